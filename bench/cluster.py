@@ -28,7 +28,7 @@ from typing import NamedTuple
 from bench.canned_server import canned
 from bench.cluster_memory import make_many
 from bench.measure import ROOT
-from edgen.execution.cluster.wire import seconds_between_frames
+from edgen.execution.cluster.wire import compute_frame_interval
 from tests.cluster.conftest import free_port
 
 SHORT, LONG, IN_FLIGHT = 1_000, 9_000, 256
@@ -208,8 +208,8 @@ class Line(NamedTuple):
 class Model(NamedTuple):
     """CPU a reply of the head, and of the workers.
 
-    Frames of messages are some time apart (`seconds_between_frames`), so a reply costs each side its own part and that of
-    min(1, workers / apart / rate) frames.
+    Frames of messages are some time apart (`compute_frame_interval`), so a reply costs each side its own part
+    and that of min(1, workers / apart / rate) frames.
     """
 
     head: Line
@@ -233,7 +233,7 @@ class Model(NamedTuple):
 
 
 def _frames(workers: int, rate: float) -> float:
-    return min(1.0, workers / seconds_between_frames(workers) / rate)
+    return min(1.0, workers / compute_frame_interval(workers) / rate)
 
 
 # Workers and seconds an answer: the rate is that of the workers where answers are fast, of the service where not.

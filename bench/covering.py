@@ -13,7 +13,7 @@ import time
 
 from edgen.space import Dimension, Entry, Space
 from edgen.space.cells import AllowedCells
-from edgen.space.covering import covering_array
+from edgen.space.covering import build_covering_array
 
 CASES: list[tuple[str, int, list[int], int]] = [
     ("3^4", 2, [3] * 4, 9),
@@ -40,7 +40,7 @@ def main() -> None:
         ]
         cells = AllowedCells(Space(name=name, dimensions=tuple(dimensions), roles=()))
         started = time.process_time()
-        rows = len(covering_array(cells, strength, bytes(32)))
+        rows = len(build_covering_array(cells, strength, bytes(32)))
         spent = time.process_time() - started
         print(f"{name:16}{strength:>9}{rows:>7}{best:>12}{rows / best:>7.2f}{spent:>7.2f}")
 

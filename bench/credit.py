@@ -22,8 +22,8 @@ import msgspec
 from bench.measure import ROOT, edgen
 from edgen.core.pair import turns_left
 from edgen.core.version import __version__
-from edgen.export.evidence import ALL, CUT, FILE, CreditFigures, EvidenceCase, Figure, table
-from edgen.simulator.planted_worth import worth
+from edgen.export.evidence import ALL, CUT, FILE, CreditFigures, EvidenceCase, Figure, tabulate
+from edgen.simulator.planted_worth import compute_worth
 from edgen.stats.intervals import share
 from edgen.store.run_reader import RunReader
 
@@ -121,7 +121,7 @@ def _labels(run: Path) -> Iterator[_Label]:
             pair, prefix = compared.pair, compared.pair.prefix_turns
             if pair.label is None or pair.differs_at != "Teacher":
                 continue
-            a, b = (worth(PLANTED, side.turns[prefix].text) for side in (compared.a, compared.b))
+            a, b = (compute_worth(PLANTED, side.turns[prefix].text) for side in (compared.a, compared.b))
             right = a > b if pair.label.chosen == "a" else b > a
             left = turns_left(compared.a, compared.b, prefix)
             yield _Label(pair.label.margin, left, pair.scenario, right, a == b)
@@ -138,7 +138,7 @@ def _count(where: str, there: list[_Label]) -> EvidenceCase:
 
 def credit(folder: Path) -> None:
     """How often a label of one turn prefers the better one, by what it rests on: on planted worths."""
-    print("  " + "\n  ".join(table(measure(folder))))
+    print("  " + "\n  ".join(tabulate(measure(folder))))
 
 
 def write(figures: Any) -> None:
@@ -151,4 +151,4 @@ if __name__ == "__main__":
         measured = measure(Path(scratch))
     if "--write" in sys.argv:
         write(measured)
-    print("\n".join(table(measured)))
+    print("\n".join(tabulate(measured)))

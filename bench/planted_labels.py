@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.measure import ROOT
-from edgen.config.label_set import find_label_set, majority
+from edgen.config.label_set import find_label_set, find_majority
 from edgen.core.digest import hash64
 from edgen.core.values import Address, Turn
 from edgen.planning.allowed_files import make_unlimited_reach
@@ -28,8 +28,8 @@ from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.base import Rules
 from edgen.protocols.labelled_units import LabellingTask
-from edgen.protocols.labelling import label_units, labelling_template
-from edgen.protocols.labelling_simulated import true_labels
+from edgen.protocols.labelling import label_units, make_labelling_template
+from edgen.protocols.labelling_simulated import find_true_labels
 from edgen.simulator.text import respond
 from edgen.space import load_space
 from edgen.stats.annotators import AgreementCounts
@@ -80,13 +80,13 @@ def label_planted(conversations: Sequence[Conversation], seed: int, *, together:
     the protocol, the template and the simulator."""
     asking = LabellingTask(labels=LABELS, together=together)
     prompt = load_template(
-        labelling_template(None, "", "annotator", (LABELS,)), make_unlimited_reach(), SPACE
+        make_labelling_template(None, "", "annotator", (LABELS,)), make_unlimited_reach(), SPACE
     )
     for number, turns in enumerate(conversations):
         said = {name: _answers(asking, prompt, name, number, turns, seed) for name in CONFUSIONS}
-        for place in asking.units(turns):
+        for place in asking.list_units(turns):
             assert place is not None
-            (true,) = true_labels(turns[place].role, turns[place].text, LABELS.names, several=False)
+            (true,) = find_true_labels(turns[place].role, turns[place].text, LABELS.names, several=False)
             yield number, true, {name: answers[place] for name, answers in said.items()}
 
 
@@ -96,7 +96,7 @@ def _answers(
     """What an annotator says of each unit of a conversation."""
     rules = Rules(asks=1, seed=hash64(f"annotator/{seed}/{annotator}") >> 1)
     found = {}
-    for units in asking.requests(turns):
+    for units in asking.group_units(turns):
         address = Address(number, f"r0@{units[0]}")
         protocol = label_units(asking.select_content(turns, units), address, prompt, rules, "annotator")
         request = next(protocol)
@@ -122,7 +122,7 @@ def figures(units: Iterator[Any]) -> list[Figure]:
         agreement.add({name: (label,) for name, label in said.items()}, cluster)
         for name, label in said.items():
             counts[name].add(cluster, (true,), (label,))
-        right += majority([(label,) for label in said.values()], LABELS)[0] == (true,)
+        right += find_majority([(label,) for label in said.values()], LABELS)[0] == (true,)
     measured: dict[str, tuple[float, tuple[float, float] | None]] = {"majority is right": (right / n, None)}
     found = agreement.result()
     assert found.alpha is not None

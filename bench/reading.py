@@ -14,7 +14,7 @@ from bench.unseen_layouts import UNSEEN
 from edgen.core.values import Conversation, Turn
 from edgen.reading import read
 from edgen.reading.conversation import read_unknown
-from edgen.reading.learned import layouts_of
+from edgen.reading.learned import find_layouts
 from edgen.reading.roles import TEACHER_STUDENT
 
 REPLIES = 20  # of a layout
@@ -61,7 +61,7 @@ def reading(folder: Path) -> None:  # noqa: ARG001 - nothing is written
     published = [LAYOUTS["published"](number) for number in range(REPLIES)]
     units = []
     took: dict[str, tuple[float, float]] = {}  # in yardsticks
-    layouts_of.cache_clear()
+    find_layouts.cache_clear()
     for name, layout in {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN}.items():
         texts = [layout(number) for number in range(REPLIES)]
         for text in texts[:3]:

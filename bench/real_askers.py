@@ -19,7 +19,7 @@ from edgen.api.spaces.growth import grow_space
 from edgen.asking.declared import AskedUnit, DeclaredAsker, ask_run
 from edgen.asking.options import AskOptions, GrowthOptions
 from edgen.core.values import Rejection, Reply, Request
-from edgen.protocols.rubric import VARIABLES, Criterion, Judged, rubric
+from edgen.protocols.rubric import VARIABLES, Criterion, Judged, score_by_rubric
 from edgen.runtime.control import Control
 
 Backends = dict[str, dict[str, Any]]
@@ -92,7 +92,7 @@ class _Rubric(DeclaredAsker):
         """Ask for the scores."""
         index, task = unit.address.scenario, unit.address.task
         judged = Judged(self.reader.space, self.reader.scenario(index), task, unit.turns)
-        scores = yield from rubric(judged, self.criteria, self.prompt, self.rules)
+        scores = yield from score_by_rubric(judged, self.criteria, self.prompt, self.rules)
         return scores if isinstance(scores, Rejection) else _Scores(scores)
 
 

@@ -185,7 +185,7 @@ def _report(phase: str, told: Told, took: float, cpu: float, run: Path, names: l
     seconds = sorted(told.seconds)
     p50, p95 = (1000 * seconds[int(share * (len(seconds) - 1))] for share in (0.5, 0.95))
     with People(run) as people:
-        given = [one for one in people.answers("vote") if one.person in {*names}]
+        given = [one for one in people.list_answers("vote") if one.person in {*names}]
     units = [(one.person, one.unit) for one in given]
     lost = len(told.confirmed) - len(given)
     twice = len(units) - len({*units})

@@ -222,7 +222,7 @@ def _large(folder: Path, count: int) -> None:
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
     (data,) = Sources([file]).data
     began = time.perf_counter()
-    path = data.index_path()
+    path = data.find_index_path()
     for _ in write_index(path, _small(count)):
         pass
     print(

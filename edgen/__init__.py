@@ -76,7 +76,7 @@ def __getattr__(name: str) -> Any:
         if name in names:
             return getattr(importlib.import_module(home), name)
     registry = importlib.import_module("edgen.core.registry")
-    if name in registry.names("function"):  # a domain's own
+    if name in registry.list_names("function"):  # a domain's own
         return registry.find("function", name)
     raise AttributeError(f"module 'edgen' has no attribute {name!r}")
 
@@ -84,7 +84,7 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     import importlib
 
-    of_domains = importlib.import_module("edgen.core.registry").names("function")
+    of_domains = importlib.import_module("edgen.core.registry").list_names("function")
     return sorted(
         [*__all__, *of_domains, "open"]
     )  # which `from edgen import *` leaves out: it is a builtin's name

@@ -15,7 +15,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from edgen.cli.app import app
-from edgen.core.registry import names
+from edgen.core.registry import list_names
 from tests import ROOT
 
 PAGE = ROOT / "docs" / "commands.md"
@@ -37,7 +37,7 @@ names the options of this list that it has. *Run options* are {running}.
 """
 _WIDTH = 88
 # The help of an option that only some formats of exports have begins with their names.
-_FORMAT = "|".join(map(re.escape, names("format")))
+_FORMAT = "|".join(map(re.escape, list_names("format")))
 _FORMATS = re.compile(rf"((?:{_FORMAT})(?:(?:, | and )(?:{_FORMAT}))*) only: ")
 _PARTS = ("Arguments", "Options")
 _EVERYWHERE = ("--help", "--json")

@@ -11,14 +11,14 @@ import msgspec
 
 from edgen.core.forms import BOUNDS, Form, without_bounds
 from edgen.core.values import Rejection, Reply
-from edgen.simulator.structured import fit
+from edgen.simulator.structured import fit_to_schema
 
 
 def check_what_fits_is_read(asked: Form, reader: Callable[[str], Any]) -> None:
     """A few may be refused for what they say, not for how."""
     refused = Counter[str]()
     for seed in range(100):
-        found = reader(asked.content(Reply(fit("", asked.schema, random.Random(seed)))).text)
+        found = reader(asked.content(Reply(fit_to_schema("", asked.schema, random.Random(seed)))).text)
         if found is None or isinstance(found, Rejection):
             refused["unread" if found is None else found.reason] += 1
     assert refused.keys() <= {"one_speaker", "empty"}, refused
@@ -30,7 +30,11 @@ def check_names_without_bounds(asked: Form) -> None:
     assert loose["required"] == msgspec.json.decode(asked.schema)["required"]
     assert not any(f'"{word}"' in without_bounds(asked.schema).decode() for word in BOUNDS)
     for seed in range(20):
-        fit(fit("", asked.schema, random.Random(seed)), without_bounds(asked.schema), random.Random(0))
+        fit_to_schema(
+            fit_to_schema("", asked.schema, random.Random(seed)),
+            without_bounds(asked.schema),
+            random.Random(0),
+        )
 
 
 def check_words(asked: Form) -> None:

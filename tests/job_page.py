@@ -40,7 +40,7 @@ Sentences = Callable[[type[msgspec.Struct]], Mapping[str, str]]
 # The shipped protocols of conversations, with the struct of the job's key of their name.
 PROTOCOLS: dict[str, type[msgspec.Struct]] = {
     plugin.name: struct
-    for plugin in registry.plugins()
+    for plugin in registry.list_plugins()
     if plugin.kind == "protocol" and plugin.package == registry.DISTRIBUTION
     and (struct := getattr(registry.find("protocol", plugin.name), "Config", None))
 }  # fmt: skip

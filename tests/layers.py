@@ -9,7 +9,7 @@ import msgspec
 
 from edgen.core.files import write_lines
 from edgen.core.pair import Candidate
-from edgen.store.layers import UnitLabels, layer_file, text_digest
+from edgen.store.layers import UnitLabels, digest_text, find_layer_file
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -36,10 +36,10 @@ def put_layer(
                                 annotators=dict.fromkeys(annotators, given),
                                 tie=not given,
                                 agreement=1.0 if len(annotators) > 1 else None,
-                                text_sha256=text_digest(one.turns, turn),
+                                text_sha256=digest_text(one.turns, turn),
                             )
                         )
-    file = layer_file(RunFolder(run), name)
+    file = find_layer_file(RunFolder(run), name)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_lines(file, map(msgspec.json.encode, units))
     return file

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from edgen.evaluation.measuring import measures, measures_of_other_families
+from edgen.evaluation.measuring import find_measures_of_other_families, list_measures
 
 PAGE = Path(__file__).parents[1] / "docs" / "measures.md"
 _BEGIN = "## Definitions"
@@ -27,11 +27,11 @@ def measures_page() -> str:
 
 def _definitions() -> Iterator[str]:
     yield _HEAD
-    families = measures_of_other_families(None)
+    families = find_measures_of_other_families(None)
     for family in ("", *dict.fromkeys(families.values())):
         if family:
             yield f"### {family.capitalize()} family only"
-        for measure in measures():
+        for measure in list_measures():
             if families.get(measure.name, "") == family:
                 told = ", ".join(f"`{_figure(measure.name, figure)}`" for figure in measure.figures)
                 named = f" Values: {told}." if told else ""

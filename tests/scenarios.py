@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgen.core.values import Scenario
-from edgen.domains.education.family import five_list_scenario
+from edgen.domains.education.family import make_five_list_scenario
 from edgen.domains.education.layout import DIMENSIONS as DIMENSIONS
 from edgen.domains.education.layout import LAYOUT
 from edgen.domains.education.layout import TOPIC_FIELDS as TOPIC_FIELDS
@@ -16,4 +16,4 @@ DEFAULT_VARIABLES = list_usual_variables()
 
 def scenario_of(index: int, *values: str, subject: str | None = None, level: str | None = None) -> Scenario:
     """The scenario of a topic, the student's preference and reaction, and the teacher's."""
-    return five_list_scenario(index, dict(zip(DIMENSIONS, values, strict=True)), subject, level)
+    return make_five_list_scenario(index, dict(zip(DIMENSIONS, values, strict=True)), subject, level)

@@ -28,7 +28,7 @@ from edgen.core.options import find_option
 from edgen.core.space_layouts import list_layouts
 from edgen.space.entries import MAX_ENTRIES
 from edgen.space.knowledge import FILE_NAME
-from edgen.space.model import section, section_names
+from edgen.space.model import find_section, list_section_names
 from edgen.space.parse import MAX_DIMENSIONS, MAX_EXCLUDED, MAX_ROLES, Head, OpenSpace
 from tests import ROOT, job_page
 
@@ -40,7 +40,7 @@ _Schema = dict[str, Any]
 # The settings of every shipped provider that a job file can name.
 KINDS: tuple[type[BackendConfig], ...] = tuple(
     registry.find("provider", plugin.name).Config
-    for plugin in registry.plugins()
+    for plugin in registry.list_plugins()
     if (plugin.kind, plugin.package) == ("provider", registry.DISTRIBUTION) and plugin.name != "function"
 )
 
@@ -196,7 +196,9 @@ def space_schema() -> _Schema:
             *(
                 {
                     "required": list(listed),
-                    "properties": dict.fromkeys([key for key in own if key not in section_names()], False),
+                    "properties": dict.fromkeys(
+                        [key for key in own if key not in list_section_names()], False
+                    ),
                 }
                 for listed in layouts
             ),
@@ -282,8 +284,11 @@ def _own_dimensions(said: dict[str, str], name: _Schema) -> _Schema:
             "items": _ref("Combination"),
         },
         **{
-            name: {"description": section(name).help, "anyOf": [_ref(section(name).root), {"type": "null"}]}
-            for name in section_names()
+            name: {
+                "description": find_section(name).help,
+                "anyOf": [_ref(find_section(name).root), {"type": "null"}],
+            }
+            for name in list_section_names()
         },
         "knowledge": {
             "description": said["knowledge"],
@@ -296,11 +301,13 @@ def _own_dimensions(said: dict[str, str], name: _Schema) -> _Schema:
 def _sections() -> dict[str, _Schema]:
     """The definitions of the sections that domains add."""
     found: dict[str, _Schema] = {}
-    for name in section_names():
-        structs = {struct.__name__: struct for struct in section(name).structs}
-        root = next(struct for struct in section(name).structs if struct.__name__ == section(name).root)
+    for name in list_section_names():
+        structs = {struct.__name__: struct for struct in find_section(name).structs}
+        root = next(
+            struct for struct in find_section(name).structs if struct.__name__ == find_section(name).root
+        )
         parts: dict[str, _Schema] = _described(msgspec.json.schema(root), structs)["definitions"]
-        section(name).widen(parts)
+        find_section(name).widen(parts)
         found |= parts
     return found
 

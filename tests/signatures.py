@@ -39,7 +39,7 @@ _ASKING = (Listening, QuestionKeys)
 # Formats of domains have options of their own, which any keyword argument can be.
 _FORMATS = tuple(
     kind
-    for plugin in sorted(registry.plugins(), key=lambda one: one.name)
+    for plugin in sorted(registry.list_plugins(), key=lambda one: one.name)
     if plugin.kind == "format" and plugin.object.startswith("edgen.export.")
     for kind in registry.find("format", plugin.name).structs
 )

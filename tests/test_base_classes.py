@@ -121,7 +121,7 @@ def test_edgens_own_objects_have_the_parts_whose_names_they_define() -> None:
         "family": reader.PARTS,
         "reader": reader.PARTS,
     }
-    for plugin in registry.every_plugin():
+    for plugin in registry.list_all_plugins():
         found = registry.find(plugin.kind, plugin.name) if plugin.kind in kinds else None
         assert not [*find_misplaced_names(found, kinds.get(plugin.kind, ()))], plugin
 

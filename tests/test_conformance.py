@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import edgen
-from edgen.config.job import conversation_protocols
+from edgen.config.job import list_conversation_protocols
 from edgen.core import registry, resources
 from edgen.core.errors import JobError
 from edgen.core.values import Rejection, Reply
@@ -20,7 +20,7 @@ from edgen.core.yaml_values import read_text, read_yaml
 from edgen.domains.education.family import EDUCATION
 from edgen.evaluation.aggregates import Histogram, Mean, Share
 from edgen.evaluation.measure import Measure, OwnTexts
-from edgen.evaluation.measuring import measures_of_other_families
+from edgen.evaluation.measuring import find_measures_of_other_families
 from edgen.export.format import Format, Row
 from edgen.space import load_space
 from edgen.store.run_reader import RunReader
@@ -52,7 +52,7 @@ PROVIDER_SETTINGS = {"litellm": {"model": "openai/some-model"}, "vertex": {"proj
 
 
 def own(kind: registry.Kind) -> list[str]:
-    return [one.name for one in registry.plugins() if one.kind == kind and one.package == DISTRIBUTION]
+    return [one.name for one in registry.list_plugins() if one.kind == kind and one.package == DISTRIBUTION]
 
 
 def keys_of(protocol: str) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def test_providers(name: str, tmp_path: Path) -> None:
     check_provider(registry.find("provider", name), settings, call=call, key="sk-" + "x" * 40)
 
 
-@pytest.mark.parametrize("name", conversation_protocols())
+@pytest.mark.parametrize("name", list_conversation_protocols())
 def test_protocols(name: str) -> None:
     check_protocol(registry.find("protocol", name), keys_of(name), base=ROOT / "jobs")
 
@@ -114,7 +114,7 @@ def test_families(name: str, run_of: Callable[[str], Path]) -> None:
         return
     with RunReader(run_of(FAMILY_JOBS[name])) as reader:
         assert reader.family is family
-        recorded = [family.read(data) for *_, data in reader.views[""].records()]
+        recorded = [family.read(data) for *_, data in reader.views[""].iterate_records()]
         check_family(family, recorded, space=reader.space)
         if name != "tutoring":  # which knows its records by the exercises in them
             check_family(family, space=reader.space)
@@ -122,7 +122,7 @@ def test_families(name: str, run_of: Callable[[str], Path]) -> None:
 
 @pytest.mark.parametrize("name", own("measure"))
 def test_measures(name: str, run_of: Callable[[str], Path]) -> None:
-    family = measures_of_other_families(EDUCATION).get(name, "education")
+    family = find_measures_of_other_families(EDUCATION).get(name, "education")
     check_measure(registry.find("measure", name), run_of(FAMILY_JOBS[family]))
 
 

@@ -27,7 +27,7 @@ FILES = {
     kind: [resources.find(folder, name) for name in resources.list_shipped(folder)]
     for kind, folder in FOLDERS.items()
 }
-VALIDATORS = resources.folder("validators")
+VALIDATORS = resources.find_folder("validators")
 LOAD = {"job": load_job, "space": load_space, "label_set": load_label_set}
 
 

@@ -107,6 +107,97 @@ CONTRACT = {
 }
 
 
+# Words with which a function's name may begin: imperatives and predicates, one a line, in alphabetical order.
+VERBS = frozenset((ROOT / "tests" / "verbs.txt").read_text(encoding="utf-8").split())
+
+# What factories, conversions and handlers begin with: from_text, with_marker, on_signal.
+PREFIXES = frozenset(["as", "from", "of", "on", "to", "with", "without"])
+
+
+class Nouns(NamedTuple):
+    """Functions whose names do not begin with a verb, and stay."""
+
+    reason: str
+    below: str  # the path, or the beginning of it, of the files with such names
+    names: str  # with blanks between them; "" is all functions of the file
+
+
+NOUNS = [
+    Nouns(
+        "statistics named by their term",
+        "edgen/stats/",
+        "agreement alpha alphas alpha_of bootstrap calibration derivatives difference_of_means fisher fleiss holm"
+        " incomplete_beta influence interval jackknife kappas krippendorff masi mean_above mid_shares nominal"
+        " percentiles permutation_test placements ratios sigmoid slope spearman strengths studentise superiority"
+        " t95 wilson",
+    ),
+    Nouns("the names of faults that users read", "edgen/simulator/layout_defects.py", ""),
+    Nouns("parts of schemas, read as the schema that they make", "edgen/core/forms.py", ""),
+    Nouns("the function of a command", "edgen/", "command"),
+    Nouns("the beginning of a process", "edgen/", "main"),
+    Nouns("what a user of Python calls, and the options of it", "edgen/api/", "candidates pairs stats"),
+    Nouns("what a user of Python calls, and the options of it", "edgen/domains/retrieval/", "baseline"),
+    Nouns("what a user of Python calls", "edgen/api/objects/", "conversations interrupts source"),
+    Nouns(
+        "what a user of Python calls",
+        "edgen/domains/tutoring/measures/best_of_others.py",
+        "reference_overlap",
+    ),
+    Nouns("what a user of Python reads", "edgen/runtime/status.py", "begun_arms"),
+    Nouns(
+        "what a trainer calls, or a user of edgen.env",
+        "edgen/env/",
+        "address conversation first_prompt heard reward rollout rows step step_async tool_rows",
+    ),
+    Nouns("the JSON body of a call, by HTTP's word", "edgen/providers/", "body"),
+    Nouns("what a judge's protocol declares", "edgen/protocols/", "template"),
+    Nouns("drawn like the item of a list", "edgen/space/sampling.py", "scenario"),
+    Nouns("filters of templates", "edgen/web/rendering.py", "dollars flow"),
+    Nouns("a function of templates", "edgen/prompting/prompt.py", "fraction"),
+    Nouns("the term of the standard library", "edgen/prompting/diff.py", "unified_diff"),
+    Nouns(
+        "as in aiohttp and asyncio", "edgen/execution/", "connection_lost connection_made data_received done"
+    ),
+    Nouns(
+        "what a library calls",
+        "edgen/",
+        "async_auth_flow getattr getitem reducer_override repr_html setdefault",
+    ),
+    Nouns("arithmetic of values", "edgen/", "less minus plus times"),
+    Nouns("assertions", "edgen/testing/check.py", "that value"),
+    Nouns("what a format declares (Format)", "edgen/", "rows"),
+    Nouns(
+        "the names of edgen.plugin",
+        "edgen/",
+        "figure_kinds part_of scenario_variables settings_of template_variables",
+    ),
+    Nouns(
+        "the names of edgen.plugin's submodules",
+        "edgen/",
+        "arrow_schema base_address body_of cache_file cells_of choice_form columns columns_of"
+        " conversation_variables defaults_of evidence_of excerpt family_of flow hash64 http_key_request"
+        " interval_of kind_of_status labels_of learner lines_of loops memory_size new_folder object_in option"
+        " percent pictures_in quantity readable_name refusal_without_reason role_of roles_of row rows_from seconds"
+        " sentence_of_arm series_colour shade_of shingles_of signal_behind system_certificates texts_in texts_of"
+        " transcript_of turns_left unread value_problem words words_without_marks",
+    ),
+    Nouns(
+        "the methods of edgen.plugin's classes",
+        "edgen/",
+        "about address alias annotator_ledgers arm arms askers backend beside by_people candidate candidates"
+        " caveats choices_problem closing column_reader compared content conversation conversations cost current"
+        " dimensions drawings example examples expected field figures first_prompt foreign form forms given groups"
+        " header_requests identifier in_order job_of key_after key_request leaves ledgers left_out line lines"
+        " located logprobs_problem meaning messages models more_findings nearest_price notes opening pairs partitions"
+        " picture_problem picture_tokens pictures positions probability probability_by problems prompt_in question"
+        " random reading request responses result results role_of role_problems roles rollout_ledgers room rounds"
+        " scenario_of scenarios scene scenes schema_of schema_problem scores session simulated simulated_labels"
+        " slots speaker speakers stage state sums tables_of templates tiles trained turns twin user_first values variant"
+        " verdict vocabulary writer_ledgers writers written",
+    ),
+]
+
+
 class Definition(NamedTuple):
     """A class or function of a source file."""
 
@@ -169,6 +260,26 @@ def find_participles(sources: dict[str, list[Definition]]) -> Iterator[str]:
                 yield f"{path}:{one.line} {one.name}"
 
 
+def is_noun_that_stays(path: str, name: str) -> bool:
+    """Return whether a function of a file is one of those that need no verb."""
+    bare = name.strip("_")
+    if name in CONTRACT:
+        return True
+    return any(
+        path.startswith(kept.below) and (not kept.names or bare in kept.names.split()) for kept in NOUNS
+    )
+
+
+def find_nouns(sources: dict[str, list[Definition]]) -> Iterator[str]:
+    """Yield the functions whose names begin with no verb, as path:line name."""
+    for path, definitions in sources.items():
+        for one in definitions:
+            word = one.name.strip("_").split("_")[0]
+            known = one.is_class or one.is_attribute or one.name.startswith("__") or word in VERBS | PREFIXES
+            if not known and not is_noun_that_stays(path, one.name):
+                yield f"{path}:{one.line} {one.name}"
+
+
 def test_one_class_name_has_one_meaning() -> None:
     found = find_shared_classes(_sources())
     assert {name: sorted(where) for name, where in found.items() if name not in SHARED_CLASSES} == {}
@@ -178,6 +289,30 @@ def test_functions_do_not_begin_with_a_participle() -> None:
     assert list(find_participles(_sources())) == []
 
 
+def test_functions_begin_with_a_verb() -> None:
+    found = list(find_nouns(_sources()))
+    assert not found, (
+        "These functions begin with no verb: say what they do, as in find_job or render_rows. A verb that is missing"
+        " goes into tests/verbs.txt; a name that users or plugins rely on into NOUNS, with the reason:\n"
+        + "\n".join(found)
+    )
+
+
+def test_verbs_are_sorted() -> None:
+    lines = (ROOT / "tests" / "verbs.txt").read_text(encoding="utf-8").splitlines()
+    assert lines == sorted(set(lines))
+
+
+@pytest.mark.parametrize("kept", NOUNS, ids=lambda kept: kept.reason)
+def test_no_noun_is_left_over(kept: Nouns) -> None:
+    below = [
+        (path, one) for path, listed in _sources().items() if path.startswith(kept.below) for one in listed
+    ]
+    there = {one.name.strip("_") for _, one in below if not one.is_class and not one.is_attribute}
+    assert there
+    assert set(kept.names.split()) - there == set()
+
+
 @pytest.mark.parametrize("names", [SHARED_CLASSES, CONTRACT], ids=["classes", "functions"])
 def test_no_exception_is_left_over(names: dict[str, str]) -> None:
     there = {one.name for definitions in _sources().values() for one in definitions}
@@ -185,7 +320,11 @@ def test_no_exception_is_left_over(names: dict[str, str]) -> None:
 
 
 def test_planted_names_are_found() -> None:
-    text = "class Thing: ...\n\ndef _told(): ...\n\ndef seed(): ...\n\ndef list_kept(): ...\n"
+    text = "class Thing: ...\n\ndef _told(): ...\n\ndef feed(): ...\n\ndef list_kept(): ...\n"
     planted = {name: read_definitions(text) for name in ("a.py", "b.py")}
     assert find_shared_classes(planted) == {"Thing": {"a.py", "b.py"}}
     assert list(find_participles(planted)) == ["a.py:3 _told", "b.py:3 _told"]
+    assert list(find_nouns(planted)) == ["a.py:3 _told", "b.py:3 _told"]
+    assert list(find_nouns({"a.py": read_definitions("def job_of(): ...\n\ndef find_job(): ...\n")})) == [
+        "a.py:1 job_of"
+    ]

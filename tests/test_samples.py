@@ -70,7 +70,7 @@ def plan_of(job: str) -> Plan:
 
 
 def made(plan: Plan, index: int, *, served: bool = False) -> Conversation | None:
-    work = plan.task(index, 0).protocol
+    work = plan.make_task(index, 0).protocol
     request: Request = next(work)
     while True:
         known: dict[str, Any] = (

@@ -11,14 +11,14 @@ import jsonschema
 import pytest
 
 from edgen.core import resources
-from edgen.validation.checker import problems
+from edgen.validation.checker import find_problems
 from edgen.validation.findings import KINDS
 from edgen.validation.schema import conforms
 
-EXAMPLES = resources.folder("validators") / "examples"
+EXAMPLES = resources.find_folder("validators") / "examples"
 VALID = sorted((EXAMPLES / "valid").glob("*.json"))
 INVALID = sorted((EXAMPLES / "invalid").glob("*.json"))
-SCHEMA = json.loads((resources.folder("validators") / "conversation.schema.json").read_bytes())
+SCHEMA = json.loads((resources.find_folder("validators") / "conversation.schema.json").read_bytes())
 # Kinds that are about more than one record, about bytes that are no record, or a family's own; and those about a run.
 BEYOND_ONE_RECORD = {
     "unreadable", "mixed", "duplicate_id", "vocabulary", "manifest", "stray", "layout",
@@ -40,13 +40,13 @@ def names(path: Path) -> str:
 def test_valid(path: Path) -> None:
     record = json.loads(path.read_bytes())
     assert conforms(record)
-    assert [f for f in problems(record) if f.severity == "error"] == []
+    assert [f for f in find_problems(record) if f.severity == "error"] == []
 
 
 @pytest.mark.parametrize("path", INVALID, ids=names)
 def test_invalid(path: Path) -> None:
     example = json.loads(path.read_bytes())
-    found = problems(example["record"])
+    found = find_problems(example["record"])
     assert any(f.severity == "error" for f in found)
     assert sorted(f.path for f in found) == sorted(expected["path"] for expected in example["expect"])
     for expected in example["expect"]:
@@ -66,7 +66,7 @@ def test_every_keyword_of_the_schema_has_an_example_that_it_refuses() -> None:
 def test_every_kind_that_one_record_can_show_has_an_example() -> None:
     invalid = [json.loads(path.read_bytes())["record"] for path in INVALID]
     valid = [json.loads(path.read_bytes()) for path in VALID]
-    found = {finding.kind for record in invalid + valid for finding in problems(record)}
+    found = {finding.kind for record in invalid + valid for finding in find_problems(record)}
     assert found == KINDS.keys() - BEYOND_ONE_RECORD
 
 

@@ -117,7 +117,7 @@ def _watch_calls(noted: int) -> None:
     ask, store = ModelClient._attempt_when_admitted, Ledger.store_several
 
     async def ask_noted(self: Any, call: Any) -> Any:
-        os.write(noted, b"A " + self.key(call.request).hex().encode() + b"\n")
+        os.write(noted, b"A " + self.make_key(call.request).hex().encode() + b"\n")
         return await ask(self, call)
 
     async def store_noted(self: Any, answers: Any, *how: Any) -> None:

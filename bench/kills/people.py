@@ -21,7 +21,7 @@ async def answer_requests(run: Path) -> None:
         await asyncio.sleep(_PAUSE)
     with Mailbox(run) as mailbox:
         while True:
-            for one in (one.request for role in _ROLES for one in mailbox.waiting(role)):
+            for one in (one.request for role in _ROLES for one in mailbox.list_waiting(role)):
                 mailbox.answer(one.key, _answer(one), "ann", time.time())
             await asyncio.sleep(_PAUSE)
 

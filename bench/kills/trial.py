@@ -23,7 +23,7 @@ from bench.kills.cases import Case, Words
 from bench.kills.people import answer_requests
 from edgen.api.status import read_status
 from edgen.core.errors import EdgenError
-from edgen.core.files import target_name
+from edgen.core.files import find_target
 from edgen.store.ledger import find_ledger_damage
 from edgen.store.mailbox import Mailbox
 from tests import fork_server
@@ -310,7 +310,7 @@ def _files(place: Path) -> dict[str, str | None]:
         if name == _LOG or name.endswith(_BESIDE_LEDGER):
             continue
         if path.is_dir():
-            if target_name(path.name) is not None:
+            if find_target(path.name) is not None:
                 found[name] = None
             continue
         found[name] = _digest(path)

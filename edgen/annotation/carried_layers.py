@@ -14,8 +14,8 @@ import msgspec
 
 from edgen.core.errors import RunError
 from edgen.core.files import open_regular, read_regular
-from edgen.core.kept_files import replacing_kept, require_kept
-from edgen.store.layers import LayerJoin, UnitLabels, layer_file, layer_files
+from edgen.core.kept_files import replace_kept, require_kept
+from edgen.store.layers import LayerJoin, UnitLabels, find_layer_file, find_layer_files
 from edgen.store.ledger import Drop
 from edgen.store.run_folder import SAMPLE, RunFolder
 from edgen.store.run_reader import RunReader
@@ -45,7 +45,7 @@ def find_unlike_layers(runs: Sequence[RunFolder]) -> dict[str, str]:
     return found
 
 
-def layer_of(run: RunFolder, path: Path) -> str | None:
+def find_layer(run: RunFolder, path: Path) -> str | None:
     """Return the layer that a run's file belongs to; None if it belongs to none."""
     return path.relative_to(run.layers).parts[0] if path.is_relative_to(run.layers) else None
 
@@ -56,15 +56,17 @@ def carry_layers(runs: Sequence[RunFolder], to: RunFolder, without: Collection[s
     for noted in (path for run in runs for path in sorted(run.layers.glob(f"*/{_NOTED}"))):
         made = to.layers / noted.parent.name / _NOTED
         if noted.parent.name not in without and not made.exists():
-            copy_noted(noted, to, made)
+            copy_with_note(noted, to, made)
     _carry_people(runs, to, without)
-    names = [name for name in _names(runs, to) if name not in without]
+    names = [name for name in _list_missing_names(runs, to) if name not in without]
     if not names:
         return
     for name in names:
-        layer_file(to, name).parent.mkdir(parents=True, exist_ok=True)
+        find_layer_file(to, name).parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        files = {name: stack.enter_context(replacing_kept(to.path, layer_file(to, name))) for name in names}
+        files = {
+            name: stack.enter_context(replace_kept(to.path, find_layer_file(to, name))) for name in names
+        }
         for other, layer, units in _iterate_carried_labels(runs, to, names):
             if other is None:
                 for unit in units:
@@ -87,7 +89,7 @@ def _carry_people(runs: Sequence[RunFolder], to: RunFolder, without: Collection[
     found: dict[Path, dict[bytes, None]] = {}
     for run in reversed(runs):
         for path in sorted(run.layers.glob("*/annotators/*.jsonl")):
-            if layer_of(run, path) not in without:
+            if find_layer(run, path) not in without:
                 require_kept(path, _RESTORE)
                 lines = found.setdefault(path.relative_to(run.layers), {})
                 with open_regular(path) as file:
@@ -120,11 +122,16 @@ def _iterate_carried_labels(
                             yield run, layer, units
 
 
-def _names(runs: Sequence[RunFolder], to: RunFolder) -> list[str]:
+def _list_missing_names(runs: Sequence[RunFolder], to: RunFolder) -> list[str]:
     """Return the layers of these runs that the run `to` lacks; an arm has those of its run."""
-    there = layer_files(to)
-    own = {name for run in runs for name, path in layer_files(run).items() if path.is_relative_to(run.layers)}
-    return sorted(own | {name for run in runs for name in layer_files(run) if name not in there})
+    there = find_layer_files(to)
+    own = {
+        name
+        for run in runs
+        for name, path in find_layer_files(run).items()
+        if path.is_relative_to(run.layers)
+    }
+    return sorted(own | {name for run in runs for name in find_layer_files(run) if name not in there})
 
 
 def _list_note_files(run: RunFolder) -> list[Path]:
@@ -132,7 +139,7 @@ def _list_note_files(run: RunFolder) -> list[Path]:
     return sorted([*run.layers.glob(f"*/{_NOTED}"), *run.layers.glob("*/annotators/*.json")])
 
 
-def copy_noted(noted: Path, to: RunFolder, made: Path) -> None:
+def copy_with_note(noted: Path, to: RunFolder, made: Path) -> None:
     """Copy a run's note on a layer or a ledger's owner to the file `made` of the run `to`."""
     require_kept(noted, _RESTORE)
     made.parent.mkdir(parents=True, exist_ok=True)

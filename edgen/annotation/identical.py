@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from edgen.annotation.layer import LayerFolder
-from edgen.config import ANNOTATOR, BackendConfig, backend_of, load_job
-from edgen.core.registry import names, plugin_of
-from edgen.protocols.labelled_units import job_annotators
-from edgen.store.layers import layer_files
+from edgen.config import ANNOTATOR, BackendConfig, find_backend, load_job
+from edgen.core.registry import find_plugin, list_names
+from edgen.protocols.labelled_units import list_job_annotators
+from edgen.store.layers import find_layer_files
 from edgen.store.run_folder import SAMPLE, RunFolder
 
 SEEDS = "seeds"  # in an annotator's facts: "auto" if its calls carry seeds that the job does not state
@@ -24,18 +24,18 @@ Groups = tuple[tuple[str, ...], ...]
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def identical_annotators(run: RunFolder) -> dict[str, Groups]:
+def find_identical_annotators(run: RunFolder) -> dict[str, Groups]:
     """Return, by layer, the groups of annotators that send identical requests, without layers that have
     none. Raises RunError for unreadable notes on an annotator."""
     whole = run.whole or run
-    found = {name: _groups(LayerFolder(whole, name)) for name in layer_files(whole)}
+    found = {name: _find_groups(LayerFolder(whole, name)) for name in find_layer_files(whole)}
     return {name: groups for name, groups in found.items() if groups}
 
 
-def _groups(layer: LayerFolder) -> Groups:
+def _find_groups(layer: LayerFolder) -> Groups:
     alike: dict[bytes, list[str]] = {}
-    for name in layer.ledgers():
-        facts = layer.facts_of(name)
+    for name in layer.list_ledgers():
+        facts = layer.read_facts(name)
         if facts is not None and not _has_own_seeds(facts):
             shaping = {key: fact for key, fact in facts.items() if key not in ("annotator", SAMPLE)}
             alike.setdefault(_encode(shaping), []).append(name)
@@ -48,7 +48,7 @@ def _has_own_seeds(facts: Mapping[str, Any]) -> bool:
     if facts.get(SEEDS) == "auto" or not isinstance(backend, dict) or backend.get("seed") == "auto":
         return True
     kind = backend.get("type")
-    if kind not in names("provider") or plugin_of("provider", kind) is not None:
+    if kind not in list_names("provider") or find_plugin("provider", kind) is not None:
         return True  # who knows what another package's adapter sends
     return BackendConfig.variant(kind).ALWAYS_SEEDED
 
@@ -57,5 +57,5 @@ def _of_job(layer: LayerFolder) -> Iterator[str]:
     """Yield the annotators that the run's job has for the layer, if their requests are identical."""
     job = load_job(layer.run.job)
     asked = job.labels.get(layer.name)
-    if asked is not None and asked.annotators > 1 and not backend_of(job, ANNOTATOR).draws_anew:
-        yield from job_annotators(asked.annotators)
+    if asked is not None and asked.annotators > 1 and not find_backend(job, ANNOTATOR).draws_anew:
+        yield from list_job_annotators(asked.annotators)

@@ -25,7 +25,7 @@ from edgen.core.sheets import read_sheet
 from edgen.core.yaml_values import read_text, shorten_word, suggest_name
 from edgen.protocols.labelled_units import LabellingTask, digest_said
 from edgen.reading.answers.unit_labels import LabelChoices, Labels, choose_labels
-from edgen.store.layers import text_digest
+from edgen.store.layers import digest_text
 from edgen.store.run_reader import RunReader
 
 MAX_BYTES = 1 << 28
@@ -68,9 +68,9 @@ def read_given(path: Path, reader: RunReader, asking: LabellingTask, *, gold: bo
     source = str(path)
     read = _Reading(reader, asking, None if gold else path.stem)
     text = read_text(path, DataError, max_bytes=MAX_BYTES)
-    lines = _objects(text) if text.lstrip()[:1] in ("{", "") else _table(text, source)
+    lines = _read_objects(text) if text.lstrip()[:1] in ("{", "") else _read_table(text, source)
     for number, value in lines:
-        read.line(number, value)
+        read.read_line(number, value)
     refuse_lines(source, "file of labels", read.problems)
     if not read.given:
         passed = f"; {read.without:,} units in it have none yet" if read.without else ""
@@ -78,7 +78,7 @@ def read_given(path: Path, reader: RunReader, asking: LabellingTask, *, gold: bo
     return GivenFile(given=tuple(read.given), without=read.without)
 
 
-def _objects(text: str) -> Iterator[tuple[int, Any]]:
+def _read_objects(text: str) -> Iterator[tuple[int, Any]]:
     """Yield every line with its number; for invalid JSON, the clause that says so."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -88,7 +88,7 @@ def _objects(text: str) -> Iterator[tuple[int, Any]]:
                 yield number, f"this is not valid JSON: {shorten_word(line.strip())}"
 
 
-def _table(text: str, source: str) -> Iterator[tuple[int, Any]]:
+def _read_table(text: str, source: str) -> Iterator[tuple[int, Any]]:
     """Yield every row as an object; an empty cell has no value."""
     for number, row in read_sheet(text, source, _NEEDED, _EXPECTED):
         yield number, row if isinstance(row, str) else _as_object(row)
@@ -120,7 +120,7 @@ class _Reading:
         self.without = 0
         self.problems: list[tuple[int, str]] = []
 
-    def line(self, number: int, value: Any) -> None:
+    def read_line(self, number: int, value: Any) -> None:
         try:
             found = self._read(value)
         except _NoLabelsError as wrong:
@@ -155,17 +155,17 @@ class _Reading:
             )
         if wrong:
             raise _NoLabelsError(*wrong)
-        conversation = self._conversation(value["id"])
-        turn = self._turn(value.get("turn"), conversation)
-        if value.get("text_sha256") not in (None, text_digest(conversation.turns, turn)):
+        conversation = self._find_conversation(value["id"])
+        turn = self._read_turn(value.get("turn"), conversation)
+        if value.get("text_sha256") not in (None, digest_text(conversation.turns, turn)):
             raise _NoLabelsError(
                 "the run has another text here now than the one that was labelled (text_sha256)"
             )
         said = digest_said(conversation.turns, turn)
-        labels = self._labels(value["labels"])
+        labels = self._read_labels(value["labels"])
         return PersonLabels(id=conversation.id, turn=turn, labels=labels, annotator=str(annotator), said=said)
 
-    def _conversation(self, identifier: Any) -> Candidate:
+    def _find_conversation(self, identifier: Any) -> Candidate:
         if self._last is None or self._last.id != identifier:
             if not isinstance(identifier, str) or self._reader.scenario_of(identifier) is None:
                 shown = shorten_word(repr(identifier))
@@ -173,7 +173,7 @@ class _Reading:
             self._last = self._reader.named(identifier)
         return self._last
 
-    def _turn(self, turn: Any, conversation: Candidate) -> int | None:
+    def _read_turn(self, turn: Any, conversation: Candidate) -> int | None:
         if self._asking.unit == "conversation":
             if turn is not None:
                 raise _NoLabelsError("turn: whole conversations are labelled here; leave it out")
@@ -190,7 +190,7 @@ class _Reading:
             raise _NoLabelsError(f"turn: {turn} is {role}'s, and the labels are for turns of {roles}")
         return turn
 
-    def _labels(self, named: Any) -> Labels:
+    def _read_labels(self, named: Any) -> Labels:
         if named is None or named == [] or (isinstance(named, str) and not named.strip()):
             return ()
         found = choose_labels(named, self._choice)

@@ -24,16 +24,16 @@ import msgspec
 
 from edgen.annotation.annotator import StoredLabels, is_name
 from edgen.annotation.people import Told, read_person
-from edgen.config import arm_jobs, load_job
-from edgen.config.label_set import LabelSet, majority
+from edgen.config import list_arm_jobs, load_job
+from edgen.config.label_set import LabelSet, find_majority
 from edgen.core.errors import DamagedError, EdgenError, RunError, UsageError
 from edgen.core.files import read_regular
 from edgen.core.kept_files import is_kept, require_kept
 from edgen.core.pair import Candidate
 from edgen.core.values import Status
-from edgen.protocols.labelled_units import JobLayer, LabellingTask, UnitKind, digest_said, layers_said
+from edgen.protocols.labelled_units import JobLayer, LabellingTask, UnitKind, digest_said, read_said_layers
 from edgen.reading.answers.unit_labels import Labels
-from edgen.store.layers import UnitLabels, layer_file, layer_files, text_digest
+from edgen.store.layers import UnitLabels, digest_text, find_layer_file, find_layer_files
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import SAMPLE, RunFolder
 from edgen.store.run_reader import RunReader
@@ -64,14 +64,14 @@ class LayerFolder:
         self.name = name
         self.path = run.layers / name
         self.annotators = self.path / "annotators"
-        self.labels = layer_file(run, name)
+        self.labels = find_layer_file(run, name)
         self.noted = self.path / "layer.json"
 
-    def ledgers(self) -> dict[str, Path]:
+    def list_ledgers(self) -> dict[str, Path]:
         """Return the ledger of each annotator that began, by name."""
         return {path.stem: path for path in self.run.annotator_ledgers() if path.parent == self.annotators}
 
-    def people(self) -> dict[str, Path]:
+    def list_people(self) -> dict[str, Path]:
         """Return the file of each person whose labels were taken, by name."""
         return {path.stem: path for path in sorted(self.annotators.glob("*.jsonl")) if is_name(path.stem)}
 
@@ -97,20 +97,20 @@ class LayerFolder:
         """Write the layer's labels.jsonl; return how many lines it has."""
         return self.run.write_lines(self.labels, lines)
 
-    def facts_of(self, name: str) -> dict[str, Any] | None:
+    def read_facts(self, name: str) -> dict[str, Any] | None:
         """Return the notes on an annotator; None if it was never asked."""
         path = self.annotators / f"{name}.json"
-        return read_noted(path, dict[str, Any]) if name in self.ledgers() else None
+        return read_noted(path, dict[str, Any]) if name in self.list_ledgers() else None
 
-    def began_in_prose(self, name: str) -> bool:
+    def has_begun_in_prose(self, name: str) -> bool:
         """Return whether the layer's annotator of that name was asked without forms, as every one was before
         forms existed. It continues so."""
-        before = self.facts_of(name)
+        before = self.read_facts(name)
         return before is not None and "forms" not in before
 
     def require_same_annotator(self, name: str, facts: Mapping[str, Any]) -> None:
         """Raise UsageError where the layer's annotator of that name is another one."""
-        if (before := self.facts_of(name)) is None:
+        if (before := self.read_facts(name)) is None:
             return
         plain = msgspec.json.decode(_encode(facts))  # lists for tuples, as in the file
         told = plain.keys() - {SAMPLE, "judge"}  # that one follows from backend and template
@@ -150,7 +150,7 @@ def read_label_sets(run: RunFolder) -> dict[str, LabelSet]:
     """Return the label set of each layer of a run, by the layer's name, without those that are missing or
     unreadable."""
     found = {}
-    for name, file in layer_files(run).items():
+    for name, file in find_layer_files(run).items():
         try:
             noted = read_noted(file.with_name("layer.json"), Noted)
         except DamagedError:
@@ -165,27 +165,27 @@ def read_label_sets(run: RunFolder) -> dict[str, LabelSet]:
 def write_labels(reader: RunReader, layer: LayerFolder, asking: LabellingTask) -> int:
     """Write the layer's labels.jsonl from all its annotators' ledgers and people's files; return how many
     units have labels."""
-    return layer.write_labels(map(_encode, units_of(reader, layer, asking)))
+    return layer.write_labels(map(_encode, list_units(reader, layer, asking)))
 
 
-def units_of(reader: RunReader, layer: LayerFolder, asking: LabellingTask) -> Iterator[UnitLabels]:
+def list_units(reader: RunReader, layer: LayerFolder, asking: LabellingTask) -> Iterator[UnitLabels]:
     """Yield every unit with labels, in order. Memory: one scenario, and the labels by people."""
-    people = {name: read_person(path) for name, path in layer.people().items()}
+    people = {name: read_person(path) for name, path in layer.list_people().items()}
     with contextlib.ExitStack() as stack:
-        views = {name: stack.enter_context(LedgerReader(path)) for name, path in layer.ledgers().items()}
+        views = {name: stack.enter_context(LedgerReader(path)) for name, path in layer.list_ledgers().items()}
         for index, names in reader.scenarios():
-            said = {**_labels_in_run(reader, index, names, layer.name)}
-            said |= {name: _labels_in(view, index) for name, view in views.items()}
+            said = {**_find_labels_in_run(reader, index, names, layer.name)}
+            said |= {name: _find_labels(view, index) for name, view in views.items()}
             if any(said.values()) or people:
                 for name in names:
-                    yield from _units(reader.candidate(index, name), said, people, asking)
+                    yield from _join_units(reader.candidate(index, name), said, people, asking)
 
 
-def _units(
+def _join_units(
     candidate: Candidate, said: Mapping[str, Told], people: Mapping[str, Told], asking: LabellingTask
 ) -> Iterator[UnitLabels]:
     """Yield the units of a conversation. Models name it by its task in the scenario, people by its id."""
-    for place in asking.units(candidate.turns):
+    for place in asking.list_units(candidate.turns):
         at = (place, digest_said(candidate.turns, place))
         annotators = {
             name: found[candidate.name, *at] for name, found in said.items() if (candidate.name, *at) in found
@@ -194,7 +194,7 @@ def _units(
             name: found[candidate.id, *at] for name, found in people.items() if (candidate.id, *at) in found
         }
         if annotators:
-            labels, tie = majority([*annotators.values()], asking.labels)
+            labels, tie = find_majority([*annotators.values()], asking.labels)
             yield UnitLabels(
                 id=candidate.id,
                 turn=place,
@@ -202,15 +202,15 @@ def _units(
                 labels=labels,
                 annotators=annotators,
                 tie=tie,
-                agreement=_agreement([*annotators.values()]),
-                text_sha256=text_digest(candidate.turns, place),
+                agreement=_compute_agreement([*annotators.values()]),
+                text_sha256=digest_text(candidate.turns, place),
             )
 
 
 def write_job_layers(run: RunFolder) -> None:
     """Write every layer that the job of a run gave its conversations, with what annotators said since. Raises
     RunError."""
-    for own, layers in _job_layers(run):
+    for own, layers in _find_job_layers(run):
         with RunReader(own.path) as reader:
             for name, asking in layers.items():
                 layer = LayerFolder(own, name)
@@ -224,7 +224,7 @@ def require_job_layers(run: RunFolder, layers: Iterable[JobLayer]) -> None:
     made anew."""
     for one in layers:
         layer = LayerFolder(run, one.name)
-        if layer.ledgers():
+        if layer.list_ledgers():
             layer.require_same(one.asking)
         elif layer.labels.exists() and not layer.noted.exists():
             raise UsageError(
@@ -239,13 +239,13 @@ def has_job_layers(run: RunFolder) -> bool:
     written."""
     return all(
         is_kept(file)
-        for own, layers in _job_layers(run)
+        for own, layers in _find_job_layers(run)
         for layer in (LayerFolder(own, name) for name in layers)
         for file in (layer.labels, layer.noted)
     )
 
 
-def _job_layers(run: RunFolder) -> Iterator[tuple[RunFolder, dict[str, LabellingTask]]]:
+def _find_job_layers(run: RunFolder) -> Iterator[tuple[RunFolder, dict[str, LabellingTask]]]:
     """Return the layers that the job of a run gives its conversations, with their folders.
 
     They are next to the run, or next to each arm if arms weigh the space differently and are not read
@@ -253,7 +253,7 @@ def _job_layers(run: RunFolder) -> Iterator[tuple[RunFolder, dict[str, Labelling
     """
     try:
         job = load_job(run.job)
-        arms = arm_jobs(job, job.name)
+        arms = list_arm_jobs(job, job.name)
     except EdgenError:
         return
     apart = any("space" in changes for changes in job.arms.values())
@@ -268,28 +268,28 @@ def _job_layers(run: RunFolder) -> Iterator[tuple[RunFolder, dict[str, Labelling
             yield (run.arm(group[0]) if apart else run), layers
 
 
-def _labels_in_run(reader: RunReader, index: int, names: Sequence[str], layer: str) -> dict[str, Told]:
+def _find_labels_in_run(reader: RunReader, index: int, names: Sequence[str], layer: str) -> dict[str, Told]:
     """Return the labels that annotators gave a scenario's conversations during generation, in the form of
-    `_labels_in`, by annotator."""
+    `_find_labels`, by annotator."""
     found: dict[str, Told] = {}
     for name in names:
         if (data := reader.beside(index, name).get(layer)) is not None:
-            for annotator, units in layers_said({layer: data})[layer].items():
+            for annotator, units in read_said_layers({layer: data})[layer].items():
                 own = found.setdefault(annotator, {})
                 own.update({(name, unit.turn, unit.said): unit.labels for unit in units})
     return found
 
 
-def _labels_in(view: LedgerReader, index: int) -> Told:
+def _find_labels(view: LedgerReader, index: int) -> Told:
     """Return an annotator's labels in a scenario, by conversation, turn and digest."""
     found = {}
-    for task, (status, _, data) in view.outcomes(index).items():
+    for task, (status, _, data) in view.read_outcomes(index).items():
         if status is Status.ACCEPTED and data is not None:
             name = str(task).partition("@")[0]
             found.update({(name, unit.turn, unit.said): unit.labels for unit in _record(data).units})
     return found
 
 
-def _agreement(given: Sequence[Labels]) -> float | None:
+def _compute_agreement(given: Sequence[Labels]) -> float | None:
     shares = [len({*a} & {*b}) / len({*a} | {*b}) for a, b in itertools.combinations(given, 2)]
     return round(sum(shares) / len(shares), 6) if shares else None

@@ -31,20 +31,20 @@ class LabelUnit(NamedTuple):
         return _BETWEEN.join((self.id, "" if self.turn is None else str(self.turn), self.said))
 
 
-def task_of(labels: LabelSet) -> str:
+def make_task_name(labels: LabelSet) -> str:
     """Return the task of people who label by this label set."""
     return f"label {labels.name}"
 
 
-def label_units(reader: RunReader, asking: LabellingTask) -> Iterator[LabelUnit]:
+def list_label_units(reader: RunReader, asking: LabellingTask) -> Iterator[LabelUnit]:
     """Yield the units of a run, in its order."""
     for candidate in reader.candidates():
-        yield from units_of_one(candidate, asking)
+        yield from list_units(candidate, asking)
 
 
-def units_of_one(candidate: Candidate, asking: LabellingTask) -> Iterator[LabelUnit]:
+def list_units(candidate: Candidate, asking: LabellingTask) -> Iterator[LabelUnit]:
     """Yield the units of a conversation."""
-    for place in asking.units(candidate.turns):
+    for place in asking.list_units(candidate.turns):
         yield LabelUnit(candidate.id, place, digest_said(candidate.turns, place))
 
 
@@ -68,7 +68,7 @@ def is_people_file(path: Path) -> bool:
 def read_given_on_pages(path: Path, reader: RunReader, asking: LabellingTask) -> GivenFile:
     """Return the labels that people gave on the run's pages. Raises DataError for another run's file, and
     where there are none."""
-    run, task = reader.rundir.path, task_of(asking.labels)
+    run, task = reader.rundir.path, make_task_name(asking.labels)
     if not path.samefile(run / "people" / "people.db"):
         raise DataError(str(path), f"this is not the run's own file: {run / 'people' / 'people.db'}.")
     with People(run) as people:

@@ -44,7 +44,7 @@ _encode = msgspec.json.Encoder().encode
 
 def read_person(path: Path) -> Told:
     """Return the last labels of each unit by a person. Raises RunError for an invalid file."""
-    return {(line.id, line.turn, line.said): line.labels for line in _lines(path)}
+    return {(line.id, line.turn, line.said): line.labels for line in _list_lines(path)}
 
 
 def require_names(layer: str, models: Iterable[str], given: Iterable[PersonLabels]) -> None:
@@ -68,7 +68,7 @@ def take_labels(run: RunFolder, folder: Path, given: Iterable[PersonLabels]) -> 
 
 
 def _take(run: RunFolder, path: Path, given: Iterable[PersonLabels]) -> Person:
-    before = [*_lines(path)] if path.exists() else []
+    before = [*_list_lines(path)] if path.exists() else []
     known: Told = {(line.id, line.turn, line.said): line.labels for line in before}
     added, new, changed = [], 0, 0
     for one in given:
@@ -85,7 +85,7 @@ def _take(run: RunFolder, path: Path, given: Iterable[PersonLabels]) -> Person:
     return Person(annotator=path.stem, new=new, changed=changed, labelled=len(known))
 
 
-def _lines(path: Path) -> Iterator[PersonLabels]:
+def _list_lines(path: Path) -> Iterator[PersonLabels]:
     require_kept(path, REMEDY)
     try:
         with open_regular(path) as lines:

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.pair import Candidate
-from edgen.core.sheets import cut_cell, sheet_head, sheet_line, write_sheet
+from edgen.core.sheets import cut_cell, render_sheet_head, render_sheet_line, write_sheet
 from edgen.protocols.base import transcript_of
 from edgen.protocols.labelled_units import LabellingTask
-from edgen.store.layers import text_digest
+from edgen.store.layers import digest_text
 
 COLUMNS = ("id", "turn", "role", "before", "text", "labels", "comment", "text_sha256")
 Row = dict[str, str | int | None]
@@ -24,38 +24,40 @@ def write_label_sheet(
     """Write a sheet of the units of these conversations; returns how many there are of both. Raises
     UsageError where something is at `path`, which may be filled in, and where no unit can be labelled."""
     as_line, head = (
-        (_json, b"") if path.suffix.lower() in (".jsonl", ".json") else (_csv, sheet_head(COLUMNS))
+        (_render_json, b"")
+        if path.suffix.lower() in (".jsonl", ".json")
+        else (_render_csv, render_sheet_head(COLUMNS))
     )
     called: set[str] = set()
 
-    def lines() -> Iterator[bytes]:
+    def iterate_lines() -> Iterator[bytes]:
         for one in conversations:
             called.add(one.id)
-            yield from map(as_line, _rows(one, asking))
+            yield from map(as_line, _list_rows(one, asking))
 
     nothing = f"no unit of this run can carry the labels {asking.labels.name}: there is no sheet to fill in."
-    units = write_sheet(path, head, lines(), nothing)
+    units = write_sheet(path, head, iterate_lines(), nothing)
     return units, len(called)
 
 
-def _json(row: Row) -> bytes:
+def _render_json(row: Row) -> bytes:
     return msgspec.json.encode({**row, "labels": []}) + b"\n"
 
 
-def _csv(row: Row) -> bytes:
-    return sheet_line([*row.values()])
+def _render_csv(row: Row) -> bytes:
+    return render_sheet_line([*row.values()])
 
 
-def _rows(one: Candidate, asking: LabellingTask) -> Iterator[Row]:
+def _list_rows(one: Candidate, asking: LabellingTask) -> Iterator[Row]:
     """Yield a row per unit; `before` holds the turns since the previous unit."""
     since = 0
-    for place in asking.units(one.turns):
+    for place in asking.list_units(one.turns):
         turn = None if place is None else one.turns[place]
         before = "" if place is None else transcript_of(one.turns[since:place])
         since = 0 if place is None else place + 1
         values = (
             one.id, place, None if turn is None else turn.role, cut_cell(before),
             cut_cell(transcript_of(one.turns) if turn is None else turn.text), None, None,
-                text_digest(one.turns, place),
+                digest_text(one.turns, place),
         )  # fmt: skip
         yield dict(zip(COLUMNS, values, strict=True))

@@ -21,7 +21,7 @@ from edgen.asking.ledger_paths import open_for_reading
 from edgen.asking.options import AnnotateOptions
 from edgen.asking.use_estimates import UseNeeds, estimate_use
 from edgen.core.errors import UsageError
-from edgen.cost.tokens import counter
+from edgen.cost.tokens import make_counter
 from edgen.cost.usage import UsageRange
 from edgen.planning.allowed_files import Reach
 from edgen.protocols.labelled_units import UnitKind
@@ -99,8 +99,8 @@ def _estimate(
     path = None
     if (named := getattr(config, "tokenizer", None)) is not None:
         reach = Reach.of(making.reader.rundir.job, making.options.overrides, outside=False)
-        path = reach.file("tokenizer", named, f"backends.{ROLE}.tokenizer")
-    count, hint = counter(config, path)
+        path = reach.find_file("tokenizer", named, f"backends.{ROLE}.tokenizer")
+    count, hint = make_counter(config, path)
     use = estimate_use(asker, making.place, backend, count, making.options.via)
     said = [
         f"prompts: those of {use.rendered:,} requests rendered and counted ({count.how})",

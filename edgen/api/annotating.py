@@ -113,9 +113,9 @@ class Annotating(AnnotatorStart):
         """Take people's labels, ask the models, and write the layer. A problem of a file is reported before
         any request or change."""
         given = self._read_people_labels()
-        gold = self._gold()
+        gold = self._read_gold()
         annotators = self.check()
-        require_names(self.layer.name, {*self.layer.ledgers(), *annotators}, given)
+        require_names(self.layer.name, {*self.layer.list_ledgers(), *annotators}, given)
         if given:
             self.layer.note(self.asking)
         people = take_labels(self.reader.rundir, self.layer.annotators, given)
@@ -123,13 +123,13 @@ class Annotating(AnnotatorStart):
         if ended is not None:
             return self._make_result(ledgers, people, ended)
         write_labels(self.reader, self.layer, self.asking)
-        return replace(self.look(gold), annotators=_statuses(ledgers), people=people)
+        return replace(self.look(gold), annotators=_read_statuses(ledgers), people=people)
 
     def look(self, gold: Gold | None = None) -> AnnotatedRun:
         """Return the present content of the layer."""
         if not self.layer.labels.exists():
             raise UsageError(f"{self.layer.path}: this layer has no labels yet.")
-        gold = gold or self._gold()
+        gold = gold or self._read_gold()
         figures, against = look_at(self.reader, self.layer, self.asking, gold, self.control)
         units = sum(1 for _ in read_layer(self.layer.labels))
         return replace(self._make_result((), ()), units=units, figures=figures, gold=against)
@@ -138,7 +138,7 @@ class Annotating(AnnotatorStart):
         self, ledgers: Sequence[Path], people: tuple[Person, ...], ended: EdgenError | None = None
     ) -> AnnotatedRun:
         about = (self.reader.rundir.path, self.layer.name, self.asking.labels, self.asking.unit)
-        return AnnotatedRun(*about, self.layer.labels, _statuses(ledgers), people=people, ended=ended)
+        return AnnotatedRun(*about, self.layer.labels, _read_statuses(ledgers), people=people, ended=ended)
 
     def _read_people_labels(self) -> list[PersonLabels]:
         """Return people's labels, file by file. Raises DataError."""
@@ -152,12 +152,12 @@ class Annotating(AnnotatorStart):
                 self.control.note(f"{path}: {quantity(read.without, 'unit')} without labels were skipped.")
         return given
 
-    def _gold(self) -> Gold | None:
+    def _read_gold(self) -> Gold | None:
         named = self.options.gold
         return None if named is None else Gold(named, self.reader, self.layer, self.asking)
 
 
-def _statuses(ledgers: Sequence[Path]) -> tuple[AnnotatorStatus, ...]:
+def _read_statuses(ledgers: Sequence[Path]) -> tuple[AnnotatorStatus, ...]:
     return tuple(AnnotatorStatus.read_from(ledger) for ledger in ledgers if ledger.exists())
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.errors import DataError, RunError, ShortError, UsageError
-from edgen.execution.batch.manual import LedgerBatches, batches_of, give_up, job_of, read_file
+from edgen.execution.batch.manual import LedgerBatches, give_up, list_ledger_batches, read_file, read_job
 from edgen.execution.batch.ownership import require_own
 from edgen.execution.batch.results import ResultCounts
 from edgen.runtime.backends import open_backends, open_batches
@@ -89,7 +89,7 @@ def list_batches(run: Path) -> list[BatchFacts]:
     """Return every batch of the run, from the ledger alone."""
     rundir = RunFolder(run)
     rundir.require()
-    return [_describe(held.whose, batch) for held in batches_of(rundir) for batch in held.batches]
+    return [_describe(held.whose, batch) for held in list_ledger_batches(rundir) for batch in held.batches]
 
 
 def _describe(whose: str, batch: NotedBatch) -> BatchFacts:
@@ -118,7 +118,7 @@ def cancel_batches(run: Path, numbers: Collection[int], control: Control) -> Can
     rundir = RunFolder(run)
     rundir.require()
     with explain_os_errors(rundir.path), rundir.lock_for_writing():
-        known = batches_of(rundir)
+        known = list_ledger_batches(rundir)
         out = {batch.number for held in known for batch in held.batches if batch.state in OPEN}
         if missing := sorted(set(numbers) - out):
             raise UsageError(
@@ -137,7 +137,7 @@ def cancel_batches(run: Path, numbers: Collection[int], control: Control) -> Can
 async def _cancel(
     rundir: RunFolder, held: LedgerBatches, wanted: Sequence[NotedBatch], control: Control
 ) -> list[ResultCounts]:
-    job = job_of(rundir, held)
+    job = read_job(rundir, held)
     require_own(held.path, wanted, job.backends)
     at_provider = {batch.backend for batch in wanted if batch.state not in ("written", "ready")}
     configs = {name: job.backends[name] for name in sorted(at_provider)}
@@ -164,12 +164,17 @@ def read_results(run: Path, files: Sequence[Path]) -> ReadResults:
                 str(path), "there is no such file." if not path.exists() else "this is not a file."
             )
     with explain_os_errors(rundir.path), rundir.lock_for_writing():
-        known = batches_of(rundir)
+        known = list_ledger_batches(rundir)
         if not known:
             raise RunError(f"{run}: this run has no batches, so no results belong to it.")
         each = asyncio.run(_read(rundir, known, files))
     read = tuple(_sum_up(path, readings) for path, readings in each.items())
-    out = ((held.path, batch) for held in batches_of(rundir) for batch in held.batches if batch.state in OPEN)
+    out = (
+        (held.path, batch)
+        for held in list_ledger_batches(rundir)
+        for batch in held.batches
+        if batch.state in OPEN
+    )
     return ReadResults(
         str(run), read, sum(count_outstanding_at(ledger, batch.number) for ledger, batch in out)
     )
@@ -182,7 +187,7 @@ async def _read(
     for held in known:
         async with Ledger(held.path, create=False) as ledger:
             for path in files:
-                each[path].append(await read_file(ledger, job_of(rundir, held), path))
+                each[path].append(await read_file(ledger, read_job(rundir, held), path))
     return each
 
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.config import ANNOTATOR, BackendConfig, Job, Limits, backend_name, check_budget
-from edgen.config.plugin_parts import features_of
+from edgen.config import ANNOTATOR, BackendConfig, Job, Limits, check_budget, find_backend_name
+from edgen.config.plugin_parts import find_features
 from edgen.core.errors import CallError, EdgenError, FailureKind, ProviderError
 from edgen.core.values import Address, Message, Reply, Request
 from edgen.core.version import __version__
@@ -24,16 +24,16 @@ from edgen.execution.client.budget import Budget
 from edgen.execution.client.budget_lease import Purse
 from edgen.execution.client.fleet import SameModel
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.rollout import advice
+from edgen.execution.rollout import add_advice
 from edgen.planning.allowed_files import Reach
 from edgen.planning.answer_schemas import wants_logprobs
 from edgen.planning.load import load_plans
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
 from edgen.prompting import Prompt
-from edgen.prompting.prompt import fits_schema, schema_file
-from edgen.providers import Backend, calls_of, make
-from edgen.providers.base import servers_of
+from edgen.prompting.prompt import find_schema_file, fits_schema
+from edgen.providers import Backend, find_calls, make
+from edgen.providers.base import list_servers
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
 from edgen.runtime.key_consent import Trust
@@ -119,11 +119,13 @@ def _check_shared_budget(diagnosis: Diagnosis, jobs: Sequence[Job], *, call: boo
         for job in jobs:
             check_budget(job.backends, job.limits)
         book = BudgetBook(Path(named), create=call)
-        stands = book.today()
+        stands = book.list_stands()
     except EdgenError as error:
         diagnosis.fail("budget", str(error), error.exit_code)
         return None
-    used = "; ".join(f"{one.amount(one.used)} of {one.amount(one.most)} {one.cap}" for one in stands)
+    used = "; ".join(
+        f"{one.format_amount(one.used)} of {one.format_amount(one.most)} {one.cap}" for one in stands
+    )
     diagnosis.add("budget", f"{named}: {used} used")
     # Doctor has no ledger: if it is killed, all that it held stays spent.
     return Budget(None, None, purse=Purse(book, f"doctor {secrets.token_hex(8)}"))
@@ -146,7 +148,7 @@ def _check_arms(
         for role, config in plan.job.backends.items():
             if config not in tried:
                 tried.append(config)
-                schemas = _schemas_for(config, plans.values())
+                schemas = _list_schemas(config, plans.values())
                 each = config.each_server
                 for server in each:
                     checked = _Checked(prefix + role, server, plan.job, schemas, budget, Loading(tell))
@@ -164,7 +166,7 @@ async def _check_same_model(diagnosis: Diagnosis, role: str, config: BackendConf
     except EdgenError:
         return
     try:
-        each = servers_of(backend)
+        each = list_servers(backend)
         same = SameModel(each, backend.model)
         for address in each:
             with contextlib.suppress(CallError):
@@ -187,14 +189,14 @@ class _Checked(NamedTuple):
     loading: Loading  # the patience while it loads
 
 
-def _schemas_for(config: BackendConfig, plans: Iterable[Plan]) -> list[Prompt]:
+def _list_schemas(config: BackendConfig, plans: Iterable[Plan]) -> list[Prompt]:
     """Return the templates with schemas for a backend, in any arm; one for each schema."""
     found: dict[bytes, Prompt] = {}
     for plan in plans:
         asked = {use: plan.templates[use].asked for use in plan.prompts} | {ANNOTATOR: ANNOTATOR}
         # What else shapes no conversation is for the judge.
         for use, prompt in {**plan.prompts, **plan.extra_prompts}.items():
-            backend = plan.job.backends.get(backend_name(plan.job, asked.get(use, "judge")))
+            backend = plan.job.backends.get(find_backend_name(plan.job, asked.get(use, "judge")))
             if prompt.schema is not None and backend == config:
                 found.setdefault(prompt.schema, prompt)
     return [*found.values()]
@@ -207,12 +209,12 @@ def _check_templates(diagnosis: Diagnosis, prefix: str, plan: Plan) -> None:
         used = ", ".join(sorted(prompt.variables_used)) or "nothing"
         never = ", ".join(variable for variable, where, _ in missed if where == use)
         rest = f"; never uses {never}" if never else ""
-        fits = "" if prompt.schema is None else f"; answers have to fit {_schema_name(prompt)}"
+        fits = "" if prompt.schema is None else f"; answers have to fit {_describe_schema(prompt)}"
         diagnosis.add(prefix + name, f"{prompt.name}: uses {used}{rest}{fits}")
 
 
-def _schema_name(prompt: Prompt) -> str:
-    return schema_file(Path(prompt.source)).name
+def _describe_schema(prompt: Prompt) -> str:
+    return find_schema_file(Path(prompt.source)).name
 
 
 async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, *, call: bool) -> None:
@@ -244,7 +246,7 @@ async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, 
             if wants_logprobs(job, config):
                 await _call_for_logprobs(diagnosis, checked, client, seed)
     except CallError as failure:
-        diagnosis.fail("call", advice(failure), _REFUSED)
+        diagnosis.fail("call", add_advice(failure), _REFUSED)
     except EdgenError as error:  # the shared budget
         diagnosis.fail("call", str(error), error.exit_code)
     finally:
@@ -270,7 +272,7 @@ async def _call(diagnosis: Diagnosis, client: ModelClient, checked: _Checked, tr
         calls = "1 call" if slots == 1 else f"{slots} calls"
         diagnosis.add("slots", f"it answers {calls} at once; a run begins with that many")
     tokens = f"{usage.prompt_tokens}+{usage.completion_tokens} tokens" if usage else "no token counts"
-    if not calls_of(checked.config).simulated:
+    if not find_calls(checked.config).simulated:
         completion = usage.completion_tokens if usage else len(reply.text) // 4
         note_call_time(checked.config, CallTime(seconds, completion, slots, time.time()), trust.environ)
     answered = f"answered in {seconds:.2f} s, {tokens}"
@@ -289,8 +291,8 @@ async def _call_with_schema(
     failure.
     """
     assert prompt.schema is not None
-    name, field = _schema_name(prompt), features_of(config).schema_field
-    if (wrong := features_of(config).schema_problem(config, prompt.schema)) is not None:
+    name, field = _describe_schema(prompt), find_features(config).schema_field
+    if (wrong := find_features(config).schema_problem(config, prompt.schema)) is not None:
         diagnosis.fail("schema", f"{name} cannot be sent: {wrong}; change it, or remove the schema", 2)
         return
     messages = (Message("user", "Say hello, in the form that is asked for."),)
@@ -329,7 +331,7 @@ async def _call_for_logprobs(diagnosis: Diagnosis, checked: _Checked, client: Mo
     """
     config, top = checked.config, checked.job.pairs.logprobs
     asked, rest = f"pairs.logprobs: {top}", "choose another judge, or leave pairs.logprobs out"
-    if (wrong := features_of(config).logprobs_problem(config)) is not None:
+    if (wrong := find_features(config).logprobs_problem(config)) is not None:
         diagnosis.fail("logprobs", f"{asked}, and {wrong}: {rest}", 2)
         return
     messages = (Message("user", "Which number is larger? Output 1 or 2."),)

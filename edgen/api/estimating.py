@@ -13,12 +13,12 @@ from msgspec import UNSET, UnsetType
 from edgen.config import Price
 from edgen.core.text import round_usd
 from edgen.cost.duration import Duration
-from edgen.cost.estimate import Already, BudgetReach, PlanEstimate, budgets, estimate, prices
+from edgen.cost.estimate import Already, BudgetReach, PlanEstimate, estimate, list_budgets, list_prices
 from edgen.cost.options import EstimateOptions
 from edgen.cost.usage import UsageRange, add_up
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
-from edgen.runtime.backends import arms_at_once, services_differ
+from edgen.runtime.backends import count_arms_at_once, do_services_differ
 from edgen.runtime.snapshot import Tokens
 from edgen.store.run_folder import RunFolder
 
@@ -121,7 +121,7 @@ def estimate_job(job: Path, options: EstimateOptions) -> JobEstimate:
         for arm, plan in plans.items()
     }
     # What shares a service shares its window: at once, it takes as long as one after the other.
-    at_once = arms_at_once(whole, plans) if services_differ(plans.values()) else 1
+    at_once = count_arms_at_once(whole, plans) if do_services_differ(plans.values()) else 1
     sums = _describe(list(each.values()), at_once)
     return JobEstimate(
         **msgspec.structs.asdict(sums),
@@ -129,9 +129,9 @@ def estimate_job(job: Path, options: EstimateOptions) -> JobEstimate:
         via=via,
         prices=tuple(
             BackendPrice(backend=backend, model=model, **_find_known_prices(price))
-            for backend, model, price in prices(each)
+            for backend, model, price in list_prices(each)
         ),
-        budget=tuple(budgets(whole, each, run, via)),
+        budget=tuple(list_budgets(whole, each, run, via)),
         arms={arm: _describe([one]) for arm, one in each.items()} if whole.arms else UNSET,
     )
 
@@ -171,14 +171,14 @@ def make_intervals(uses: UsageRange, most: Mapping[str, float], *, priced: bool)
     """Return calls, tokens and cost as intervals, by their keys in an estimate. `most`: what is known of the
     most that they can be, by its key in `CallUse`."""
 
-    def interval(key: str, digits: int | None = None) -> EstimateInterval:
+    def make_interval(key: str, digits: int | None = None) -> EstimateInterval:
         low, expected, high = (round(getattr(level, key), digits) for level in uses)
         return EstimateInterval(low, expected, high, round(most[key], digits) if key in most else UNSET)
 
     return {
-        "calls": interval("calls"),
-        "tokens": TokenIntervals(interval("prompt"), interval("completion")),
-        "cost_usd": interval("usd", 6) if priced else None,
+        "calls": make_interval("calls"),
+        "tokens": TokenIntervals(make_interval("prompt"), make_interval("completion")),
+        "cost_usd": make_interval("usd", 6) if priced else None,
     }
 
 

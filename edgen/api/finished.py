@@ -10,8 +10,8 @@ from edgen.core.errors import UsageError
 from edgen.core.registry import find, find_all
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.processes import require_several
-from edgen.runtime.status import StatusReport, status_of
-from edgen.store.pairs_file import places_of_pairs, require_pair_set
+from edgen.runtime.status import StatusReport, read_run_status
+from edgen.store.pairs_file import list_places_of_pairs, require_pair_set
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -48,7 +48,7 @@ def compare_runs(
         )
     arms, prompts, roles, output = options.arms, options.prompts, options.roles, options.output
     with (
-        control.events.stages() as tell,
+        control.events.report_stages() as tell,
         open_comparison(runs, arms, prompts=prompts, roles=roles, tell=tell) as comparison,
         explain_os_errors(output or runs[0]),
     ):
@@ -131,7 +131,9 @@ def _export_between(run: Path, format_: Format, output: Path, options: OptionVal
 def _refer_to_others(rundir: RunFolder, format_: Format) -> None:
     """Raise UsageError where a run has pairs with other runs alone."""
     if "pairs" in format_.needs and not rundir.pairs.exists():
-        between = [place.pairs_folder.name for place in places_of_pairs(rundir)[1:] if place.pairs.exists()]
+        between = [
+            place.pairs_folder.name for place in list_places_of_pairs(rundir)[1:] if place.pairs.exists()
+        ]
         if not between:
             return
         folders = ", ".join(between)
@@ -155,7 +157,7 @@ def write_report(run: Path, control: Control, output: Path | None = None) -> Wri
     if not has_font_list():
         control.note("matplotlib lists the fonts of this machine, once; this can take a minute.")
     load_run_measures([run], control)
-    with control.events.stages() as tell:
+    with control.events.report_stages() as tell:
         written = write(run, output, progress=tell)
     if not written.accepted:
         control.note(
@@ -183,9 +185,9 @@ def select_run(
     """
     from edgen.selection.select import select
 
-    with control.events.stages() as tell, explain_os_errors(output):
+    with control.events.report_stages() as tell, explain_os_errors(output):
         selection = select(run, output, options, tell, control.note)
-    return status_of(RunFolder(output)), selection
+    return read_run_status(RunFolder(output)), selection
 
 
 def merge_runs(runs: Sequence[Path], output: Path, control: Control) -> tuple[StatusReport, MergeResult]:
@@ -195,8 +197,8 @@ def merge_runs(runs: Sequence[Path], output: Path, control: Control) -> tuple[St
     """
     from edgen.merging.merge import merge
 
-    with control.events.stages() as tell, explain_os_errors(output):
+    with control.events.report_stages() as tell, explain_os_errors(output):
         merged = merge(runs, output, tell)
     for sentence in merged.notes:
         control.note(sentence)
-    return status_of(RunFolder(output)), merged
+    return read_run_status(RunFolder(output)), merged

@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.generation.arms import Generated, folder_of, make_arms, plan_arms
+from edgen.generation.arms import Generated, find_folder, make_arms, plan_arms
 from edgen.generation.options import GenerateOptions
 from edgen.generation.partitions import make_partitions
 from edgen.planning.load import JobSource
@@ -26,7 +26,7 @@ async def generate(source: JobSource, options: GenerateOptions, control: Control
             f"--write-only {options.write_only}: this is not a folder; name one for the request files."
         )
     source, plans = plan_arms(source, options, control)
-    folder = folder_of(source.job, options)
+    folder = find_folder(source.job, options)
     if not (options.partitions or source.job.partitions or folder.partitions_folder.exists()):
         return await make_arms(source, plans, options, control)
     if options.partitions:

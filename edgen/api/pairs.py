@@ -25,7 +25,7 @@ from edgen.core.registry import part_of
 from edgen.core.text import describe_counts, quantity
 from edgen.families.reader import ReportWords
 from edgen.planning.allowed_files import Reach
-from edgen.preferences.bias import bias_of_run
+from edgen.preferences.bias import report_bias_of_run
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.credit import apply_credit
 from edgen.preferences.labels import LabelRules
@@ -35,7 +35,7 @@ from edgen.preferences.rollouts import PlayedRollouts
 from edgen.preferences.vote_sheet import is_sheet, read_vote_sheet, write_vote_sheet
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.status import JudgeStatus, RolloutStatus
-from edgen.store.pairs_file import DEFAULT, labels_by, require_pair_set, use_pair_set
+from edgen.store.pairs_file import DEFAULT, find_label_source, require_pair_set, use_pair_set
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import read_stored_votes, take_votes
 
@@ -102,7 +102,7 @@ def report_bias(
         )
     with open_for_reading(run, against) as reader:
         require_pair_set(reader.rundir, name)
-        return bias_of_run(reader)
+        return report_bias_of_run(reader)
 
 
 def name_probability(run: Path) -> str:
@@ -165,7 +165,7 @@ class PairMaking:
         """Choose the set that the pairs are written to: people's votes never replace another source's
         labels."""
         name, by = self.options.name, self.options.by
-        if name is None and by == "human" and labels_by(self.run) not in (None, by):
+        if name is None and by == "human" and find_label_source(self.run) not in (None, by):
             name = by
             others = [word for path in self.options.against for word in ("--against", str(path))]
             runs = " ".join([str(self.run.path), *others])
@@ -185,7 +185,7 @@ class PairMaking:
             self._take_votes(options.human)
         votes = read_stored_votes(reader.rundir)
         on_responses = options.by == "human" and any(a == b for a, b in votes)
-        scenarios = self._scenarios() if on_responses else self.require_comparable()
+        scenarios = self._count_scenarios() if on_responses else self.require_comparable()
         if options.by == "human" and not votes:
             raise UsageError(
                 f"{options.human or self.run.path}: there are no votes. Name a file with --people FILE, "
@@ -198,7 +198,7 @@ class PairMaking:
         ledgers: dict[str, Path] = facts.pop("ledgers", {})
         if facts.get("ended") is None:
             judged: JudgeStatus | None = facts.get("judged")
-            rules = self._rules(None if judged is None else judged.judge)
+            rules = self._make_rules(None if judged is None else judged.judge)
             with PlayedRollouts(self.choice, ledgers) as played:
                 made = write_pairs(self.choice, rules, votes, played if ledgers else None)
             made.simulated |= reader.simulated
@@ -207,7 +207,7 @@ class PairMaking:
                     f"{quantity(made.stale_votes, 'vote')} on other texts than the run has now, or on pairs "
                     "that it has no more: left out, and kept."
                 )
-            facts |= {"made": made, "bias": bias_of_run(reader) if report else None}
+            facts |= {"made": made, "bias": report_bias_of_run(reader) if report else None}
         about = (self.run.path, options.by, scenarios, self.run.pairs, pairs.compared, pairs.votes)
         rollouts = tuple(map(RolloutStatus.read_from, ledgers.values()))
         return PairedRun(*about, k=pairs.rollouts, rollouts=rollouts, name=self.name, **facts)
@@ -227,20 +227,20 @@ class PairMaking:
 
     def _make_of_responses(self, *, report: bool) -> PairedRun:
         """Pairs of responses to one turn, by what the run says itself of them."""
-        reader, scenarios = self.reader, self._scenarios()
-        made = write_response_pairs(reader, self._rules(), read_stored_votes(reader.rundir))
+        reader, scenarios = self.reader, self._count_scenarios()
+        made = write_response_pairs(reader, self._make_rules(), read_stored_votes(reader.rundir))
         made.simulated |= reader.simulated
-        bias = bias_of_run(reader) if report else None
+        bias = report_bias_of_run(reader) if report else None
         about = (self.run.path, self.options.by, scenarios, self.run.pairs, "response", 0)
         return PairedRun(*about, made=made, bias=bias, name=self.name)
 
-    def _scenarios(self) -> int:
+    def _count_scenarios(self) -> int:
         """Return the number of scenarios with a conversation. Raises RunError if there is none."""
         if scenarios := sum(1 for _ in self.reader.scenarios()):
             return scenarios
         raise self._make_none_accepted_error()
 
-    def _rules(self, judge: str | None = None) -> LabelRules:
+    def _make_rules(self, judge: str | None = None) -> LabelRules:
         """Return the rules of labels; `judge`: the one whose verdicts count."""
         pairs = self.job.pairs
         return LabelRules(

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from edgen.config import role_word_problems
+from edgen.config import find_role_word_problems
 from edgen.core.errors import DataError, UsageError
 from edgen.core.files import explain_read_errors
 from edgen.core.values import ROLES, Rejection
@@ -49,7 +49,7 @@ def read_role_words(given: Iterable[str]) -> OwnWords:
         if not equals or role.strip().capitalize() not in words:
             raise UsageError(f"--role {assignment}: expected ROLE=WORD, as in --role Teacher=Tutor.")
         words[role.strip().capitalize()].append(word.strip())
-    if wrong := role_word_problems(words):
+    if wrong := find_role_word_problems(words):
         raise UsageError(f"--role {'; '.join(f'{path}: {message}' for path, message in wrong)}.")
     return tuple((role, tuple(words[role])) for role in ROLES if words[role])
 

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.api.generation import generate
-from edgen.config import backend_name, backend_of
+from edgen.config import find_backend, find_backend_name
 from edgen.core.errors import UsageError
 from edgen.core.values import Scenario
 from edgen.generation.arms import Generated
 from edgen.generation.options import GenerateOptions
-from edgen.planning.load import JobSource, plans_of
+from edgen.planning.load import JobSource, make_plans
 from edgen.planning.plan import Plan
-from edgen.protocols.views import facts_of
+from edgen.protocols.views import list_facts
 from edgen.reading.roles import learns
 from edgen.runtime.control import Control
 from edgen.store.run_folder import RunFolder
@@ -39,14 +39,14 @@ class Game(NamedTuple):
     source: JobSource
     plan: Plan
 
-    def secrets(self, scenario: Scenario, name: str) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+    def list_secrets(self, scenario: Scenario, name: str) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
         """Return what each other role of a scenario knew, and the role called `name` did not."""
         roles, labels = self.plan.rules.roles, self.plan.rules.book.labels if self.plan.rules.book else {}
         seen = {dimension for one in roles if one.name == name for dimension in one.sees}
         return [
             (
                 one.name,
-                facts_of(scenario, [dimension for dimension in one.sees if dimension not in seen], labels),
+                list_facts(scenario, [dimension for dimension in one.sees if dimension not in seen], labels),
             )
             for one in roles
             if one.name != name
@@ -67,7 +67,7 @@ def open_game(
 
     Raises UsageError for a role that nobody can play.
     """
-    plan = _plan(job, overrides, allow_outside=allow_outside)
+    plan = _make_plan(job, overrides, allow_outside=allow_outside)
     playable = [one for one in plan.roles if one not in _WRITERS]
     spoken = [one.lower() for one in plan.job.speakers]
     if not playable:
@@ -85,7 +85,7 @@ def open_game(
     if number is None:
         number = _count_ended(folder) + 1
     others = tuple(
-        f"backends.{one}={_replacement(plan, one, job)}"
+        f"backends.{one}={_make_replacement(plan, one, job)}"
         for one in plan.roles
         if one != role and plan.rules.by_people(one)
     )
@@ -97,29 +97,29 @@ def open_game(
         "shards={train: 1, test: 1}",
         "split.test=0",
         *others,
-        f"backends.{role}={_person(plan, role)}",
+        f"backends.{role}={_make_person_settings(plan, role)}",
     )
     source = JobSource.of(job, (*own[:-1], *overrides, own[-1]), allow_outside=allow_outside)
     return Game(
-        role, folder, source, _plan(job, (*own[:-1], *overrides, own[-1]), allow_outside=allow_outside)
+        role, folder, source, _make_plan(job, (*own[:-1], *overrides, own[-1]), allow_outside=allow_outside)
     )
 
 
-def _person(plan: Plan, role: str) -> str:
+def _make_person_settings(plan: Plan, role: str) -> str:
     """Return the settings of a role as one that a person plays: the job's own, with its papers, if it has
     them."""
-    own = backend_of(plan.job, role)
+    own = find_backend(plan.job, role)
     kept = {key: getattr(own, key) for key in own.FILES if own.BY_PEOPLE}
     return msgspec.json.encode({"type": "human", **kept}).decode()
 
 
-def _replacement(plan: Plan, role: str, job: Path) -> str:
+def _make_replacement(plan: Plan, role: str, job: Path) -> str:
     """Return the settings of the backend that plays another role of people, where one person plays alone.
 
     Raises UsageError if the job has none.
     """
     backends = plan.job.backends
-    for name in (*backends[backend_name(plan.job, role)].others, "default"):
+    for name in (*backends[find_backend_name(plan.job, role)].others, "default"):
         if name in backends and not backends[name].BY_PEOPLE:
             plain = msgspec.to_builtins(backends[name])
             return msgspec.json.encode(
@@ -131,9 +131,9 @@ def _replacement(plan: Plan, role: str, job: Path) -> str:
     )
 
 
-def _plan(job: Path, overrides: tuple[str, ...], *, allow_outside: bool) -> Plan:
+def _make_plan(job: Path, overrides: tuple[str, ...], *, allow_outside: bool) -> Plan:
     source = JobSource.of(job, overrides, allow_outside=allow_outside)
-    plans = plans_of(source.job, source.name, source.reach)
+    plans = make_plans(source.job, source.name, source.reach)
     if len(plans) > 1:
         raise UsageError(
             f"{job}: this job has several arms ({', '.join(plans)}), and one conversation belongs to one. "
@@ -145,12 +145,12 @@ def _plan(job: Path, overrides: tuple[str, ...], *, allow_outside: bool) -> Plan
 
 def _count_ended(folder: Path) -> int:
     """Return how many conversations of a folder have ended."""
-    from edgen.runtime.status import status_of
+    from edgen.runtime.status import read_run_status
 
     run = RunFolder(folder)
     if not run.begun:
         return 0
-    status = status_of(run)
+    status = read_run_status(run)
     return status.planned - status.pending
 
 
@@ -165,14 +165,14 @@ class Performance(threading.Thread):
         self._game = game
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: Callable[[int], None] | None = None
-        self.control = Control(interrupts=self._interrupts)
+        self.control = Control(interrupts=self._forward_interrupts)
         self.control.events.listen(
             lambda event: self.notes.append(event.text) if event.name == "note" else None
         )
         trust(self.control)
 
     @contextlib.contextmanager
-    def _interrupts(self, on_signal: Callable[[int], None]) -> Iterator[None]:
+    def _forward_interrupts(self, on_signal: Callable[[int], None]) -> Iterator[None]:
         self._loop, self._end = asyncio.get_running_loop(), on_signal
         try:
             yield
@@ -191,7 +191,7 @@ class Performance(threading.Thread):
         if self._loop is not None and self._end is not None:
             self._loop.call_soon_threadsafe(self._end, signal.SIGINT)
 
-    def result(self) -> Generated:
+    def find_result(self) -> Generated:
         """Return what was made, once the thread has ended. Raises what ended it."""
         self.join()
         if self.problem is not None:

@@ -16,13 +16,13 @@ from edgen.core.values import Message
 from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import Reach
 from edgen.planning.catalogue import load
-from edgen.planning.job_differences import find_differences, settings_by_key
-from edgen.planning.load import load_plans, plan_of
+from edgen.planning.job_differences import find_differences, list_settings_by_key
+from edgen.planning.load import load_plans, make_plan
 from edgen.planning.plan import Plan, RequestContent
 from edgen.planning.speakers import find_doubts
 from edgen.planning.unused_variables import describe_unused, find_unused
 from edgen.prompting.diff import join_messages, unified_diff
-from edgen.prompting.prompt import schema_text
+from edgen.prompting.prompt import render_schema
 
 
 class ScenarioPrompts(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ class JobPreview:
         self._reach = Reach.of(job, overrides, outside=allow_outside)
         _, self._plans = load_plans(job, list(overrides), self._reach)
 
-    def preview(self, count: int) -> Preview:
+    def make_preview(self, count: int) -> Preview:
         """Return the first `count` scenarios of each arm, with their prompts."""
         plan = next(iter(self._plans.values()))
         shown = tuple(
@@ -118,7 +118,9 @@ class JobPreview:
         right = self._find_other(left, other)
         warnings = [*_find_unused([*self._plans.values(), right.plan]), *_find_other_draws(left, right)]
         number = min(count, left.plan.job.conversations, right.plan.job.conversations)
-        mine, theirs = (settings_by_key(side.plan.job, side.plan.space, side.reach) for side in (left, right))
+        mine, theirs = (
+            list_settings_by_key(side.plan.job, side.plan.space, side.reach) for side in (left, right)
+        )
         compared = tuple(_compare_scenario(left, right, index) for index in range(number))
         changed = find_differences(mine, theirs)
         return PreviewDifference(left.label, right.label, changed, compared, tuple(dict.fromkeys(warnings)))
@@ -162,7 +164,7 @@ class JobPreview:
         change: dict[str, Any] = {"prompts": {**job.prompts, use: named}}
         if plan.templates[use].key == "prompt":
             change = {"prompt": named}
-        return _Compared(other, plan_of(msgspec.structs.replace(job, **change), reach), reach)
+        return _Compared(other, make_plan(msgspec.structs.replace(job, **change), reach), reach)
 
 
 def _render(arm: str, plan: Plan, index: int) -> ScenarioPrompts:
@@ -182,7 +184,7 @@ def _render(arm: str, plan: Plan, index: int) -> ScenarioPrompts:
 def _join_asked(asked: RequestContent) -> str:
     """Return what is asked as one text, with the schema of the answer."""
     messages, schema = asked
-    return join_messages(messages) + ("" if schema is None else f"\n[schema]\n{schema_text(schema)}")
+    return join_messages(messages) + ("" if schema is None else f"\n[schema]\n{render_schema(schema)}")
 
 
 def _find_unused(plans: Iterable[Plan]) -> list[str]:

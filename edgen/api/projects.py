@@ -15,7 +15,7 @@ from edgen.core.yaml_values import suggest_name
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.project_files import plan_for_space, write_job, write_templates
 from edgen.protocols.base import SelfDescription, Starter
-from edgen.space import load_space, space_files
+from edgen.space import load_space, render_space_files
 from edgen.space.dump import dump_space
 from edgen.space.parse import fits_lists
 
@@ -86,7 +86,7 @@ def _copy_job(folder: Path, job: str) -> dict[str, str]:
     named = {
         name: (path.parents[1] / name).read_text(encoding="utf-8") for name in re.findall(_OUTSIDE, text)
     }
-    own = _name_of(folder)
+    own = _make_job_name(folder)
     # Its comments say how to start it.
     text = text.replace(f"jobs/{job}.yaml", f"{folder.name}/job.yaml").replace(
         f"outputs/{job}", f"outputs/{own}"
@@ -106,18 +106,18 @@ def _copy_shipped(folder: Path, protocol: str) -> dict[str, str]:
         "job.yaml": _make_job(folder, starter),
         **{name: _read_shipped("prompts", template) for name, template in starter.templates.items()},
         **_copy_folders(starter),
-        "space.yaml": _name_schema("space") + _open_space(_space_of(starter)),
+        "space.yaml": _name_schema("space") + _open_space(_find_space_name(starter)),
     }
 
 
 def _write_for(folder: Path, protocol: str, named: str) -> dict[str, str]:
     """Return the files of a project for a space, by their names."""
     path = make_unlimited_reach().require("preference_space", named, "--space")
-    plan = plan_for_space(_name_of(folder), protocol, path)
+    plan = plan_for_space(_make_job_name(folder), protocol, path)
     text = re.sub(_SCHEMA_LINE, "", path.read_text(encoding="utf-8"))
-    beside = {name: text for name, text in space_files(plan.space).items() if name != "space.yaml"}
+    beside = {name: text for name, text in render_space_files(plan.space).items() if name != "space.yaml"}
     return {
-        "job.yaml": _opt_in(write_job(plan, _name_schema("job") + _head("default"))),
+        "job.yaml": _opt_in(write_job(plan, _name_schema("job") + _render_head("default"))),
         **write_templates(plan),
         "space.yaml": _name_schema("space") + text,
         **beside,
@@ -158,7 +158,7 @@ def _copy_folders(starter: Starter) -> dict[str, str]:
     }
 
 
-def _space_of(starter: Starter) -> str:
+def _find_space_name(starter: Starter) -> str:
     """Return the name of the shipped space that a shipped job names."""
     found = re.search(r"^space: (\S+)", _read_shipped("jobs", starter.job), re.MULTILINE)
     assert found is not None, "a shipped job names its space"
@@ -171,7 +171,7 @@ def _make_job(folder: Path, starter: Starter) -> str:
     body = text[text.index("name: ") :]
     prompts = ", ".join(f"{name.removesuffix('.j2')}: ./{name}" for name in starter.templates)
     own = {
-        "name": _name_of(folder),
+        "name": _make_job_name(folder),
         "space": "./space.yaml",
         "prompt": "./prompt.j2",
         "prompts": f"{{{prompts}}}",
@@ -182,7 +182,7 @@ def _make_job(folder: Path, starter: Starter) -> str:
         )
     for key, (_, shipped) in starter.folders.items():
         body = re.sub(rf"\b{key}: {shipped}\b", f"{key}: ./{key}", body)
-    return _name_schema("job") + _head(starter.role) + _opt_in(body)
+    return _name_schema("job") + _render_head(starter.role) + _opt_in(body)
 
 
 def _opt_in(job: str) -> str:
@@ -192,12 +192,12 @@ def _opt_in(job: str) -> str:
     return re.sub(r"^backends:", f"{line}backends:", job, count=1, flags=re.MULTILINE)
 
 
-def _name_of(folder: Path) -> str:
+def _make_job_name(folder: Path) -> str:
     """Return the name of a job in a folder."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-.") or "my-job"
 
 
-def _head(role: str) -> str:
+def _render_head(role: str) -> str:
     """Return the first comment of a job: how to use another model for a role."""
     return (
         "# What to make. Try it with the embedded simulator first (no key, nothing is paid), then change\n"

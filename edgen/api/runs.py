@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import EdgenError, UsageError
-from edgen.runtime.status import StatusReport, list_last_messages, status_of
+from edgen.runtime.status import StatusReport, list_last_messages, read_run_status
 from edgen.store.ledger import LedgerReader
 from edgen.store.locks import Holder
 from edgen.store.run_folder import RunFolder
@@ -124,7 +124,7 @@ def _describe_run(rundir: RunFolder) -> RunFacts:
     )
     try:
         rundir.refuse_links()
-        status = status_of(rundir, held=rundir.is_locked())
+        status = read_run_status(rundir, held=rundir.is_locked())
     except EdgenError as error:
         return msgspec.structs.replace(facts, problem=" ".join(str(error).split()))
     except OSError as error:
@@ -143,7 +143,7 @@ def _work_on(rundir: RunFolder) -> WorkingProcess | None:
     try:
         for _, arm in rundir.list_begun_arms():
             with LedgerReader(arm.ledger) as reader:
-                made += sum(one.made for one in reader.sessions() if one.started_at >= holder.since)
+                made += sum(one.made for one in reader.read_sessions() if one.started_at >= holder.since)
     except EdgenError:  # it is being written
         made = 0
     passed = max(time.time() - holder.since, 0.001)

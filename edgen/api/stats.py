@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.registry import names
+from edgen.core.registry import list_names
 from edgen.core.yaml_values import suggest_name
 from edgen.evaluation import measure_files
 from edgen.evaluation.data_sets import open_data_sets
@@ -55,7 +55,7 @@ def measure(paths: Sequence[Path], options: StatsOptions, control: Control) -> d
     with contextlib.ExitStack() as stack:
         for path in dict.fromkeys(paths):
             stack.enter_context(RunFolder(path).lock_for_reading())
-        tell = stack.enter_context(control.events.stages())
+        tell = stack.enter_context(control.events.report_stages())
         for data in open_data_sets(paths):
 
             def tell_count(done: int, name: str = data.name) -> None:
@@ -112,7 +112,7 @@ def split_names(only: Iterable[str] | None) -> list[str]:
 def choose_measures(only: Iterable[str] | None) -> list[str] | None:
     """Return the measures of these names, split at commas; None for all. Raises UsageError."""
     named = split_names(only)
-    known = names("measure")
+    known = list_names("measure")
     for name in named:
         if name not in known:
             raise UsageError(f"--only {name}: no such measure{suggest_name(name, known)}.")

@@ -11,8 +11,8 @@ import msgspec
 from msgspec import UNSET
 
 from edgen.core.errors import RunError
-from edgen.runtime.budget_status import budget_status
-from edgen.runtime.status import StatusReport, partitions_status, status_of
+from edgen.runtime.budget_status import read_budget_status
+from edgen.runtime.status import StatusReport, read_partitions_status, read_run_status
 from edgen.store.run_folder import RunFolder
 
 _FOLLOW_EVERY = 1.0  # seconds between two looks
@@ -22,15 +22,15 @@ def read_status(folder: Path) -> StatusReport:
     """Return the status of the run in a folder. Raises RunError for a folder without a readable run."""
     rundir = RunFolder(folder)
     rundir.refuse_links()
-    if not rundir.begun and (status := partitions_status(rundir)) is not None:
+    if not rundir.begun and (status := read_partitions_status(rundir)) is not None:
         return status
     if not rundir.ledger.exists():  # a ledger alone is a run that was killed before its job was noted
         rundir.require()
-    return _with_budget(status_of(rundir, held=rundir.is_locked()), rundir)
+    return _with_budget(read_run_status(rundir, held=rundir.is_locked()), rundir)
 
 
 def _with_budget(status: StatusReport, rundir: RunFolder) -> StatusReport:
-    return msgspec.structs.replace(status, budget=budget_status(rundir.job) or UNSET)
+    return msgspec.structs.replace(status, budget=read_budget_status(rundir.job) or UNSET)
 
 
 def follow_status(
@@ -55,7 +55,7 @@ def follow_status(
             with (
                 contextlib.suppress(RunError) if held else contextlib.nullcontext()
             ):  # as its ledger is being made
-                status = status_of(rundir, held=held)
+                status = read_run_status(rundir, held=held)
         if status is not None and (status != before or not held):
             yield _with_budget(status, rundir)
             before = status

@@ -18,18 +18,18 @@ from edgen.core.errors import DataError, SpaceError, UsageError
 from edgen.core.files import new_folder, write_lines
 from edgen.core.kept_files import DIGESTS
 from edgen.core.registry import part_of
-from edgen.families.base import family_of, family_of_record
-from edgen.families.reader import DataSetReader, RecordContents, reader_of_record, schema_of_record
+from edgen.families.base import family_of, find_family_of_record
+from edgen.families.reader import DataSetReader, RecordContents, find_reader_of_record, find_schema_of_record
 from edgen.families.record_files import make_unknown_layout_error, open_records
 from edgen.runtime.run_check import check_run, describe_rewriting
 from edgen.space import load_space
 from edgen.store.inputs_copy import restore_inputs
 from edgen.store.run_folder import RunFolder
-from edgen.store.shards import MANIFEST, strays, verify_manifest, write_list_atomic
+from edgen.store.shards import MANIFEST, find_strays, verify_manifest, write_list_atomic
 from edgen.validation.checker import Checker, FileReport, RecordLayout
 from edgen.validation.findings import Finding, Vocabulary
 from edgen.validation.layout import LayoutChecks
-from edgen.validation.reading import Inputs, find_inputs, printable, runs_at
+from edgen.validation.reading import Inputs, find_inputs, list_runs, make_printable
 from edgen.validation.repair import Fixed, Fixer, IrreparableRecord
 
 CHANGES = "changes.jsonl"
@@ -100,7 +100,9 @@ def validate(
     known = {(report.path, one.problem) for report in reports for one in report.problems}
     reports += [report for check in checks for report in check.reports if not _is_known(report, known)]
     repairs = tuple(
-        dict.fromkeys([repair for check in checks for repair in check.repairs] + _rewritten(runs, reports))
+        dict.fromkeys(
+            [repair for check in checks for repair in check.repairs] + _list_rewritten(runs, reports)
+        )
     )
     return Validation(
         sum(report.records for report in reports),
@@ -108,13 +110,13 @@ def validate(
         tuple(reports),
         _fix(data, targets, fix) if fix else UNSET,
         repairs if runs else UNSET,
-        UNSET if restored is None else tuple(printable(path) for path in restored),
+        UNSET if restored is None else tuple(make_printable(path) for path in restored),
     )
 
 
 def _find(path: Path, *, damaged: bool) -> Iterator[Inputs]:
     """Yield the readable inputs at a path. Of a damaged run, missing files are already reported."""
-    for run in runs_at(path):
+    for run in list_runs(path):
         try:
             yield _drop_strays(find_inputs(run))
         except DataError:
@@ -134,7 +136,7 @@ def _is_run(path: Path) -> bool:
     return False
 
 
-def _rewritten(runs: Iterable[RunFolder], reports: Sequence[FileReport]) -> list[str]:
+def _list_rewritten(runs: Iterable[RunFolder], reports: Sequence[FileReport]) -> list[str]:
     """Return the remedies for finished files that differ from their manifest, of each run that has such files
     and its ledger."""
     differ = {Path(report.path) for report in reports for one in report.problems if one.kind == "manifest"}
@@ -169,7 +171,7 @@ def _drop_strays(found: Inputs) -> Inputs:
     part of the data set."""
     if found.manifest is None:
         return found
-    others = strays(found.manifest)
+    others = find_strays(found.manifest)
     return replace(found, files=tuple(path for path in found.files if path.name not in others))
 
 
@@ -182,7 +184,7 @@ def _drop_unknown(found: Inputs, note: Callable[[str], None]) -> Inputs:
     unknown = [one.path for one in every if one.reader is None and not one.is_empty]
     if not unknown or len(unknown) == len(every):
         return found
-    names = ", ".join(printable(path) for path in unknown[:3]) + (", …" if len(unknown) > 3 else "")
+    names = ", ".join(make_printable(path) for path in unknown[:3]) + (", …" if len(unknown) > 3 else "")
     note(f"not checked, since no reader knows the layout: {names}")
     return replace(found, files=tuple(path for path in found.files if path not in unknown))
 
@@ -195,7 +197,7 @@ def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary |
     if found.space is None:
         if found.manifest is not None:
             missing = found.manifest.parent / "inputs" / "space.yaml"
-            note(f"{printable(missing)} is missing, so the scenario strings are not checked against it.")
+            note(f"{make_printable(missing)} is missing, so the scenario strings are not checked against it.")
         return None
     try:
         space = load_space(found.space)
@@ -209,24 +211,24 @@ class _Layouts:
     """The layout of each record of a file: its own, or the file's if nothing recognises it."""
 
     def __init__(self) -> None:
-        self._own: DataSetReader = family_of_record(None)
+        self._own: DataSetReader = find_family_of_record(None)
 
     def begin(self, own: DataSetReader | None) -> None:
         """Begin a file, whose records have this layout; None: Education Dialogue's."""
-        self._own = own or family_of_record(None)
+        self._own = own or find_family_of_record(None)
 
     def of(self, record: Any) -> RecordLayout:
         """Return the layout of a record, with what is wrong with it in this file, if anything is."""
-        found = reader_of_record(record) or self._own
+        found = find_reader_of_record(record) or self._own
         misplaced = None
         if found.title != self._own.title and not self._own.recognizes(record):
             misplaced = f"this has the layout of {found.title}, and earlier records that of {self._own.title}"
-        return RecordLayout(schema_of_record(found, record), part_of(found, LayoutChecks), misplaced)
+        return RecordLayout(find_schema_of_record(found, record), part_of(found, LayoutChecks), misplaced)
 
 
-def _schema_of(record: Any) -> str:
+def _find_schema(record: Any) -> str:
     """Return the schema of the layout of a decoded record."""
-    return schema_of_record(reader_of_record(record) or family_of_record(None), record)
+    return find_schema_of_record(find_reader_of_record(record) or find_family_of_record(None), record)
 
 
 def _check(
@@ -240,10 +242,10 @@ def _check(
         ]
         findings += [
             Finding.of(None, "$.files", f"{name} is in the folder, but is not listed", "stray")
-            for name in strays(found.manifest)
+            for name in find_strays(found.manifest)
         ]
         if findings:
-            reports.append(FileReport(printable(found.manifest / MANIFEST), 0, 0, tuple(findings)))
+            reports.append(FileReport(make_printable(found.manifest / MANIFEST), 0, 0, tuple(findings)))
     return reports
 
 
@@ -257,11 +259,11 @@ def _check_file(
         if file.reader is None and not file.is_empty and found.manifest is None:
             raise make_unknown_layout_error(path)
         layouts.begin(file.reader)
-        return checker.file(printable(path), file.pieces(), vocabulary)
+        return checker.check_file(make_printable(path), file.iterate_pieces(), vocabulary)
     except DataError as problem:
         if found.manifest is None or not _is_run(found.manifest.parent):
             raise
-        return FileReport(printable(path), 0, 0, (Finding.of(None, "$", problem.summary, "unreadable"),))
+        return FileReport(make_printable(path), 0, 0, (Finding.of(None, "$", problem.summary, "unreadable"),))
 
 
 def _choose_targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) -> dict[Path, Path]:
@@ -310,19 +312,21 @@ def _fix_into(
     place: Path, data: Sequence[tuple[Inputs, Vocabulary | None]], targets: dict[Path, Path], out: Path
 ) -> FixedFiles:
     """Write them to `place`, which is or becomes `out`."""
-    fixer, lines, files = Fixer(_schema_of), list[bytes](), list[FixedFile]()
+    fixer, lines, files = Fixer(_find_schema), list[bytes](), list[FixedFile]()
     for found, vocabulary in data:
         for path in found.files:
-            label, target = printable(path), targets[path]
+            label, target = make_printable(path), targets[path]
             counts = Counter(changed=0, left_out=0)
-            fixed = fixer.file(label, open_records(path).pieces(), vocabulary)
+            fixed = fixer.fix_file(label, open_records(path).iterate_pieces(), vocabulary)
             records = write_list_atomic(place / target.name, _note_changes(fixed, label, counts, lines))
-            files.append(FixedFile(label, printable(target), records, **counts))
+            files.append(FixedFile(label, make_printable(target), records, **counts))
     write_lines(place / CHANGES, lines)
     records, changed, left_out = (
         sum(getattr(file, key) for file in files) for key in ("records", "changed", "left_out")
     )
-    return FixedFiles(printable(out), records, changed, left_out, printable(out / CHANGES), tuple(files))
+    return FixedFiles(
+        make_printable(out), records, changed, left_out, make_printable(out / CHANGES), tuple(files)
+    )
 
 
 def _note_changes(

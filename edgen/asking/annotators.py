@@ -22,14 +22,14 @@ from edgen.asking.runner import RunStart
 from edgen.asking.units import AskedUnit, UnitAsker, grow_sample
 from edgen.config import Job
 from edgen.config.label_set import LabelSet
-from edgen.core.digest import fingerprint, hash64
+from edgen.core.digest import compute_fingerprint, hash64
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.values import Rejection, Reply, Request
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import LabelledUnit, LabellingTask, digest_said
-from edgen.protocols.labelling import label_units, labelling_template
+from edgen.protocols.labelling import label_units, make_labelling_template
 from edgen.protocols.task import Spent
 from edgen.providers import Backend
 from edgen.reading.answers.unit_labels import Labels
@@ -43,7 +43,7 @@ _LONGER = (0.8, 1.0, 2.0)
 _LABELS = (1.0, 1.25, 2.0)  # labels of a unit where it can carry several: low, expected, high
 
 
-def annotator_of(
+def make_annotator(
     name: str,
     backend: Backend,
     prompt: Prompt,
@@ -91,7 +91,7 @@ class AnnotatorAsker(UnitAsker):
         seed = hash64(f"annotator/{job.seed}/{annotator.id}") >> 1
         self.rules = msgspec.structs.replace(self.rules, seed=seed, several=SEEDS in annotator.facts)
         facts = {key: fact for key, fact in annotator.facts.items() if key != SAMPLE}
-        self.shaping |= {"annotator": fingerprint(facts)}
+        self.shaping |= {"annotator": compute_fingerprint(facts)}
         self._asking = asking
         several = _LABELS if asking.labels.several else (1.0, 1.0, 1.0)
         self.answer_sizes = (
@@ -102,9 +102,9 @@ class AnnotatorAsker(UnitAsker):
         else:
             self.count()
 
-    def places(self, index: int, name: str) -> Sequence[int | None]:
+    def list_places(self, index: int, name: str) -> Sequence[int | None]:
         """Return the labelled turns; None for all of them in one request, or for the conversation."""
-        units = self._asking.units(self.candidate(index, name).turns)
+        units = self._asking.list_units(self.find_candidate(index, name).turns)
         if self._asking.unit == "conversation" or self._asking.together:
             return [None] if units else []
         return units
@@ -130,7 +130,7 @@ class AnnotatorAsker(UnitAsker):
 
     def find_units(self, unit: AskedUnit) -> list[int | None]:
         """Return what is labelled of the turns of a request."""
-        return self._asking.units(unit.turns) if unit.place is None else [unit.place]
+        return self._asking.list_units(unit.turns) if unit.place is None else [unit.place]
 
 
 class AnnotatorStart(RunStart[AnnotatorAsker]):
@@ -159,13 +159,13 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
         self.note_pending("only the finished ones are labelled.")
         annotators = self.choose() if self.options.asks else {}
         if annotators:
-            self.prompt()
+            self.read_prompt()
         self.layer.require_same(self.asking)
         return annotators
 
-    def prompt(self) -> Prompt:
+    def read_prompt(self) -> Prompt:
         """Read the template."""
-        template = labelling_template(self.options.prompt, "--prompt", ROLE, (self.asking.labels,))
+        template = make_labelling_template(self.options.prompt, "--prompt", ROLE, (self.asking.labels,))
         return load_template(template, make_unlimited_reach(), self.reader.space)
 
     def choose(self) -> Mapping[str, ChosenBackend]:
@@ -183,7 +183,7 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
             )
             for number in range(1, self.options.annotators + 1):
                 called = own if number == 1 else f"{own}-{number}"
-                if called in self.layer.people():
+                if called in self.layer.list_people():
                     raise UsageError(
                         f"--backend {named}: '{called}' is a person in the layer {self.layer.name}; choose "
                         "another name, as in --backend strict=judge."
@@ -201,18 +201,18 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
         self.layer.note(self.asking)
         return None
 
-    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> AnnotatorAsker:
+    def make_asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> AnnotatorAsker:
         """Return an annotator of the layer. Raises UsageError where the one of that name is another.
 
         An annotator is one of several, as another may be added any time, so its calls carry seeds where the
         service takes one. One that was at work before goes on as it was.
         """
-        before = self.layer.facts_of(name)
+        before = self.layer.read_facts(name)
         seeded = job.backends[ROLE].seeds_several if before is None else SEEDS in before
         sample = grow_sample(before, self.options.sample)
-        if prompt.forms == "auto" and self.layer.began_in_prose(name):
+        if prompt.forms == "auto" and self.layer.has_begun_in_prose(name):
             prompt = dataclasses.replace(prompt, forms="prose")
-        annotator = annotator_of(name, backend, prompt, self.asking, sample, seeded=seeded)
+        annotator = make_annotator(name, backend, prompt, self.asking, sample, seeded=seeded)
         self.layer.require_same_annotator(name, annotator.facts)
         made = AnnotatorAsker(self.reader, job, annotator, self.asking, self.layer.name, self._first)
         self._first = self._first or made

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.config import BackendConfig, Job, check, load_job, parse_job
-from edgen.core.digest import fingerprint
+from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import UsageError
 from edgen.core.options import CallMode
-from edgen.execution.online_scheduler import call_by_call
+from edgen.execution.online_scheduler import make_online_scheduler
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.answer_schemas import check_schema, with_forms
 from edgen.prompting import Prompt
-from edgen.providers import Backend, calls_of
+from edgen.providers import Backend, find_calls
 from edgen.runtime.backends import open_backends, open_scheduler
 from edgen.runtime.control import Control
 from edgen.store.run_folder import RunFolder
@@ -44,7 +44,7 @@ class Answerer(msgspec.Struct, frozen=True, kw_only=True):
         identity = dict(backend.identity)
         if prompt.forms != "prose":
             way = {**way, "forms": prompt.forms}
-        name = fingerprint((identity, prompt.sha256, *way.values()))
+        name = compute_fingerprint((identity, prompt.sha256, *way.values()))
         template = {"name": prompt.name, "sha256": prompt.sha256, "text": prompt.text}
         if prompt.schema is not None:
             template["schema"] = prompt.schema.decode()
@@ -64,7 +64,7 @@ class AskerBackends(NamedTuple):
 
     job: Job  # the asker's
     backends: Mapping[str, Backend]  # by their names in the job
-    scheduler: SchedulerFactory = call_by_call  # makes the scheduler of calls to them
+    scheduler: SchedulerFactory = make_online_scheduler  # makes the scheduler of calls to them
     prompt: Prompt | None = None  # their template; None if the asker has its own
 
 
@@ -118,10 +118,10 @@ async def open_answerers(
     """Open backends that all answer under `role`, with one template, each with the run's job. Equal ones
     share a backend and its connections, except those of people, who answer for each apart.
 
-    Returns them by the names of `chosen`. Without `send` they send nothing. Raises what `job_with`,
+    Returns them by the names of `chosen`. Without `send` they send nothing. Raises what `make_job`,
     `open_backends` and `open_scheduler` raise.
     """
-    jobs = {name: job_with(job, role, one.config, prompt, run.job) for name, one in chosen.items()}
+    jobs = {name: make_job(job, role, one.config, prompt, run.job) for name, one in chosen.items()}
     first: dict[str, str] = {}  # whose backend it is, by name
     for name, one in chosen.items():
         alike = (other for other in first if chosen[other] == one and not one.config.BY_PEOPLE)
@@ -191,7 +191,7 @@ def choose_backend(job: Job, named: str, role: str, control: Control) -> ChosenB
     )
 
 
-def job_with(job: Job, role: str, config: BackendConfig, prompt: Prompt, source: Path) -> Job:
+def make_job(job: Job, role: str, config: BackendConfig, prompt: Prompt, source: Path) -> Job:
     """Return the run's job, read from `source`, with a backend as `role` that is asked with this template.
     Raises JobError."""
     check_schema(prompt, config, f"$.backends.{role}")
@@ -222,7 +222,7 @@ def load_asked_job(
             f"them, as in --backend {path}:{next(iter(job.backends))}."
         )
     config = job.backends[role]
-    if calls_of(config).simulated:
+    if find_calls(config).simulated:
         why = (
             f"the backend '{role}' of {path} is"
             if path is not None

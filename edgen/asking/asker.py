@@ -2,12 +2,12 @@
 the loop, the estimate for --dry-run, the status.
 
 A declaration has
-    units   the units that it asks about, as (scenario, task) in ascending order
-    unit    what a unit's prompt shows
-    ask     a generator that asks about a unit and reads the answers: one request, or several that depend on
-            each other, such as a judge's votes in both orders, a list's windows, or the turns of a rollout
-    keep    the record of a result in the ledger
-and, where they differ from the usual ones, `calls`, `find_flaw` and the attributes below.
+    list_units  the units that it asks about, as (scenario, task) in ascending order
+    read_unit   what a unit's prompt shows
+    ask         a generator that asks about a unit and reads the answers: one request, or several that depend
+                on each other, such as a judge's votes in both orders, a list's windows, or a rollout's turns
+    keep        the record of a result in the ledger
+and, where they differ from the usual ones, `count_calls`, `find_flaw` and the attributes below.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import msgspec
 
 from edgen.asking.answering import Answerer
 from edgen.config import CallSettings, Job
-from edgen.core.digest import fingerprint
+from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import RunError
 from edgen.core.values import Rejection, Reply, Request, Status, TaskId
 from edgen.core.version import __version__
@@ -33,7 +33,7 @@ from edgen.protocols.base import Rules
 from edgen.protocols.task import Settled, Spent, Task, Tasks
 from edgen.providers import Backend
 from edgen.runtime.snapshot import Title
-from edgen.space.splits import group_hash
+from edgen.space.splits import hash_group
 from edgen.store.ledger import RunPlan
 from edgen.store.run_reader import RunReader
 
@@ -84,11 +84,11 @@ class Asker(Tasks, Generic[Unit, Result]):
         return load_prompt(path, cls.variables, expects=cls.expects)
 
     @abstractmethod
-    def units(self) -> Iterator[tuple[int, Any]]:
+    def list_units(self) -> Iterator[tuple[int, Any]]:
         """Yield every unit."""
 
     @abstractmethod
-    def unit(self, index: int, task: Any) -> Unit:
+    def read_unit(self, index: int, task: Any) -> Unit:
         """Return what is shown of a unit."""
 
     @abstractmethod
@@ -103,11 +103,11 @@ class Asker(Tasks, Generic[Unit, Result]):
         """Return why a record, which is kept, is no answer; None if it is one."""
         return None
 
-    def calls(self, index: int, task: Any) -> tuple[int, int]:  # noqa: ARG002
+    def count_calls(self, index: int, task: Any) -> tuple[int, int]:  # noqa: ARG002
         """Return the requests for one unit, each counted once: as expected, and at most."""
         return 1, 1
 
-    def group(self, index: int) -> int:  # noqa: ARG002
+    def find_group(self, index: int) -> int:  # noqa: ARG002
         """Return the hash of the group that the split keeps on one side; 0 where nothing is split."""
         return 0
 
@@ -119,15 +119,15 @@ class Asker(Tasks, Generic[Unit, Result]):
     def count(self) -> str:
         """Count the units, and return a digest of them."""
         digest = hashlib.blake2b(digest_size=8)
-        for unit in self.units():
+        for unit in self.list_units():
             digest.update("{} {}\n".format(*unit).encode())
             self.planned += 1
             self.scenarios = unit[0] + 1
         return digest.hexdigest()
 
-    def task(self, scenario: int, task: Any) -> Task:
+    def make_task(self, scenario: int, task: Any) -> Task:
         """Return the work on one unit."""
-        unit = self.unit(scenario, task)
+        unit = self.read_unit(scenario, task)
 
         def settle(result: Result | Rejection, spent: Spent) -> Settled:
             if isinstance(result, Rejection):
@@ -138,14 +138,14 @@ class Asker(Tasks, Generic[Unit, Result]):
                 return Settled(Status.REJECTED, flaw.code, flaw.detail, record)
             return Settled.accepted(record)
 
-        return Task(self.ask(unit), self.group(scenario), settle)
+        return Task(self.ask(unit), self.find_group(scenario), settle)
 
-    def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
+    def make_fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
         """Return a name for everything that shapes the outcomes, 16 hex digits."""
         plain = {role: dict(identity) for role, identity in identities.items()}
-        return fingerprint({**self.shaping, "identities": plain, "edgen": __version__})
+        return compute_fingerprint({**self.shaping, "identities": plain, "edgen": __version__})
 
-    def plan(self, under: str) -> RunPlan:
+    def make_plan(self, under: str) -> RunPlan:
         """Return what the ledger notes as planned, under a fingerprint."""
         return RunPlan(
             name=self.job.name,
@@ -158,12 +158,16 @@ class Asker(Tasks, Generic[Unit, Result]):
 
     def list_due_units(self, session: RunSession) -> Iterator[tuple[int, TaskId]]:
         """Yield the units without an outcome that still stands; all of them if the work begins anew."""
-        return self.units() if self.begins_anew else session.list_pending(self.units(), 0, self.scenarios)
+        return (
+            self.list_units()
+            if self.begins_anew
+            else session.list_pending(self.list_units(), 0, self.scenarios)
+        )
 
     async def work_through(self, session: RunSession) -> None:
         """Ask about every unit that is due. Raises what stopped it."""
         async with session.record():
-            session.announce(self.plan(session.fingerprint))
+            session.announce(self.make_plan(session.fingerprint))
             await session.scheduler.run(self.list_due_units(session))
             await session.ledger.flush()
             self.check(session)
@@ -189,7 +193,7 @@ class FileAsker(Asker[Unit, Result]):
         self.prompt = prompt
         self.out = out
 
-    def plan(self, under: str) -> RunPlan:
+    def make_plan(self, under: str) -> RunPlan:
         """Return what the ledger notes as planned: scenarios with one conversation."""
         count = self.scenarios
         return RunPlan(self.job.name, under, scenarios=count, replicates=1, asked=count)
@@ -204,9 +208,9 @@ class RunAsker(Asker[Unit, Result]):
         self.reader = reader
         self.shaping = {"judge": self.id, "asks": job.asks, "seed": job.seed, "run": reader.fingerprints}
 
-    def group(self, index: int) -> int:
+    def find_group(self, index: int) -> int:
         """Return the hash of the group that a scenario belongs to."""
-        return group_hash(self.job.split.by, self.job.seed, self.reader.scenario(index))
+        return hash_group(self.job.split.by, self.job.seed, self.reader.scenario(index))
 
 
 class PromptAsker(RunAsker[Unit, Result]):

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from edgen.asking.asker import Asker
-from edgen.config import backend_of
+from edgen.config import find_backend
 from edgen.core.values import Status
 from edgen.store.ledger import LedgerReader
 
@@ -57,7 +57,7 @@ def count_needs(asker: Asker[Any, Any], ledger: Path | None) -> NeededCalls:
     """Return what an asker would take besides the answers in a ledger."""
     missing = expected = most = 0
     for index, task in find_unanswered(asker, ledger):
-        one, all_turns = asker.calls(index, task)
+        one, all_turns = asker.count_calls(index, task)
         missing, expected, most = missing + 1, expected + one, most + all_turns * asker.asks
     stored = 0 if asker.begins_anew else asker.planned - missing
     return NeededCalls(
@@ -66,18 +66,18 @@ def count_needs(asker: Asker[Any, Any], ledger: Path | None) -> NeededCalls:
         missing=asker.planned - stored,
         expected=expected,
         at_most=most,
-        provider=backend_of(asker.job, asker.roles[0]).provider,
+        provider=find_backend(asker.job, asker.roles[0]).provider,
     )
 
 
 def find_unanswered(asker: Asker[Any, Any], ledger: Path | None) -> Iterator[tuple[int, Any]]:
     """Yield the units that have no answer in the ledger; failed ones have none."""
     if asker.begins_anew or ledger is None or not ledger.exists():
-        yield from asker.units()
+        yield from asker.list_units()
         return
     with LedgerReader(ledger) as view:
-        for index, those in groupby(asker.units(), key=lambda unit: unit[0]):
-            known = view.outcomes(index)
+        for index, those in groupby(asker.list_units(), key=lambda unit: unit[0]):
+            known = view.read_outcomes(index)
             for _, task in those:
                 if known.get(task, (Status.FAILED,))[0] == Status.FAILED:
                     yield index, task

@@ -20,7 +20,7 @@ from edgen.asking.rollouts import RolloutMaking
 from edgen.asking.runner import Opened, RunStart
 from edgen.config import Job
 from edgen.core.errors import EdgenError, Problem, RunError, TemplateError
-from edgen.core.pair import Compare, Verdict, texts_digest
+from edgen.core.pair import Compare, Verdict, digest_texts
 from edgen.core.values import Rejection, RejectionReason, Reply, Request
 from edgen.planning.allowed_files import Reach, make_unlimited_reach
 from edgen.planning.answer_schemas import check_logprobs
@@ -34,9 +34,9 @@ from edgen.preferences.comparisons import (
     read_comparison,
 )
 from edgen.preferences.rollouts import PlayedRollouts
-from edgen.preferences.signals import oracle_signal
+from edgen.preferences.signals import make_oracle_signal
 from edgen.prompting import Prompt
-from edgen.protocols.oracle import ORACLE, CandidatePair, choose_template, oracle, votes_of
+from edgen.protocols.oracle import ORACLE, CandidatePair, choose_template, count_votes, judge_pair
 from edgen.protocols.task import Spent
 from edgen.providers import Backend
 from edgen.runtime.control import Control
@@ -67,25 +67,25 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
         if self.logprobs:
             self.shaping["logprobs"] = job.pairs.logprobs
 
-    def units(self) -> Iterator[tuple[int, str]]:
+    def list_units(self) -> Iterator[tuple[int, str]]:
         """Yield (scenario, task) of every comparison."""
         for index, names in self.reader.scenarios():
             if len(names) > 1:
                 both = self._pairs.list_pairs_to_judge(index, names)
                 yield from ((index, task) for task in sorted(name_comparison(*pair) for pair in both))
 
-    def unit(self, index: int, task: str) -> CandidatePair:
+    def read_unit(self, index: int, task: str) -> CandidatePair:
         """Return the two sides of a comparison."""
         a, b = (self._pairs.candidate(index, name) for name in read_comparison(task))
         return CandidatePair(self.reader.space, self.reader.scenario(index), task, a, b)
 
     def ask(self, unit: CandidatePair) -> Generator[Request, Reply, list[Verdict] | Rejection]:
         """Ask which side is better, in both orders, as often as the judge votes."""
-        return oracle(unit, self.prompt, self.job.pairs, self.rules)
+        return judge_pair(unit, self.prompt, self.job.pairs, self.rules)
 
-    def calls(self, index: int, task: str) -> tuple[int, int]:  # noqa: ARG002
+    def count_calls(self, index: int, task: str) -> tuple[int, int]:  # noqa: ARG002
         """Return the number of votes in both orders."""
-        count = 2 * votes_of(self.job.pairs, self.rules.backend(self.role))
+        count = 2 * count_votes(self.job.pairs, self.rules.backend(self.role))
         return count, count
 
     def keep(self, answer: list[Verdict], unit: CandidatePair, spent: Spent) -> JudgedComparison:
@@ -98,8 +98,8 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
                 "their verdicts stand without a soft preference.",
                 self.answerer.model,
             )
-        signal = oracle_signal(self.id, model, compare, answer, spent.simulated)
-        return JudgedComparison(signal=signal, texts=texts_digest(unit.a, unit.b))
+        signal = make_oracle_signal(self.id, model, compare, answer, spent.simulated)
+        return JudgedComparison(signal=signal, texts=digest_texts(unit.a, unit.b))
 
     def find_flaw(self, record: JudgedComparison) -> Rejection | None:
         """Return the answer that names no side, where the judge abstains."""
@@ -197,7 +197,7 @@ class JudgeStart(RunStart[JudgeAsker]):
         self._choice, self._template, self._rollouts = choice, template, rollouts
         self._open = contextlib.ExitStack()
 
-    def prompt(self) -> Prompt:
+    def read_prompt(self) -> Prompt:
         """Load the template. Raises JobError for a judge without the required log probabilities."""
         config = find_backend(self.job, self._by, self.kind.role)
         check_logprobs(self.job, config, str(self.reader.rundir.job))
@@ -215,7 +215,7 @@ class JudgeStart(RunStart[JudgeAsker]):
 
     def _note_votes(self, job: Job) -> None:
         """Say that the judge votes once, if further votes would be copies."""
-        if votes_of(job.pairs, job.backends[self.kind.role]) == job.pairs.votes:
+        if count_votes(job.pairs, job.backends[self.kind.role]) == job.pairs.votes:
             return
         if job.backends[self.kind.role].BY_PEOPLE:
             self.control.note(
@@ -237,7 +237,7 @@ class JudgeStart(RunStart[JudgeAsker]):
             return error
         return None
 
-    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> JudgeAsker:  # noqa: ARG002
+    def make_asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> JudgeAsker:  # noqa: ARG002
         """Return the judge. Rollouts that are not played yet are taken to come to something."""
         pairs: PairChoice | PlayedRollouts = self._choice
         if self._rollouts is not None:

@@ -29,7 +29,7 @@ from edgen.asking.options import AskOptions
 from edgen.asking.runner import RunStart
 from edgen.asking.units import AskedUnit, UnitAsker, read_task
 from edgen.config import Job
-from edgen.core.digest import fingerprint
+from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import EdgenError
 from edgen.core.forms import Form
 from edgen.core.values import Rejection, Reply, Request, Status
@@ -71,14 +71,14 @@ class DeclaredAsker(UnitAsker):
     def find_answerer(cls, backend: Backend, prompt: Prompt) -> Answerer:
         """Return the answerer, whose name depends on the asker's, too."""
         facts = {"asker": cls.name, **Answerer.of(backend, prompt).facts}
-        own = fingerprint(facts)
+        own = compute_fingerprint(facts)
         return Answerer(id=own, model=backend.model, prompt=prompt, facts={**facts, "judge": own})
 
     def __init__(self, reader: RunReader, job: Job, answerer: Answerer) -> None:
         super().__init__(reader, job, answerer, self.name, None)
         self.count()
 
-    def form(self, unit: AskedUnit) -> Form | None:  # noqa: ARG002
+    def make_form(self, unit: AskedUnit) -> Form | None:  # noqa: ARG002
         """Return the form of the answer about a unit, None if the template's words suffice."""
         return None
 
@@ -86,7 +86,7 @@ class DeclaredAsker(UnitAsker):
         self, unit: AskedUnit, variables: Mapping[str, Any], read: Callable[[Reply], Answer | Rejection]
     ) -> Generator[Request, Reply, Answer | Rejection]:
         """Ask with the template, again until an answer can be read."""
-        prompt, form = self.prompt, self.form(unit)
+        prompt, form = self.prompt, self.make_form(unit)
         question = Question(
             unit.address,
             prompt.messages(variables),
@@ -102,17 +102,17 @@ class DeclaredAsker(UnitAsker):
         raw = msgspec.Raw(msgspec.json.encode(answer))
         return Kept(answer=raw, said=digest_said(unit.turns, None), simulated=spent.simulated)
 
-    def lines(self, ledger: Path) -> Iterator[bytes]:
+    def list_lines(self, ledger: Path) -> Iterator[bytes]:
         """Yield the line of each unit that was answered, in the run's order."""
         with LedgerReader(ledger) as view:
-            for index, task in self.units():
-                status, _, data = view.outcomes(index).get(task, (None, None, None))
+            for index, task in self.list_units():
+                status, _, data = view.read_outcomes(index).get(task, (None, None, None))
                 if status is not Status.ACCEPTED or data is None:
                     continue
-                kept, unit = msgspec.json.decode(data, type=Kept), self.unit(index, task)
+                kept, unit = msgspec.json.decode(data, type=Kept), self.read_unit(index, task)
                 if kept.said == digest_said(unit.turns, None):
                     place = {} if unit.place is None else {"turn": unit.place}
-                    line = {"id": self.candidate(index, read_task(task)[0]).id, **place}
+                    line = {"id": self.find_candidate(index, read_task(task)[0]).id, **place}
                     line |= msgspec.json.decode(kept.answer)
                     yield msgspec.json.encode({**line, "answerer": self.id})
 
@@ -123,9 +123,9 @@ class TurnAsker(DeclaredAsker):
 
     of: ClassVar[tuple[str, ...]] = ()
 
-    def places(self, index: int, name: str) -> list[int | None]:
+    def list_places(self, index: int, name: str) -> list[int | None]:
         """Return the places of the turns."""
-        turns = self.candidate(index, name).turns
+        turns = self.find_candidate(index, name).turns
         return [place for place, turn in enumerate(turns) if not self.of or turn.role in self.of]
 
 
@@ -168,7 +168,7 @@ def ask_run(
         (asker,), (ledger,), ended = asked
         file, lines = reader.rundir.asked / f"{kind.name}.jsonl", None
         if ended is None:
-            lines = reader.rundir.write_lines(file, asker.lines(ledger))
+            lines = reader.rundir.write_lines(file, asker.list_lines(ledger))
         return AskedRun(AskerStatus.read_from(ledger), file, lines, ended)
 
 

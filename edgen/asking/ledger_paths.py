@@ -28,7 +28,7 @@ class AskerFolder:
     folder: Path
     run: RunFolder | None = None
 
-    def ledger(self, asker: Asker[Any, Any]) -> Path:
+    def find_ledger(self, asker: Asker[Any, Any]) -> Path:
         """Return the path of an asker's ledger."""
         return self.folder / f"{asker.id}.db"
 

@@ -21,8 +21,8 @@ from edgen.asking.call_estimates import NeededCalls, count_needs
 from edgen.asking.ledger_paths import AskerFolder
 from edgen.asking.options import PairOptions
 from edgen.asking.runner import Opened, Start
-from edgen.config import backend_name
-from edgen.core.digest import fingerprint
+from edgen.config import find_backend_name
+from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import DamagedError, RunError, UsageError
 from edgen.core.pair import Candidate, Source, read_candidate_name
 from edgen.core.values import Conversation, Rejection, Reply, Request, Role, Turn
@@ -39,7 +39,7 @@ from edgen.preferences.rollouts import (
 )
 from edgen.protocols.stage import Stage, play_on
 from edgen.protocols.task import Spent
-from edgen.runtime.backends import configs_of
+from edgen.runtime.backends import list_configs
 from edgen.runtime.control import Control
 
 _LOOKED_AT = 50  # conversations in which a probability is looked for
@@ -55,7 +55,7 @@ class GivenTurns(NamedTuple):
 
 
 class RolloutAsker(RunAsker[GivenTurns, Conversation]):
-    """The rollouts of one arm, whose conversations `plan` makes."""
+    """The rollouts of one arm, whose conversations `make_plan` makes."""
 
     outcomes = ("played", "rejected")
 
@@ -63,7 +63,7 @@ class RolloutAsker(RunAsker[GivenTurns, Conversation]):
         agents = {role: dict(identity) for role, identity in identities.items()}
         settings = msgspec.to_builtins(plan.settings)
         facts = {"arm": arm, "backends": agents, plan.job.protocol: settings}
-        name = fingerprint((arm, agents, plan.template_sha256, settings))
+        name = compute_fingerprint((arm, agents, plan.template_sha256, settings))
         super().__init__(choice.reader, plan.job, name, facts, "rollouts")
         self.roles, self.part = tuple(plan.roles), arm
         self._choice, self._plan = choice, plan
@@ -85,15 +85,15 @@ class RolloutAsker(RunAsker[GivenTurns, Conversation]):
             if found:
                 yield index, sorted(found)
 
-    def units(self) -> Iterator[tuple[int, str]]:
+    def list_units(self) -> Iterator[tuple[int, str]]:
         """Yield (scenario, task) of every rollout."""
         for index, responses in self._responses():
             yield from (
                 (index, task)
-                for task in sorted(one.rollout(number) for one in responses for number in range(self.k))
+                for task in sorted(one.name_rollout(number) for one in responses for number in range(self.k))
             )
 
-    def calls(self, index: int, task: str) -> tuple[int, int]:
+    def count_calls(self, index: int, task: str) -> tuple[int, int]:
         """Return the turns that followed the response in its own conversation, and the most that there can
         be; both with the closing questions."""
         response, _ = read_rollout(task)
@@ -109,12 +109,12 @@ class RolloutAsker(RunAsker[GivenTurns, Conversation]):
         assert stage is not None, "a protocol without a stage was refused"
         return stage
 
-    def twins(self, index: int, name: str) -> Iterable[str]:  # noqa: ARG002
+    def list_twins(self, index: int, name: str) -> Iterable[str]:  # noqa: ARG002
         """Return the other rollouts of the same response."""
         response, own = read_rollout(name)
-        return (response.rollout(number) for number in range(self.k) if number != own)
+        return (response.name_rollout(number) for number in range(self.k) if number != own)
 
-    def unit(self, index: int, task: str) -> GivenTurns:
+    def read_unit(self, index: int, task: str) -> GivenTurns:
         """Return what is played on from."""
         response, _ = read_rollout(task)
         candidate = self.reader.candidate(index, response.name)
@@ -158,7 +158,7 @@ class RolloutStart(Start[RolloutAsker]):
         plan, control = self.plan, self.control
         async with open_answering(
             plan.job,
-            configs_of(plan),
+            list_configs(plan),
             control,
             self.way,
             send=send,
@@ -173,7 +173,7 @@ class RolloutStart(Start[RolloutAsker]):
         """Return the asker."""
         plan, answering = self.plan, opened[self._arm]
         backends = answering.backends
-        identities = {role: backends[backend_name(plan.job, role)].identity for role in plan.roles}
+        identities = {role: backends[find_backend_name(plan.job, role)].identity for role in plan.roles}
         return [(RolloutAsker(self._choice, self._arm, plan, identities), answering)]
 
     def _load_plan(self, arm: str, options: PairOptions) -> Plan:
@@ -217,7 +217,7 @@ class RolloutMaking:
                     "answer is a whole conversation). Generate with selfplay, or use --credit whole or "
                     "--credit response."
                 )
-        if by == "probability" and not any(one is not None for one in self._probabilities()):
+        if by == "probability" and not any(one is not None for one in self._iterate_probabilities()):
             raise UsageError(
                 f"{path}: the conversations have no probability, so their rollouts would have none. "
                 "Generate with "
@@ -228,7 +228,7 @@ class RolloutMaking:
         """Return a role that can state the probability: the last one of the space."""
         return next(iter(self._starts.values())).plan.job.speakers[-1].lower()
 
-    def _probabilities(self) -> Iterator[float | None]:
+    def _iterate_probabilities(self) -> Iterator[float | None]:
         """Yield the probabilities of the first conversations."""
         left = _LOOKED_AT
         for index, names in self._reader.scenarios():
@@ -238,7 +238,7 @@ class RolloutMaking:
             if left <= 0:
                 return
 
-    async def askers(self) -> dict[str, RolloutAsker]:
+    async def make_askers(self) -> dict[str, RolloutAsker]:
         """Return the asker of each arm that has rollouts. Raises RunError where there are none at all."""
         some: dict[str, RolloutAsker] = {}
         for arm, start in self._starts.items():
@@ -258,16 +258,16 @@ class RolloutMaking:
     async def estimate(self) -> tuple[list[RolloutAsker], NeededCalls]:
         """Return the askers, and what `play` would take. As many turns are expected as followed a response
         in its own conversation."""
-        askers = [*(await self.askers()).values()]
+        askers = [*(await self.make_askers()).values()]
         return askers, functools.reduce(
-            NeededCalls.plus, (count_needs(one, self.place.ledger(one)) for one in askers)
+            NeededCalls.plus, (count_needs(one, self.place.find_ledger(one)) for one in askers)
         )
 
     async def play(self) -> dict[str, Path]:
         """Play what the ledgers do not hold yet, and return the ledger of each arm. Raises what stopped
         it."""
         ledgers = {}
-        for arm in await self.askers():
+        for arm in await self.make_askers():
             asked = await self._starts[arm].ask()
             if asked.ended is not None:
                 raise asked.ended

@@ -56,7 +56,7 @@ async def ask(
 
     They share the budget and the limits of each service. Raises what stopped them.
     """
-    paths = [place.ledger(asker) for asker, _ in work]
+    paths = [place.find_ledger(asker) for asker, _ in work]
     shared = SharedState(work[0][0].job.limits)
     async with contextlib.AsyncExitStack() as stack:
         parts: list[Supervised] = []
@@ -120,7 +120,7 @@ class Start(ABC, Generic[A]):
                 return Asked((), (), ended)
             work = self.askers(opened)
             askers = tuple(asker for asker, _ in work)
-            ledgers = tuple(map(self.place.ledger, askers))
+            ledgers = tuple(map(self.place.find_ledger, askers))
             try:
                 await ask(work, self.place, self.control)
             except EdgenError as error:
@@ -132,7 +132,9 @@ class Start(ABC, Generic[A]):
     async def estimate(self) -> list[tuple[A, NeededCalls]]:
         """Return what `ask` would take, for each asker; nothing is sent and nothing is written."""
         async with self.open(send=False) as opened:
-            return [(asker, count_needs(asker, self.place.ledger(asker))) for asker, _ in self.askers(opened)]
+            return [
+                (asker, count_needs(asker, self.place.find_ledger(asker))) for asker, _ in self.askers(opened)
+            ]
 
     def estimate_calls(self) -> NeededCalls:
         """Return the calls of the only asker, for --dry-run."""
@@ -162,7 +164,7 @@ class RunStart(Start[PA]):
         self.kind, self.reader = kind, reader
         self._by, self._named, self._given = by, options.prompt, given
 
-    def prompt(self) -> Prompt:
+    def read_prompt(self) -> Prompt:
         """Read the template. Raises TemplateError."""
         return self.kind.load_prompt(self._named)
 
@@ -170,7 +172,7 @@ class RunStart(Start[PA]):
         """Return the backends, by the names of the askers. Raises UsageError."""
         return {self.kind.role: choose_backend(self.job, self._by, self.kind.role, self.control)}
 
-    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> PA:  # noqa: ARG002
+    def make_asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> PA:  # noqa: ARG002
         """Return the asker of that name that the backend answers. Raises UsageError where there is nothing to
         ask about."""
         make: Callable[..., PA] = self.kind
@@ -184,7 +186,7 @@ class RunStart(Start[PA]):
     def open(self, *, send: bool) -> AbstractAsyncContextManager[Opened]:
         """Open the backends. Raises what is wrong with the run, the template, or a backend."""
         self.kind.require(self.reader, self.job)
-        prompt, chosen = self.prompt(), self.choose()
+        prompt, chosen = self.read_prompt(), self.choose()
         run, role = self.reader.rundir, self.kind.role
         return open_answerers(run, self.job, role, chosen, prompt, self.control, self.way, send=send)
 
@@ -193,7 +195,7 @@ class RunStart(Start[PA]):
         made = []
         for name, one in opened.items():
             assert one.prompt is not None, "all of them have the template"
-            made.append((self.asker(name, one.job, one.backends[self.kind.role], one.prompt), one))
+            made.append((self.make_asker(name, one.job, one.backends[self.kind.role], one.prompt), one))
         return made
 
 
@@ -234,7 +236,7 @@ class FileStart(Start[FA]):
         async with open_answering(
             job, dict(job.backends), control, self.way, send=True, functions=functions, run=people
         ) as answering:
-            with hold_ledger(self.place.ledger(self.asker)):
+            with hold_ledger(self.place.find_ledger(self.asker)):
                 self.asker.require(out)
                 yield {"default": answering}
 
@@ -245,7 +247,7 @@ class FileStart(Start[FA]):
     def make(self, result: Callable[[FA, Path], T]) -> T:
         """Ask for all missing answers, and return the `result` of the asker and its ledger, which is locked
         meanwhile. Raises the error that stopped the asker, with a note on where its answers are."""
-        ledger = self.place.ledger(self.asker)
+        ledger = self.place.find_ledger(self.asker)
 
         async def work() -> T:
             async with self.open(send=True) as opened:

@@ -15,13 +15,13 @@ from edgen.core.errors import CallError, ProviderError, TemplateError, UsageErro
 from edgen.core.files import remove_leftovers
 from edgen.core.values import Reply, Request, TaskId
 from edgen.core.version import __version__
-from edgen.execution.rollout import advice
+from edgen.execution.rollout import add_advice
 from edgen.execution.scheduler import ProgressCounts
 from edgen.execution.session import RunSession
 from edgen.prompting import Prompt
-from edgen.protocols.space_growth import BARREN, BATCH, VARIABLES, Expanded, expansion
+from edgen.protocols.space_growth import BARREN, BATCH, VARIABLES, Expanded, ask_for_values
 from edgen.protocols.task import Spent
-from edgen.space import Entry, Space, content_sha256
+from edgen.space import Entry, Space, digest_content
 from edgen.space.entries import is_forbidden
 
 
@@ -69,7 +69,7 @@ class GrowthAsker(FileAsker[None, Expanded]):
         self.scenarios = 1
         self.planned = wanted  # the ledger counts the one unit of work; people see counts of values
         self.shaping = {
-            "space": content_sha256(space),
+            "space": digest_content(space),
             "dimension": dimension,
             "wanted": wanted,
             "template": prompt.sha256,
@@ -81,14 +81,14 @@ class GrowthAsker(FileAsker[None, Expanded]):
         self._failure: CallError | None = None
         self._counts: ProgressCounts | None = None  # where kept and dropped values are counted
 
-    def units(self) -> Iterator[tuple[int, int]]:
+    def list_units(self) -> Iterator[tuple[int, int]]:
         """Yield the one unit."""
         yield 0, 0
 
-    def unit(self, index: int, task: int) -> None:
+    def read_unit(self, index: int, task: int) -> None:
         """Return nothing: the asker has the space."""
 
-    def calls(self, index: int, task: int) -> tuple[int, int]:  # noqa: ARG002
+    def count_calls(self, index: int, task: int) -> tuple[int, int]:  # noqa: ARG002
         """Return the requests if all values are new; and if each comes after answers that bring none."""
         return -(-self.wanted // BATCH), self.wanted * BARREN
 
@@ -102,7 +102,7 @@ class GrowthAsker(FileAsker[None, Expanded]):
         space, dimension, seed = self.space, self.dimension, self.job.seed
         try:
             return (
-                yield from expansion(
+                yield from ask_for_values(
                     space, dimension, self.wanted, self.prompt, seed, tell=self._count_values
                 )
             )
@@ -123,7 +123,7 @@ class GrowthAsker(FileAsker[None, Expanded]):
             session.counts.accepted = len(self.expanded.kept)
         elif self._failure is not None:
             raise ProviderError(
-                f"{advice(self._failure)} All answers are stored; run the same command again to resume."
+                f"{add_advice(self._failure)} All answers are stored; run the same command again to resume."
             )
 
     def _count_values(self, kept: int, dropped: int) -> None:
@@ -147,18 +147,18 @@ def build_grown_space(asker: GrowthAsker, read_from: str) -> Space:
     return msgspec.structs.replace(
         space.replace_entries(asker.dimension, (*entries, *new)),
         name=f"{space.name.removesuffix('-expanded')}-expanded",
-        source=_provenance(asker, expanded, read_from),
+        source=_describe_provenance(asker, expanded, read_from),
     )
 
 
-def _provenance(asker: GrowthAsker, expanded: Expanded, read_from: str) -> str:
+def _describe_provenance(asker: GrowthAsker, expanded: Expanded, read_from: str) -> str:
     space = asker.space
     dropped = ", ".join(f"{reason} {count}" for reason, count in expanded.dropped.items()) or "none"
     who = f"the model {asker.model}"
     if asker.simulated:
         who = f"a simulator ({asker.model}): they are made up, and no model wrote them"
     source = (
-        f"{read_from} (content sha256 {content_sha256(space)}), with {len(expanded.kept)} more "
+        f"{read_from} (content sha256 {digest_content(space)}), with {len(expanded.kept)} more "
         f"values of {asker.dimension} after its own {len(space[asker.dimension].entries)}, by {who}. "
         f"Asked for {asker.wanted} with the template {asker.prompt.name} (sha256 {asker.prompt.sha256}), "
         f"seed {asker.job.seed}, in {expanded.answers} answers; dropped: {dropped}. "

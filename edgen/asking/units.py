@@ -15,7 +15,7 @@ from edgen.asking.answering import Answerer
 from edgen.asking.asker import PromptAsker
 from edgen.config import Job
 from edgen.core.digest import hash64
-from edgen.core.pair import Candidate, candidate_name
+from edgen.core.pair import Candidate, make_candidate_name
 from edgen.core.values import Address, Turn
 from edgen.store.run_folder import SAMPLE
 from edgen.store.run_reader import RunReader
@@ -33,7 +33,7 @@ class AskedUnit(NamedTuple):
 
 class UnitAsker(PromptAsker[AskedUnit, Any]):
     """An asker about units of a run, in a sample of the conversations of each arm or in all. A subclass has
-    `places`, `ask` and `keep`, and calls `count` once it can say which units a conversation has."""
+    `list_places`, `ask` and `keep`, and calls `count` once it can say which units a conversation has."""
 
     drawn_by = "annotate"  # the name of the draw: askers that share it ask about the same conversations
     answer_sizes: tuple[float, float, float] = (1.0, 1.0, 1.0)
@@ -48,28 +48,28 @@ class UnitAsker(PromptAsker[AskedUnit, Any]):
         )
         self._last: tuple[tuple[int, str], Candidate] | None = None
 
-    def places(self, index: int, name: str) -> Sequence[int | None]:  # noqa: ARG002
+    def list_places(self, index: int, name: str) -> Sequence[int | None]:  # noqa: ARG002
         """Return what of a conversation is asked about: turns by their places, or None for all of it."""
         return [None]
 
-    def unit(self, index: int, task: str) -> AskedUnit:
+    def read_unit(self, index: int, task: str) -> AskedUnit:
         """Return the unit that a task is about."""
         name, place = read_task(task)
-        turns = self.candidate(index, name).turns
+        turns = self.find_candidate(index, name).turns
         return AskedUnit(Address(index, task), turns if place is None else turns[: place + 1], place)
 
     def guess_answers(self, unit: AskedUnit) -> Iterable[str]:
         """Return what the answer about a unit may be, where tokens are estimated; all equally probable."""
         raise NotImplementedError
 
-    def units(self) -> Iterator[tuple[int, str]]:
+    def list_units(self) -> Iterator[tuple[int, str]]:
         """Yield (scenario, task) of every unit."""
         for index, names in self.reader.scenarios():
             own = [name for name in names if self._chosen is None or (index, name) in self._chosen]
-            tasks = (name_task(name, place) for name in own for place in self.places(index, name))
+            tasks = (name_task(name, place) for name in own for place in self.list_places(index, name))
             yield from ((index, task) for task in sorted(tasks))
 
-    def candidate(self, index: int, name: str) -> Candidate:
+    def find_candidate(self, index: int, name: str) -> Candidate:
         """Return a conversation. The last one is kept, since its turns are asked about one after the
         other."""
         if self._last is None or self._last[0] != (index, name):
@@ -96,7 +96,7 @@ def choose_conversations(
     chosen: set[tuple[int, str]] = set()
     for arm, view in reader.views.items():
         ranked = (
-            (hash64(f"{drawn_by}/{seed}/{index}/{replicate}"), index, candidate_name(arm, replicate))
+            (hash64(f"{drawn_by}/{seed}/{index}/{replicate}"), index, make_candidate_name(arm, replicate))
             for index, replicate in view.list_accepted()
         )
         chosen |= {(index, name) for _, index, name in heapq.nsmallest(sample, ranked)}

@@ -15,7 +15,7 @@ from edgen.asking.call_estimates import NeededCalls, count_needs, find_unanswere
 from edgen.asking.ledger_paths import AskerFolder
 from edgen.asking.units import UnitAsker
 from edgen.core.options import Via
-from edgen.cost.assumptions import ASKS, RENDERED, answer_tokens
+from edgen.cost.assumptions import ASKS, RENDERED, estimate_answer_tokens
 from edgen.cost.tokens import TokenCounter
 from edgen.cost.usage import CallUse, RolePrices, UsageRange
 from edgen.providers import Backend
@@ -37,9 +37,9 @@ def estimate_use(
     asker: UnitAsker, place: AskerFolder, backend: Backend, count: TokenCounter, via: Via
 ) -> UseNeeds:
     """Return what an asker would take of a backend with this counter of tokens."""
-    ledger = place.ledger(asker)
+    ledger = place.find_ledger(asker)
     identities = {asker.role: backend.identity}
-    changed = ledger.exists() and run_status(ledger).plan.fingerprint != asker.fingerprint(identities)
+    changed = ledger.exists() and run_status(ledger).plan.fingerprint != asker.make_fingerprint(identities)
     stored = None if changed else ledger
     needs = count_needs(asker, stored)
     rng = random.Random(f"{asker.job.seed}/{asker.drawn_by}")  # noqa: S311 - reproducible, not secret
@@ -54,12 +54,12 @@ def _count_tokens(
 ) -> Iterator[tuple[int, float]]:
     """Yield (prompt tokens, mean tokens of the guessed answers) of requests."""
     for index, task in units:
-        unit = asker.unit(index, task)
+        unit = asker.read_unit(index, task)
         protocol = asker.ask(unit)
         request = next(protocol)
         protocol.close()
         guessed = statistics.fmean(count.count(answer) for answer in asker.guess_answers(unit))
-        yield count.prompt(request.messages, request.schema), guessed
+        yield count.count_prompt(request.messages, request.schema), guessed
 
 
 def _price(
@@ -77,6 +77,6 @@ def _price(
     for level, asks in enumerate(ASKS):
         calls, size = requests * min(asks, float(asker.asks)), answer * asker.answer_sizes[level]
         shown = prompt * (1 + (level - 1) * error) + (level - 1) * drawn
-        tokens = answer_tokens(job, role, size, level)
+        tokens = estimate_answer_tokens(job, role, size, level)
         levels.append(rates.price_calls(role, calls, calls * shown, calls * tokens))
     return UsageRange(*levels).with_cache()

@@ -20,7 +20,7 @@ from edgen.asking.options import CandidateOptions
 from edgen.asking.runner import RunStart
 from edgen.asking.units import AskedUnit, UnitAsker, grow_sample, name_task
 from edgen.config import Job
-from edgen.core.digest import fingerprint
+from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import UsageError
 from edgen.core.values import Rejection, Reply, Request, Status, Turn
 from edgen.core.yaml_values import suggest_name
@@ -29,10 +29,10 @@ from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import digest_said
 from edgen.protocols.task import Spent
-from edgen.protocols.writing import Kind, Written, write_texts, writing_template
+from edgen.protocols.writing import Kind, Written, make_writing_template, write_texts
 from edgen.providers import Backend
 from edgen.runtime.control import Control
-from edgen.store.layers import text_digest
+from edgen.store.layers import digest_text
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import SAMPLE
 from edgen.store.run_reader import RunReader
@@ -55,7 +55,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     after: int
 
-    def places(self, turns: Sequence[Turn]) -> list[int]:
+    def list_places(self, turns: Sequence[Turn]) -> list[int]:
         """Return the turns of a conversation for which texts are written."""
         return [
             place
@@ -89,11 +89,11 @@ class WriterTotals(msgspec.Struct, frozen=True, kw_only=True):
 _record = msgspec.json.Decoder(TurnTexts).decode
 
 
-def writer_of(backend: Backend, prompt: Prompt, wanted: Wanted) -> Answerer:
+def make_writer(backend: Backend, prompt: Prompt, wanted: Wanted) -> Answerer:
     """Return a backend with a template as the writer of what is wanted."""
     facts = {**Answerer.of(backend, prompt).facts, **msgspec.to_builtins(wanted)}
     del facts["judge"]
-    name = fingerprint(facts)
+    name = compute_fingerprint(facts)
     return Answerer(id=name, model=backend.model, prompt=prompt, facts={"writer": name, **facts})
 
 
@@ -118,9 +118,9 @@ class WriterAsker(UnitAsker):
         self._wanted = wanted
         self.count()
 
-    def places(self, index: int, name: str) -> Sequence[int | None]:
+    def list_places(self, index: int, name: str) -> Sequence[int | None]:
         """Return the turns for which texts are written."""
-        return self._wanted.places(self.candidate(index, name).turns)
+        return self._wanted.list_places(self.find_candidate(index, name).turns)
 
     def ask(self, unit: AskedUnit) -> Generator[Request, Reply, Written | Rejection]:
         """Ask for the texts of one turn."""
@@ -150,15 +150,15 @@ class WriterStart(RunStart[WriterAsker]):
         folder = reader.rundir.candidates / options.write
         super().__init__(WriterAsker, reader, options, folder, control, options.by)
 
-    def prompt(self) -> Prompt:
+    def read_prompt(self) -> Prompt:
         """Read the template."""
-        template = writing_template(self.options.write, self.options.prompt, ROLE)
+        template = make_writing_template(self.options.write, self.options.prompt, ROLE)
         return load_template(template, make_unlimited_reach(), self.reader.space)
 
-    def asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> WriterAsker:  # noqa: ARG002
+    def make_asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> WriterAsker:  # noqa: ARG002
         """Return the writer."""
         options, wanted = self.options, self.wanted
-        writer = writer_of(backend, prompt, wanted)
+        writer = make_writer(backend, prompt, wanted)
         before = read_noted(self.place.folder / f"{writer.id}.json", dict[str, Any])
         asker = WriterAsker(self.reader, job, writer, wanted, grow_sample(before, options.sample))
         if not asker.planned:
@@ -187,7 +187,7 @@ def write_candidates(
     texts = short = 0
     dropped = Counter[str]()
 
-    def lines() -> Iterator[bytes]:
+    def iterate_lines() -> Iterator[bytes]:
         nonlocal texts, short
         for line, of_turn in _list_written_lines(reader, ledger, wanted, writer):
             texts += len(line.texts)
@@ -195,7 +195,7 @@ def write_candidates(
             dropped.update(of_turn.dropped)
             yield _encode(line)
 
-    turns = reader.rundir.write_lines(file, lines())
+    turns = reader.rundir.write_lines(file, iterate_lines())
     return WriterTotals(turns=turns, texts=texts, short=short, dropped=dict(sorted(dropped.items())))
 
 
@@ -206,13 +206,13 @@ def _list_written_lines(
         for index, names in reader.scenarios():
             found = {
                 str(task): _record(data)
-                for task, (status, _, data) in view.outcomes(index).items()
+                for task, (status, _, data) in view.read_outcomes(index).items()
                 if status is Status.ACCEPTED and data is not None
             }
             for name in names if found else ():
                 candidate = reader.candidate(index, name)
                 turns = candidate.turns
-                for place in wanted.places(turns):
+                for place in wanted.list_places(turns):
                     kept = found.get(name_task(name, place))
                     if kept is not None and kept.said == digest_said(turns, place):
                         yield (
@@ -222,7 +222,7 @@ def _list_written_lines(
                                 role=turns[place].role,
                                 texts=kept.texts,
                                 writer=writer,
-                                text_sha256=text_digest(turns, place),
+                                text_sha256=digest_text(turns, place),
                             ),
                             kept,
                         )

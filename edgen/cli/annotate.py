@@ -137,15 +137,15 @@ def _render_needs(needs: AnnotateEstimate) -> Iterator[str]:
 
 
 def _render_uses(one: AnnotatorNeeds | AnnotateEstimate) -> Iterator[str]:
-    yield f"  calls    {_span(one.calls)}, {one.calls.at_most:,} at most"
-    yield f"  tokens   {_span(one.tokens.prompt)} of prompts, {_span(one.tokens.completion)} of answers"
+    yield f"  calls    {_format_span(one.calls)}, {one.calls.at_most:,} at most"
+    yield f"  tokens   {_format_span(one.tokens.prompt)} of prompts, {_format_span(one.tokens.completion)} of answers"
     if (cost := one.cost_usd) is None:
         yield "  cost     unknown (set `price:` of the backend)"
     else:
         yield f"  cost     ${cost.expected:,.4f} (${cost.low:,.4f} to ${cost.high:,.4f})"
 
 
-def _span(one: EstimateInterval) -> str:
+def _format_span(one: EstimateInterval) -> str:
     return f"{one.expected:,} ({one.low:,} to {one.high:,})"
 
 
@@ -184,12 +184,12 @@ def _render(made: AnnotatedRun) -> Iterator[str]:
     if made.units is not None:
         yield f"labels     {made.units:,} {made.unit}s: {made.file}"
     if made.figures is not None:
-        from edgen.evaluation.measures.labels import layer_lines
+        from edgen.evaluation.measures.labels import describe_layer
 
         yield ""
-        yield from layer_lines(made.layer, made.figures)
+        yield from describe_layer(made.layer, made.figures)
     if made.gold is not None:
-        from edgen.evaluation.gold_agreement import gold_lines
+        from edgen.evaluation.gold_agreement import describe_gold
 
         yield ""
-        yield from gold_lines(made.gold)
+        yield from describe_gold(made.gold)

@@ -30,7 +30,7 @@ _MODULES = {"list": "listing"}  # all others have the command's name
 
 
 @functools.cache
-def sections() -> dict[str, tuple[str, ...]]:
+def list_sections() -> dict[str, tuple[str, ...]]:
     """Return the names of the commands by section, with each domain's in its place."""
     named = {title: [*names] for title, names in _SECTIONS.items()}
     for added in registry.find_all("command"):
@@ -44,12 +44,12 @@ class _Commands(Commands):
     """edgen's own commands, and those of domains."""
 
     def list_names(self) -> Sequence[str]:
-        return [name for names in sections().values() for name in names]
+        return [name for names in list_sections().values() for name in names]
 
     def find(self, name: str) -> Any:
         if any(name in names for names in _SECTIONS.values()):
             return importlib.import_module(f"edgen.cli.{_MODULES.get(name, name)}")
-        if name in registry.names("command"):
+        if name in registry.list_names("command"):
             return registry.find("command", name)
         raise KeyError(name)
 
@@ -64,7 +64,7 @@ class _Root(SectionedGroup):
 
     @property
     def sections(self) -> Mapping[str, Sequence[str]]:
-        return sections()
+        return list_sections()
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **kwargs: Any) -> Any:
         given = sys.argv[1:] if args is None else args
@@ -72,11 +72,11 @@ class _Root(SectionedGroup):
             return super().main(args, *more, **kwargs)
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        with _safe_complaints():
+        with _make_complaints_safe():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        with _safe_complaints():
+        with _make_complaints_safe():
             return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -88,7 +88,7 @@ class _Root(SectionedGroup):
 
 
 @contextlib.contextmanager
-def _safe_complaints() -> Iterator[None]:
+def _make_complaints_safe() -> Iterator[None]:
     """Make complaints safe to print, and let no interruption be taken for "Aborted!"."""
     try:
         yield
@@ -116,7 +116,7 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"edgen {__version__}")
         raise typer.Exit
@@ -125,7 +125,8 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     pass

@@ -11,7 +11,7 @@ from typer import Argument
 
 from edgen.cli.options import CommandGroup, JsonOption, RunArgument
 from edgen.cli.output import note, print_value
-from edgen.core.durations import span
+from edgen.core.durations import format_span
 from edgen.core.options import TrustHosts
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _render_batches(batches: list[BatchFacts]) -> Iterator[str]:
         # The state is followed by the one word with which the provider ended a batch.
         word = batch.message if batch.state == "read" and " " not in (batch.message or " ") else None
         state = f"{batch.state} ({word})" if word else batch.state
-        yield f"{name:<18}{state:<18}{batch.round:>5}{batch.requests:>10,}  {span(batch.age_s):<8} {place}"
+        yield f"{name:<18}{state:<18}{batch.round:>5}{batch.requests:>10,}  {format_span(batch.age_s):<8} {place}"
         if batch.message and not word:
             yield f"{'':<18}{batch.message}"
 

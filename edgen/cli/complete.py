@@ -47,13 +47,13 @@ def offer_files(kind: Any) -> Callable[[Context, str], list[str]]:
     return _offer(find)
 
 
-def _plugins(kind: Any) -> Callable[[Context, str], list[str]]:
+def _complete_plugins(kind: Any) -> Callable[[Context, str], list[str]]:
     """Offer the names of a kind of plugin."""
 
     def find(_ctx: Any, _incomplete: str) -> list[str]:
-        from edgen.cli.known_names import plugin_names
+        from edgen.cli.known_names import list_plugin_names
 
-        return plugin_names(kind)
+        return list_plugin_names(kind)
 
     return _offer(find)
 
@@ -64,43 +64,45 @@ def _find_templates(_ctx: Any, incomplete: str) -> Iterator[str]:
     yield from list_shipped("prompts")
     folder = incomplete.rpartition("/")[0]
     for path in (Path(folder or "."), *(() if folder else (Path("prompts"),))):
-        yield from (_as_path(each) for each in _entries(path) if each.suffix == ".j2")
+        yield from (_as_path(each) for each in _list_entries(path) if each.suffix == ".j2")
 
 
 def _find_runs(_ctx: Any, incomplete: str) -> Iterator[str]:
     """Runs in the folder that the word begins with; without one, also those in outputs/."""
     folder, slash, _ = incomplete.rpartition("/")
     places = (Path(folder + slash),) if slash else (Path(), Path("outputs"))
-    yield from (str(path) for place in places for path in _entries(place) if (path / "run.lock").exists())
+    yield from (
+        str(path) for place in places for path in _list_entries(place) if (path / "run.lock").exists()
+    )
 
 
 def _find_layers(ctx: Any, _incomplete: str) -> Iterator[str]:
-    for run in _runs_of(ctx):
-        yield from (path.name for path in _entries(run / "layers") if path.is_dir())
+    for run in _find_named_runs(ctx):
+        yield from (path.name for path in _list_entries(run / "layers") if path.is_dir())
 
 
 def _find_arms(ctx: Any, _incomplete: str) -> Iterator[str]:
-    for run in _runs_of(ctx):
-        yield from _keys_of(run / "job.yaml", "arms")
+    for run in _find_named_runs(ctx):
+        yield from _list_keys(run / "job.yaml", "arms")
 
 
 def _find_backends(ctx: Any, incomplete: str) -> Iterator[str]:
     """Yield the roles of a run's job; for a command without a run, jobs."""
     if "run" in ctx.params or "runs" in ctx.params:
-        for run in _runs_of(ctx):
-            yield from _keys_of(run / "job.yaml", "backends")
+        for run in _find_named_runs(ctx):
+            yield from _list_keys(run / "job.yaml", "backends")
     else:
         yield from jobs(ctx, incomplete)
 
 
-def _runs_of(ctx: Any) -> list[Path]:
+def _find_named_runs(ctx: Any) -> list[Path]:
     """Return the runs named on the command line so far. If an option lacks its value, they are words without
     a name."""
     named = [ctx.params.get("run"), *(ctx.params.get("runs") or ())]
     return [path for path in named if path] or [Path(word) for word in ctx.args]
 
 
-def _keys_of(path: Path, key: str) -> list[str]:
+def _list_keys(path: Path, key: str) -> list[str]:
     """Return the keys of a mapping in a YAML file."""
     from edgen.core.errors import DataError
     from edgen.core.yaml_values import read_text, read_yaml
@@ -108,7 +110,7 @@ def _keys_of(path: Path, key: str) -> list[str]:
     return [*read_yaml(read_text(path, DataError), str(path), DataError)[key]]
 
 
-def _entries(folder: Path) -> list[Path]:
+def _list_entries(folder: Path) -> list[Path]:
     return sorted(islice(folder.iterdir(), _MOST)) if folder.is_dir() else []
 
 
@@ -120,8 +122,8 @@ def _as_path(path: Path) -> str:
 jobs = offer_files("jobs")
 spaces = offer_files("spaces")
 label_sets = offer_files("label-sets")
-formats = _plugins("formats")
-measures = _plugins("measures")
+formats = _complete_plugins("formats")
+measures = _complete_plugins("measures")
 templates = _offer(_find_templates)
 runs = _offer(_find_runs)
 layers = _offer(_find_layers)

@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
-from edgen.cli.errors import CommandEnd, at_end, ending_signals
+from edgen.cli.errors import CommandEnd, call_at_end, list_ending_signals
 from edgen.cli.listeners.display import make_display
 from edgen.core.errors import LockedError, ShortError
 from edgen.core.events import Event
-from edgen.core.system import handling
+from edgen.core.system import handle_signals
 from edgen.core.text import escape_hidden
 from edgen.runtime.control import Control
 from edgen.runtime.deadline import Deadline
@@ -40,7 +40,7 @@ def make_control(
     """
     work = work or WorkOptions()
     recorder = _Recorder(work.log_format)
-    at_end(recorder.end)
+    call_at_end(recorder.end)
     recorder.keep_metrics(work.metrics)
     recorder.keep_notifier(work.notify)
     person = _ask if _is_somebody_there() else None
@@ -48,7 +48,7 @@ def make_control(
         deadline=None if work.until is None and work.span is None else Deadline(work.until, work.span),
         trusting=partial(Trust, work.trust_hosts, confirm=person, code=trust_code),
         agree=(lambda _question: True) if yes else person,
-        interrupts=_signals,
+        interrupts=_forward_signals,
     )
     control.events.listeners.append(recorder)
     recorder.find_keys = lambda: control.trust.variables
@@ -144,9 +144,9 @@ class _Recorder:
 
 
 @contextlib.contextmanager
-def _signals(on_signal: Callable[[int], None]) -> Iterator[None]:
+def _forward_signals(on_signal: Callable[[int], None]) -> Iterator[None]:
     """Signals go to the work that a loop does now."""
-    with handling(asyncio.get_running_loop(), (signal.SIGINT, *ending_signals()), on_signal):
+    with handle_signals(asyncio.get_running_loop(), (signal.SIGINT, *list_ending_signals()), on_signal):
         yield
 
 

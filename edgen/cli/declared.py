@@ -31,7 +31,7 @@ def with_declared(function: Callable[..., Any]) -> Callable[..., Any]:
     declared: dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if name in structs:
-            declared |= {one.name: one for one in _parameters(structs[name])}
+            declared |= {one.name: one for one in _list_parameters(structs[name])}
         else:
             declared[name] = parameter.replace(kind=_KEYWORD, annotation=hints[name])
     read = {name: _find_reader(one) for name, one in declared.items()}
@@ -45,7 +45,7 @@ def with_declared(function: Callable[..., Any]) -> Callable[..., Any]:
             _hear_error(given)
             raise
         for name, kind in structs.items():
-            values[name] = kind(**{one.name: values.pop(one.name) for one in _parameters(kind)})
+            values[name] = kind(**{one.name: values.pop(one.name) for one in _list_parameters(kind)})
         return function(**values)
 
     command.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
@@ -67,7 +67,7 @@ def _is_struct(kind: Any) -> bool:
 
 
 @functools.cache
-def _parameters(kind: type[msgspec.Struct]) -> tuple[inspect.Parameter, ...]:
+def _list_parameters(kind: type[msgspec.Struct]) -> tuple[inspect.Parameter, ...]:
     """Return a parameter for each field of a struct that is declared as an option, its own before those of
     its base."""
     inherited = getattr(kind.__base__, "__struct_fields__", ())

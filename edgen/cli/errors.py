@@ -37,7 +37,7 @@ _endings: list[Ending] = []
 _came: list[int] = []  # the signal that ends the command, where it is not Ctrl-C's
 
 
-def at_end(tell: Ending) -> None:
+def call_at_end(tell: Ending) -> None:
     """Have `tell` called once, when the command that runs now has ended. It must not raise."""
     _endings.append(tell)
 
@@ -59,7 +59,7 @@ def run_guarded(run: Callable[[], object]) -> int:
     """Call `run` and return the exit code that its end stands for; SystemExit passes through."""
     _came.clear()
     heard = sys.unraisablehook
-    before = {number: signal.signal(number, _end_on_signal) for number in ending_signals()}
+    before = {number: signal.signal(number, _end_on_signal) for number in list_ending_signals()}
     try:
         try:
             with warnings.catch_warnings():
@@ -140,7 +140,7 @@ def _end_interrupted() -> CommandEnd:
     return CommandEnd(128 + number, text, reason="interrupted")
 
 
-def ending_signals() -> list[signal.Signals]:
+def list_ending_signals() -> list[signal.Signals]:
     """Return the signals besides Ctrl-C that end a command, without a hangup that the caller ignores, as
     `nohup` does."""
     others = [number for number in ENDING_SIGNALS if number != signal.SIGINT]
@@ -180,7 +180,7 @@ def _silence_half_made() -> None:
 
 def _end_on_signal(number: int, frame: FrameType | None) -> None:
     """Do as Ctrl-C does: where a loop runs, its task is cancelled and cleans up."""
-    for each in ending_signals():  # one is enough: the next would be raised while this one is printed
+    for each in list_ending_signals():  # one is enough: the next would be raised while this one is printed
         signal.signal(each, signal.SIG_IGN)
     _came.append(number)
     _silence_half_made()

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from edgen.cli import options as o
 from edgen.cli.output import align_columns, count_noun, print_value
-from edgen.core.durations import span
-from edgen.core.text import dollars
+from edgen.core.durations import format_span
+from edgen.core.text import format_dollars
 from edgen.cost.options import EstimateOptions
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _render(estimate: JobEstimate) -> Iterator[str]:
     yield ""
     if there.calls or there.out.calls or there.other_form:
         yield from label_text("already", _describe_already(there))
-    if not _values(estimate.calls)[3:]:
+    if not _list_values(estimate.calls)[3:]:
         yield from label_text(
             "at most", "no limit: a backend has no max_tokens, so its answers have no limit"
         )
@@ -89,20 +89,22 @@ def label_text(label: str, text: str) -> list[str]:
 
 
 def _render_table(estimate: JobEstimate) -> Iterator[str]:
-    wide, cost = len(_values(estimate.calls)), estimate.cost_usd
+    wide, cost = len(_list_values(estimate.calls)), estimate.cost_usd
     rows = {"": ["low", "expected", "high", "at most"][:wide]}
     tokens = {"prompt tokens": estimate.tokens.prompt, "completion tokens": estimate.tokens.completion}
     for label, interval in {"calls": estimate.calls, **tokens}.items():
-        rows[label] = [f"{value:,}" for value in _values(interval)]
+        rows[label] = [f"{value:,}" for value in _list_values(interval)]
     rows["US dollars"] = (
-        ["unknown"] * wide if cost is None else [dollars(v).removeprefix("$") for v in _values(cost)]
+        ["unknown"] * wide
+        if cost is None
+        else [format_dollars(v).removeprefix("$") for v in _list_values(cost)]
     )
     if estimate.seconds is not None:
-        rows["time"] = [span(value) for value in _values(estimate.seconds)]
+        rows["time"] = [format_span(value) for value in _list_values(estimate.seconds)]
     return align_columns([[label, *cells, *[""] * (wide - len(cells))] for label, cells in rows.items()])
 
 
-def _values(interval: EstimateInterval) -> list[float]:
+def _list_values(interval: EstimateInterval) -> list[float]:
     most = [interval.at_most] if isinstance(interval.at_most, int | float) else []
     return [interval.low, interval.expected, interval.high, *most]
 
@@ -114,14 +116,14 @@ def _describe_already(there: AlreadyThere) -> str:
             "known"
         )
     tokens = count_noun(there.tokens.prompt + there.tokens.completion, "token")
-    cost = "" if there.cost_usd is None else f", {dollars(there.cost_usd)}"
+    cost = "" if there.cost_usd is None else f", {format_dollars(there.cost_usd)}"
     count, out = there.conversations, there.out
     said = (
         f"{count_noun(count, 'conversation')} of these {'is' if count == 1 else 'are'} there; the run has "
         f"used {count_noun(there.calls, 'call')}, {tokens}{cost} in all"
     )
     if out.calls:
-        most = f"{dollars(out.cost_usd)}" if out.cost_usd else count_noun(out.tokens, "token")
+        most = f"{format_dollars(out.cost_usd)}" if out.cost_usd else count_noun(out.tokens, "token")
         said += (
             f"; {count_noun(out.calls, 'request')} {'is' if out.calls == 1 else 'are'} at the provider, for "
             f"{most} at most, and not counted above but under `at most`"
@@ -150,7 +152,7 @@ def _describe_uses(needs: EstimatedNeeds) -> str:
     cost, money = needs.cost_usd, ""
     tokens = int(needs.tokens.prompt.expected + needs.tokens.completion.expected)
     if cost is not None:
-        low, expected, high = (dollars(value).removeprefix("$") for value in _values(cost)[:3])
+        low, expected, high = (format_dollars(value).removeprefix("$") for value in _list_values(cost)[:3])
         money = f", ${expected} ({low} to {high})"
     return f"{count_noun(int(needs.calls.expected), 'call')}, {count_noun(tokens, 'token')}{money}"
 
@@ -159,7 +161,8 @@ def _describe_reach(cap: BudgetReach, *, batch: bool) -> str:
     """Describe the reach of a cap, in a sentence or two."""
     money = cap.key == "max_cost" or cap.key.startswith("budget per_")
     of, spent = (
-        dollars(value).removeprefix("$") if money else f"{value:,.0f}" for value in (cap.cap, cap.charged)
+        format_dollars(value).removeprefix("$") if money else f"{value:,.0f}"
+        for value in (cap.cap, cap.charged)
     )
     used = f", of which {spent} is used{' or set aside' if cap.out else ''}," if cap.charged else ""
     if not cap.binds:

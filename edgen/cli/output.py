@@ -17,12 +17,12 @@ from typing import Any, TextIO
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.text import columns, dollars, escape_hidden, escape_hidden_json, replace_surrogates
+from edgen.core.text import columns, escape_hidden, escape_hidden_json, format_dollars, replace_surrogates
 
 _LEAST_COLUMNS = 20  # of a terminal in which sentences are broken between words
 
 
-def json_text(value: Any) -> str:
+def render_json(value: Any) -> str:
     """Return a value as one line of JSON that is safe to print. A lone surrogate, which a file's name may
     hold, becomes U+FFFD."""
     try:
@@ -43,12 +43,12 @@ def print_value(value: Any, lines: Iterable[str], *, json: bool) -> None:
 
 def print_json(value: Any) -> None:
     """Print one JSON value, and nothing else, on stdout."""
-    print_raw(msgspec.json.format(json_text(value), indent=2) + "\n")
+    print_raw(msgspec.json.format(render_json(value), indent=2) + "\n")
 
 
 def print_json_line(value: Any) -> None:
     """Print one JSON value on one line, on stdout."""
-    print_raw(json_text(value) + "\n")
+    print_raw(render_json(value) + "\n")
 
 
 class SafeText(str):
@@ -91,19 +91,19 @@ def print_raw(text: str) -> None:
 def note(text: str) -> None:
     """Print a remark to the person, on stderr. Without a reader, the work continues."""
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(_fold(escape_hidden(text), _terminal_width(sys.stderr)) + "\n")
+        sys.stderr.write(_fold(escape_hidden(text), _find_terminal_width(sys.stderr)) + "\n")
         sys.stderr.flush()
 
 
 def fold_behind(label: str, text: str) -> str:
     """Return a text after its label. On a terminal that is too narrow, its further lines begin below the
     first."""
-    width = _terminal_width(sys.stdout)
+    width = _find_terminal_width(sys.stdout)
     line = label + text
     return "\n".join(wrap_behind(label, text, width)) if 0 < width < columns(line) else line
 
 
-def _terminal_width(stream: TextIO) -> int:
+def _find_terminal_width(stream: TextIO) -> int:
     """Return the number of columns of a stream's terminal; 0 if there is none, or too few to read in."""
     try:
         width = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
@@ -132,7 +132,7 @@ def format_cost(usd: float | None, *, calls: int = 1) -> str:
     """Format the cost of calls."""
     if usd is None:
         return "unknown (no price in the job)" if calls else "none yet"
-    return dollars(usd)
+    return format_dollars(usd)
 
 
 def count_noun(count: int, noun: str) -> str:

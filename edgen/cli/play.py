@@ -82,9 +82,9 @@ def _play(game: Game, screen: Screen, papers: Papers) -> None:
     mailbox: Mailbox | None = None
     try:
         while performance.is_alive():
-            with screen.waiting("…"):
+            with screen.show_waiting("…"):
                 mailbox = _wait(game, performance, mailbox)
-            waiting = mailbox.waiting(game.role) if mailbox is not None else []
+            waiting = mailbox.list_waiting(game.role) if mailbox is not None else []
             if mailbox is not None and waiting:
                 papers.keep()
                 pending = waiting[0].request
@@ -107,7 +107,7 @@ def _wait(game: Game, performance: Performance, mailbox: Mailbox | None) -> Mail
     while performance.is_alive():
         if mailbox is None and has_mailbox(game.folder):
             mailbox = Mailbox(game.folder)
-        if mailbox is not None and mailbox.waiting(game.role):
+        if mailbox is not None and mailbox.list_waiting(game.role):
             break
         time.sleep(_EVERY)
     return mailbox
@@ -117,7 +117,7 @@ def _end(game: Game, screen: Screen, performance: Performance) -> None:
     """Show how a conversation ended, and what the others knew."""
     from edgen.store.run_reader import RunReader
 
-    made = performance.result()
+    made = performance.find_result()
     if made.ended is not None:
         raise made.ended
     with RunReader(made.folder) as reader:
@@ -131,8 +131,8 @@ def _end(game: Game, screen: Screen, performance: Performance) -> None:
         shown = screen.turns
         own = next((one.name for one in game.plan.rules.roles if one.name.lower() == game.role), game.role)
         for turn in last.candidate.turns[shown:]:
-            screen.bubble(turn.role, turn.text, own=turn.role == own)
+            screen.show_turn(turn.role, turn.text, own=turn.role == own)
         by = f" by {last.candidate.ended_by}" if last.candidate.ended_by else ""
         screen.note(f"The conversation ended{by}, after {len(last.candidate.turns)} turns.")
-        screen.secrets(game.secrets(last.scenario, own))
+        screen.show_secrets(game.list_secrets(last.scenario, own))
     screen.note(f"It is in {made.folder}. Look at it with `edgen show {made.folder} {index}`.")

@@ -9,7 +9,13 @@ import msgspec
 
 from edgen.api.playing import PLAYER
 from edgen.providers.human.config import HumanConfig
-from edgen.runtime.players import Paper, paper_after, paper_before, read_person_answers, task_of
+from edgen.runtime.players import (
+    Paper,
+    find_paper_after,
+    find_paper_before,
+    make_task_name,
+    read_person_answers,
+)
 from edgen.store.people import People, UnitAnswer, has_people
 
 if TYPE_CHECKING:
@@ -32,7 +38,7 @@ class Papers:
         from edgen.cli.playing import Left
 
         answered = self._read_answers()
-        while (paper := paper_before(self._config, answered)) is not None:
+        while (paper := find_paper_before(self._config, answered)) is not None:
             if paper.request is None:
                 if not self._screen.agrees(paper.text):
                     raise Left
@@ -47,7 +53,7 @@ class Papers:
         """Ask what is asked after a conversation. Raises Left."""
         self.keep()
         game = f"{self._game.plan.job.conversations - 1}"
-        if (paper := paper_after(self._config, self._read_answers(), game)) is not None:
+        if (paper := find_paper_after(self._config, self._read_answers(), game)) is not None:
             self._pending.append((paper, self._ask(paper), time.time()))
             self.keep()
 
@@ -58,8 +64,8 @@ class Papers:
         role = self._game.role
         with People(self._game.folder) as people:
             for paper, value, now in self._pending:
-                form = paper.form(role, PLAYER)
-                people.answer(task_of(role), paper.unit, PLAYER, form, value, paper.shown, None, now)
+                form = paper.name_form(role, PLAYER)
+                people.answer(make_task_name(role), paper.unit, PLAYER, form, value, paper.shown, None, now)
         self._pending.clear()
 
     def _ask(self, paper: Paper) -> Any:

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edgen.core.errors import UsageError
-from edgen.core.person_requests import Field, PersonRequest, View, fields_of, write_answer
+from edgen.core.person_requests import Field, PersonRequest, View, list_fields, write_answer
 from edgen.core.system import edit_lines
 from edgen.core.text import escape_hidden
 
@@ -65,7 +65,7 @@ class Screen:
         return False
 
     @contextlib.contextmanager
-    def waiting(self, words: str) -> Iterator[None]:
+    def show_waiting(self, words: str) -> Iterator[None]:
         """Show that somebody else is at work."""
         if not self._live:
             yield
@@ -82,25 +82,25 @@ class Screen:
         elif view.facts != self._facts:
             changed = [fact for fact in view.facts if fact not in self._facts]
             if changed:
-                self._panel(_pairs(changed), "Now", "dim")
+                self._show_panel(_make_pair_table(changed), "Now", "dim")
         self._facts = view.facts
         for speaker, text in view.turns[self._shown :]:
-            self.bubble(speaker, text, own=bool(view.role) and speaker == view.role)
+            self.show_turn(speaker, text, own=bool(view.role) and speaker == view.role)
         self._shown = max(self._shown, len(view.turns))
         if view.text and view.text != self._text:
-            self._console.print(Padding(Text(_lines(view.text)), (0, 2, 1, 2)))
+            self._console.print(Padding(Text(_join_lines(view.text)), (0, 2, 1, 2)))
         self._text = view.text
 
     def _show_brief(self, view: View) -> None:
         title = f"You are the {escape_hidden(view.role)}" if view.role else "Your turn"
-        parts: list[Any] = [_pairs(view.facts)] if view.facts else []
+        parts: list[Any] = [_make_pair_table(view.facts)] if view.facts else []
         said = "Say what you would say. The others do not see this card."
         if view.closing:
             said += f" {END} says goodbye."
         parts.append(Text(f"{said} {QUIT} leaves; the same command comes back.", style="dim"))
-        self._panel(Group(*parts), title, _OWN)
+        self._show_panel(Group(*parts), title, _OWN)
 
-    def _panel(self, content: Any, title: str, style: str) -> None:
+    def _show_panel(self, content: Any, title: str, style: str) -> None:
         self._console.print(
             Panel(
                 content,
@@ -112,24 +112,24 @@ class Screen:
         )
         self._console.print()
 
-    def bubble(self, speaker: str, text: str, *, own: bool) -> None:
+    def show_turn(self, speaker: str, text: str, *, own: bool) -> None:
         """Show a turn: the person's own at the right, others' at the left."""
         name = escape_hidden(speaker) or "They"
         colour = _OWN if own else self._colours.setdefault(name, _COLOURS[len(self._colours) % len(_COLOURS)])
         width = min(_BUBBLE, self._console.width - 6)
         panel = Panel(
-            Text(_lines(text)),
+            Text(_join_lines(text)),
             title=Text(f" {name} ", style=f"bold {colour}"),
             title_align="right" if own else "left",
             border_style=colour,
-            width=min(width, max(len(line) for line in [*_lines(text).split("\n"), name * 2]) + 6),
+            width=min(width, max(len(line) for line in [*_join_lines(text).split("\n"), name * 2]) + 6),
             padding=(0, 1),
         )
         self._console.print(Align.right(panel) if own else panel)
 
     def agrees(self, text: str) -> bool:
         """Show a text to agree to, and return whether the person does."""
-        self._panel(Text(_lines(text.strip())), "Before you begin", _OWN)
+        self._show_panel(Text(_join_lines(text.strip())), "Before you begin", _OWN)
         with contextlib.suppress(Left):
             return self._read("Do you agree? [y/N] ").lower() in ("y", "yes")
         return False
@@ -138,11 +138,11 @@ class Screen:
         """Show a sentence."""
         self._console.print(Text(escape_hidden(text), style=style))
 
-    def secrets(self, knew: Iterable[tuple[str, Sequence[tuple[str, str]]]]) -> None:
+    def show_secrets(self, knew: Iterable[tuple[str, Sequence[tuple[str, str]]]]) -> None:
         """Show what the others knew."""
         for name, facts in knew:
             if facts:
-                self._panel(_pairs(facts), f"What the {escape_hidden(name)} knew", "magenta")
+                self._show_panel(_make_pair_table(facts), f"What the {escape_hidden(name)} knew", "magenta")
 
     # -- what is written
 
@@ -150,13 +150,13 @@ class Screen:
         """Return the person's answer to a request. `title` stands above questions that belong to no
         conversation. Raises Left."""
         if title:
-            self._panel(Text(_lines(pending.view.text)), title, _OWN)
+            self._show_panel(Text(_join_lines(pending.view.text)), title, _OWN)
         else:
             self.show(pending.view)
         if pending.again:
             reason = pending.again.replace("_", " ").replace(":", ": ")
             self.note(f"Your answer could not be used ({reason}). Say it in another way.", "yellow")
-        fields = fields_of(pending)
+        fields = list_fields(pending)
         while True:
             given, closing = self._fill(fields, pending.view)
             if closing:
@@ -166,7 +166,7 @@ class Screen:
             except UsageError as problem:
                 self.note(str(problem), "yellow")
                 continue
-            self._echo(given, fields, pending.view)
+            self._show_answer(given, fields, pending.view)
             return text
 
     def _fill(self, fields: Sequence[Field], view: View) -> tuple[dict[str, list[str]], bool]:
@@ -238,7 +238,7 @@ class Screen:
             raise Left
         return line.strip()
 
-    def _echo(self, given: Mapping[str, list[str]], fields: Sequence[Field], view: View) -> None:
+    def _show_answer(self, given: Mapping[str, list[str]], fields: Sequence[Field], view: View) -> None:
         """Show a turn that was just written as part of the conversation."""
         said = [given[field.name][0] for field in fields if field.kind == "text" and given.get(field.name)]
         said += [
@@ -254,7 +254,7 @@ class Screen:
             columns = shutil.get_terminal_size().columns
             rows = (len(said[0]) + len("you › ")) // columns + 1
             sys.stdout.write(f"\033[{rows}A\033[J")
-        self.bubble(view.role, text, own=True)
+        self.show_turn(view.role, text, own=True)
         self._shown = len(view.turns) + 1
 
 
@@ -284,12 +284,12 @@ def _is_same_value(value: str, typed: str) -> bool:
     return value == typed
 
 
-def _pairs(facts: Iterable[tuple[str, str]]) -> Table:
+def _make_pair_table(facts: Iterable[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
     for label, value in facts:
         table.add_row(Text(escape_hidden(label), style="dim"), Text(escape_hidden(value)))
     return table
 
 
-def _lines(text: str) -> str:
+def _join_lines(text: str) -> str:
     return "\n".join(escape_hidden(line) for line in text.split("\n"))

@@ -16,7 +16,7 @@ from msgspec.json import encode
 from edgen.cli import options as o
 from edgen.cli.output import SafeText, note, print_line, print_value
 from edgen.core.options import AllowOutside, Overrides, Positive, declare_conversations, option
-from edgen.core.text import escape_hidden, value_in_words
+from edgen.core.text import describe_value, escape_hidden
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -60,7 +60,7 @@ def command(
         width = shutil.get_terminal_size().columns
         print_value(difference, _render_difference(difference, width), json=json)
         return
-    preview = looked_at.preview(options.count)
+    preview = looked_at.make_preview(options.count)
     facts = {key: getattr(preview, key) for key in ("job", "cells", "previews", "warnings")}
     print_value(facts, _render_preview(preview), json=json)
     if not json:
@@ -105,7 +105,7 @@ def _render_scenario(scenario: dict[str, Any], behind: str = "") -> Iterator[str
     yield f"scenario {scenario['index']}{behind}"
     for key, value in scenario.items():
         if value is not None and key != "index":
-            yield f"  {key}: {value_in_words(value)}"
+            yield f"  {key}: {describe_value(value)}"
 
 
 def _render_one(one: ScenarioDifference, difference: PreviewDifference, width: int) -> Iterator[str]:
@@ -141,13 +141,14 @@ def _join_columns(left: str, right: str, names: tuple[str, str], width: int) -> 
         table.add_column(Text(escape_hidden(name)), ratio=1, overflow="fold")
     for row in compare_rows(left, right):
         table.add_row(
-            _style(row.left, "red", "[-", "-]", colour), _style(row.right, "green", "{+", "+}", colour)
+            _render_pieces(row.left, "red", "[-", "-]", colour),
+            _render_pieces(row.right, "green", "{+", "+}", colour),
         )
     console.print(table)
     return SafeText("\n".join(line.rstrip() for line in out.getvalue().rstrip("\n").split("\n")))
 
 
-def _style(pieces: Pieces | None, style: str, opens: str, closes: str, colour: bool) -> Text:
+def _render_pieces(pieces: Pieces | None, style: str, opens: str, closes: str, colour: bool) -> Text:
     from rich.text import Text
 
     text = Text()

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from edgen.cli.output import align_columns, wrap_behind
-from edgen.core.durations import span
-from edgen.core.text import dollars, format_short
+from edgen.core.durations import format_span
+from edgen.core.text import format_dollars, format_short
 
 if TYPE_CHECKING:
     from edgen.api.runs import RunFacts, RunTotals
@@ -20,7 +20,7 @@ def render_runs(runs: Sequence[RunFacts], totals: RunTotals) -> Iterator[str]:
     """Yield the table. Below a row: the run's problem, the process at work, or why it stopped."""
     if not runs:
         return
-    first, *rest, last = align_columns([_HEAD, *map(_cells, runs), _total_cells(totals)], left=2)
+    first, *rest, last = align_columns([_HEAD, *map(_list_cells, runs), _list_total_cells(totals)], left=2)
     yield first
     for line, run in zip(rest, runs, strict=True):
         yield line
@@ -33,7 +33,7 @@ def _describe(run: RunFacts) -> Iterator[str]:
         yield run.problem
     if run.work is not None:
         speed = f", {run.work.calls_per_minute:,.0f} calls a minute" if run.work.calls_per_minute else ""
-        yield f"running    {run.work.process} for {span(run.work.seconds)}{speed}"
+        yield f"running    {run.work.process} for {format_span(run.work.seconds)}{speed}"
     yield from _describe_end(run)
 
 
@@ -43,9 +43,9 @@ def _describe_end(run: RunFacts) -> Iterator[str]:
         yield from wrap_behind("stopped    ", f"{why.reason}: {why.detail}", _WIDTH)
 
 
-def _cells(run: RunFacts) -> tuple[str, ...]:
+def _list_cells(run: RunFacts) -> tuple[str, ...]:
     old = run.age_seconds >= 2 * 86_400
-    age = f"{run.age_seconds // 86_400:.0f}d" if old else span(run.age_seconds)
+    age = f"{run.age_seconds // 86_400:.0f}d" if old else format_span(run.age_seconds)
     size = f"{format_short(run.bytes)}B"
     if (status := run.status) is None:
         return run.name, "unreadable", "-", "-", "-", "-", age, size
@@ -54,7 +54,7 @@ def _cells(run: RunFacts) -> tuple[str, ...]:
     return run.name, status.state, accepted, str(calls), tokens, cost, age, size
 
 
-def _total_cells(totals: RunTotals) -> tuple[str, ...]:
+def _list_total_cells(totals: RunTotals) -> tuple[str, ...]:
     states = f"{totals.running} running" if totals.running else ""
     accepted, size = f"{totals.accepted:,}/{totals.planned:,}", f"{format_short(totals.bytes)}B"
     tokens, cost = format_short(totals.tokens), _format_cost(totals.cost_usd, totals.calls)
@@ -64,4 +64,4 @@ def _total_cells(totals: RunTotals) -> tuple[str, ...]:
 def _format_cost(usd: float | None, calls: int) -> str:
     if usd is None:
         return "no price" if calls else "-"
-    return dollars(usd)
+    return format_dollars(usd)

@@ -58,14 +58,14 @@ def command(
     if named == "last":
         _show_latest(run, json=json)
         return
-    from edgen.cli.transcript import conversations_as_json, render_conversations
+    from edgen.cli.transcript import describe_as_json, render_conversations
     from edgen.evaluation.data_sets.one_conversation import find_conversations
 
     found, pairs, rollouts, notes = find_conversations(RunFolder(run), named)
     raw = options.raw
     width = shutil.get_terminal_size().columns
     lines = render_conversations(found, pairs, rollouts, raw=raw, width=width)
-    print_value(conversations_as_json(run, found, pairs, rollouts, raw=raw), lines, json=json)
+    print_value(describe_as_json(run, found, pairs, rollouts, raw=raw), lines, json=json)
     for words in notes:
         note(f"edgen: {words}")
 

@@ -160,10 +160,10 @@ def _render_space(facts: dict[str, Any], *, needs: bool) -> Iterator[str]:
     for number, (role, sees) in enumerate(facts["roles"].items()):
         text, label = f"{role} sees {', '.join(sees) or 'nothing'}", "" if number else "roles"
         yield from wrap(text, 80, initial_indent=f"{label:20} ", subsequent_indent=" " * 23)
-    from edgen.space.model import section, section_names
+    from edgen.space.model import find_section, list_section_names
 
-    for name in section_names():
-        yield from section(name).render(facts[name] or {})
+    for name in list_section_names():
+        yield from find_section(name).render(facts[name] or {})
     yield ""
     yield from _render_gives(facts["gives"], facts["dimensions"])
     if needs:

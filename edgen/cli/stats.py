@@ -28,10 +28,10 @@ class StatsCommand(o.SeveralWords):
     option = "--only"
 
     def takes(self, word: str) -> bool:
-        from edgen.core.registry import names
+        from edgen.core.registry import list_names
         from edgen.core.yaml_values import suggest_name
 
-        known = names("measure")
+        known = list_names("measure")
         words = [part.strip() for part in word.split(",")]
         if any(part in known for part in words):
             return True
@@ -58,7 +58,7 @@ def command(
     """
     from edgen.api.stats import estimate_judge, load_measures, measure
     from edgen.cli.control import make_control
-    from edgen.evaluation.measuring import json_of, render
+    from edgen.evaluation.measuring import describe_as_json, render
     from edgen.runtime.options import WorkOptions
 
     control = make_control(WorkOptions(trust_hosts=options.trust_hosts), trust_code=options.trust_code)
@@ -70,7 +70,7 @@ def command(
     found = measure(paths, options, control)
     each = () if json else [[*render(quality, options.only)] for quality in found.values()]
     lines = [line for part in each for line in ("", "═" * 78, "", *part)][3:]
-    print_value(json_of(found), lines, json=json)
+    print_value(describe_as_json(found), lines, json=json)
     for quality in found.values():
         for fault in quality.faults.values():
             raise fault

@@ -18,10 +18,10 @@ from edgen.cli import complete
 from edgen.cli.options import JsonOption
 from edgen.cli.output import count_noun, format_cost, note, print_json_line, print_line, print_value
 from edgen.cli.runs import render_runs
-from edgen.core.durations import span
+from edgen.core.durations import format_span
 from edgen.core.errors import UsageError
 from edgen.core.options import option
-from edgen.core.text import describe_counts, describe_reasons, dollars, escape_hidden
+from edgen.core.text import describe_counts, describe_reasons, escape_hidden, format_dollars
 
 if TYPE_CHECKING:
     from edgen.runtime.snapshot import Amount, Tokens
@@ -187,7 +187,7 @@ def _render_budget(status: StatusReport) -> Iterator[str]:
         yield f"budget     {budget.problem}"
     for cap in budget.caps:
         used, left, most = (
-            dollars(amount) if cap.unit == "usd" else f"{amount:,.0f} tokens"
+            format_dollars(amount) if cap.unit == "usd" else f"{amount:,.0f} tokens"
             for amount in (cap.used, cap.left, cap.most)
         )
         yield (
@@ -206,7 +206,7 @@ def _render_change(status: StatusReport, speed: str) -> str:
         f"{status.calls.made:,} calls",
     ]
     if status.cost_usd is not None:
-        parts.append(dollars(status.cost_usd))
+        parts.append(format_dollars(status.cost_usd))
     batches = [batch for run in (status, *status.begun_arms().values()) for batch in run.batches or ()]
     if batches:
         parts.append(f"{sum(batch.requests for batch in batches):,} requests in {len(batches)} open batches")
@@ -226,7 +226,7 @@ class _Speed:
         passed, made = now - self._first[0], ended - self._first[1]
         if made <= 0 or status.state != "running":
             return ""
-        return f"{made / passed:.1f}/s, {span(status.pending * passed / made)} left"
+        return f"{made / passed:.1f}/s, {format_span(status.pending * passed / made)} left"
 
 
 def _of_cache(tokens: Tokens) -> str:

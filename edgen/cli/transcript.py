@@ -12,16 +12,16 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 
 from edgen.core.pair import Pair
 from edgen.core.space_layouts import find_layout
-from edgen.core.text import escape_hidden, value_in_words
+from edgen.core.text import describe_value, escape_hidden
 from edgen.evaluation.data_sets.one_conversation import ConversationDetails, StoredReply
-from edgen.preferences.pair_lines import Rollouts, pair_lines
+from edgen.preferences.pair_lines import Rollouts, describe_pairs
 
 _GAP = 3  # between columns
 _NARROWEST = 44  # of a column
 _ROLE = 9
 
 
-def conversations_as_json(
+def describe_as_json(
     run: Path,
     found: Sequence[ConversationDetails],
     pairs: Sequence[Pair],
@@ -114,7 +114,7 @@ def _render_scenario(one: ConversationDetails, width: int) -> Iterator[str]:
     for name in (*(name for name in first if name in row), *(name for name in row if name not in first)):
         label = labels.get(name, name.replace("_", " "))
         yield from wrap_text(
-            escape_hidden(value_in_words(row[name])), width, first=f"  {label + ' ':<17}", rest=" " * 19
+            escape_hidden(describe_value(row[name])), width, first=f"  {label + ' ':<17}", rest=" " * 19
         )
 
 
@@ -156,7 +156,7 @@ def _render_reply(answer: StoredReply, width: int) -> Iterator[str]:
 
 
 def _render_pairs(pairs: Sequence[Pair], rollouts: Rollouts, width: int) -> Iterator[str]:
-    for indent, line in pair_lines(pairs, rollouts):
+    for indent, line in describe_pairs(pairs, rollouts):
         yield from wrap_text(line, width, first=" " * indent, rest=" " * (indent + 2)) if line else [""]
 
 
@@ -165,12 +165,12 @@ def wrap_text(text: str, width: int, *, first: str = "", rest: str = "") -> Iter
     with `first`, all others with `rest`."""
     lead = first
     for line in text.split("\n"):
-        for piece in _pieces(line.expandtabs(4), max(width - max(cell_len(first), cell_len(rest)), 8)):
+        for piece in _split_line(line.expandtabs(4), max(width - max(cell_len(first), cell_len(rest)), 8)):
             yield (lead + piece).rstrip()
             lead = rest
 
 
-def _pieces(line: str, width: int) -> Iterator[str]:
+def _split_line(line: str, width: int) -> Iterator[str]:
     now: str | None = None
     for word in line.split(" "):
         longer = word if now is None else f"{now} {word}"

@@ -12,7 +12,7 @@ from typer import Argument
 
 from edgen.cli import complete
 from edgen.cli import options as o
-from edgen.cli.errors import ending_signals
+from edgen.cli.errors import list_ending_signals
 from edgen.cli.output import note, print_value
 from edgen.core.options import Port, declare_host, option
 from edgen.web.options import PeopleOptions
@@ -94,7 +94,7 @@ def _serve(places: list[Path], options: WebOptions, people: PeopleOptions, *, js
 
             webbrowser.open(link)
 
-    serve(places, options.port, announce, (signal.SIGINT, *ending_signals()), host)
+    serve(places, options.port, announce, (signal.SIGINT, *list_ending_signals()), host)
 
 
 def _export(paths: list[Path], folder: Path, *, json: bool) -> None:

@@ -8,7 +8,7 @@ shards and logging may change on a resume.
 from __future__ import annotations
 
 from edgen.config.backends import BackendConfig, Price
-from edgen.config.checks import check, check_budget, role_word_problems, with_speakers
+from edgen.config.checks import check, check_budget, find_role_word_problems, with_speakers
 from edgen.config.job import (
     ANNOTATOR,
     KNOBS,
@@ -22,17 +22,17 @@ from edgen.config.job import (
     Shards,
     Split,
     TooLong,
-    backend_name,
-    backend_of,
+    find_backend,
+    find_backend_name,
+    find_job_protocol,
     list_own_words,
-    protocol_of,
+    list_templates,
     resolve_values,
+    select_shaping_values,
     settings_of,
-    shaping_values,
-    templates_of,
 )
-from edgen.config.loading import arm_jobs, is_input, load_job, load_kept_job, parse_job, texts_of
-from edgen.config.plugin_parts import roles_asked
+from edgen.config.loading import is_input, list_arm_jobs, list_texts, load_job, load_kept_job, parse_job
+from edgen.config.plugin_parts import list_asked_roles
 
 __all__ = [
     "ANNOTATOR",
@@ -49,23 +49,23 @@ __all__ = [
     "Shards",
     "Split",
     "TooLong",
-    "arm_jobs",
-    "backend_name",
-    "backend_of",
     "check",
     "check_budget",
+    "find_backend",
+    "find_backend_name",
+    "find_job_protocol",
+    "find_role_word_problems",
     "is_input",
+    "list_arm_jobs",
+    "list_asked_roles",
     "list_own_words",
+    "list_templates",
+    "list_texts",
     "load_job",
     "load_kept_job",
     "parse_job",
-    "protocol_of",
     "resolve_values",
-    "role_word_problems",
-    "roles_asked",
+    "select_shaping_values",
     "settings_of",
-    "shaping_values",
-    "templates_of",
-    "texts_of",
     "with_speakers",
 ]  # fmt: skip

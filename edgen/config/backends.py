@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from edgen.core.options import Positive, Share
-from edgen.core.registry import find, names
+from edgen.core.registry import find, list_names
 from edgen.core.values import Usage
 from edgen.core.yaml_values import Variants
 
@@ -57,7 +57,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
 
     def cost(self, usage: Usage, *, batch: bool = False) -> float:
         """Return US dollars for counted tokens."""
-        share, cached = self._shares(batch)
+        share, cached = self._find_shares(batch)
         read = self.prompt * share if self.cache_read is None else self.cache_read * cached
         write = self.prompt * share if self.cache_write is None else self.cache_write * cached
         plain = usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens
@@ -70,14 +70,16 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
         """Return the maximum cost of these tokens in US dollars, for any use of the prompt cache."""
         each = (Usage(1_000_000, 0), Usage(1_000_000, 0, 1_000_000), Usage(1_000_000, 0, 0, 1_000_000))
         prompt = max(self.cost(one, batch=batch) for one in each)
-        return (prompt * prompt_tokens + self.completion * self._shares(batch)[0] * completion_tokens) / 1e6
+        return (
+            prompt * prompt_tokens + self.completion * self._find_shares(batch)[0] * completion_tokens
+        ) / 1e6
 
     @property
     def cached(self) -> bool:
         """True if cached prompt tokens have their own price."""
         return self.cache_read is not None or self.cache_write is not None
 
-    def _shares(self, batch: bool) -> tuple[float, float]:
+    def _find_shares(self, batch: bool) -> tuple[float, float]:
         """Return the paid shares of the prices, and of the cache prices."""
         if not batch:
             return 1.0, 1.0
@@ -89,7 +91,7 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     A provider's own struct has `tag_field="type"` and its name as the tag."""
 
-    VARIANTS: ClassVar[Variants] = Variants(partial(names, "provider"), partial(find, "provider"))
+    VARIANTS: ClassVar[Variants] = Variants(partial(list_names, "provider"), partial(find, "provider"))
     """The providers, whose `Config` the key `type` names."""
     KNOBS: ClassVar[frozenset[str]] = frozenset({"price", "service_tier", "choices"})
     """Keys that shape no answer."""

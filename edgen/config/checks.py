@@ -18,14 +18,14 @@ from edgen.config.job import (
     MOST_LAYERS,
     Job,
     Limits,
-    backend_name,
-    conversation_protocols,
+    find_backend_name,
+    find_job_protocol,
     find_protocol,
-    protocol_of,
-    templates_of,
+    list_conversation_protocols,
+    list_templates,
 )
 from edgen.config.label_set import LabelSet, set_problems
-from edgen.config.plugin_parts import RolesAndSettings, features_of, prices_of, roles_asked
+from edgen.config.plugin_parts import RolesAndSettings, find_features, find_prices, list_asked_roles
 from edgen.core.errors import JobError, Problem
 from edgen.core.registry import find, part_of
 from edgen.core.text import compile_later
@@ -44,7 +44,7 @@ _NO_BACKEND = "this key is missing; `default` answers where no other role does"
 _LEAST_PRICE = 0.002  # US dollars per million tokens; the cheapest on the list costs 25 times as much
 
 
-def _keys(body: dict[str, Any]) -> set[str]:
+def _list_keys(body: dict[str, Any]) -> set[str]:
     """Return the keys of a body and of the mappings directly inside it."""
     inner = [value for value in body.values() if isinstance(value, dict)]
     return set(body).union(*inner)
@@ -52,37 +52,42 @@ def _keys(body: dict[str, Any]) -> set[str]:
 
 def check(job: Job, source: str) -> None:
     """Raise JobError if the job's keys do not fit together."""
-    if found := problems(job):
+    if found := find_problems(job):
         raise JobError.of(source, found)
 
 
 def check_budget(backends: Mapping[str, BackendConfig], limits: Limits) -> None:
     """Raise JobError if backends cannot be counted against the shared budget of the limits, BudgetFileError
     for its file."""
-    if found := budget_problems(backends, limits):
+    if found := find_budget_problems(backends, limits):
         raise JobError.of("limits.budget", found)
 
 
 def with_speakers(job: Job, speakers: Sequence[Role]) -> Job:
     """Return the job for a space with these roles. Raises JobError if it names others."""
     job = msgspec.structs.replace(job, speakers=tuple(speakers))
-    if found := role_problems(job):
+    if found := find_role_problems(job):
         raise JobError.of(job.name, found)
     return job
 
 
-def problems(job: Job) -> list[Problem]:
+def find_problems(job: Job) -> list[Problem]:
     """Return every problem, with its path; empty if there is none."""
-    return [*_protocol_problems(job), *_arm_problems(job), *_backend_problems(job), *_gate_problems(job)]
+    return [
+        *_find_protocol_problems(job),
+        *_find_arm_problems(job),
+        *_find_backend_problems(job),
+        *_find_gate_problems(job),
+    ]
 
 
-def role_problems(job: Job) -> list[Problem]:
+def find_role_problems(job: Job) -> list[Problem]:
     """Return problems with the roles of the space, which the job's file alone does not show."""
-    asked, templates = roles_asked(job), templates_of(job, None)
+    asked, templates = list_asked_roles(job), list_templates(job, None)
     speakers = list(map(str.lower, job.speakers))
     backends = dict.fromkeys(("default", *speakers, *asked, "judge", ANNOTATOR))
     prompts = dict.fromkeys((*speakers, *templates, "closing", "oracle", ANNOTATOR))
-    missing = [role for role in asked if backend_name(job, role) not in job.backends]
+    missing = [role for role in asked if find_backend_name(job, role) not in job.backends]
     found = [
         *_find_unknown_names("backends", job.backends, "role", backends),
         *_find_unknown_names("prompts", job.prompts, "prompt", prompts),
@@ -94,21 +99,21 @@ def role_problems(job: Job) -> list[Problem]:
         )
     found += [
         Problem(f"$.role_words.{path}", message)
-        for path, message in role_word_problems(job.role_words, job.speakers)
+        for path, message in find_role_word_problems(job.role_words, job.speakers)
     ]
-    return [*found, *part_of(protocol_of(job), RolesAndSettings).role_problems(job)]
+    return [*found, *part_of(find_job_protocol(job), RolesAndSettings).role_problems(job)]
 
 
-def _gate_problems(job: Job) -> list[Problem]:
+def _find_gate_problems(job: Job) -> list[Problem]:
     """Return gates with names that cannot be reasons; the space decides about their expressions."""
     message = "a gate is named by small letters, digits and _, at most 40 of them, the first a letter"
     found = [Problem(f"$.gates.{name}", message) for name in job.gates if not _GATE.fullmatch(name)]
     if len(job.gates) > 50:
         found.append(Problem("$.gates", "there are more than 50"))
-    return [*found, *_label_problems(job)]
+    return [*found, *_find_label_problems(job)]
 
 
-def _label_problems(job: Job) -> Iterator[Problem]:
+def _find_label_problems(job: Job) -> Iterator[Problem]:
     """Yield problems of layers; the space decides whether they fit the roles."""
     message = (
         "a layer's name has letters, digits, '_' and '-', begins with a letter or a digit, and has at most "
@@ -132,15 +137,17 @@ def _find_unknown_names(key: str, named: Iterable[str], what: str, known: Collec
     return [Problem(f"$.{key}.{name}", message) for name in named if name not in known]
 
 
-def _protocol_problems(job: Job) -> list[Problem]:
-    settings = part_of(protocol_of(job), RolesAndSettings)
+def _find_protocol_problems(job: Job) -> list[Problem]:
+    settings = part_of(find_job_protocol(job), RolesAndSettings)
     problems = [
         Problem(f"$.{template.key}", f"this key is missing; the {job.protocol} protocol asks with it")
-        for template in templates_of(job, None).values()
+        for template in list_templates(job, None).values()
         if template.name is None and template.file is None
     ]
     if job.branch is not None and not settings.branches:
-        others = {name: part_of(find_protocol(name), RolesAndSettings) for name in conversation_protocols()}
+        others = {
+            name: part_of(find_protocol(name), RolesAndSettings) for name in list_conversation_protocols()
+        }
         able = next((name for name, part in others.items() if part.branches), None)
         hint = f"; {able} does: `protocol: {able}`" if able else ""
         problems.append(Problem("$.branch", f"the {job.protocol} protocol does not branch{hint}"))
@@ -152,7 +159,7 @@ def _protocol_problems(job: Job) -> list[Problem]:
     return problems
 
 
-def role_word_problems(
+def find_role_word_problems(
     words: Mapping[str, Sequence[str]], roles: Sequence[str] = ROLES
 ) -> list[tuple[str, str]]:
     """Return problems of words for the roles: (which one, a sentence)."""
@@ -168,7 +175,7 @@ def role_word_problems(
     return found
 
 
-def _arm_problems(job: Job) -> list[Problem]:
+def _find_arm_problems(job: Job) -> list[Problem]:
     problems = [
         Problem(f"$.arms.{name}", "an arm's name is made of letters, digits, - and _, 40 at most")
         for name in job.arms
@@ -190,7 +197,7 @@ def _arm_problems(job: Job) -> list[Problem]:
     return problems
 
 
-def _backend_problems(job: Job) -> list[Problem]:
+def _find_backend_problems(job: Job) -> list[Problem]:
     if not job.backends:
         return [Problem("$.backends.default", _NO_BACKEND)]
     return [
@@ -200,7 +207,7 @@ def _backend_problems(job: Job) -> list[Problem]:
     ]
 
 
-def budget_problems(backends: Mapping[str, BackendConfig], limits: Limits) -> list[Problem]:
+def find_budget_problems(backends: Mapping[str, BackendConfig], limits: Limits) -> list[Problem]:
     """Return problems of backends under the shared budget of the limits. Raises BudgetFileError."""
     if limits.budget is None:
         return []
@@ -216,13 +223,13 @@ def _list_missing_settings(backend: BackendConfig, cap: str, *, money: bool) -> 
     """Yield settings that a backend lacks for counting its calls in advance; `money`: in US dollars."""
     if backend.max_tokens is None:
         yield Problem("max_tokens", f"a run under {cap} needs it, as in `max_tokens: 4096`")
-    if hidden := _ROOM_KEYS & _keys(getattr(backend, "extra_body", {})):
+    if hidden := _ROOM_KEYS & _list_keys(getattr(backend, "extra_body", {})):
         yield Problem(
             "extra_body",
             f"a run under {cap} cannot let it set {', '.join(sorted(hidden))}; use the backend's max_tokens",
         )
     if money and backend.price is None:
-        yield Problem("price", _price_needed(backend, cap))
+        yield Problem("price", _explain_needed_price(backend, cap))
 
 
 def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
@@ -230,7 +237,7 @@ def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
     if limits.max_cost is not None or limits.max_tokens is not None:
         cap = "max_cost or max_tokens"
         yield from _list_missing_settings(backend, cap, money=False)
-    features = features_of(backend)
+    features = find_features(backend)
     for name in OPTIONAL:
         if getattr(backend, name) is not None and name not in features.sends:
             yield Problem(name, f"a backend of type {backend.provider} has no such setting; remove it")
@@ -244,12 +251,12 @@ def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
         yield Problem("more_base_urls", wrong)
     yield from find("provider", backend.provider).problems(backend)
     if backend.price is not None:
-        yield from _price_problems(backend.price)
+        yield from _find_price_problems(backend.price)
     elif limits.max_cost is not None:
-        yield Problem("price", _price_needed(backend, "max_cost"))
+        yield Problem("price", _explain_needed_price(backend, "max_cost"))
 
 
-def _price_problems(price: Price) -> Iterator[Problem]:
+def _find_price_problems(price: Price) -> Iterator[Problem]:
     """Yield implausible prices for a million tokens: a cap would not bind under them."""
     for key in ("prompt", "completion", "cache_read", "cache_write"):
         dollars = getattr(price, key)
@@ -261,13 +268,13 @@ def _price_problems(price: Price) -> Iterator[Problem]:
             )
 
 
-def _price_needed(backend: BackendConfig, cap: str) -> str:
+def _explain_needed_price(backend: BackendConfig, cap: str) -> str:
     """Say that a price is required, with a line to start from."""
     needed = (
         f"a run under {cap} needs the price of {backend.model}, in US dollars per million tokens; add this "
         "line to the backend"
     )
-    found = prices_of(backend).nearest_price(backend.model)
+    found = find_prices(backend).nearest_price(backend.model)
     if found is None:
         # Refused until it is filled in: with a price of 0, the cap would not bind.
         return (
@@ -278,12 +285,12 @@ def _price_needed(backend: BackendConfig, cap: str) -> str:
     model, near = found
     date = "" if near.date is None else f"date: {near.date}, "
     cached = "".join(
-        f"{key}: {_dollars(dollars)}, "
+        f"{key}: {_format_dollars(dollars)}, "
         for key in ("cache_read", "cache_write")
         if (dollars := getattr(near, key)) is not None
     )
     line = (
-        f"price: {{prompt: {_dollars(near.prompt)}, completion: {_dollars(near.completion)}, {cached}"
+        f"price: {{prompt: {_format_dollars(near.prompt)}, completion: {_format_dollars(near.completion)}, {cached}"
         f'batch: {near.batch:g}, {date}source: "{near.source}"}}'
     )
     what = f"{model}, the nearest name on the list"
@@ -292,6 +299,6 @@ def _price_needed(backend: BackendConfig, cap: str) -> str:
     return f"{needed}, with its figures (these are those of {what}): {line}"
 
 
-def _dollars(amount: float) -> str:
+def _format_dollars(amount: float) -> str:
     """Format with two decimals, or more if needed."""
     return f"{amount:.2f}" if round(amount, 2) == amount else f"{amount:g}"

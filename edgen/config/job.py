@@ -28,7 +28,7 @@ from edgen.core.options import (
     declare_unit,
 )
 from edgen.core.plugin_faults import require_type
-from edgen.core.registry import PluginError, find, names
+from edgen.core.registry import PluginError, find, list_names
 from edgen.core.values import ROLES, Role
 
 MOST_LAYERS, MOST_ANNOTATORS = 10, 9  # per job, and per layer
@@ -282,25 +282,25 @@ def list_own_words(job: Job) -> tuple[tuple[Role, tuple[str, ...]], ...]:
     return tuple((role, tuple(job.role_words[role])) for role in job.speakers if job.role_words.get(role))
 
 
-def backend_name(job: Job | CallSettings, role: str) -> str:
+def find_backend_name(job: Job | CallSettings, role: str) -> str:
     """Return the name of a role's backend: its own, else the default one."""
     return role if role in job.backends else "default"
 
 
-def backend_of(job: Job, role: str) -> BackendConfig:
+def find_backend(job: Job, role: str) -> BackendConfig:
     """Return the backend of a role."""
-    return job.backends[backend_name(job, role)]
+    return job.backends[find_backend_name(job, role)]
 
 
-def protocol_of(job: Job) -> Any:
+def find_job_protocol(job: Job) -> Any:
     """Return the job's protocol (`edgen.protocols.base.ConversationProtocol`)."""
     return find("protocol", job.protocol)
 
 
-def templates_of(job: Job, space: Any) -> dict[str, Any]:
+def list_templates(job: Job, space: Any) -> dict[str, Any]:
     """Return the templates that the job's protocol asks with, by use; `space` is None where it is not read.
     Raises FaultyPluginError for a plugin's protocol that returns anything else."""
-    found: dict[str, Any] = protocol_of(job).templates(job, space)
+    found: dict[str, Any] = find_job_protocol(job).templates(job, space)
     if not isinstance(found, dict):
         require_type("protocol", job.protocol, found, dict, "a dict of templates")
     return found
@@ -315,15 +315,15 @@ def find_protocol(name: str) -> Any:
     return protocol if hasattr(protocol, "Config") else None
 
 
-def conversation_protocols() -> list[str]:
+def list_conversation_protocols() -> list[str]:
     """Return the names of the protocols for jobs."""
-    return [name for name in names("protocol") if find_protocol(name) is not None]
+    return [name for name in list_names("protocol") if find_protocol(name) is not None]
 
 
 def settings_of(job: Job) -> Any:
     """Return the settings of the job's protocol: its Config."""
     given = job.protocol_settings.get(job.protocol)
-    return protocol_of(job).Config() if given is None else given
+    return find_job_protocol(job).Config() if given is None else given
 
 
 # Job keys that shape no answer: they may differ between two starts of one run.
@@ -342,7 +342,7 @@ def resolve_values(job: Job) -> dict[str, Any]:
     return plain | {name: given for name, given in settings.items() if given}
 
 
-def shaping_values(job: Job) -> dict[str, Any]:
+def select_shaping_values(job: Job) -> dict[str, Any]:
     """Return the part of the job that shapes answers, as plain values."""
     plain = {key: value for key, value in resolve_values(job).items() if key not in KNOBS}
     # Settings that a protocol does not use shape nothing.

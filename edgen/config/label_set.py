@@ -85,14 +85,14 @@ class LabelSet(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_scale(self) -> bool:
         """True if every label is a number, such as the levels of a rubric."""
-        return all(number_of(name) is not None for name in self.names)
+        return all(read_number(name) is not None for name in self.names)
 
     def asks_for(self, role: str) -> bool:
         """Return whether turns of a role are labelled."""
         return not self.roles or role in self.roles
 
 
-def number_of(label: str) -> float | None:
+def read_number(label: str) -> float | None:
     """Return a label as a number on a scale; None if it is not a number."""
     try:
         return float(label) if len(label) < 20 and label.isascii() and label[0] in "+-.0123456789" else None
@@ -100,7 +100,7 @@ def number_of(label: str) -> float | None:
         return None
 
 
-def majority(given: Sequence[tuple[str, ...]], labels: LabelSet) -> tuple[tuple[str, ...], bool]:
+def find_majority(given: Sequence[tuple[str, ...]], labels: LabelSet) -> tuple[tuple[str, ...], bool]:
     """Return the majority's labels, in the order of the set, and whether there is a tie, which has none.
 
     If a unit carries one label, the majority is the label given more often than any other. If it can carry
@@ -118,7 +118,7 @@ def majority(given: Sequence[tuple[str, ...]], labels: LabelSet) -> tuple[tuple[
     return ((), True) if tie else (found, False)
 
 
-def inline_set(name: str, definitions: dict[str, str], *, several: bool = True) -> LabelSet:
+def make_inline_set(name: str, definitions: dict[str, str], *, several: bool = True) -> LabelSet:
     """Build a label set from labels and definitions, as written in a job."""
     labels = tuple(
         LabelDefinition(name=label, definition=definition) for label, definition in definitions.items()
@@ -164,26 +164,26 @@ def set_problems(labels: LabelSet, path: str = "$") -> Iterator[Problem]:
     if labels.other is not None:
         names[f"{path}.other"] = labels.other
     if len(names) < 2:
-        message = f"there {_amount(len(names))}; there has to be a choice of two at least"
+        message = f"there {_describe_amount(len(names))}; there has to be a choice of two at least"
         yield Problem(f"{path}.labels", message)
     if len(names) > MOST_LABELS:
         message = f"there are {len(names):,} labels, and at most {MOST_LABELS} can be chosen from"
         yield Problem(f"{path}.labels", message)
-    yield from name_problems(names)
+    yield from find_name_problems(names)
 
 
-def name_problems(names: Mapping[str, str]) -> Iterator[Problem]:
+def find_name_problems(names: Mapping[str, str]) -> Iterator[Problem]:
     """Yield problems of the names of a set's labels, each with its place."""
     seen: dict[str, str] = {}
     for where, name in names.items():
-        if wrong := _name_problem(name):
+        if wrong := _find_name_problem(name):
             yield Problem(where, wrong)
         first = seen.setdefault(name.casefold().strip(), where)
         if first != where:
             yield Problem(where, f"{shorten_word(repr(name))} is already at {first}")
 
 
-def _name_problem(name: str) -> str | None:
+def _find_name_problem(name: str) -> str | None:
     """Return the problem of a label's name; None if there is none."""
     if len(name) > _LONGEST:
         return f"a label's name has at most {_LONGEST} characters, and this has {len(name):,}"
@@ -193,5 +193,5 @@ def _name_problem(name: str) -> str | None:
     return None
 
 
-def _amount(count: int) -> str:
+def _describe_amount(count: int) -> str:
     return "is one label" if count == 1 else "are no labels"

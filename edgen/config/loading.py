@@ -17,11 +17,11 @@ import msgspec
 
 from edgen.config.backends import BackendConfig, Price
 from edgen.config.checks import check
-from edgen.config.job import KNOBS, Job, conversation_protocols, find_protocol, resolve_values
-from edgen.config.plugin_parts import prices_of
+from edgen.config.job import KNOBS, Job, find_protocol, list_conversation_protocols, resolve_values
+from edgen.config.plugin_parts import find_prices
 from edgen.core.errors import DamagedError, FileError, JobError, Problem, UsageError
 from edgen.core.kept_files import find_damage, has_digest
-from edgen.core.registry import PluginError, find, names
+from edgen.core.registry import PluginError, find, list_names
 from edgen.core.resources import list_shipped
 from edgen.core.yaml_values import convert, read_text, read_yaml, shorten_word, suggest_file, suggest_name
 
@@ -77,7 +77,7 @@ def _locate_files(job: Job, path: Path) -> Job:
     job = msgspec.structs.replace(
         job, backends={name: _locate(backend, folder) for name, backend in job.backends.items()}
     )
-    for arm, held in arm_jobs(job, str(path)).items() if job.arms else ():
+    for arm, held in list_arm_jobs(job, str(path)).items() if job.arms else ():
         for name, changes in (job.arms[arm].get("backends") or {}).items():
             backend = held.backends[name]
             for key in changes.keys() & {*backend.__struct_fields__}:
@@ -109,7 +109,7 @@ def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
     if "name" in value:
         value = {**value, "name": _fill_in_date(value["name"], source)}
     job = check_values(value, source)
-    arm_jobs(job, source)
+    list_arm_jobs(job, source)
     return job
 
 
@@ -143,7 +143,7 @@ def apply_override(value: dict[str, Any], assignment: str) -> None:
     node[parts[-1]] = read_yaml(text, f"--set {assignment}", _SetError)
 
 
-def texts_of(overrides: Iterable[str]) -> frozenset[str]:
+def list_texts(overrides: Iterable[str]) -> frozenset[str]:
     """Return every text in the values of `key.path=value` overrides, which a person typed."""
     found, left = set(), [read_yaml(one.partition("=")[2], f"--set {one}", _SetError) for one in overrides]
     while left:
@@ -204,7 +204,7 @@ def convert_values(value: dict[str, Any], source: str) -> Job:
     job = convert(plain, Job, "$", found)
     if isinstance(job, Job):
         if (protocol := find_protocol(job.protocol)) is None:
-            found.append(Problem("$.protocol", _unusable_protocol(job.protocol)))
+            found.append(Problem("$.protocol", _explain_unusable_protocol(job.protocol)))
         else:
             settings.setdefault(job.protocol, protocol.Config())
     if found:
@@ -215,17 +215,17 @@ def convert_values(value: dict[str, Any], source: str) -> Job:
 
 def list_known_keys() -> list[str]:
     """Return the keys that a job can have."""
-    return [*KEYS, *conversation_protocols()]
+    return [*KEYS, *list_conversation_protocols()]
 
 
-def _unusable_protocol(name: str) -> str:
+def _explain_unusable_protocol(name: str) -> str:
     """Explain why a job cannot use this protocol."""
-    if name in names("protocol"):
+    if name in list_names("protocol"):
         try:
             find("protocol", name)
         except PluginError as error:
             return str(error)
-    return f"unknown protocol {shorten_word(repr(name))}{suggest_name(name, conversation_protocols())}"
+    return f"unknown protocol {shorten_word(repr(name))}{suggest_name(name, list_conversation_protocols())}"
 
 
 def _with_list_prices(job: Job) -> Job:
@@ -242,12 +242,12 @@ def _with_list_prices(job: Job) -> Job:
 def find_list_price(backend: BackendConfig) -> Price | None:
     """Return the list price of a backend's model at the provider's own host; None elsewhere, and for servers
     with different ones."""
-    listed = prices_of(backend)
+    listed = find_prices(backend)
     prices = {listed.list_price(server) for server in backend.each_server}
     return prices.pop() if len(prices) == 1 else None
 
 
-def arm_jobs(job: Job, source: str) -> dict[str, Job]:
+def list_arm_jobs(job: Job, source: str) -> dict[str, Job]:
     """Return the job of each arm, by name: the job with the arm's keys applied. Without `arms:`, the job
     itself is the only one, "". Raises JobError as `load_job` does."""
     if not job.arms:
@@ -292,7 +292,7 @@ def _find_refused(job: Job, changes: dict[str, Any]) -> tuple[str, str] | None:
 
 def _describe_unknown_key(key: str) -> str:
     """Describe an unknown key of an arm."""
-    if any(key in BackendConfig.variant(name).__struct_fields__ for name in names("provider")):
+    if any(key in BackendConfig.variant(name).__struct_fields__ for name in list_names("provider")):
         return f"unknown key; it is a backend's: `backends: {{default: {{{key}: …}}}}`"
     return (
         "unknown "

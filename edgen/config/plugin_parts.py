@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from edgen.config.backends import BackendConfig, Price
-from edgen.config.job import ANNOTATOR, Job, protocol_of
+from edgen.config.job import ANNOTATOR, Job, find_job_protocol
 from edgen.core.errors import Problem
 from edgen.core.pictures import PictureTokens, PromptPicture
 from edgen.core.registry import find, part_of
@@ -60,21 +60,21 @@ class RolesAndSettings:
         return None
 
 
-def roles_asked(job: Job) -> tuple[str, ...]:
+def list_asked_roles(job: Job) -> tuple[str, ...]:
     """Return the roles called for the job's conversations, including the one that labels."""
-    roles = part_of(protocol_of(job), RolesAndSettings).roles(job)
+    roles = part_of(find_job_protocol(job), RolesAndSettings).roles(job)
     return (*roles, ANNOTATOR) if job.labels and ANNOTATOR not in roles else roles
 
 
 def make_role_finder(job: Job) -> Callable[[int], str]:
     """Return a function for the role of a job that is most likely asked at a step of a conversation."""
-    part = part_of(protocol_of(job), RolesAndSettings)
+    part = part_of(find_job_protocol(job), RolesAndSettings)
     return lambda step: part.role_of(job, step) or part.roles(job)[0]
 
 
 def guide_of(job: Job) -> Any:
     """Return the guide of a job's conversations; None without one (`RolesAndSettings.guide`)."""
-    return part_of(protocol_of(job), RolesAndSettings).guide(job)
+    return part_of(find_job_protocol(job), RolesAndSettings).guide(job)
 
 
 class RequestFeatures:
@@ -124,7 +124,7 @@ class RequestFeatures:
         return _find_double(config, self.choices_field)
 
 
-def features_of(config: BackendConfig) -> RequestFeatures:
+def find_features(config: BackendConfig) -> RequestFeatures:
     """Return the request features of a backend's provider. Raises PluginError."""
     return part_of(find("provider", config.provider), RequestFeatures)
 
@@ -169,6 +169,6 @@ class PricesAndTokens:
         return None
 
 
-def prices_of(config: BackendConfig) -> PricesAndTokens:
+def find_prices(config: BackendConfig) -> PricesAndTokens:
     """Return the prices and token counts of a backend's provider. Raises PluginError."""
     return part_of(find("provider", config.provider), PricesAndTokens)

@@ -21,7 +21,7 @@ def seconds(text: str) -> float:
     return total
 
 
-def span(duration: float) -> str:
+def format_span(duration: float) -> str:
     """Format whole seconds, such as `45s`, `3m20s` or `6h05m`."""
     whole = round(duration)
     if whole >= 3600:

@@ -41,7 +41,7 @@ class Events(msgspec.Struct, eq=False):
         self.send(Event(name, text, facts))
 
     @contextlib.contextmanager
-    def stages(self) -> Iterator[Callable[[str], None]]:
+    def report_stages(self) -> Iterator[Callable[[str], None]]:
         """Yield a function to call with the name of the present stage, for work without counts."""
         tell = partial(self.tell, "stage")
         try:

@@ -45,18 +45,18 @@ class Installation:
     """The wheel's requirements, from its metadata."""
 
 
-def current_installation() -> Installation:
+def find_current_installation() -> Installation:
     """Return the installation that this process runs."""
     root = Path(__file__).resolve().parents[2]
     return Installation(
         python=sys.executable or "python3",
         checkout=root if _is_checkout(root) else None,
         has_pip=importlib.util.find_spec("pip") is not None,
-        requirements=_requirements(),
+        requirements=_list_requirements(),
     )
 
 
-def _requirements() -> tuple[str, ...]:
+def _list_requirements() -> tuple[str, ...]:
     """Return the requirements in the metadata of edgen's own distribution."""
     if (folder := _find_metadata(DISTRIBUTION)) is not None:
         lines = (folder / "METADATA").read_text(encoding="utf-8").partition("\n\n")[0].split("\n")
@@ -100,9 +100,9 @@ def require_extra(extra: str, what: str, *modules: str) -> None:
 def require_versions(extra: str, installation: Installation | None = None) -> None:
     """Raise UsageError if a package of an extra has a version that edgen does not support because another
     package requires it."""
-    requirements = _requirements() if installation is None else installation.requirements
+    requirements = _list_requirements() if installation is None else installation.requirements
     wrong = []
-    for requirement in _packages(extra, requirements) if requirements else ():
+    for requirement in _list_packages(extra, requirements) if requirements else ():
         name, bounds = _read_requirement(requirement)
         installed = _find_installed_version(name)
         if installed is not None and not all(_is_within(installed, *bound) for bound in bounds):
@@ -129,10 +129,10 @@ def _is_there(module: str) -> bool:
 
 def install_command(extra: str, installation: Installation | None = None) -> str:
     """Return the command that installs an extra. Relative paths start at the current folder."""
-    it = installation or current_installation()
-    install = pip_command(it)
+    it = installation or find_current_installation()
+    install = find_pip_command(it)
     if it.checkout is None:
-        packages = " ".join(f"'{name}'" for name in _packages(extra, it.requirements))
+        packages = " ".join(f"'{name}'" for name in _list_packages(extra, it.requirements))
         return f"{install} {packages}"
     place = shorten_path(it.checkout)
     if not it.has_pip and Path(it.python).is_relative_to(it.checkout / ".venv"):
@@ -141,7 +141,7 @@ def install_command(extra: str, installation: Installation | None = None) -> str
     return f"{install} -e {shlex.quote(f'{place}[{extra}]')}"
 
 
-def pip_command(it: Installation) -> str:
+def find_pip_command(it: Installation) -> str:
     """Return the beginning of a command that installs packages for the running Python."""
     python = shlex.quote(shorten_path(Path(it.python)))
     return f"{python} -m pip install" if it.has_pip else f"uv pip install --python {python}"
@@ -157,7 +157,7 @@ def _is_checkout(root: Path) -> bool:
         return False
 
 
-def _packages(extra: str, requirements: tuple[str, ...]) -> list[str]:
+def _list_packages(extra: str, requirements: tuple[str, ...]) -> list[str]:
     """Return the packages of an extra: `openai>=3.52; extra == 'batch'` belongs to `batch`."""
     marker = re.compile(rf"""\bextra\s*==\s*(['"]){re.escape(extra)}\1""")
     return [text.partition(";")[0].strip() for text in requirements if marker.search(text)] or [extra]

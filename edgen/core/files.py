@@ -2,7 +2,7 @@
 
 A new file is made next to its destination, under an unpredictable unused name, and renamed when all of it is
 on disk. So a planted link, pipe or device is never written through, and an earlier file stays until the new
-one is whole. A kill leaves a file whose name `target_name` recognises. A live writer holds a lock on it, so
+one is whole. A kill leaves a file whose name `find_target` recognises. A live writer holds a lock on it, so
 the next writer of the same file can recognise and remove a dead one.
 
 Errors are OSErrors that name the destination, never the temporary name.
@@ -32,7 +32,7 @@ _NAME = 200  # bytes of a name kept in its temporary name; most systems allow 25
 _PART = re.compile(r"\.(.+)\.[0-9a-f]{16}\.part", re.DOTALL)
 
 
-def temporary(path: Path) -> Path:
+def choose_temporary_name(path: Path) -> Path:
     """Return an unpredictable name next to `path`, for a file that is renamed to it."""
     return path.with_name(f".{_shorten_name(path)}.{secrets.token_hex(8)}.part")
 
@@ -42,7 +42,7 @@ def _shorten_name(path: Path) -> str:
     return os.fsdecode(os.fsencode(path.name)[:_NAME])
 
 
-def target_name(name: str) -> str | None:
+def find_target(name: str) -> str | None:
     """Return the file name that a temporary name is for, None for any other name. Without a live writer, a
     kill left the file."""
     found = _PART.fullmatch(name)
@@ -69,7 +69,7 @@ def _find_leftovers(folder: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     with contextlib.suppress(OSError):  # writers there report the problem
         for name in os.listdir(folder):  # noqa: PTH208 - names are all that is needed
-            if (target := target_name(name)) is not None:
+            if (target := find_target(name)) is not None:
                 found.setdefault(target, []).append(name)
     return found
 
@@ -124,7 +124,7 @@ class Part:
         self._held: int | None = None
         if not alone:
             remove_leftovers(path)
-        with _naming(path):
+        with _name_file_in_errors(path):
             number = self._make(alone)
         self.file: BinaryIO = open(number, "wb", buffering=_BUFFER)  # noqa: PTH123, SIM115 - by number
         self.write = self.file.write
@@ -132,7 +132,7 @@ class Part:
     def _make(self, alone: bool) -> int:
         """Create the file under its own name, and lock it unless it is `alone`."""
         while True:
-            self._part = temporary(self.path)
+            self._part = choose_temporary_name(self.path)
             number = system.open_as_it_is(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
             try:
                 self._held = None if alone else _hold(number)
@@ -147,7 +147,7 @@ class Part:
 
     def close(self, *, sync: bool = True) -> None:
         """End the file; with `sync`, when all of it is on disk."""
-        with _naming(self.path):
+        with _name_file_in_errors(self.path):
             self.file.flush()
             if sync:
                 os.fsync(self.file.fileno())
@@ -155,13 +155,13 @@ class Part:
 
     def publish(self) -> None:
         """Rename it to its destination, replacing what has that name: a link is replaced, not its target."""
-        with _naming(self.path):
+        with _name_file_in_errors(self.path):
             self._part.replace(self.path)
         self._let_go()
 
     def publish_new(self) -> None:
         """Rename it to its destination if that is free. Raises FileExistsError."""
-        with _naming(self.path):
+        with _name_file_in_errors(self.path):
             try:
                 system.link_new(self._part, self.path)
             except FileExistsError:
@@ -194,7 +194,7 @@ class Part:
 
 
 @contextlib.contextmanager
-def replacing(path: Path, *, sync: bool = True, new: bool = False) -> Iterator[BinaryIO]:
+def replace_file(path: Path, *, sync: bool = True, new: bool = False) -> Iterator[BinaryIO]:
     """Replace `path` by what the body writes when it ends; if it raises, nothing is changed. `sync`: wait for
     the disk. `new`: only if the path is free; raises FileExistsError."""
     part = Part(path)
@@ -210,13 +210,13 @@ def replacing(path: Path, *, sync: bool = True, new: bool = False) -> Iterator[B
 
 def write_whole(path: Path, data: str | bytes, *, sync: bool = True) -> None:
     """Write `data`, text as UTF-8, to `path` atomically."""
-    with replacing(path, sync=sync) as file:
+    with replace_file(path, sync=sync) as file:
         file.write(data.encode() if isinstance(data, str) else data)
 
 
 def write_new(path: Path, data: str | bytes) -> None:
     """Write `data` to a free `path` atomically. Raises FileExistsError."""
-    with replacing(path, new=True) as file:
+    with replace_file(path, new=True) as file:
         file.write(data.encode() if isinstance(data, str) else data)
 
 
@@ -226,7 +226,7 @@ def new_folder(target: Path) -> Iterator[Path]:
     `target` must be an empty folder."""
     place = Path(os.path.realpath(target))
     made = [parent for parent in place.parents if not parent.exists()]
-    stage = temporary(place)
+    stage = choose_temporary_name(place)
     held: int | None = None
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -264,7 +264,7 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> int:
     """Write a file of lines, adding line feeds; return their number. Errors are those of
     `explain_write_errors`."""
     count = 0
-    with explain_write_errors(path), replacing(path) as file:
+    with explain_write_errors(path), replace_file(path) as file:
         for line in lines:
             file.write(line + b"\n")
             count += 1
@@ -330,7 +330,7 @@ def open_regular(path: Path) -> BufferedReader:
 
 def _open(path: Path, flags: int, mode: str, *, alone: bool = False) -> Any:
     """Open a regular file in place; `alone`: one without another name."""
-    with _naming(path):
+    with _name_file_in_errors(path):
         file = open(system.open_as_it_is(path, flags), mode)  # noqa: PTH123, SIM115 - by number
         try:
             found = os.fstat(file.fileno())
@@ -360,7 +360,7 @@ def _require_regular(found: os.stat_result) -> None:
 
 
 @contextlib.contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _name_file_in_errors(path: Path) -> Iterator[None]:
     """Raise the system's error with the name of the intended file; word the error for a link."""
     try:
         yield

@@ -56,11 +56,11 @@ class AnswerKind(msgspec.Struct, frozen=True):
     unknown."""
 
 
-def answer_kinds() -> dict[str, AnswerKind]:
+def list_answer_kinds() -> dict[str, AnswerKind]:
     """Return every kind by its name, those of whole conversations first. If two protocols share one, the
     first describes it, and its templates may use the variables of both."""
     protocols = []
-    for name in registry.names("protocol"):
+    for name in registry.list_names("protocol"):
         try:
             protocols.append(registry.find("protocol", name))
         except registry.PluginError:  # `edgen list plugins` reports the reason
@@ -117,11 +117,11 @@ def form(**parts: Part) -> Form:
 
 def form_of(parts: Mapping[str, Part]) -> Form:
     """Return the form of a JSON object with properties of any name."""
-    return _form(msgspec.json.encode(_object(parts)))
+    return _make_form(msgspec.json.encode(_make_object(parts)))
 
 
 @functools.lru_cache(maxsize=256)
-def _form(schema: bytes) -> Form:
+def _make_form(schema: bytes) -> Form:
     shown = _describe(msgspec.json.decode(schema))
     return Form(schema, f"Answer with one JSON object and nothing else. It has {shown}.")
 
@@ -165,15 +165,15 @@ def list_of(part: Part, least: int, most: int) -> Part:
 
 def parts(**properties: Part) -> Part:
     """Return the schema of an object inside of an answer, with these properties, all required."""
-    return _object(properties)
+    return _make_object(properties)
 
 
 def turns(roles: Sequence[str], least: int, most: int, longest: int) -> Part:
     """Return the schema of a list of turns, each with its role and a text of at most `longest` characters."""
-    return list_of(_object({"role": one_of(roles), "text": text(longest)}), least, most)
+    return list_of(_make_object({"role": one_of(roles), "text": text(longest)}), least, most)
 
 
-def _object(parts: Mapping[str, Part]) -> Part:
+def _make_object(parts: Mapping[str, Part]) -> Part:
     return {
         "type": "object",
         "properties": dict(parts),

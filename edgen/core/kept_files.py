@@ -26,10 +26,10 @@ from edgen.core.errors import DamagedError, RunError
 from edgen.core.files import (
     Part,
     explain_write_errors,
+    find_target,
     open_regular,
     read_regular,
     sync_folder,
-    target_name,
     write_whole,
 )
 
@@ -91,7 +91,7 @@ def read_digests(folder: Path) -> dict[str, KeptDigests]:
         raise _make_digests_error(folder, "a file of it has no digest")
     if not all(map(_is_inside, noted.files)):
         raise _make_digests_error(folder, "it names files outside of its folder")
-    if noted.layout != _LAYOUT or noted.sha256 != _digest_entries(noted.files):
+    if noted.layout != _LAYOUT or noted.sha256 != _render_digest_entries(noted.files):
         raise _make_digests_error(folder, "its content is not what its own digest says")
     return noted.files
 
@@ -153,7 +153,7 @@ class KeptWriter:
 
 
 @contextlib.contextmanager
-def replacing_kept(folder: Path, path: Path, *, grows: bool = False) -> Iterator[KeptWriter]:
+def replace_kept(folder: Path, path: Path, *, grows: bool = False) -> Iterator[KeptWriter]:
     """Publish what the body writes at `path`, in `folder`, with its digest in the folder's digests.json; if
     the body raises, nothing is changed. Raises StoppedError and RunError as `explain_write_errors`."""
     with explain_write_errors(path):
@@ -162,7 +162,7 @@ def replacing_kept(folder: Path, path: Path, *, grows: bool = False) -> Iterator
             writer = KeptWriter(part)
             yield writer
             part.close()
-            with _noting(folder, {path: writer.digest}, grows=grows):
+            with _note_digests(folder, {path: writer.digest}, grows=grows):
                 part.publish()
                 sync_folder(path.parent)
         finally:
@@ -172,7 +172,7 @@ def replacing_kept(folder: Path, path: Path, *, grows: bool = False) -> Iterator
 def write_kept_lines(folder: Path, path: Path, lines: Iterable[bytes], *, grows: bool = False) -> int:
     """Write a file of lines with a digest in `folder`; return their number."""
     count = 0
-    with replacing_kept(folder, path, grows=grows) as file:
+    with replace_kept(folder, path, grows=grows) as file:
         for line in lines:
             file.write_line(line)
             count += 1
@@ -184,10 +184,10 @@ def write_kept_texts(folder: Path, texts: Mapping[Path, str]) -> None:
     OSError."""
     data = {path: text.encode() for path, text in texts.items()}
     digests = {path: Digest.of(content) for path, content in data.items()}
-    changed = [path for path, content in data.items() if _content(path) != content]
+    changed = [path for path, content in data.items() if _read_content(path) != content]
     if not changed and _hold(folder, digests):
         return
-    with _noting(folder, digests):
+    with _note_digests(folder, digests):
         for path in changed:
             write_whole(path, data[path])
 
@@ -238,7 +238,7 @@ def _settle(folder: Path, name: str, entry: KeptDigests) -> KeptDigests:
 
 
 @contextlib.contextmanager
-def _noting(folder: Path, digests: Mapping[Path, Digest], *, grows: bool = False) -> Iterator[None]:
+def _note_digests(folder: Path, digests: Mapping[Path, Digest], *, grows: bool = False) -> Iterator[None]:
     """Note these digests along with the earlier ones while the body renames the files, and alone
     afterwards."""
     names = {path.relative_to(folder).as_posix(): digest for path, digest in digests.items()}
@@ -261,7 +261,7 @@ def _noting(folder: Path, digests: Mapping[Path, Digest], *, grows: bool = False
 
 def _write_entries(folder: Path, entries: Mapping[str, KeptDigests]) -> None:
     files = dict(sorted(entries.items()))
-    noted = _Noted(_LAYOUT, _digest_entries(files), files)
+    noted = _Noted(_LAYOUT, _render_digest_entries(files), files)
     write_whole(folder / DIGESTS, msgspec.json.format(msgspec.json.encode(noted), indent=1) + b"\n")
 
 
@@ -270,7 +270,7 @@ def _is_inside(name: str) -> bool:
     return not {"", ".", ".."} & {*name.split("/")} and "\0" not in name
 
 
-def _digest_entries(entries: Mapping[str, KeptDigests]) -> str:
+def _render_digest_entries(entries: Mapping[str, KeptDigests]) -> str:
     return hashlib.sha256(msgspec.json.encode(entries, order="deterministic")).hexdigest()
 
 
@@ -342,7 +342,7 @@ def _digest_file(file: BufferedReader, limit: int | None) -> Digest:
     return Digest(hashed.hexdigest(), size, lines)
 
 
-def _content(path: Path) -> bytes | None:
+def _read_content(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -374,7 +374,7 @@ def sweep(folder: Path, names: Collection[str]) -> None:
     """Remove the temporary files of killed processes for these names in a folder, and in the folders of these
     names. The caller holds a lock that keeps others from writing there."""
     for entry in _walk(folder, names):
-        if target_name(entry.name) is not None and not entry.is_dir(follow_symlinks=False):
+        if find_target(entry.name) is not None and not entry.is_dir(follow_symlinks=False):
             with contextlib.suppress(OSError):
                 Path(entry.path).unlink()
 
@@ -393,7 +393,7 @@ def _walk(folder: Path, names: Collection[str] | None) -> Iterator[os.DirEntry[s
         except OSError as problem:
             raise RunError(f"{place}: it cannot be read ({problem.strerror}).") from None
         for entry in found:
-            if place is folder and names is not None and (target_name(entry.name) or entry.name) not in names:
+            if place is folder and names is not None and (find_target(entry.name) or entry.name) not in names:
                 continue
             yield entry
             if entry.is_dir(follow_symlinks=False):

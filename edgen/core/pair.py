@@ -61,10 +61,10 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """Its name within its scenario: "r0", "json.r0"."""
-        return candidate_name(self.arm, self.replicate)
+        return make_candidate_name(self.arm, self.replicate)
 
 
-def candidate_name(arm: str, replicate: int) -> str:
+def make_candidate_name(arm: str, replicate: int) -> str:
     """Return a conversation's name within its scenario."""
     return f"{arm}.r{replicate}" if arm else f"r{replicate}"
 
@@ -83,7 +83,7 @@ class ResponsePlace(msgspec.Struct, frozen=True):
     number: int
 
 
-def response_at(candidate: Candidate, place: ResponsePlace) -> Candidate:
+def cut_at_response(candidate: Candidate, place: ResponsePlace) -> Candidate:
     """Return the conversation up to and including a response, as if it had ended there. Raises IndexError if
     there is none."""
     said = candidate.turns[place.turn]
@@ -98,7 +98,7 @@ def turns_left(a: Candidate, b: Candidate, prefix: int) -> int:
     return min(len(a.turns), len(b.turns)) - prefix - 1
 
 
-def texts_digest(a: Candidate, b: Candidate) -> str:
+def digest_texts(a: Candidate, b: Candidate) -> str:
     """Return 16 hex digits that identify the texts of two conversations."""
     return hashlib.blake2b(_encode((a.turns, b.turns)), digest_size=8).hexdigest()
 

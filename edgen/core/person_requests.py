@@ -145,7 +145,7 @@ class Field(NamedTuple):
         return self.kind in ("texts", "numbers")
 
 
-def fields_of(request: PersonRequest) -> tuple[Field, ...]:
+def list_fields(request: PersonRequest) -> tuple[Field, ...]:
     """Return the fields of the answer to a request, in the order of its form."""
     if not request.schema:
         return (Field("", "text", least=1),)
@@ -158,39 +158,43 @@ def fields_of(request: PersonRequest) -> tuple[Field, ...]:
         words = {
             one.value: FieldChoice(one.value, one.words, one.hint) for one in offers if one.field == name
         }
-        found += (field._replace(asks=questions.get(name, "")) for field in _fields(name, part, words))
+        found += (
+            field._replace(asks=questions.get(name, "")) for field in _list_part_fields(name, part, words)
+        )
     return tuple(found)
 
 
-def _fields(name: str, part: Mapping[str, Any], words: Mapping[Any, FieldChoice]) -> Iterator[Field]:
+def _list_part_fields(
+    name: str, part: Mapping[str, Any], words: Mapping[Any, FieldChoice]
+) -> Iterator[Field]:
     """Yield the field of a part of an answer; of a choice or an object with a text, a field for each."""
     ways = part.get("anyOf")
     if ways is None:
-        yield _field(name, part, words)
+        yield _make_field(name, part, words)
         return
     for way in ways:
         inner = way.get("properties", {})
-        yield from (_field(f"{name}.{key}", one, {})._replace(own=name) for key, one in inner.items())
+        yield from (_make_field(f"{name}.{key}", one, {})._replace(own=name) for key, one in inner.items())
         if not inner:
-            yield _field(name, way, words)
+            yield _make_field(name, way, words)
 
 
-def _field(name: str, part: Mapping[str, Any], words: Mapping[Any, FieldChoice]) -> Field:
-    values = _values(part)
+def _make_field(name: str, part: Mapping[str, Any], words: Mapping[Any, FieldChoice]) -> Field:
+    values = _list_values(part)
     if words and part.get("type") != "array":
         return Field(name, "choice", tuple(words.values()))
     if values is not None:
-        return Field(name, "choice", tuple(_choice(value) for value in values))
+        return Field(name, "choice", tuple(_make_choice(value) for value in values))
     kind = part.get("type")
     if kind == "string":
         return Field(name, "text", least=part.get("minLength", 0), most=part.get("maxLength", _LONGEST))
     if kind == "integer":
         return Field(name, "number", least=part["minimum"], most=part["maximum"])
     items = part.get("items", {})
-    if kind == "array" and (words or "enum" in items) and (values := _values(items)) is not None:
+    if kind == "array" and (words or "enum" in items) and (values := _list_values(items)) is not None:
         least, most = part.get("minItems", 0), part.get("maxItems", len(values))
         return Field(
-            name, "several", tuple(words.get(value) or _choice(value) for value in values), least, most
+            name, "several", tuple(words.get(value) or _make_choice(value) for value in values), least, most
         )
     if kind == "array" and (each := _LISTED.get(items.get("type"))) is not None:
         return Field(name, each, least=part.get("minItems", 0), most=part.get("maxItems", _MOST_LINES))
@@ -200,7 +204,7 @@ def _field(name: str, part: Mapping[str, Any], words: Mapping[Any, FieldChoice])
 _LISTED: Mapping[Any, Kind] = {"string": "texts", "integer": "numbers"}
 
 
-def _values(part: Mapping[str, Any]) -> Sequence[Any] | None:
+def _list_values(part: Mapping[str, Any]) -> Sequence[Any] | None:
     """Return the values that a part may have, if they are few enough to show."""
     if "enum" in part:
         values: Sequence[Any] = part["enum"]
@@ -213,7 +217,7 @@ def _values(part: Mapping[str, Any]) -> Sequence[Any] | None:
     return None
 
 
-def _choice(value: Any) -> FieldChoice:
+def _make_choice(value: Any) -> FieldChoice:
     words = {True: "Yes", False: "No"}.get(value) if isinstance(value, bool) else str(value)
     return FieldChoice(value, words or str(value))
 

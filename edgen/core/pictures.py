@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.core.digest import sha256
+from edgen.core.digest import compute_sha256
 from edgen.core.errors import InputError
 from edgen.core.values import Message
 
@@ -73,7 +73,7 @@ def look_at(data: bytes) -> PromptPicture:
     media_type, (width, height) = _look_into(data)
     if not 1 <= min(width, height) <= max(width, height) <= MOST_SIDE:
         raise ValueError(f"it has {width} × {height} pixels; each side has 1 to {MOST_SIDE:,}")
-    return PromptPicture(sha256(data), media_type, width, height, data)
+    return PromptPicture(compute_sha256(data), media_type, width, height, data)
 
 
 def pictures_in(text: str) -> list[PromptPicture]:
@@ -98,7 +98,7 @@ def _replace_picture(part: str | PromptPicture) -> str:
     return part if isinstance(part, str) else WORDS
 
 
-def picture_tokens(text: str, counted: Counted) -> PictureTokens:
+def count_picture_tokens(text: str, counted: Counted) -> PictureTokens:
     """Return the tokens of the pictures in a text."""
     found = [counted(one) for one in pictures_in(text)]
     return PictureTokens(sum(one.expected for one in found), sum(one.most for one in found))
@@ -170,11 +170,11 @@ def _split(text: str) -> list[str | PromptPicture]:
 def _look_into(data: bytes) -> tuple[str, tuple[int, int]]:
     """Return the type of a file and the picture's size, by its content."""
     kinds = {
-        b"\x89PNG\r\n\x1a\n": ("image/png", _png),
-        b"\xff\xd8\xff": ("image/jpeg", _jpeg),
-        b"GIF87a": ("image/gif", _gif),
-        b"GIF89a": ("image/gif", _gif),
-        b"RIFF": ("image/webp", _webp),
+        b"\x89PNG\r\n\x1a\n": ("image/png", _read_png_size),
+        b"\xff\xd8\xff": ("image/jpeg", _read_jpeg_size),
+        b"GIF87a": ("image/gif", _read_gif_size),
+        b"GIF89a": ("image/gif", _read_gif_size),
+        b"RIFF": ("image/webp", _read_webp_size),
     }
     for begin, (media_type, measured) in kinds.items():
         if data.startswith(begin):
@@ -184,20 +184,20 @@ def _look_into(data: bytes) -> tuple[str, tuple[int, int]]:
     raise ValueError("it is no PNG, JPEG, GIF or WebP picture")
 
 
-def _png(data: bytes) -> tuple[int, int] | None:
+def _read_png_size(data: bytes) -> tuple[int, int] | None:
     end = data.rfind(b"IEND")
     if data[12:16] != b"IHDR" or not 0 < end <= len(data) - 8:  # a checksum follows
         return None
     return int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
 
 
-def _gif(data: bytes) -> tuple[int, int] | None:
+def _read_gif_size(data: bytes) -> tuple[int, int] | None:
     if len(data) < 14 or data[-1:] != b";":
         return None
     return int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
 
 
-def _jpeg(data: bytes) -> tuple[int, int] | None:
+def _read_jpeg_size(data: bytes) -> tuple[int, int] | None:
     """Find the frame header among the segments."""
     if b"\xff\xd9" not in data[-64:]:
         return None
@@ -216,7 +216,7 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _webp(data: bytes) -> tuple[int, int] | None:
+def _read_webp_size(data: bytes) -> tuple[int, int] | None:
     kind = data[8:16]
     if len(data) < 30 or len(data) < int.from_bytes(data[4:8], "little") + 8:
         return None

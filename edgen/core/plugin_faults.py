@@ -32,22 +32,22 @@ class FaultyPluginError(InputError):
     reason = "plugin"
 
 
-def plugin_error(kind: Kind, name: str, error: BaseException, about: str = "") -> BaseException:
+def make_plugin_error(kind: Kind, name: str, error: BaseException, about: str = "") -> BaseException:
     """Return the error to raise after the object of this kind and name raised `error`.
 
     That is a FaultyPluginError for a plugin; the error itself for edgen's own objects, and for errors worded
     by edgen. `about` is the purpose of the call, such as "for conversation c-000009-r0".
     """
-    plugin = registry.plugin_of(kind, name)
+    plugin = registry.find_plugin(kind, name)
     if plugin is None or isinstance(error, EdgenError | CallError):
         return error
-    steps = [step for step in _steps(error) if _is_in(_module(step[0]), plugin)]
+    steps = [step for step in _iterate_frames(error) if _is_in(_find_module_name(step[0]), plugin)]
     return FaultyPluginError(_describe((plugin,), error, steps[-1] if steps else None, about))
 
 
 def blame(kind: Kind, name: str, error: BaseException, about: str = "") -> NoReturn:
-    """Raise what `plugin_error` returns."""
-    raised = plugin_error(kind, name, error, about)
+    """Raise what `make_plugin_error` returns."""
+    raised = make_plugin_error(kind, name, error, about)
     if raised is error:
         raise error
     raise raised from error
@@ -56,17 +56,21 @@ def blame(kind: Kind, name: str, error: BaseException, about: str = "") -> NoRet
 def find_fault(error: BaseException) -> FaultyPluginError | None:
     """Return the fault of the plugin whose code raised an error; None if no frame of its traceback is in a
     plugin, and for an OSError if edgen's own code was called from there."""
-    foreign = [plugin for plugin in registry.plugins() if plugin.package != DISTRIBUTION]
+    foreign = [plugin for plugin in registry.list_plugins() if plugin.package != DISTRIBUTION]
     if not foreign or isinstance(error, EdgenError | CallError):
         return None
-    steps = [*_steps(error)]
+    steps = [*_iterate_frames(error)]
     for step in reversed(steps):
-        module = _module(step[0])
+        module = _find_module_name(step[0])
         if isinstance(error, OSError) and module.startswith("edgen."):
             return None  # a disk or a file of edgen's own
         if found := [plugin for plugin in foreign if _is_in(module, plugin)]:
-            named = [plugin for plugin in found if _home(plugin) == module] or found
-            own = [frame for frame, _ in steps if any(_is_in(_module(frame), plugin) for plugin in named)]
+            named = [plugin for plugin in found if _find_home(plugin) == module] or found
+            own = [
+                frame
+                for frame, _ in steps
+                if any(_is_in(_find_module_name(frame), plugin) for plugin in named)
+            ]
             return FaultyPluginError(_describe(_find_called(named, own) or named, error, step))
     return None
 
@@ -74,10 +78,10 @@ def find_fault(error: BaseException) -> FaultyPluginError | None:
 def refuse_value(kind: Kind, name: str, said: str) -> NoReturn:
     """Raise FaultyPluginError for a value that an object of this kind must not return; `said` is the clause
     about it, as in "returned a str, not a Reply". For edgen's own objects, raise TypeError."""
-    plugin = registry.plugin_of(kind, name)
+    plugin = registry.find_plugin(kind, name)
     if plugin is None:
         raise TypeError(f"the {kind} {name!r} {said}")
-    raise FaultyPluginError(f"{describe(plugin)} {said}. {_advice(plugin)}")
+    raise FaultyPluginError(f"{describe(plugin)} {said}. {_describe_advice(plugin)}")
 
 
 def require_type(kind: Kind, name: str, value: Any, type_: Any, what: str) -> Any:
@@ -120,7 +124,7 @@ def _find_not_finite(plain: Any) -> float | None:
 def _warn_of_surrogates(kind: Kind, name: str, what: str) -> None:
     """Warn, once, that texts of a plugin are changed."""
     said = f"returned {what} with a lone surrogate, which no file can hold; each is stored as U+FFFD"
-    who = f"The {kind} {name!r}" if (plugin := registry.plugin_of(kind, name)) is None else describe(plugin)
+    who = f"The {kind} {name!r}" if (plugin := registry.find_plugin(kind, name)) is None else describe(plugin)
     logging.getLogger("edgen").warning("edgen: %s %s.", who, said)
 
 
@@ -139,37 +143,37 @@ def _describe(
         code = step[0].f_code
         where = f" ({Path(code.co_filename)}, line {step[1]}, in {code.co_name})"
     about = f" {about}" if about else ""
-    return f"The {who} of {plugins[0].origin} raised {said}{about}{where}. {_advice(plugins[0])}"
+    return f"The {who} of {plugins[0].origin} raised {said}{about}{where}. {_describe_advice(plugins[0])}"
 
 
-def _advice(plugin: Plugin) -> str:
+def _describe_advice(plugin: Plugin) -> str:
     return (
         f"Report this to the authors of {plugin.package}, or update or uninstall it. What is stored stays "
         "stored."
     )
 
 
-def _steps(error: BaseException) -> Iterator[tuple[FrameType, int]]:
+def _iterate_frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
     """Yield the frames of an error's traceback with their line numbers, the outermost first."""
     trace = error.__traceback__
     while trace is not None:
         yield trace.tb_frame, trace.tb_lineno
         trace = trace.tb_next
     if isinstance(error.__cause__, StopIteration):  # of a generator, which is no frame of the RuntimeError
-        yield from _steps(error.__cause__)
+        yield from _iterate_frames(error.__cause__)
 
 
-def _module(frame: FrameType) -> str:
+def _find_module_name(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", ""))
 
 
-def _home(plugin: Plugin) -> str:
+def _find_home(plugin: Plugin) -> str:
     return plugin.object.partition(":")[0].strip()
 
 
 def _is_in(module: str, plugin: Plugin) -> bool:
     """Return whether a module is a plugin's, or lies in the same package."""
-    home = _home(plugin)
+    home = _find_home(plugin)
     package = home.rpartition(".")[0] or home
     return module in (home, package) or module.startswith((f"{home}.", f"{package}."))
 
@@ -179,7 +183,7 @@ def _find_called(plugins: Sequence[Plugin], frames: Sequence[FrameType]) -> list
     callers = [frame.f_locals.get("self") for frame in frames]
     found = []
     for plugin in plugins:
-        if registry.problem(plugin) is None:
+        if registry.explain_problem(plugin) is None:
             loaded = registry.find(plugin.kind, plugin.name)
             if any(one is loaded or type(one) is type(loaded) for one in callers if one is not None):
                 found.append(plugin)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from edgen.core.registry import DISTRIBUTION, Plugin, problem
+from edgen.core.registry import DISTRIBUTION, Plugin, explain_problem
 
 _IMPORT = re.compile(r"^\s*(?:from\s+(edgen(?:\.\w+)*)\s+import\b|import\s+(edgen(?:\.\w+)*))", re.M)
 _PUBLIC = re.compile(r"edgen(\.plugin|\.testing(\..*)?)?")
@@ -16,16 +16,16 @@ _MOST_FILES = 500  # of a package that are read
 _MOST_BYTES = 1_000_000  # of a file
 
 
-def private_imports(plugin: Plugin) -> tuple[str, ...]:
+def find_private_imports(plugin: Plugin) -> tuple[str, ...]:
     """Return the modules of edgen that the package of a plugin imports, other than `edgen`, `edgen.plugin`
     and `edgen.testing`, by name; none for edgen's own objects, and for what cannot be loaded."""
-    if plugin.package == DISTRIBUTION or problem(plugin) is not None:
+    if plugin.package == DISTRIBUTION or explain_problem(plugin) is not None:
         return ()
-    found = {name for file in _files(plugin) for name in _imports(file)}
+    found = {name for file in _list_files(plugin) for name in _find_imports(file)}
     return tuple(sorted(name for name in found if not _PUBLIC.fullmatch(name)))
 
 
-def _files(plugin: Plugin) -> Iterator[Path]:
+def _list_files(plugin: Plugin) -> Iterator[Path]:
     """Yield the Python files of the package that holds a plugin, or its one module."""
     home = plugin.object.partition(":")[0].strip()
     top = sys.modules.get(home.partition(".")[0])
@@ -36,7 +36,7 @@ def _files(plugin: Plugin) -> Iterator[Path]:
         yield Path(module.__file__)
 
 
-def _imports(file: Path) -> Iterator[str]:
+def _find_imports(file: Path) -> Iterator[str]:
     try:
         text = file.read_bytes()[:_MOST_BYTES].decode("utf-8", errors="replace")
     except OSError:

@@ -88,12 +88,12 @@ class Plugin(NamedTuple):
         return f"{self.package} {self.version}"
 
 
-def plugins() -> list[Plugin]:
+def list_plugins() -> list[Plugin]:
     """Return every entry point of the five kinds, by kind and name, loadable or not."""
-    return [plugin for plugin in every_plugin() if plugin.kind in KINDS]
+    return [plugin for plugin in list_all_plugins() if plugin.kind in KINDS]
 
 
-def every_plugin() -> list[Plugin]:
+def list_all_plugins() -> list[Plugin]:
     """Return every entry point of any kind, by kind and name, loadable or not."""
     return [plugin for found in _index_plugins(tuple(sys.path)).values() for plugin in found]
 
@@ -104,10 +104,10 @@ def find_skipped_plugins() -> list[tuple[Plugin, Path]]:
     return [(plugin, folder) for folder in split_path(sys.path)[1] for plugin in _scan([folder])]
 
 
-def names(kind: Kind) -> list[str]:
+def list_names(kind: Kind) -> list[str]:
     """Return the names of the kind, in alphabetical order; those added by this process last."""
     added = [name for there, name in _added if there == kind]
-    return [*_names(kind, tuple(sys.path)), *added]
+    return [*_find_names(kind, tuple(sys.path)), *added]
 
 
 def find(kind: Kind, name: str) -> Any:
@@ -126,7 +126,7 @@ def add(kind: Kind, name: str, added: Any) -> None:
 
 
 @contextlib.contextmanager
-def lent(kind: Kind, name: str, given: Any) -> Iterator[None]:
+def lend(kind: Kind, name: str, given: Any) -> Iterator[None]:
     """Have this process find an object of a kind meanwhile."""
     before = _added.get((kind, name))
     _added[kind, name] = given
@@ -138,7 +138,7 @@ def lent(kind: Kind, name: str, given: Any) -> Iterator[None]:
             _added[kind, name] = before
 
 
-def plugin_of(kind: Kind, name: str) -> Plugin | None:
+def find_plugin(kind: Kind, name: str) -> Plugin | None:
     """Return the entry point of another package's object; None for edgen's own, and for added ones."""
     if (kind, name) in _added:
         return None
@@ -157,7 +157,7 @@ def find_all(kind: Kind, without: Collection[str] = ()) -> list[Any]:
     """Return every usable object of the kind, by name; warn of the others. Those named in `without` are not
     loaded."""
     found = []
-    for name in names(kind):
+    for name in list_names(kind):
         if name in without:
             continue
         try:
@@ -167,7 +167,7 @@ def find_all(kind: Kind, without: Collection[str] = ()) -> list[Any]:
     return found
 
 
-def problem(plugin: Plugin) -> str | None:
+def explain_problem(plugin: Plugin) -> str | None:
     """Explain in a sentence why a plugin is unusable; None if it is usable."""
     try:
         find(plugin.kind, plugin.name)
@@ -177,7 +177,7 @@ def problem(plugin: Plugin) -> str | None:
 
 
 @functools.cache
-def _names(kind: Kind, path: tuple[str, ...]) -> tuple[str, ...]:
+def _find_names(kind: Kind, path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for there, name in _index_plugins(path) if there == kind)
 
 
@@ -187,8 +187,8 @@ def _find(kind: Kind, name: str, path: tuple[str, ...]) -> Any:
     if not found:
         from edgen.core.yaml_values import suggest_name  # imports yaml, which shell completion does not need
 
-        own = "" if any(one.package == DISTRIBUTION for one in plugins()) else _NOT_INSTALLED
-        raise PluginError(f"There is no {kind} {name!r}{suggest_name(name, names(kind))}.{own}")
+        own = "" if any(one.package == DISTRIBUTION for one in list_plugins()) else _NOT_INSTALLED
+        raise PluginError(f"There is no {kind} {name!r}{suggest_name(name, list_names(kind))}.{own}")
     if len(found) > 1:
         brought = " and ".join(one.origin for one in found)
         raise PluginError(f"The {kind} {name!r} is brought by {brought}; uninstall all but one of them.")
@@ -265,10 +265,10 @@ def _scan(folders: Iterable[Path]) -> Iterator[Plugin]:
     seen: set[str] = set()
     for folder in folders:
         for file in sorted(folder.glob("*.*-info/entry_points.txt")):
-            entries = list(_entries(file))
+            entries = list(_list_entries(file))
             if not entries:
                 continue
-            headers = _headers(file.parent)
+            headers = _read_headers(file.parent)
             package = re.sub(r"[-_.]+", "-", headers.get("Name", [file.parent.stem])[0]).lower()
             if package in seen:
                 continue
@@ -282,9 +282,9 @@ def _scan(folders: Iterable[Path]) -> Iterator[Plugin]:
             yield from (Plugin(kind, name, value, package, version, needed) for kind, name, value in entries)
 
 
-def _entries(file: Path) -> Iterator[tuple[Kind, str, str]]:
+def _list_entries(file: Path) -> Iterator[tuple[Kind, str, str]]:
     """Yield (kind, name, object) of each entry point that is edgen's."""
-    text = _text(file)
+    text = _read_text(file)
     if "[edgen." not in text:
         return
     kind: Kind | None = None
@@ -296,8 +296,8 @@ def _entries(file: Path) -> Iterator[tuple[Kind, str, str]]:
             yield kind, name.strip(), value.split("[")[0].strip()
 
 
-def _headers(folder: Path) -> dict[str, list[str]]:
-    text = _text(folder / "METADATA") or _text(folder / "PKG-INFO")
+def _read_headers(folder: Path) -> dict[str, list[str]]:
+    text = _read_text(folder / "METADATA") or _read_text(folder / "PKG-INFO")
     headers: dict[str, list[str]] = {}
     for line in text.split("\n\n", 1)[0].splitlines():
         key, colon, value = line.partition(":")
@@ -306,7 +306,7 @@ def _headers(folder: Path) -> dict[str, list[str]]:
     return headers
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, ValueError):

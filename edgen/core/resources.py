@@ -42,19 +42,19 @@ _SUFFIX = {
 }
 
 
-def folder_kind(name: Folder) -> FolderKind:
+def find_folder_kind(name: Folder) -> FolderKind:
     """Return a kind of folders. Raises PluginError for an unknown one."""
     found: FolderKind = registry.find("folder_kind", name)
     return found
 
 
-def _ending(name: Folder) -> tuple[str, str]:
+def _find_ending(name: Folder) -> tuple[str, str]:
     """Return the suffix of a kind's files; for a kind of folders, none and the file in each."""
     suffix = _SUFFIX.get(name)
-    return (suffix, "") if suffix is not None else ("", folder_kind(name).inside)
+    return (suffix, "") if suffix is not None else ("", find_folder_kind(name).inside)
 
 
-def folder(name: Folder) -> Path:
+def find_folder(name: Folder) -> Path:
     """Return the shipped folder of that name."""
     packaged = _PACKAGE / "_data" / name
     return packaged if packaged.is_dir() else _PACKAGE.parent / name
@@ -68,7 +68,7 @@ def list_shipped(name: Folder) -> list[str]:
 def find_shipped_files(name: Folder) -> dict[str, Path]:
     """Return the shipped files of this folder, by the names that a job may use; of a folder of files, the
     one that it has to have."""
-    (suffix, inside), top = _ending(name), folder(name)
+    (suffix, inside), top = _find_ending(name), find_folder(name)
     found = [one for pattern in ("", "*/") for one in top.glob(f"{pattern}*{suffix or '/' + inside}")]
     return {one.name.removesuffix(suffix) if suffix else one.parent.name: one for one in found}
 
@@ -88,13 +88,13 @@ def find(name: Folder, reference: str, base: Path | None = None) -> Path:
 
 def is_shipped(name: Folder, path: Path) -> bool:
     """Return whether `find` gives this path for a bare name. The file need not exist."""
-    suffix = _ending(name)[0]
+    suffix = _find_ending(name)[0]
     own = path.name.removesuffix(suffix)
     return path.name.endswith(suffix) and not _is_path(name, own) and path == _find_shipped(name, own)
 
 
 def _is_path(name: Folder, reference: str) -> bool:
-    suffix = _ending(name)[0]
+    suffix = _find_ending(name)[0]
     ends = bool(suffix) and reference.endswith(suffix)
     return "/" in reference or "\\" in reference or ends or reference in ("", ".", "..")
 
@@ -102,7 +102,7 @@ def _is_path(name: Folder, reference: str) -> bool:
 def _find_shipped(name: Folder, reference: str) -> Path:
     """Return the file of this name in the shipped folder or one of its subfolders; in the folder if none has
     it."""
-    top, (suffix, inside) = folder(name), _ending(name)
+    top, (suffix, inside) = find_folder(name), _find_ending(name)
     path = top / f"{reference}{suffix}"
     if (path / inside).exists() or not top.is_dir():
         return path

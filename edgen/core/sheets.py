@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from edgen.core.errors import DataError, UsageError
-from edgen.core.files import explain_write_errors, replacing
+from edgen.core.files import explain_write_errors, replace_file
 
 _FORMULA = re.compile(r"""[\t\r]|[\s"'`“”„‘’‚«»＂＇\u200b\u2060\ufeff\x00-\x1f]*[=+\-@＝＋－＠]""")
 APOSTROPHE = "'"
@@ -34,16 +34,16 @@ def cut_cell(text: str) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
-def sheet_line(cells: Sequence[str | int | None]) -> bytes:
+def render_sheet_line(cells: Sequence[str | int | None]) -> bytes:
     """Return a row as a line of CSV, its texts disarmed."""
     line = io.StringIO()
     csv.writer(line).writerow([disarm(cell) if isinstance(cell, str) else cell for cell in cells])
     return line.getvalue().encode()
 
 
-def sheet_head(columns: Sequence[str]) -> bytes:
+def render_sheet_head(columns: Sequence[str]) -> bytes:
     """Return the first line, with the mark by which spreadsheets know UTF-8."""
-    return codecs.BOM_UTF8 + sheet_line(columns)
+    return codecs.BOM_UTF8 + render_sheet_line(columns)
 
 
 def write_sheet(path: Path, head: bytes, lines: Iterable[bytes], nothing: str) -> int:
@@ -52,7 +52,7 @@ def write_sheet(path: Path, head: bytes, lines: Iterable[bytes], nothing: str) -
     count = 0
     with explain_write_errors(path):
         try:
-            with replacing(path, new=True) as file:
+            with replace_file(path, new=True) as file:
                 file.write(head)
                 for line in lines:
                     file.write(line)

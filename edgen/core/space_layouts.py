@@ -89,7 +89,7 @@ class SpaceLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 def list_layouts() -> tuple[SpaceLayout, ...]:
     """Return all layouts, edgen's own first."""
     found: list[SpaceLayout] = registry.find_all("space_layout")
-    return tuple(sorted(found, key=lambda one: registry.plugin_of("space_layout", one.name) is not None))
+    return tuple(sorted(found, key=lambda one: registry.find_plugin("space_layout", one.name) is not None))
 
 
 def find_layout(names: Collection[str]) -> SpaceLayout | None:

@@ -112,7 +112,7 @@ def edit_lines() -> None:
 
 
 @contextlib.contextmanager
-def handling(
+def handle_signals(
     loop: asyncio.AbstractEventLoop, signals: Iterable[int], handler: Callable[[int], None]
 ) -> Iterator[None]:
     """Let a loop call `handler` with the number of each of these signals; restore the earlier handlers

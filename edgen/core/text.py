@@ -74,10 +74,10 @@ def shorten(text: str, width: int) -> str:
     used = 0
     flat = " ".join(escape_invisible(text[: width * 4]).split())
     for place, char in enumerate(flat):
-        used += _cells(char)
+        used += _count_cells(char)
         if used > width:
             while line and (used > width - 1 or line[-1] == " "):
-                used -= _cells(line.pop())
+                used -= _count_cells(line.pop())
             return "".join(line) + "…"
         line.append(flat[place])
     return "".join(line)
@@ -85,10 +85,10 @@ def shorten(text: str, width: int) -> str:
 
 def columns(text: str) -> int:
     """Return how many columns of a terminal a text takes."""
-    return sum(0 if unicodedata.combining(char) else _cells(char) for char in text)
+    return sum(0 if unicodedata.combining(char) else _count_cells(char) for char in text)
 
 
-def _cells(char: str) -> int:
+def _count_cells(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
@@ -98,24 +98,24 @@ def number(value: float | None, digits: int | None = None) -> str:
     if value is None or not math.isfinite(value):
         return NONE
     if digits is not None:
-        return _minus(f"{value:,.{digits}f}")
+        return _fix_minus(f"{value:,.{digits}f}")
     if value == int(value) or abs(value) >= 1000:
-        return _minus(f"{value:,.0f}")
+        return _fix_minus(f"{value:,.0f}")
     if abs(value) >= 100:
-        return _minus(f"{value:,.1f}")
+        return _fix_minus(f"{value:,.1f}")
     if abs(value) >= 10:
-        return _minus(f"{value:.1f}")
+        return _fix_minus(f"{value:.1f}")
     if abs(value) >= 0.1:
-        return _minus(f"{value:.3g}")
-    return _minus(f"{value:.4f}".rstrip("0") if abs(value) >= 0.00005 else "0.0000")
+        return _fix_minus(f"{value:.3g}")
+    return _fix_minus(f"{value:.4f}".rstrip("0") if abs(value) >= 0.00005 else "0.0000")
 
 
 def percent(value: float | None, digits: int = 1) -> str:
     """Format a share in [0, 1] as `96.2%`."""
-    return NONE if value is None else _minus(f"{value * 100:.{digits}f}") + "%"
+    return NONE if value is None else _fix_minus(f"{value * 100:.{digits}f}") + "%"
 
 
-def points(value: float | None) -> str:
+def format_points(value: float | None) -> str:
     """Format a difference of shares as `+4.1` percentage points."""
     return NONE if value is None else format_signed(value * 100, 1)
 
@@ -126,7 +126,7 @@ def format_signed(value: float | None, digits: int | None = None) -> str:
     return text if value is None or value <= 0 or not text.strip("0.,") else f"+{text}"
 
 
-def dollars(value: float | None) -> str:
+def format_dollars(value: float | None) -> str:
     """Format `$1.27`; three significant digits below ten cents."""
     if value is None:
         return NONE
@@ -135,7 +135,7 @@ def dollars(value: float | None) -> str:
     return f"{sign if size >= 1e-12 else ''}${size:,.{digits}f}"
 
 
-def seconds(value: float | None) -> str:
+def format_seconds(value: float | None) -> str:
     """Format `12.4 s`, `340 ms`, `3 min 05 s`, `2 h 04 min`."""
     if value is None:
         return NONE
@@ -149,7 +149,7 @@ def seconds(value: float | None) -> str:
     return f"{whole // 3600:,} h {whole % 3600 // 60:02d} min"
 
 
-def moment(epoch: float | None) -> str:
+def format_moment(epoch: float | None) -> str:
     """Format seconds since the epoch as `2026-03-01 04:12 UTC`."""
     if epoch is None:
         return NONE
@@ -167,9 +167,9 @@ def readable_name(name: str) -> str:
     return name.replace("_", " ")
 
 
-def value_in_words(value: object) -> str:
+def describe_value(value: object) -> str:
     """Return a value or a field of a space as text; a list by its items, with commas."""
-    return ", ".join(map(value_in_words, value)) if isinstance(value, list | tuple) else str(value)
+    return ", ".join(map(describe_value, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def join_list(parts: Iterable[str]) -> str:
@@ -178,7 +178,7 @@ def join_list(parts: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _minus(text: str) -> str:
+def _fix_minus(text: str) -> str:
     """Use a minus sign as wide as a plus, and none before zero."""
     if text.startswith("-") and not text.strip("-0.,"):
         return text[1:]
@@ -217,7 +217,7 @@ def escape_hidden(text: str) -> str:
 def escape_hidden_json(text: str) -> str:
     """Return JSON text of the same value that `safe` would not change: hidden characters become JSON
     escapes."""
-    return _UNUSUAL.sub(lambda found: _escape_hidden(found.group(), _units), text)
+    return _UNUSUAL.sub(lambda found: _escape_hidden(found.group(), _escape_units), text)
 
 
 def _escape_hidden(run: str, escape: Callable[[str], str]) -> str:
@@ -226,7 +226,7 @@ def _escape_hidden(run: str, escape: Callable[[str], str]) -> str:
     return "".join(escape(c) if unicodedata.category(c) in _HIDDEN and c not in _JOINERS else c for c in run)
 
 
-def _units(char: str) -> str:
+def _escape_units(char: str) -> str:
     """Return a character as JSON escapes it, in one or two units of UTF-16; a lone surrogate is one unit."""
     units = char.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))

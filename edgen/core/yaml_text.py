@@ -46,7 +46,7 @@ class YamlError(ValueError):
     """An invalid text, described by a clause that begins with the line if known."""
 
 
-def values(text: str, parser: Parser | None = None) -> Any:
+def read_values(text: str, parser: Parser | None = None) -> Any:
     """Return the plain values of a YAML text; None for an empty one. Raises YamlError. `parser` is by default
     the fastest available."""
     if len(text) > MAX_SIZE:
@@ -64,7 +64,7 @@ def values(text: str, parser: Parser | None = None) -> Any:
             f"it declares more than {_MOST_HANDLES} tags (%TAG); none of them means anything here"
         )
     try:
-        return _Reader((parser or PARSERS[0])(text).get_event).document()
+        return _Reader((parser or PARSERS[0])(text).get_event).read_document()
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
@@ -90,35 +90,35 @@ class _Reader:
         self._count = 0
         self._repeated = 0
 
-    def document(self) -> Any:
+    def read_document(self) -> Any:
         """Return the value of the only document; None if there is none."""
         self._event()
         if isinstance(self._event(), yaml.StreamEndEvent):
             return None
-        value = self._value(self._event(), 0)
+        value = self._read_value(self._event(), 0)
         self._event()
         if not isinstance(after := self._event(), yaml.StreamEndEvent):
             _refuse(after, "a second document begins; keep one of them, and no line of --- or ... between")
         return value
 
-    def _value(self, event: Any, depth: int) -> Any:
-        self._room(event, depth)
+    def _read_value(self, event: Any, depth: int) -> Any:
+        self._check_room(event, depth)
         if isinstance(event, yaml.AliasEvent):
             return self._copy(event, self._resolve_alias(event), depth)
         anchor = event.anchor
         if anchor is not None:
             self._anchors[anchor] = _OPEN
         if isinstance(event, yaml.ScalarEvent):
-            value = _scalar(event)
+            value = _read_scalar(event)
         elif isinstance(event, yaml.SequenceStartEvent):
             value = self._list(event, depth)
         else:
-            value = self._dict(event, depth)
+            value = self._read_dict(event, depth)
         if anchor is not None:
             self._anchors[anchor] = value
         return value
 
-    def _room(self, event: Any, depth: int, count: int = 1) -> None:
+    def _check_room(self, event: Any, depth: int, count: int = 1) -> None:
         self._count += count
         if self._count > MAX_VALUES:
             _refuse(event, f"it holds more than {MAX_VALUES:,} values, aliases expanded")
@@ -129,10 +129,10 @@ class _Reader:
         _check_tag(start, "seq")
         result = []
         while not isinstance(event := self._event(), yaml.SequenceEndEvent):
-            result.append(self._value(event, depth + 1))
+            result.append(self._read_value(event, depth + 1))
         return result
 
-    def _dict(self, start: yaml.MappingStartEvent, depth: int) -> dict[Any, Any]:
+    def _read_dict(self, start: yaml.MappingStartEvent, depth: int) -> dict[Any, Any]:
         _check_tag(start, "map")
         own: dict[Any, Any] = {}
         merged: dict[Any, Any] = {}
@@ -140,20 +140,20 @@ class _Reader:
             if _is_merge(event):
                 merged |= self._read_merge(self._event(), depth)
                 continue
-            key = self._value(event, depth + 1)
+            key = self._read_value(event, depth + 1)
             if isinstance(key, bool) and isinstance(event, yaml.ScalarEvent):
                 key = event.value  # `on:` names a key, though YAML 1.1 calls it a truth value
             if isinstance(key, dict | list):
                 _refuse(event, f"a key is a text{BRACES}")
             if key in own:
                 _refuse(event, f"the key '{_shorten_text(str(key))}' is given twice")
-            own[key] = self._value(self._event(), depth + 1)
+            own[key] = self._read_value(self._event(), depth + 1)
         return {**merged, **own} if merged else own
 
     def _read_merge(self, event: Any, depth: int) -> dict[Any, Any]:
         """Return the entries that a merge key takes from one mapping, or from several, with the first taking
         precedence."""
-        value = self._value(event, depth + 1)
+        value = self._read_value(event, depth + 1)
         several = value if isinstance(value, list) else [value]
         if not all(isinstance(one, dict) for one in several):
             _refuse(event, "the merge key << takes a mapping or a list of mappings")
@@ -185,7 +185,7 @@ class _Reader:
             return value
         if not isinstance(value, dict | list):
             return value
-        self._room(event, depth, len(value))
+        self._check_room(event, depth, len(value))
         if isinstance(value, list):
             return [self._copy(event, child, depth + 1) for child in value]
         return {
@@ -207,7 +207,7 @@ def _check_tag(event: Any, usual: str) -> None:
         _refuse_tag(event)
 
 
-def _scalar(event: Any) -> Any:
+def _read_scalar(event: Any) -> Any:
     """Return the value of a scalar: a text unless YAML 1.1 defines another type. Dates stay texts, as in
     JSON; the reader rejects invalid dates."""
     text = event.value
@@ -215,7 +215,7 @@ def _scalar(event: Any) -> Any:
     if event.tag not in (None, "!"):
         kind = event.tag.removeprefix(_PREFIX)
     elif event.implicit[0]:
-        kind = _implicit(text)
+        kind = _find_implicit_type(text)
     if kind == "str":
         if not text.isascii() and (half := re.search("[\ud800-\udfff]", text)):
             _refuse(event, f"a text holds half of a character (a lone surrogate, U+{ord(half.group()):04X})")
@@ -231,7 +231,7 @@ def _scalar(event: Any) -> Any:
         _refuse(event, f"'{_shorten_text(text)}' is no {_KINDS[kind]}; a text goes in quotes")
 
 
-def _implicit(text: str) -> str:
+def _find_implicit_type(text: str) -> str:
     for tag, pattern in _RESOLVERS.get(text[:1], ()):
         if pattern.match(text):
             return tag

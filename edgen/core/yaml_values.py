@@ -23,7 +23,7 @@ import msgspec
 
 from edgen.core.errors import FileError, InputError, Problem
 from edgen.core.files import explain_read_errors
-from edgen.core.yaml_text import BRACES, YamlError, values
+from edgen.core.yaml_text import BRACES, YamlError, read_values
 
 MAX_BYTES = 8 * 1024 * 1024
 _LONGEST_NAME = 100  # characters of a name for which a suggestion is searched
@@ -78,7 +78,7 @@ def _is_named_pipe(path: Path) -> bool:
 def read_yaml(text: str, source: str, error: type[FileError]) -> Any:
     """Return the plain values of a YAML text: dicts, lists, strings, numbers, booleans, None."""
     try:
-        return values(text)
+        return read_values(text)
     except YamlError as problem:
         raise error(source, f"it is not valid YAML: {problem}.") from None
 
@@ -123,14 +123,14 @@ def convert(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
         if value is None and type(None) in arguments:
             return None
         if len(structs) == 1 and isinstance(value, dict):
-            return _struct(value, structs[0], path, problems)
+            return _convert_struct(value, structs[0], path, problems)
         if len(arguments) == 2 and type(None) in arguments:
             inner = arguments[0] if arguments[1] is type(None) else arguments[1]
             return convert(value, inner, path, problems)
     elif _is_struct(type_):
         if hasattr(type_, "VARIANTS") and type_.__struct_config__.tag is None:
-            return _variant(value, type_, path, problems)
-        return _struct(value, type_, path, problems)
+            return _convert_variant(value, type_, path, problems)
+        return _convert_struct(value, type_, path, problems)
     elif origin is tuple and len(arguments) == 2 and arguments[1] is ...:
         if not _is(list, value, path, problems):
             return ()
@@ -139,12 +139,12 @@ def convert(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
         if not _is(dict, value, path, problems):
             return {}
         return {
-            _key(key, path, problems): convert(
+            _read_key(key, path, problems): convert(
                 child, arguments[1], f"{path}.{shorten_word(str(key))}", problems
             )
             for key, child in value.items()
         }
-    return _leaf(value, type_, path, problems)
+    return _convert_leaf(value, type_, path, problems)
 
 
 def _is(kind: type, value: Any, path: str, problems: list[Problem]) -> bool:
@@ -158,24 +158,24 @@ def _is_struct(type_: Any) -> bool:
     return isinstance(type_, type) and issubclass(type_, msgspec.Struct)
 
 
-def _key(key: Any, path: str, problems: list[Problem]) -> str:
+def _read_key(key: Any, path: str, problems: list[Problem]) -> str:
     if not isinstance(key, str):
         problems.append(Problem(path, f"the key {key!r} is {_name(key)}; put it in quotes"))
     return str(key)
 
 
 @functools.cache
-def _fields(type_: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+def _list_fields(type_: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
     """Return the fields of a struct by key. Cached, since msgspec resolves their types on each call."""
     return {field.encode_name: field for field in msgspec.structs.fields(type_)}
 
 
-def _struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[Problem]) -> Any:
+def _convert_struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[Problem]) -> Any:
     if not _is(dict, value, path, problems):
         return None
     if (given := getattr(type_, "given", None)) is not None:
         value = given(value)
-    fields = _fields(type_)
+    fields = _list_fields(type_)
     tag = type_.__struct_config__.tag_field
     built: dict[str, Any] = {}
     before = len(problems)
@@ -193,7 +193,7 @@ def _struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[P
     return type_(**built) if len(problems) == before else None
 
 
-def _variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
+def _convert_variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
     """Return the Struct named by the key `type`, one of `type_.VARIANTS`."""
     if not _is(dict, value, path, problems):
         return None
@@ -211,14 +211,14 @@ def _variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
     except InputError as problem:
         problems.append(Problem(f"{path}.type", str(problem)))
         return None
-    return _struct(value, struct, path, problems)
+    return _convert_struct(value, struct, path, problems)
 
 
 def _check_anything(value: Any, path: str, problems: list[Problem]) -> Any:
     """Check a value that edgen passes on unchanged: anything that JSON can hold."""
     if isinstance(value, dict):
         for key, child in value.items():
-            _key(key, path, problems)
+            _read_key(key, path, problems)
             _check_anything(child, f"{path}.{shorten_word(str(key))}", problems)
     elif isinstance(value, list):
         for i, child in enumerate(value):
@@ -230,7 +230,7 @@ def _check_anything(value: Any, path: str, problems: list[Problem]) -> Any:
     return value
 
 
-def _leaf(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
+def _convert_leaf(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
     if type_ is Any:
         return _check_anything(value, path, problems)
     if isinstance(value, float) and not math.isfinite(value):

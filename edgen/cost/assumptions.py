@@ -13,17 +13,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.config import ANNOTATOR, Job, backend_name, backend_of, protocol_of
+from edgen.config import ANNOTATOR, Job, find_backend, find_backend_name, find_job_protocol
 from edgen.core.pictures import Counted
-from edgen.core.registry import part_of, plugin_of
+from edgen.core.registry import find_plugin, part_of
 from edgen.core.values import Scenario
-from edgen.cost.tokens import TokenCounter, counter, picture_counter
-from edgen.cost.usage import CallUse, RolePrices, UsageRange, add_up, backends_asked
+from edgen.cost.tokens import TokenCounter, make_counter, make_picture_counter
+from edgen.cost.usage import CallUse, RolePrices, UsageRange, add_up, find_asked_backends
 from edgen.planning.allowed_files import Reach
-from edgen.planning.gates import layers_of
+from edgen.planning.gates import resolve_layers
 from edgen.planning.plan import Plan
 from edgen.planning.request_check import require_expected
-from edgen.prompting.token_bound import prompt_token_bound
+from edgen.prompting.token_bound import count_most_prompt_tokens
 from edgen.protocols.base import ExpectedCall, TurnByTurn
 from edgen.protocols.labelled_units import JobLayer
 from edgen.space import Entry
@@ -59,47 +59,47 @@ def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
     files that the job may name. Raises InputError for an unusable tokenizer, TemplateError."""
     job = plan.job
     counters: dict[str, TokenCounter] = {}
-    seen = {role: picture_counter(backend) for role, backend in backends_asked(job).items()}
+    seen = {role: make_picture_counter(backend) for role, backend in find_asked_backends(job).items()}
     hints: list[str] = []
-    for role, backend in backends_asked(job).items():
+    for role, backend in find_asked_backends(job).items():
         named = getattr(backend, "tokenizer", None)
-        key = f"backends.{backend_name(job, role)}.tokenizer"
-        path = None if named is None else reach.file("tokenizer", named, key)
-        counters[role], hint = counter(backend, path)
+        key = f"backends.{find_backend_name(job, role)}.tokenizer"
+        path = None if named is None else reach.find_file("tokenizer", named, key)
+        counters[role], hint = make_counter(backend, path)
         if hint is not None and hint not in hints:
             hints.append(hint)
     rng = random.Random(f"{job.seed}/estimate")  # noqa: S311 - reproducible, not secret
     chosen = units if len(units) <= RENDERED else sorted(rng.sample(units, RENDERED))
     sums: dict[str, int] = {}
-    most = _largest(plan, seen)
+    most = _find_largest(plan, seen)
     for index in chosen:
         for use, (messages, schema) in plan.list_first_requests(plan.scenario(index)).items():
             asked = plan.templates[use].asked
             counted = seen[asked]
-            sums[use] = sums.get(use, 0) + counters[asked].prompt(messages, schema, counted)
-            most[use] = max(most[use], prompt_token_bound(messages, schema, counted))
-    if (labelling := plan.labelling_opening()) is not None:
-        sums[ANNOTATOR] = counters[ANNOTATOR].prompt(*labelling) * len(chosen)
-        most[ANNOTATOR] = prompt_token_bound(*labelling)
+            sums[use] = sums.get(use, 0) + counters[asked].count_prompt(messages, schema, counted)
+            most[use] = max(most[use], count_most_prompt_tokens(messages, schema, counted))
+    if (labelling := plan.make_labelling_opening()) is not None:
+        sums[ANNOTATOR] = counters[ANNOTATOR].count_prompt(*labelling) * len(chosen)
+        most[ANNOTATOR] = count_most_prompt_tokens(*labelling)
     mean = {use: count / len(chosen) for use, count in sums.items()}
     how = "; ".join(dict.fromkeys(one.how for one in counters.values()))
     error = max(one.error for one in counters.values())
     return Prompts(mean, most, error, how, tuple(hints), len(chosen))
 
 
-def _largest(plan: Plan, seen: Mapping[str, Counted]) -> dict[str, int]:
+def _find_largest(plan: Plan, seen: Mapping[str, Counted]) -> dict[str, int]:
     """Return the maximum tokens of each prompt of any scenario, by use: the first scenario's, plus the
     addition of every dimension's longest value. That holds if a template shows each dimension independently.
     """
     first = plan.scenario(0)
-    base = _bounds(plan, first, seen)
+    base = _count_most_tokens(plan, first, seen)
     most = dict(base)
     varied = [
         [msgspec.structs.replace(first, index=plan.job.conversations - 1)],
         *([_with_entry(first, one.name, entry) for entry in one.entries] for one in plan.space.dimensions),
     ]
     for scenarios in varied:
-        found = [_bounds(plan, scenario, seen) for scenario in scenarios]
+        found = [_count_most_tokens(plan, scenario, seen) for scenario in scenarios]
         for use, bound in base.items():
             most[use] += max(0, *(one[use] - bound for one in found))
     return most
@@ -113,9 +113,9 @@ def _with_entry(scenario: Scenario, dimension: str, entry: Entry) -> Scenario:
     )
 
 
-def _bounds(plan: Plan, scenario: Scenario, seen: Mapping[str, Counted]) -> dict[str, int]:
+def _count_most_tokens(plan: Plan, scenario: Scenario, seen: Mapping[str, Counted]) -> dict[str, int]:
     return {
-        use: prompt_token_bound(messages, schema, seen[plan.templates[use].asked])
+        use: count_most_prompt_tokens(messages, schema, seen[plan.templates[use].asked])
         for use, (messages, schema) in plan.list_first_requests(scenario).items()
     }
 
@@ -124,21 +124,23 @@ def assume(job: Job, prompts: Prompts, rates: RolePrices) -> UsageRange:
     """Return the use of all replicates of one scenario: the first one, and the later ones, which are
     equal."""
     first, later = (
-        UsageRange(*(_conversation(job, prompts, rates, level, later=is_later) for level in range(3)))
+        UsageRange(
+            *(_estimate_conversation(job, prompts, rates, level, later=is_later) for level in range(3))
+        )
         for is_later in (False, True)
     )
     return first.plus(later.times(job.replicates - 1))
 
 
-def thinking_models(job: Job) -> list[str]:
+def list_thinking_models(job: Job) -> list[str]:
     """Return the models of a job that may think before they answer, judged by their names."""
-    models = dict.fromkeys(backend.model for backend in backends_asked(job).values())
+    models = dict.fromkeys(backend.model for backend in find_asked_backends(job).values())
     return [model for model in models if _THINKS.match(model)]
 
 
-def answer_tokens(job: Job, role: str, tokens: float, level: int) -> float:
+def estimate_answer_tokens(job: Job, role: str, tokens: float, level: int) -> float:
     """Return the tokens of an answer by a role, within its maximum; at the high level with thoughts."""
-    backend = backend_of(job, role)
+    backend = find_backend(job, role)
     if level == 2 and _THINKS.match(backend.model):
         tokens *= THINKING
     return tokens if backend.max_tokens is None else min(tokens, float(backend.max_tokens))
@@ -146,7 +148,7 @@ def answer_tokens(job: Job, role: str, tokens: float, level: int) -> float:
 
 def _estimate_retried_tokens(job: Job, role: str, answer: float, level: int) -> float:
     """Return the tokens of a retried answer: at the high level, all that a larger limit of retries allows."""
-    backend = backend_of(job, role)
+    backend = find_backend(job, role)
     larger = backend.retry_max_tokens is not None and level == 2
     return max(answer, float(backend.most_tokens or 0)) if larger else answer
 
@@ -154,14 +156,16 @@ def _estimate_retried_tokens(job: Job, role: str, answer: float, level: int) -> 
 def _list_expected_calls(job: Job, level: int) -> tuple[ExpectedCall, ...]:
     """Return the calls of one conversation at one level. Raises FaultyPluginError for a plugin's protocol
     that returns anything else."""
-    protocol = protocol_of(job)
-    if plugin_of("protocol", job.protocol) is None:
+    protocol = find_job_protocol(job)
+    if find_plugin("protocol", job.protocol) is None:
         found: tuple[ExpectedCall, ...] = protocol.expected(job, level)
         return found
     return require_expected(protocol, job, level)
 
 
-def _conversation(job: Job, prompts: Prompts, rates: RolePrices, level: int, *, later: bool) -> CallUse:
+def _estimate_conversation(
+    job: Job, prompts: Prompts, rates: RolePrices, level: int, *, later: bool
+) -> CallUse:
     """Return the use of one conversation at one level: 0 low, 1 expected, 2 high. `later`: it leaves
     replicate 0, if the job branches, and only continues from there."""
     calls = _list_expected_calls(job, level)
@@ -171,40 +175,46 @@ def _conversation(job: Job, prompts: Prompts, rates: RolePrices, level: int, *, 
     used = []
     for call in calls:
         prompt = prompts.mean[call.use] * off + (said if call.hears else 0.0)
-        answer = answer_tokens(job, call.role, call.tokens[level], level)
+        answer = estimate_answer_tokens(job, call.role, call.tokens[level], level)
         again = _estimate_retried_tokens(job, call.role, answer, level)
         used.append(rates.price_calls(call.role, asks, asks * prompt, answer + (asks - 1) * again))
         if call.heard:
-            said += answer_tokens(job, call.role, call.tokens[level], 0) + _MARKERS
+            said += estimate_answer_tokens(job, call.role, call.tokens[level], 0) + _MARKERS
     shared = [one for one, call in zip(used, calls, strict=True) if not call.own]
     own = [one for one, call in zip(used, calls, strict=True) if call.own]
-    part = part_of(protocol_of(job), TurnByTurn)
+    part = part_of(find_job_protocol(job), TurnByTurn)
     starts = part.leaves(job, len(shared), level) if later and job.branch is not None else [0]
     whole = add_up(add_up(shared[start:]) for start in starts).times(1 / len(starts))
-    return add_up([whole, *own, _labelling(job, prompts, rates, level)])
+    return add_up([whole, *own, _estimate_labelling(job, prompts, rates, level)])
 
 
 def assume_labelling(job: Job, prompts: Prompts, rates: RolePrices) -> UsageRange:
     """Return the use of labelling the replicates of one scenario."""
-    return UsageRange(*(_labelling(job, prompts, rates, level) for level in range(3))).times(job.replicates)
+    return UsageRange(*(_estimate_labelling(job, prompts, rates, level) for level in range(3))).times(
+        job.replicates
+    )
 
 
-def _labelling(job: Job, prompts: Prompts, rates: RolePrices, level: int) -> CallUse:
+def _estimate_labelling(job: Job, prompts: Prompts, rates: RolePrices, level: int) -> CallUse:
     """Return the use of the job's layers for one conversation at one level."""
     if not job.labels:
         return CallUse()
     asks = min(ASKS[level], float(job.asks))
     each = prompts.mean[ANNOTATOR] * (1 + (level - 1) * prompts.error)
     calls, turns, said = 0.0, 0.0, _estimate_said_tokens(job, level)
-    for layer in layers_of(job):
-        units = 1.0 if layer.asking.unit == "conversation" else _TURNS[level] * _share_of_roles(job, layer)
+    for layer in resolve_layers(job):
+        units = (
+            1.0
+            if layer.asking.unit == "conversation"
+            else _TURNS[level] * _compute_share_of_roles(job, layer)
+        )
         calls += layer.annotators * (1.0 if layer.asking.together else units)
         turns += layer.annotators * units
-    answers = answer_tokens(job, ANNOTATOR, _LABELS[level] * turns / calls, level)
+    answers = estimate_answer_tokens(job, ANNOTATOR, _LABELS[level] * turns / calls, level)
     return rates.price_calls(ANNOTATOR, asks * calls, asks * calls * (each + said), asks * calls * answers)
 
 
-def _share_of_roles(job: Job, layer: JobLayer) -> float:
+def _compute_share_of_roles(job: Job, layer: JobLayer) -> float:
     return sum(map(layer.asking.labels.asks_for, job.speakers)) / len(job.speakers)
 
 
@@ -212,13 +222,13 @@ def _estimate_said_tokens(job: Job, level: int) -> float:
     """Return the tokens of a conversation as shown to an annotator."""
     calls = _list_expected_calls(job, level)
     spoken = [call for call in calls if call.heard] or calls
-    return sum(answer_tokens(job, call.role, call.tokens[level], 0) + _MARKERS for call in spoken)
+    return sum(estimate_answer_tokens(job, call.role, call.tokens[level], 0) + _MARKERS for call in spoken)
 
 
 def compute_highest_use(job: Job, prompts: Prompts, rates: RolePrices) -> CallUse | None:
     """Return the maximum use of one conversation, except for calls without a counted answer: every ask used,
     every answer of maximum length, those of retries by their own maximum. None without max_tokens."""
-    backends = backends_asked(job)
+    backends = find_asked_backends(job)
     rooms = {
         role: (one.max_tokens, most)
         for role, one in backends.items()
@@ -233,13 +243,13 @@ def compute_highest_use(job: Job, prompts: Prompts, rates: RolePrices) -> CallUs
         answers = room + most * (job.asks - 1)
         parts.append(rates.price_calls_at_most(call.role, job.asks, job.asks * prompt, answers))
         if call.heard:
-            said += _longest(job, rooms[call.role]) + _MARKERS_AT_MOST
+            said += _find_longest(job, rooms[call.role]) + _MARKERS_AT_MOST
     if job.labels:
         parts.append(_compute_highest_labelling(job, prompts, rates, rooms))
     return add_up(parts)
 
 
-def _longest(job: Job, room: tuple[int, int]) -> int:
+def _find_longest(job: Job, room: tuple[int, int]) -> int:
     """Return the maximum tokens of an accepted answer. `room`: of a first answer, and of retries."""
     return max(room) if job.asks > 1 else room[0]
 
@@ -249,13 +259,13 @@ def _compute_highest_labelling(
 ) -> CallUse:
     """Return the maximum use of a job's layers for one conversation."""
     answers = _list_expected_calls(job, 2)
-    room = [_longest(job, rooms[call.role]) for call in answers]
+    room = [_find_longest(job, rooms[call.role]) for call in answers]
     turns = len(room) if len(room) > 1 else max(room[0] // _LEAST_TURN, 1)  # one answer may hold many
     calls = job.asks * sum(
         layer.annotators * (1 if layer.asking.unit == "conversation" or layer.asking.together else turns)
-        for layer in layers_of(job)
+        for layer in resolve_layers(job)
     )
     prompt = prompts.most[ANNOTATOR] + sum(room) + turns * _MARKERS_AT_MOST
     return rates.price_calls_at_most(
-        ANNOTATOR, calls, calls * prompt, calls * _longest(job, rooms[ANNOTATOR])
+        ANNOTATOR, calls, calls * prompt, calls * _find_longest(job, rooms[ANNOTATOR])
     )

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.config import BackendConfig, Job
-from edgen.core.durations import span
+from edgen.core.durations import format_span
 from edgen.core.errors import EdgenError
 from edgen.cost.history import EarlierRun
-from edgen.cost.usage import CallUse, UsageRange, backends_asked
-from edgen.protocols.base import rounds_of
-from edgen.providers import calls_of
+from edgen.cost.usage import CallUse, UsageRange, find_asked_backends
+from edgen.protocols.base import find_rounds
+from edgen.providers import find_calls
 from edgen.store.call_times import CallTime, read_call_time
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
@@ -64,7 +64,7 @@ def estimate_duration(
     folder of the calls that `edgen doctor` timed."""
     if not uses.high.calls:
         return Duration(0.0, 0.0, 0.0, "time: no call is left")
-    seen, backends = _mean_latency(runs), backends_asked(job).values()
+    seen, backends = _compute_mean_latency(runs), find_asked_backends(job).values()
     timed = _find_timed(backends, environ)
     if seen is not None:
         latencies = [seen * factor for factor in BUSIER]
@@ -72,7 +72,7 @@ def estimate_duration(
             f"time: a call took {seen:.2g} s there, and may take from {BUSIER[0]:g} to {BUSIER[2]:g} times "
             "that"
         )
-    elif all(calls_of(backend).simulated for backend in backends):
+    elif all(find_calls(backend).simulated for backend in backends):
         told = max(float(getattr(backend, "latency_ms", 0.0)) for backend in backends)
         latencies = [told / 1000] * 3
         basis = "time: the simulator's own latency"
@@ -92,11 +92,12 @@ def estimate_duration(
             f"{latencies[0]:.2g} to {latencies[2]:.2g} s a call; `edgen doctor` times one call to your "
             "service"
         )
-    rounds = rounds_of(job).total
+    rounds = find_rounds(job).total
     slots = [one.slots for one in timed if one.slots is not None]
     at_once = max(1.0, min(float(job.limits.in_flight), conversations / rounds, *map(float, slots)))
     low, expected, high = (
-        _seconds(job, level, latency, at_once) for level, latency in zip(uses, latencies, strict=True)
+        _estimate_seconds(job, level, latency, at_once)
+        for level, latency in zip(uses, latencies, strict=True)
     )
     return Duration(low, expected, high, f"{basis}; up to {at_once:,.0f} calls at once")
 
@@ -127,11 +128,11 @@ def _scale(timed: CallTime, used: CallUse, waited: float) -> float:
 def _describe_timed(timed: Sequence[CallTime]) -> str:
     slowest = max(timed, key=lambda one: one.seconds)
     ago = max(0.0, time.time() - min(one.at for one in timed))
-    when = "just now" if ago < 60 else f"{span(ago)} ago"
+    when = "just now" if ago < 60 else f"{format_span(ago)} ago"
     return f"a call of {slowest.completion:,} tokens took {slowest.seconds:.2g} s with `edgen doctor` {when}"
 
 
-def _seconds(job: Job, used: CallUse, latency: float, at_once: float) -> float:
+def _estimate_seconds(job: Job, used: CallUse, latency: float, at_once: float) -> float:
     limits = job.limits
     needed = [used.calls * latency / at_once, latency, used.calls * OWN_WORK]
     if limits.requests_per_minute is not None:
@@ -141,7 +142,7 @@ def _seconds(job: Job, used: CallUse, latency: float, at_once: float) -> float:
     return START + max(needed)
 
 
-def _mean_latency(runs: Sequence[EarlierRun]) -> float | None:
+def _compute_mean_latency(runs: Sequence[EarlierRun]) -> float | None:
     """Return the mean seconds per call in earlier runs of the same models; None without any."""
     latencies: list[float] = []
     for run in runs:
@@ -149,7 +150,7 @@ def _mean_latency(runs: Sequence[EarlierRun]) -> float | None:
             continue
         try:
             with LedgerReader(RunFolder(run.path).ledger) as view:
-                latencies += itertools.islice(view.latencies(), _CALLS)
+                latencies += itertools.islice(view.iterate_latencies(), _CALLS)
         except EdgenError:  # it was readable a moment ago; skip it
             continue
     return sum(latencies) / len(latencies) if latencies else None

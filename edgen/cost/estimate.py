@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.config import Job, Price, backend_name, load_job, roles_asked
+from edgen.config import Job, Price, find_backend_name, list_asked_roles, load_job
 from edgen.core.errors import UsageError
 from edgen.cost.assumptions import (
     Prompts,
@@ -24,12 +24,12 @@ from edgen.cost.assumptions import (
     assume_labelling,
     compute_highest_use,
     count_prompts,
-    thinking_models,
+    list_thinking_models,
 )
 from edgen.cost.duration import Duration, estimate_duration
 from edgen.cost.gating import pass_rate
 from edgen.cost.history import EarlierRun, find_earlier_runs, has_same_form
-from edgen.cost.usage import CallUse, RolePrices, UsageRange, Way, add_up, backends_asked, predict
+from edgen.cost.usage import CallUse, RolePrices, UsageRange, Way, add_up, find_asked_backends, predict
 from edgen.planning.allowed_files import Reach
 from edgen.planning.plan import Plan
 from edgen.stats.quantiles import Z95, wilson
@@ -94,10 +94,10 @@ def estimate(
     unreadable ledger of the run.
     """
     job = plan.job
-    units = _units(job, part)
+    units = _select_units(job, part)
     rates = RolePrices(job, via)
     prompts = count_prompts(plan, units, reach)
-    already = _already(plan, run, units, rates)
+    already = _count_already(plan, run, units, rates)
     found, damaged = find_earlier_runs(plan, folder, rates)
     runs = tuple(found)
     wanted = len(units) * job.replicates
@@ -105,9 +105,9 @@ def estimate(
     rate = pass_rate(plan, runs, passing)
     if rate is not None and job.top_up:
         to_make = rate.estimate_attempts(to_make)
-    uses = _uses(job, prompts, rates, runs, [amount / job.replicates for amount in to_make])
+    uses = _estimate_uses(job, prompts, rates, runs, [amount / job.replicates for amount in to_make])
     if rate is not None:
-        uses = rate.spread(uses)
+        uses = rate.add_retries(uses)
     most = compute_highest_use(job, prompts, rates)
     if most is not None:
         most = most.times(to_make[2])
@@ -126,7 +126,7 @@ def estimate(
         prompts=prompts,
         runs=runs,
         basis=(
-            *_basis(job, prompts, runs),
+            *_describe_basis(job, prompts, runs),
             *said,
             *([] if rate is None else [rate.basis]),
             time.basis if time is not None else _BATCH_TIME,
@@ -142,7 +142,7 @@ def estimate(
     )
 
 
-def _uses(
+def _estimate_uses(
     job: Job, prompts: Prompts, rates: RolePrices, runs: tuple[EarlierRun, ...], scenarios: list[float]
 ) -> UsageRange:
     """Return the use of this many scenarios (low, expected, high), from earlier runs or assumptions."""
@@ -152,11 +152,11 @@ def _uses(
     if runs and not runs[0].labelled:
         labelling = assume_labelling(job, prompts, rates)
         each = [one.plus(labelling.times(n)) for one, n in zip(each, scenarios, strict=True)]
-    factor = max(map(_widening, runs), default=1.0)
+    factor = max(map(_compute_widening, runs), default=1.0)
     return UsageRange(each[0].low, each[1].expected, each[2].high).with_cache().widen(factor)
 
 
-def _units(job: Job, part: range | None) -> range:
+def _select_units(job: Job, part: range | None) -> range:
     planned = range(job.conversations)
     units = planned if part is None else planned[part.start : part.stop]
     if part is not None and not units:
@@ -166,7 +166,7 @@ def _units(job: Job, part: range | None) -> range:
     return units
 
 
-def _widening(run: EarlierRun) -> float:
+def _compute_widening(run: EarlierRun) -> float:
     settings = OTHER_MODEL if run.other_model else OTHERWISE if run.other_settings else 1.0
     return settings * (OTHERWISE if run.other_space else 1.0)
 
@@ -206,15 +206,15 @@ def _of_rounds(plan: Plan) -> str:
     )
 
 
-def _basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) -> tuple[str, ...]:
+def _describe_basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) -> tuple[str, ...]:
     """Return the basis of an estimate, one sentence each."""
     how = f"{prompts.how}, within {prompts.error:.0%}"
     if not runs:
         cached = [
-            backend for backend in backends_asked(job).values() if backend.price and backend.price.cached
+            backend for backend in find_asked_backends(job).values() if backend.price and backend.price.cached
         ]
         said = [
-            f"prompts: those of {_scenarios(prompts.rendered)} rendered and counted ({how})",
+            f"prompts: those of {_describe_scenarios(prompts.rendered)} rendered and counted ({how})",
             (
                 "answers: assumed, because no earlier run used this template and type of model; so the "
                 "interval is wide"
@@ -225,7 +225,7 @@ def _basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) -> tuple[st
                 "prompt cache: from all prompts read (low) to all written (high), where prompts are long "
                 "enough"
             )
-        if models := thinking_models(job):
+        if models := list_thinking_models(job):
             said.append(
                 f"{', '.join(models)} may think before it answers, and charge for that: high end times 4"
             )
@@ -234,7 +234,7 @@ def _basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) -> tuple[st
     names = ", ".join(str(run.path) for run in runs[:3]) + (
         f" and {len(runs) - 3} more" if len(runs) > 3 else ""
     )
-    said = [f"prompts and answers: what {_scenarios(count)} of this template used in {names}"]
+    said = [f"prompts and answers: what {_describe_scenarios(count)} of this template used in {names}"]
     said.append(
         "the interval contains the total for new scenarios with 95% probability, if they are like the "
         "earlier ones"
@@ -251,14 +251,14 @@ def _basis(job: Job, prompts: Prompts, runs: tuple[EarlierRun, ...]) -> tuple[st
     return tuple(said)
 
 
-def _scenarios(count: int) -> str:
+def _describe_scenarios(count: int) -> str:
     return f"{count:,} scenario{'' if count == 1 else 's'}"
 
 
 def _of_most(job: Job) -> str:
     """Explain the maximum use of all, and what it excludes."""
     asks = f"{job.asks} requests for each answer" if job.asks > 1 else "one request for each answer"
-    larger = any(backend.retry_max_tokens for backend in backends_asked(job).values()) and job.asks > 1
+    larger = any(backend.retry_max_tokens for backend in find_asked_backends(job).values()) and job.asks > 1
     retried = " (retry_max_tokens after a cut-off answer)" if larger else ""
     planned = " (of those planned at the high end)" if job.top_up else ""
     return (
@@ -268,7 +268,7 @@ def _of_most(job: Job) -> str:
     )
 
 
-def _already(plan: Plan, run: RunFolder, units: range, rates: RolePrices) -> Already:
+def _count_already(plan: Plan, run: RunFolder, units: range, rates: RolePrices) -> Already:
     """Return what the run in its folder has of the plan."""
     if not run.job.exists() or not run.ledger.exists():
         return Already()
@@ -280,7 +280,7 @@ def _already(plan: Plan, run: RunFolder, units: range, rates: RolePrices) -> Alr
             return Already(used=used, cost_usd=counts.cost_usd, other_form=True)
         if plan.job.top_up:  # more were planned than the job requests
             units = range(max(units.stop, view.plan.scenarios))
-        stands = Counter(accepted for *_, accepted in _standing(view, plan, units))
+        stands = Counter(accepted for *_, accepted in _iterate_settled(view, plan, units))
         partly = add_up(_list_begun_uses(view, plan, units, rates))
         out = add_up(
             CallUse(calls, tokens, usd=usd)
@@ -290,7 +290,7 @@ def _already(plan: Plan, run: RunFolder, units: range, rates: RolePrices) -> Alr
     return Already(stands.total(), stands[True], used, counts.cost_usd, partly, out)
 
 
-def _standing(view: LedgerReader, plan: Plan, units: range) -> Iterator[tuple[int, int, bool]]:
+def _iterate_settled(view: LedgerReader, plan: Plan, units: range) -> Iterator[tuple[int, int, bool]]:
     """Yield (index, replicate, whether accepted) of the plan's settled conversations, in order; failed ones
     are retried."""
     for index, replicate, status, _ in view.list_settled():
@@ -300,7 +300,7 @@ def _standing(view: LedgerReader, plan: Plan, units: range) -> Iterator[tuple[in
 
 def _list_begun_uses(view: LedgerReader, plan: Plan, units: range, rates: RolePrices) -> Iterator[CallUse]:
     """Yield the use so far of each begun conversation."""
-    standing = _standing(view, plan, units)
+    standing = _iterate_settled(view, plan, units)
     end = next(standing, None)
     for index, replicate, calls, prompt, completion, usd in view.list_spending():
         while end is not None and end[:2] < (index, replicate):
@@ -323,7 +323,9 @@ class BudgetReach(msgspec.Struct, frozen=True):
     binds: bool  # some counted calls have a cost
 
 
-def budgets(job: Job, estimates: Mapping[str, PlanEstimate], whole: RunFolder, via: Way) -> list[BudgetReach]:
+def list_budgets(
+    job: Job, estimates: Mapping[str, PlanEstimate], whole: RunFolder, via: Way
+) -> list[BudgetReach]:
     """Return the reach of each cap of a job, for all its arms together."""
     each = list(estimates.values())
     if not each:
@@ -336,7 +338,7 @@ def budgets(job: Job, estimates: Mapping[str, PlanEstimate], whole: RunFolder, v
     most = None if any(one.most is None for one in each) else add_up(one.most for one in each if one.most)
     spent = [
         sum_charges_at(
-            path, lambda prompt, completion: max(rate.dearest(prompt, completion) for rate in rates)
+            path, lambda prompt, completion: max(rate.find_dearest(prompt, completion) for rate in rates)
         )
         for path in whole.ledgers()
     ]
@@ -381,15 +383,15 @@ def _list_shared_caps(job: Job) -> list[tuple[str, str, float, float, float]]:
         (f"budget {one.cap}", "usd", one.most / PICO, one.used / PICO, 0.0)
         if one.money
         else (f"budget {one.cap}", "tokens", float(one.most), float(one.used), 0.0)
-        for one in BudgetBook(Path(job.limits.budget), create=False).today()
+        for one in BudgetBook(Path(job.limits.budget), create=False).list_stands()
     ]
 
 
-def prices(estimates: Mapping[str, PlanEstimate]) -> list[tuple[str, str, Price | None]]:
+def list_prices(estimates: Mapping[str, PlanEstimate]) -> list[tuple[str, str, Price | None]]:
     """Return (backend, model, price) of every used backend, once each."""
     found: dict[tuple[str, str], Price | None] = {}
     for one in estimates.values():
-        for role in roles_asked(one.job):
-            name = backend_name(one.job, role)
+        for role in list_asked_roles(one.job):
+            name = find_backend_name(one.job, role)
             found.setdefault((name, one.job.backends[name].model), one.job.backends[name].price)
     return [(name, model, price) for (name, model), price in found.items()]

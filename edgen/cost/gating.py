@@ -32,7 +32,7 @@ class PassRate(NamedTuple):
     tries: int
     basis: str
 
-    def spread(self, uses: UsageRange) -> UsageRange:
+    def add_retries(self, uses: UsageRange) -> UsageRange:
         """Return the use of conversations with retries, given the use of one try each."""
         # Unreadable answers were retried, too, and use up the same tries.
         return UsageRange(

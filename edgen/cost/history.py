@@ -18,12 +18,12 @@ import msgspec
 from edgen.config import (
     ANNOTATOR,
     Job,
-    backend_name,
-    backend_of,
+    find_backend,
+    find_backend_name,
+    list_asked_roles,
     load_job,
-    roles_asked,
+    select_shaping_values,
     settings_of,
-    shaping_values,
 )
 from edgen.config.plugin_parts import make_role_finder
 from edgen.core.errors import DamagedError, EdgenError
@@ -34,7 +34,7 @@ from edgen.cost.usage import CallUse, RolePrices, add_up
 from edgen.expressions.conversation import Facts
 from edgen.planning.plan import Plan
 from edgen.protocols.labelled_units import ABOUT
-from edgen.providers import calls_of
+from edgen.providers import find_calls
 from edgen.store.ledger import LedgerReader
 from edgen.store.ledger.reader import CountedReply
 from edgen.store.run_folder import RunFolder
@@ -104,45 +104,45 @@ def _read(plan: Plan, path: Path, rates: RolePrices) -> EarlierRun | None:
         return None
     try:
         theirs = msgspec.structs.replace(load_job(run.job), speakers=plan.job.speakers)
-        if theirs.resolved is None or not _comparable(plan.job, theirs):
+        if theirs.resolved is None or not _are_comparable(plan.job, theirs):
             return None
         passing = None
         with LedgerReader(run.ledger) as view:
             if view.plan.fingerprint != theirs.resolved.fingerprint or view.selection is not None:
                 return None  # a selection does not show the use of its source's rejected conversations
-            scenarios, ends = _scenarios(plan.job, theirs, view, rates)
+            scenarios, ends = _read_scenario_uses(plan.job, theirs, view, rates)
             if plan.job.gates != theirs.gates and scenarios:
-                passing = _passing(plan, view)
+                passing = _count_passing(plan, view)
     except DamagedError:
         raise
     except EdgenError:  # another version's: `edgen status` reports it
         return None
     if not scenarios:
         return None
-    roles = _roles(plan.job, theirs)
-    models = _models(theirs, roles)
+    roles = _list_common_roles(plan.job, theirs)
+    models = _list_models(theirs, roles)
     return EarlierRun(
         path=path,
         scenarios=scenarios,
         accepted=ends["accepted"],
         ended=ends["accepted"] + ends["rejected"],
         other_model=None
-        if models == _models(plan.job, roles)
+        if models == _list_models(plan.job, roles)
         else ", ".join(sorted({name for _, name in models})),
-        other_settings=_settings(theirs, roles) != _settings(plan.job, roles),
+        other_settings=_list_settings(theirs, roles) != _list_settings(plan.job, roles),
         other_space=theirs.resolved.space_sha256 != plan.space_sha256,
         passing=passing,
         labelled=theirs.labels == plan.job.labels,
     )
 
 
-def _passing(plan: Plan, view: LedgerReader) -> tuple[int, int]:
+def _count_passing(plan: Plan, view: LedgerReader) -> tuple[int, int]:
     """Return how many conversations of a run without gates pass those of a plan, and of how many;
     near-duplicate gates count as passed, and gates on labels are skipped."""
     passed = looked = 0
     ordered = [gate for gate in plan.gates.ordered if not gate.asks_of(plan.gates.layers)]
     gates = (*plan.gates.plain, *ordered)
-    for *_, data in itertools.islice(view.records(), _LOOKED_THROUGH):
+    for *_, data in itertools.islice(view.iterate_records(), _LOOKED_THROUGH):
         recorded = plan.family.read(data)
         facts = Facts(recorded.scenario, recorded.conversation, recorded.id)
         facts.near_duplicate = False
@@ -151,40 +151,40 @@ def _passing(plan: Plan, view: LedgerReader) -> tuple[int, int]:
     return passed, looked
 
 
-def _comparable(ours: Job, theirs: Job) -> bool:
+def _are_comparable(ours: Job, theirs: Job) -> bool:
     """Return whether the use of one job's conversations predicts the other's."""
     if theirs.gates not in (ours.gates, {}) or theirs.labels not in (ours.labels, {}):
         return False
     branched = ours.branch is not None and ours.replicates > 1
     if branched and (ours.branch != theirs.branch or theirs.replicates == 1):
         return False
-    roles = _roles(ours, theirs)
-    return _kind(ours, roles) == _kind(theirs, roles)
+    roles = _list_common_roles(ours, theirs)
+    return _describe_kind(ours, roles) == _describe_kind(theirs, roles)
 
 
-def _roles(ours: Job, theirs: Job) -> tuple[str, ...]:
+def _list_common_roles(ours: Job, theirs: Job) -> tuple[str, ...]:
     """Return the roles that both jobs call; the annotator counts if both have the same labels."""
-    return tuple(role for role in roles_asked(ours) if role != ANNOTATOR or ours.labels == theirs.labels)
+    return tuple(role for role in list_asked_roles(ours) if role != ANNOTATOR or ours.labels == theirs.labels)
 
 
-def _kind(job: Job, roles: Sequence[str]) -> tuple[Any, ...]:
+def _describe_kind(job: Job, roles: Sequence[str]) -> tuple[Any, ...]:
     """Return how a job makes conversations, and which of its roles are simulated."""
-    simulated = [calls_of(backend_of(job, role)).simulated for role in roles]
+    simulated = [find_calls(find_backend(job, role)).simulated for role in roles]
     return job.protocol, job.asks, settings_of(job), simulated
 
 
-def _models(job: Job, roles: Sequence[str]) -> list[tuple[str, str]]:
-    backends = (backend_of(job, role) for role in roles)
+def _list_models(job: Job, roles: Sequence[str]) -> list[tuple[str, str]]:
+    backends = (find_backend(job, role) for role in roles)
     return [(backend.provider, backend.model) for backend in backends]
 
 
-def _settings(job: Job, roles: Sequence[str]) -> list[dict[str, Any]]:
+def _list_settings(job: Job, roles: Sequence[str]) -> list[dict[str, Any]]:
     """Return the answer-shaping settings of each role."""
-    backends: dict[str, dict[str, Any]] = shaping_values(job)["backends"]
-    return [backends[backend_name(job, role)] for role in roles]
+    backends: dict[str, dict[str, Any]] = select_shaping_values(job)["backends"]
+    return [backends[find_backend_name(job, role)] for role in roles]
 
 
-def _scenarios(
+def _read_scenario_uses(
     ours: Job, theirs: Job, view: LedgerReader, rates: RolePrices
 ) -> tuple[list[CallUse], Counter[str]]:
     """Return the use of each scenario for our number of replicates, and how conversations ended."""
@@ -247,7 +247,9 @@ def has_same_form(plan: Plan, theirs: Job) -> bool:
         return False
     files = ("space", "prompt", "prompts")
     shapes = [
-        msgspec.json.encode({key: value for key, value in shaping_values(job).items() if key not in files})
+        msgspec.json.encode(
+            {key: value for key, value in select_shaping_values(job).items() if key not in files}
+        )
         for job in (plan.job, theirs)
     ]
     texts = (noted.template_sha256, noted.space_sha256) == (plan.template_sha256, plan.space_sha256)

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from edgen.config import BackendConfig
-from edgen.config.plugin_parts import prices_of
+from edgen.config.plugin_parts import find_prices
 from edgen.core.errors import UsageError
 from edgen.core.extras import install_command
-from edgen.core.pictures import Counted, picture_tokens, without_pictures
+from edgen.core.pictures import Counted, count_picture_tokens, without_pictures
 from edgen.core.values import Message
-from edgen.providers import calls_of
+from edgen.providers import find_calls
 
 # Tokens around each message, and once before the answer: OpenAI's cookbook, "How to count tokens with
 # tiktoken".
@@ -36,33 +36,33 @@ class TokenCounter:
     how: str
     error: float
 
-    def prompt(
+    def count_prompt(
         self, messages: Iterable[Message], schema: bytes | None = None, counted: Counted | None = None
     ) -> int:
         """Return the tokens of a prompt, including those of a chat template around its messages and those of
         the answer's schema. `counted`: the tokens of a picture."""
         shown = 0 if schema is None else self.count(schema.decode())
         texts = [message.content for message in messages]
-        seen = sum(picture_tokens(text, counted).expected for text in texts if counted is not None)
+        seen = sum(count_picture_tokens(text, counted).expected for text in texts if counted is not None)
         said = sum(self.count(without_pictures(text)) + _AROUND_MESSAGE for text in texts)
         return _BEFORE_ANSWER + shown + seen + said
 
 
-def picture_counter(backend: BackendConfig) -> Counted:
+def make_picture_counter(backend: BackendConfig) -> Counted:
     """Return the function that counts the tokens of a picture for a backend's model."""
-    return functools.partial(prices_of(backend).picture_tokens, backend.model)
+    return functools.partial(find_prices(backend).picture_tokens, backend.model)
 
 
-def counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[TokenCounter, str | None]:
+def make_counter(backend: BackendConfig, tokenizer: Path | None = None) -> tuple[TokenCounter, str | None]:
     """Return the counter for a backend's model, and advice for a better one (None: no advice).
 
     `tokenizer` is the job's tokenizer.json. Raises UsageError if that cannot be used.
     """
     if tokenizer is not None:
         return _from_file(tokenizer), None
-    if calls_of(backend).simulated:
+    if find_calls(backend).simulated:
         return APPROXIMATE, None
-    if (vocabulary := prices_of(backend).vocabulary(backend.model)) is None:
+    if (vocabulary := find_prices(backend).vocabulary(backend.model)) is None:
         unknown = f"the vocabulary of {backend.model} is unknown, so its prompts are estimated"
         if hasattr(backend, "tokenizer"):
             unknown += "; the backend's `tokenizer:` can name a tokenizer.json to count them with"

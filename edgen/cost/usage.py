@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from edgen.config import BackendConfig, Job, backend_of, roles_asked
+from edgen.config import BackendConfig, Job, find_backend, list_asked_roles
 from edgen.core.values import Usage
 from edgen.stats.quantiles import t95
 
@@ -90,7 +90,7 @@ class RolePrices:
     job's conversations."""
 
     def __init__(self, job: Job, via: Way, asked: Mapping[str, BackendConfig] | None = None) -> None:
-        asked = backends_asked(job) if asked is None else asked
+        asked = find_asked_backends(job) if asked is None else asked
         prices = {role: backend.price for role, backend in asked.items()}
         self.priced = all(price is not None for price in prices.values())
         self._prices, self._batch = prices, via == "batch"
@@ -121,7 +121,7 @@ class RolePrices:
         """Return the use of this many calls of a role, with their maximum cost."""
         return CallUse(calls, prompt, completion, self._compute_highest_cost(role, prompt, completion))
 
-    def dearest(self, prompt: int, completion: int) -> float:
+    def find_dearest(self, prompt: int, completion: int) -> float:
         """Return the highest possible cost of an answer of any role."""
         return max(self._compute_highest_cost(role, prompt, completion) for role in self._prices)
 
@@ -130,9 +130,9 @@ class RolePrices:
         return 0.0 if price is None else price.compute_highest_cost(prompt, completion, batch=self._batch)
 
 
-def backends_asked(job: Job) -> dict[str, BackendConfig]:
+def find_asked_backends(job: Job) -> dict[str, BackendConfig]:
     """Return the backend of each role of the job's conversations."""
-    return {role: backend_of(job, role) for role in roles_asked(job)}
+    return {role: find_backend(job, role) for role in list_asked_roles(job)}
 
 
 def add_up(parts: Iterable[CallUse]) -> CallUse:

@@ -58,17 +58,17 @@ class _Course:
         return self._partners.ask(going, self._replies)
 
     def _say(self, text: str) -> Future[Moment]:
-        return self._ask(self._episode.say(self._running(), text))
+        return self._ask(self._episode.say(self._find_running(), text))
 
     def _stop(self) -> Future[Moment]:
-        return self._ask(self._episode.stop(self._running()))
+        return self._ask(self._episode.stop(self._find_running()))
 
-    def _running(self) -> Sequence[PlayedTurn]:
+    def _find_running(self) -> Sequence[PlayedTurn]:
         if self._entries is None:
             raise UsageError("no episode is running: call reset first.")
         return self._entries
 
-    def _now(self, moment: Moment) -> Step:
+    def _take_over(self, moment: Moment) -> Step:
         """Take over a new state."""
         self._entries = None if moment.done else moment.entries
         self._replies = {}
@@ -87,7 +87,7 @@ class Conversation(_Course):
         Raises CallError if a backend gives no answer, BudgetExhausted if the budget covers no more calls,
         ProviderError if a service has fallen silent, UsageError if the others' first words are not a turn.
         """
-        return self._now(await asyncio.wrap_future(self._ask(self._episode.begin()))).messages
+        return self._take_over(await asyncio.wrap_future(self._ask(self._episode.begin()))).messages
 
     async def step(self, text: str) -> Step:
         """Say the policy's words and hear the others until its next turn.
@@ -99,12 +99,12 @@ class Conversation(_Course):
         `reset`; then the words are not taken, and the step can be retried. Answers from before the failure
         are reused.
         """
-        return self._now(await asyncio.wrap_future(self._say(text)))
+        return self._take_over(await asyncio.wrap_future(self._say(text)))
 
     async def stop(self) -> Step:
         """End it here: the closing question is asked, and `info` is as at the end of `step`. Raises as
         `step`."""
-        return self._now(await asyncio.wrap_future(self._stop()))
+        return self._take_over(await asyncio.wrap_future(self._stop()))
 
 
 class SyncConversation(_Course):
@@ -112,15 +112,15 @@ class SyncConversation(_Course):
 
     def reset(self) -> Messages:
         """Begin as `Conversation.reset` does."""
-        return self._now(_wait(self._ask(self._episode.begin()))).messages
+        return self._take_over(_wait(self._ask(self._episode.begin()))).messages
 
     def step(self, text: str) -> Step:
         """Take a step as `Conversation.step` does."""
-        return self._now(_wait(self._say(text)))
+        return self._take_over(_wait(self._say(text)))
 
     def stop(self) -> Step:
         """End it as `Conversation.stop` does."""
-        return self._now(_wait(self._stop()))
+        return self._take_over(_wait(self._stop()))
 
 
 def _wait(asked: Future[Moment]) -> Moment:

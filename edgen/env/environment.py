@@ -39,7 +39,7 @@ class _Environment:
         reward: Reward | None = None,
         broken: float | None = 0.0,
     ) -> None:
-        self.role = _policy_role(plan, plays)
+        self.role = _find_policy_role(plan, plays)
         self.scenario = plan.scenario
         self._plan = plan
         self._closed = False
@@ -78,13 +78,13 @@ class _Environment:
     def first_prompt(self, index: int) -> Messages:
         """Return the policy's first observation of scenario `index`, without a call. Raises UsageError if
         another role opens."""
-        return self._episode(index).first_prompt()
+        return self._make_episode(index).first_prompt()
 
     def opens(self, index: int) -> bool:
         """Return whether the policy speaks first in scenario `index`."""
-        return self._episode(index).opens
+        return self._make_episode(index).opens
 
-    def _episode(self, index: int) -> Episode:
+    def _make_episode(self, index: int) -> Episode:
         if index < 0:
             raise UsageError(f"scenario {index}: they are counted from 0.")
         stage = self._plan.stage(self._plan.scenario(index))
@@ -128,7 +128,7 @@ class EducationEnv(_Environment):
 
     def conversation(self, index: int) -> Conversation:
         """Return a conversation on scenario `index`; begin it with its `reset`."""
-        return Conversation(self._episode(index), self._open_partners())
+        return Conversation(self._make_episode(index), self._open_partners())
 
     _one: Conversation | None = None
 
@@ -163,7 +163,7 @@ class SyncEducationEnv(_Environment):
 
     def conversation(self, index: int) -> SyncConversation:
         """Return a conversation as `EducationEnv.conversation` does."""
-        return SyncConversation(self._episode(index), self._open_partners())
+        return SyncConversation(self._make_episode(index), self._open_partners())
 
     _one: SyncConversation | None = None
 
@@ -190,7 +190,7 @@ def _require_begun(conversation: AnyConversation | None) -> AnyConversation:
     return conversation
 
 
-def _policy_role(plan: Plan, plays: Role | None) -> Role:
+def _find_policy_role(plan: Plan, plays: Role | None) -> Role:
     """Return the policy's role in the space. Raises JobError if the job has no such role, or does not fit a
     policy."""
     job = plan.job

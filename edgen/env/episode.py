@@ -91,7 +91,7 @@ class Episode:
         if played.rejection is not None:
             return self._reject(entries, played.rejection, self._stage.speaker(len(played.entries)))
         flags = [flag for entry in played.entries[len(entries) :] for flag in entry.flags]
-        info = _info(played.entries, flags, played.ended_by)
+        info = _describe_episode(played.entries, flags, played.ended_by)
         done = played.ended_by is not None or len(played.entries) >= self._most
         if done:
             info |= yield from self._close(played)
@@ -102,7 +102,7 @@ class Episode:
         worth = _NO_WORTH
         if entries:
             worth = yield from self._close(Played([*entries]))
-        return Moment(entries, True, _info(entries, []) | worth)
+        return Moment(entries, True, _describe_episode(entries, []) | worth)
 
     def _close(self, played: Played) -> Generator[Request, Reply, dict[str, Any]]:
         """Ask the closing question, and rate the conversation."""
@@ -116,8 +116,10 @@ class Episode:
         """Return the end of a conversation in which a role's words are not a turn."""
         why = {"rejected": str(rejection.reason), "detail": rejection.detail, "rejected_by": by}
         worth = _NO_WORTH | ({"reward": self._broken} if by == self.role else {})
-        return Moment(entries, True, _info(entries, []) | why | worth)
+        return Moment(entries, True, _describe_episode(entries, []) | why | worth)
 
 
-def _info(entries: Sequence[PlayedTurn], flags: list[str], ended_by: Role | None = None) -> dict[str, Any]:
+def _describe_episode(
+    entries: Sequence[PlayedTurn], flags: list[str], ended_by: Role | None = None
+) -> dict[str, Any]:
     return {"turns": len(entries), "ended_by": ended_by, "rejected": None, "flags": flags}

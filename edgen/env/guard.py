@@ -102,13 +102,13 @@ class TokenGuard:
             if title in headers and title in ("Host", "Origin", "Authorization"):
                 return scope, (400, f"The request has the header {title} twice.")
             headers[title] = value.decode("latin-1")
-        if (why := self._hosts.refusal(headers)) is not None:
+        if (why := self._hosts.explain_refusal(headers)) is not None:
             return scope, (403, why)
         first, slash, rest = scope["path"][1:].partition("/")
         if self._is_token(first):
             path = slash + rest or "/"
             return {**scope, "path": path, "raw_path": path.encode()}, None
-        if any(map(self._is_token, _credentials(headers.get("Authorization", "")))):
+        if any(map(self._is_token, _list_credentials(headers.get("Authorization", "")))):
             return scope, None
         return scope, (401, _USAGE)
 
@@ -148,7 +148,7 @@ def _is_word(token: str) -> bool:
     return all(char.isalnum() or char in "-_.~" for char in token)
 
 
-def _credentials(header: str) -> list[str]:
+def _list_credentials(header: str) -> list[str]:
     """Return the possible tokens in an Authorization header: the bearer's, or the password of a user."""
     scheme, _, given = header.partition(" ")
     if scheme.lower() == "bearer":

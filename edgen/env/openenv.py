@@ -101,7 +101,7 @@ class ConversationServer(Environment[Said, Heard, ScenarioState]):
             raise UsageError("no episode is running: call reset first.")
         step = await (self._conversation.stop() if action.stop else self._conversation.step(action.text))
         self._state.step_count += 1
-        return _observation(step, [] if action.stop else heard(step))
+        return _make_observation(step, [] if action.stop else heard(step))
 
     def reset(self, *_: Any, **__: Any) -> Heard:
         """Raise: OpenEnv's server calls `reset_async` instead."""
@@ -117,7 +117,7 @@ class ConversationServer(Environment[Said, Heard, ScenarioState]):
         return self._state
 
 
-def _observation(step: Step, messages: Messages) -> Heard:
+def _make_observation(step: Step, messages: Messages) -> Heard:
     told = {name: step.info.get(name) for name in ("turns", "ended_by", "rejected", "probability")}
     return Heard(messages=messages, reward=step.reward, done=step.done, **told)
 

@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeVar
 
-from edgen.config import CallSettings, backend_name, check_budget
+from edgen.config import CallSettings, check_budget, find_backend_name
 from edgen.core.errors import CallError, EdgenError, UsageError
 from edgen.core.values import Reply, Request
 from edgen.execution.client.budget import Budget, Spending
@@ -72,7 +72,7 @@ class Partners:
             )
         with self._lock:
             new = sorted({*roles} - {*self._clients})
-            for name in sorted({backend_name(settings, role) for role in new} - {*self._backends}):
+            for name in sorted({find_backend_name(settings, role) for role in new} - {*self._backends}):
                 self._backends[name] = make(
                     mine.backends[name],
                     timeout=mine.limits.timeout,

@@ -24,8 +24,8 @@ from edgen.env.reward import judge_prompt
 from edgen.execution.client.budget import Spending
 from edgen.planning.load import load_plan
 from edgen.planning.plan import Plan
-from edgen.preferences.signals import oracle_signal
-from edgen.protocols.oracle import CandidatePair, oracle
+from edgen.preferences.signals import make_oracle_signal
+from edgen.protocols.oracle import CandidatePair, judge_pair
 from edgen.reading.one_turn.reader import read_turn
 
 REMEMBERED = 10_000  # scores; the oldest is dropped first
@@ -125,17 +125,17 @@ class ReplyJudge:
         said = read_turn(reply, place.role, words=rules.words, roles=rules.role_words)
         if isinstance(said, Rejection) or not said.text:
             return Score(0.0, False)
-        ours = _candidate("policy", place, said.text)
-        theirs = _candidate("reference", place, reference.removesuffix(END_MARKER).rstrip())
+        ours = _make_candidate("policy", place, said.text)
+        theirs = _make_candidate("reference", place, reference.removesuffix(END_MARKER).rstrip())
         task = f"{ours.name}~{theirs.name}"
         comparison = CandidatePair(self._plan.space, place.scenario, task, ours, theirs)
         asked = PairSettings(compare=pairs.compared, votes=pairs.votes)
-        verdicts = yield from oracle(comparison, self._prompt, asked, rules)
+        verdicts = yield from judge_pair(comparison, self._prompt, asked, rules)
         if isinstance(verdicts, Rejection):
             if verdicts.reason is RejectionReason.IDENTICAL:
                 return Score(0.5, True)
             raise UsageError(f"{verdicts.detail}: set pairs.compare to conversation.")
-        p = oracle_signal("judge", "", pairs.compared, verdicts).p
+        p = make_oracle_signal("judge", "", pairs.compared, verdicts).p
         return Score(0.5, False) if p is None else Score(p, True)
 
 
@@ -143,7 +143,7 @@ def _has_failed(asked: Future[Score]) -> bool:
     return asked.done() and (asked.cancelled() or asked.exception() is not None)
 
 
-def _candidate(who: str, place: _Place, text: str) -> Candidate:
+def _make_candidate(who: str, place: _Place, text: str) -> Candidate:
     """Return the conversation up to a reply, and the reply."""
     return Candidate(
         id=f"{who}-{place.scenario.index}-{place.turn}",

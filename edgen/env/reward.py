@@ -15,10 +15,10 @@ from edgen.core.values import Rejection, RejectionReason, Reply, Request, Scenar
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.load import load_template
 from edgen.planning.plan import Plan
-from edgen.preferences.signals import oracle_signal
+from edgen.preferences.signals import make_oracle_signal
 from edgen.prompting import Prompt
-from edgen.protocols.oracle import ORACLE, CandidatePair, choose_template, oracle
-from edgen.space import content_sha256
+from edgen.protocols.oracle import ORACLE, CandidatePair, choose_template, judge_pair
+from edgen.space import digest_content
 from edgen.store.run_reader import RunReader
 
 
@@ -58,10 +58,10 @@ class ProbabilityReward:
 
     def start(self, plan: Plan) -> Rewarder:  # noqa: ARG002 - any plan will do
         """Return the closing question's answer unchanged."""
-        return _probability
+        return _ask_probability
 
 
-def _probability(ended: Ended) -> Generator[Request, Reply, float | None]:
+def _ask_probability(ended: Ended) -> Generator[Request, Reply, float | None]:
     yield from ()
     return ended.probability
 
@@ -90,7 +90,7 @@ class OracleReward:
         prompt, references = judge_prompt(plan), self._read(plan)
         asked = PairSettings(compare="conversation", votes=plan.job.pairs.votes)
 
-        def reward(ended: Ended) -> Generator[Request, Reply, float | None]:
+        def compute_reward(ended: Ended) -> Generator[Request, Reply, float | None]:
             index = ended.scenario.index
             reference = references.get(index)
             if reference is None:
@@ -100,19 +100,19 @@ class OracleReward:
             )
             task = f"{ours.name}~{reference.name}"
             comparison = CandidatePair(plan.space, ended.scenario, task, ours, reference)
-            verdicts = yield from oracle(comparison, prompt, asked, plan.rules)
+            verdicts = yield from judge_pair(comparison, prompt, asked, plan.rules)
             if isinstance(verdicts, Rejection):
                 return 0.5 if verdicts.reason is RejectionReason.IDENTICAL else None
-            return oracle_signal("judge", "", "conversation", verdicts).p
+            return make_oracle_signal("judge", "", "conversation", verdicts).p
 
-        return reward
+        return compute_reward
 
     def _read(self, plan: Plan) -> dict[int, Candidate]:
         """Return the first accepted conversation of each scenario."""
         with RunReader(self._reference) as reader, reader.rundir.lock_for_reading():
             theirs, job = reader.job, plan.job
             alike = (theirs.seed, theirs.design, theirs.strength) == (job.seed, job.design, job.strength)
-            if not alike or content_sha256(reader.space) != plan.space_sha256:
+            if not alike or digest_content(reader.space) != plan.space_sha256:
                 raise JobError(
                     job.name,
                     f"the scenarios of {self._reference} are others: take a run with the same space, seed "

@@ -11,7 +11,7 @@ from edgen.env.reward import Ended, Rewarder, Scored
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.load import load_template
 from edgen.planning.plan import Plan
-from edgen.protocols.rubric import RUBRIC, Criterion, Judged, rubric
+from edgen.protocols.rubric import RUBRIC, Criterion, Judged, score_by_rubric
 
 
 class RubricReward:
@@ -39,13 +39,13 @@ class RubricReward:
             RUBRIC.template(self._template, plan.space), make_unlimited_reach(), plan.space
         )
 
-        def reward(ended: Ended) -> Generator[Request, Reply, Scored | None]:
+        def compute_reward(ended: Ended) -> Generator[Request, Reply, Scored | None]:
             judged = Judged(plan.space, ended.scenario, "policy", ended.turns)
-            scores = yield from rubric(judged, self._criteria, prompt, plan.rules)
-            return None if isinstance(scores, Rejection) else Scored(self._mean(scores), scores)
+            scores = yield from score_by_rubric(judged, self._criteria, prompt, plan.rules)
+            return None if isinstance(scores, Rejection) else Scored(self._compute_mean(scores), scores)
 
-        return reward
+        return compute_reward
 
-    def _mean(self, scores: dict[str, float]) -> float:
+    def _compute_mean(self, scores: dict[str, float]) -> float:
         weights = {criterion.name: criterion.weight for criterion in self._criteria}
         return sum(weights[name] * score for name, score in scores.items()) / sum(weights.values())

@@ -51,7 +51,7 @@ class ConversationEnv(BaseTextEnv):
         answer = heard(step)
         if not step.done and self.max_turns is not None and self.turns >= self.max_turns:
             step, answer = self._conversation.stop(), []
-        self._info = _metadata(step)
+        self._info = _describe_step(step)
         return BaseTextEnvStepOutput(
             observations=answer, reward=step.reward or 0.0, done=step.done, metadata=self._info
         )
@@ -62,7 +62,7 @@ class ConversationEnv(BaseTextEnv):
         return {name: value for name, value in numbers.items() if value is not None}
 
 
-def _metadata(step: Step) -> dict[str, Any]:
+def _describe_step(step: Step) -> dict[str, Any]:
     told = ("turns", "ended_by", "rejected", "rejected_by", "probability", "scores")
     known = {"reward_known": step.reward is not None} if step.done else {}
     return known | {name: step.info[name] for name in told if name in step.info}

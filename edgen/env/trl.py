@@ -65,7 +65,7 @@ class TrlRollouts:
         self._sample = sample
         self._scenarios: dict[bytes, int] = {}
         for index in scenarios:
-            self._scenarios.setdefault(_key(env.first_prompt(index)), index)
+            self._scenarios.setdefault(_make_key(env.first_prompt(index)), index)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row per scenario. Of scenarios with equal prompts, the first one."""
@@ -97,7 +97,7 @@ class TrlRollouts:
         }
 
     def _find(self, prompt: Messages) -> int:
-        index = self._scenarios.get(_key(prompt))
+        index = self._scenarios.get(_make_key(prompt))
         if index is None:
             raise UsageError("the prompt is not from these rollouts: take the data from their `rows()`.")
         return index
@@ -167,7 +167,7 @@ class _Course:
         return [*self._tokenizer(text, add_special_tokens=False)["input_ids"]]
 
 
-def _key(prompt: Messages) -> bytes:
+def _make_key(prompt: Messages) -> bytes:
     return msgspec.json.encode([(message["role"], message["content"]) for message in prompt])
 
 
@@ -202,7 +202,7 @@ class ToolEnvironment:
         Returns:
             What the others say to it.
         """
-        conversation = self._running()
+        conversation = self._find_running()
         if self._failure is not None or (self._step is not None and self._step.done):
             return _OVER
         try:
@@ -222,10 +222,10 @@ class ToolEnvironment:
         if not self._said:
             return self._env.broken
         if self._step is None or not self._step.done:
-            self._step = self._running().stop()
+            self._step = self._find_running().stop()
         return self._step.reward
 
-    def _running(self) -> SyncConversation:
+    def _find_running(self) -> SyncConversation:
         if self._conversation is None:
             raise UsageError("no episode is running: call reset(scenario=...) first.")
         return self._conversation

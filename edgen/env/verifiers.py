@@ -136,7 +136,7 @@ class ConversationEnv(vf.Env[ConversationEnvConfig]):
         async with agents.policy.interaction(task) as interaction:
             step = await _play(conversation, messages, interaction)
         if step is not None:
-            _record(step, interaction.trace)
+            _record_step(step, interaction.trace)
 
 
 async def _play(conversation: Conversation, messages: Messages, interaction: Any) -> Step | None:
@@ -152,7 +152,7 @@ async def _play(conversation: Conversation, messages: Messages, interaction: Any
         messages = heard(step)
 
 
-def _record(step: Step, trace: Any) -> None:
+def _record_step(step: Step, trace: Any) -> None:
     if step.reward is None:
         raise UsageError(f"the conversation has no reward; rejected: {step.info['rejected']}.")
     trace.record_reward("conversation", step.reward)

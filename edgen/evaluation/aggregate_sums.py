@@ -162,9 +162,9 @@ class CrossCounts:
 
     def result(self) -> dict[str, tuple[int, dict[str, float]]]:
         rows = sorted(self._things.items()) if self._order == "key" else self._things.most_common()
-        return {str(row): (count, self._shares(self._in[row], count)) for row, count in rows}
+        return {str(row): (count, self._compute_shares(self._in[row], count)) for row, count in rows}
 
-    def _shares(self, counts: Counter[str], of: int) -> dict[str, float]:
+    def _compute_shares(self, counts: Counter[str], of: int) -> dict[str, float]:
         columns = self._columns or [column for column, _ in counts.most_common()]
         return {column: counts[column] / of for column in columns if counts[column]}
 

@@ -135,7 +135,7 @@ class Histogram(Aggregate, frozen=True, kw_only=True):
 
     def start(self, data: DataSet) -> Sum:
         if self.by_key:
-            return KeyNumberCounts(_keys_of(self.keys, data))
+            return KeyNumberCounts(_list_keys(self.keys, data))
         return ShareSpread() if self.shares else NumberCounts()
 
 
@@ -149,7 +149,7 @@ class Tally(Aggregate, frozen=True, kw_only=True):
     rest: str = ""  # the name of the row for the others
 
     def start(self, data: DataSet) -> Sum:
-        return TextCounts([*_keys_of(self.keys, data)], self.order, self.last)
+        return TextCounts([*_list_keys(self.keys, data)], self.order, self.last)
 
 
 class Crossed(Aggregate, frozen=True, kw_only=True):
@@ -193,7 +193,7 @@ class Examples(Aggregate, frozen=True, kw_only=True):
         return FirstIds(self.most)
 
 
-def figure_of(value: Any, name: str) -> Any:
+def find_figure(value: Any, name: str) -> Any:
     """Return a figure of a measure's value; the value itself for ""."""
     if not name:
         return value
@@ -204,13 +204,13 @@ def has_data(aggregates: Iterable[Aggregate], value: Any) -> bool:
     """Return whether a measure's value is shown: some figure has data, and those that are required have."""
     if value is None:
         return False
-    empty = [(one.required, is_empty(figure_of(value, one.name))) for one in aggregates]
+    empty = [(one.required, is_empty(find_figure(value, one.name))) for one in aggregates]
     return not any(required and none for required, none in empty) and not (
         empty and all(none for _, none in empty)
     )
 
 
-def parts_of(figure: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+def iterate_parts(figure: Any, key: str = "") -> Iterator[tuple[str, Any]]:
     """(key, figure) of one that is by key; else the figure under this key."""
     if isinstance(figure, Mapping):
         yield from figure.items()
@@ -230,5 +230,5 @@ def roles_of(data: DataSet) -> list[str]:
     return [role.name for role in data.roles]
 
 
-def _keys_of(keys: Keys, data: DataSet) -> Iterable[str]:
+def _list_keys(keys: Keys, data: DataSet) -> Iterable[str]:
     return keys(data) if callable(keys) else keys

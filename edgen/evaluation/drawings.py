@@ -180,7 +180,7 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
 Block = str | Table | Picture | Drawing  # a piece of a section; a str is a paragraph
 
 
-def bars_picture(
+def draw_bars(
     name: str, title: str, rows: Sequence[Bar], caption: str, most: int | None = None
 ) -> Iterator[Picture]:
     """Yield the first `most` of the rows (None: all) as bars of shares; the table has all. No picture without
@@ -199,7 +199,7 @@ def bars_picture(
         )
 
 
-def intervals_picture(
+def draw_intervals(
     name: str,
     title: str,
     rows: Sequence[Interval],
@@ -219,7 +219,7 @@ def intervals_picture(
         )
 
 
-def histograms_picture(
+def draw_histograms(
     name: str, title: str, rows: Sequence[HistogramBars], axis: Axis, caption: str
 ) -> Iterator[Picture]:
     """Yield the distributions with data; no picture without one."""
@@ -237,7 +237,7 @@ def histograms_picture(
         chart=Histograms(rows, axis),
         caption=f"{caption} {explain_histograms(rows)}",
         alternative=f"Distribution of: {title}. {said}.",
-        tables=tuple(_distribution_tables(rows, axis)),
+        tables=tuple(_make_distribution_tables(rows, axis)),
     )
 
 
@@ -248,7 +248,7 @@ def explain_histograms(rows: Sequence[HistogramBars]) -> str:
     return "Dot: median; thick line: the middle half; thin line: from 5% to 95%."
 
 
-def _distribution_tables(rows: Sequence[HistogramBars], axis: Axis) -> Iterator[Table]:
+def _make_distribution_tables(rows: Sequence[HistogramBars], axis: Axis) -> Iterator[Table]:
     keys = ("mean", "sd", "min", "p5", "p25", "median", "p75", "p95", "max")
     yield Table(
         ("", "n", "mean", "sd", "least", "5%", "25%", "median", "75%", "95%", "most"),
@@ -258,11 +258,11 @@ def _distribution_tables(rows: Sequence[HistogramBars], axis: Axis) -> Iterator[
         ),
     )
     for row in rows if len(rows) <= 3 else ():
-        counts = ((_bin(b.low, b.high, axis), number(b.count)) for b in row.distribution.bins)
+        counts = ((_name_bin(b.low, b.high, axis), number(b.count)) for b in row.distribution.bins)
         yield Table((row.label, "count"), tuple(counts))
 
 
-def _bin(low: float, high: float, axis: Axis) -> str:
+def _name_bin(low: float, high: float, axis: Axis) -> str:
     if axis.whole and high - low == 1:
         return number(low)
     return f"{axis.tick(low)} to {axis.tick(high - 1) if axis.whole else axis.tick(high)}"
@@ -287,7 +287,7 @@ def share_of(estimate: Estimate | None) -> str:
     return f"{percent(estimate.value)} ({estimate.low * 100:.1f} to {estimate.high * 100:.1f})"
 
 
-def mean_of(estimate: Estimate, form: Callable[[float, int], str] = number) -> str:
+def format_mean(estimate: Estimate, form: Callable[[float, int], str] = number) -> str:
     """`0.61 (0.58 to 0.64)`."""
     value = form(estimate.value, 2)
     if estimate.low is None or estimate.high is None:

@@ -200,15 +200,17 @@ class _OwnCount:
             for text, _ in said:
                 counts[text] += 1
             common = sorted(counts, key=lambda text: (-counts[text], text))[:_MOST_TEXTS]
-            texts[column] = _estimates(
+            texts[column] = _make_estimates(
                 {text: [(own == text, place) for own, place in said] for text in common}, share
             )
         return OwnFigures(
-            means=_estimates(self._numbers, average), shares=_estimates(self._truths, share), texts=texts
+            means=_make_estimates(self._numbers, average),
+            shares=_make_estimates(self._truths, share),
+            texts=texts,
         )
 
 
-def _estimates(
+def _make_estimates(
     values: Mapping[str, list[tuple[float, int]]], estimate: Callable[..., Estimate | None]
 ) -> dict[str, Estimate]:
     found = {
@@ -238,7 +240,7 @@ def measure(function: F, name: str | None = None) -> F:
     called = name or str(getattr(function, "__name__", ""))
     if not called.isidentifier():
         raise MeasureError(f"{called!r} cannot name a measure; give it a name of letters, digits and _.")
-    if called in registry.names("measure") and not registry.is_added("measure", called):
+    if called in registry.list_names("measure") and not registry.is_added("measure", called):
         raise MeasureError(f"there is a measure {called} already; call the function otherwise.")
     registry.add("measure", called, OwnMeasure(function, called))
     return function

@@ -59,7 +59,7 @@ class GoldCount:
         )
 
 
-def gold_lines(found: GoldFigures) -> Iterator[str]:
+def describe_gold(found: GoldFigures) -> Iterator[str]:
     """For a terminal: everybody over all labels, and the biases that are not chance."""
     missing = f", {found.unlabelled:,} more have no labels in the layer" if found.unlabelled else ""
     ties = f", {quantity(found.ties, 'tie')}" if found.ties else ""

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from edgen.config.label_set import LabelSet, inline_set, majority
+from edgen.config.label_set import LabelSet, find_majority, make_inline_set
 from edgen.reading.answers.unit_labels import Labels
 from edgen.stats.annotators import AgreementCounts, AnnotatorAgreement
 from edgen.stats.clusters import ClusterSums, Floats
@@ -92,7 +92,7 @@ class LayerCount:
         for unit in units:
             self._annotators.update([*unit.annotators])
             self._several |= any(len(labels) > 1 for labels in unit.annotators.values())
-            independent = self._independent(unit.annotators)
+            independent = self._drop_identical(unit.annotators)
             self._agreement.add(independent, cluster)
             self._confusion.add(independent)
             self._add_against_rest(cluster, independent)
@@ -105,7 +105,7 @@ class LayerCount:
             self._transitions.update(itertools.product(before, unit.labels))
             before = unit.labels
 
-    def _independent(self, said: dict[str, Labels]) -> dict[str, Labels]:
+    def _drop_identical(self, said: dict[str, Labels]) -> dict[str, Labels]:
         """Return the labels of a unit without all but the first of annotators with identical requests."""
         if not self._identical:
             return said
@@ -116,7 +116,7 @@ class LayerCount:
         for name, own in said.items():
             others = [labels for other, labels in said.items() if other != name]
             if others:
-                most, tie = majority(others, self._set or _set_of(others))
+                most, tie = find_majority(others, self._set or _set_of(others))
                 if not tie:
                     self._rest[name].add(cluster, most, own)
 
@@ -124,7 +124,7 @@ class LayerCount:
         listed = () if self._set is None else self._set.names
         order = [*listed, *sorted({*self._labels} - {*listed}, key=lambda one: (-self._labels[one], one))]
         roles = [role for role, _ in self._roles.most_common() if role]
-        overall = self._shares(["", *roles], order)
+        overall = self._compute_shares(["", *roles], order)
         found = tuple(tuple(name for name in group if name in self._annotators) for group in self._identical)
         identical = tuple(group for group in found if len(group) > 1)
         return LayerFigures(
@@ -135,7 +135,7 @@ class LayerCount:
             several=self._several,
             annotators=dict(sorted(self._annotators.items())),
             overall=overall,
-            roles={role: self._shares([role], order) for role in roles},
+            roles={role: self._compute_shares([role], order) for role in roles},
             transitions=tuple(
                 (*pair, count)
                 for pair, count in sorted(self._transitions.items(), key=lambda one: (-one[1], one[0]))
@@ -145,28 +145,28 @@ class LayerCount:
             against_rest={name: counts.figures() for name, counts in sorted(self._rest.items())},
         )
 
-    def _shares(self, roles: Sequence[str], order: Sequence[str]) -> Shares:
-        whole = self._shares_at([(role, third) for role in roles for third in (None, 0, 1, 2)], order)
+    def _compute_shares(self, roles: Sequence[str], order: Sequence[str]) -> Shares:
+        whole = self._compute_shares_at([(role, third) for role in roles for third in (None, 0, 1, 2)], order)
         thirds = {
-            name: self._shares_at([(role, place) for role in roles], order)
+            name: self._compute_shares_at([(role, place) for role in roles], order)
             for place, name in enumerate(THIRDS)
         }
         by_turn = any(one.units + one.ties for one in thirds.values())
         return msgspec.structs.replace(whole, thirds=thirds) if by_turn else whole
 
-    def _shares_at(self, places: Sequence[tuple[str, int | None]], order: Sequence[str]) -> Shares:
-        def total(*key: str) -> Floats:
-            found: Floats = np.sum([self._sums.column((place, *key)) for place in places], axis=0)
+    def _compute_shares_at(self, places: Sequence[tuple[str, int | None]], order: Sequence[str]) -> Shares:
+        def find_total(*key: str) -> Floats:
+            found: Floats = np.sum([self._sums.find_column((place, *key)) for place in places], axis=0)
             return found
 
-        units = total("units")
+        units = find_total("units")
         there = np.flatnonzero(units)
-        columns = {label: total("label", label) for label in order}
-        scale = None if self._several else scale_of(order)
+        columns = {label: find_total("label", label) for label in order}
+        scale = None if self._several else find_scale(order)
         points = sum((columns[label] * value for label, value in (scale or {}).items()), np.zeros_like(units))
         return Shares(
             units=int(units.sum()),
-            ties=int(total("ties").sum()),
+            ties=int(find_total("ties").sum()),
             counts={label: int(column.sum()) for label, column in columns.items()},
             shares={
                 label: estimate
@@ -181,10 +181,10 @@ def _set_of(given: Sequence[Labels]) -> LabelSet:
     """Return a set with the labels of a unit."""
     names = sorted({label for labels in given for label in labels})
     several = any(len(labels) > 1 for labels in given)
-    return inline_set("found", dict.fromkeys(names, "as found"), several=several)
+    return make_inline_set("found", dict.fromkeys(names, "as found"), several=several)
 
 
-def scale_of(labels: Sequence[str]) -> dict[str, float] | None:
+def find_scale(labels: Sequence[str]) -> dict[str, float] | None:
     """Return the labels as numbers on a scale; None if one is no number."""
     try:
         found = {label: float(label) for label in labels if label.isascii()}

@@ -15,7 +15,7 @@ from edgen.evaluation.drawings import (
     Interval,
     Picture,
     Table,
-    intervals_picture,
+    draw_intervals,
     label_with_arm,
     series_colour,
     shade_of,
@@ -33,22 +33,24 @@ _KAPPA = Axis(tick=lambda value: f"{value:g}", low=0, high=1)
 Layers = Sequence[tuple[str, LayerFigures]]  # of each arm
 
 
-def layer_blocks(name: str, layers: Layers) -> Iterator[Block]:
+def render_layer(name: str, layers: Layers) -> Iterator[Block]:
     """Everything about one layer: pictures of frequencies, transitions, agreement and confusion, with their
     numbers."""
-    yield from _frequencies(name, layers)
+    yield from _draw_frequencies(name, layers)
     for place, (arm, layer) in enumerate(layers):
-        yield from _transitions(f"labels-{name}-next-{place}", label_with_arm(name, arm), layer)
-    yield from _agreement(name, layers)
+        yield from _draw_transitions(f"labels-{name}-next-{place}", label_with_arm(name, arm), layer)
+    yield from _render_agreement(name, layers)
     for place, (arm, layer) in enumerate(layers):
         for pair, one in enumerate(layer.confusion[:_PAIRS]):
-            yield _confusion(f"labels-{name}-confusion-{place}-{pair}", label_with_arm(name, arm), one, layer)
-    yield from _thirds(name, layers)
+            yield _draw_confusion(
+                f"labels-{name}-confusion-{place}-{pair}", label_with_arm(name, arm), one, layer
+            )
+    yield from _tabulate_thirds(name, layers)
     yield from _list_rest_tables(name, layers)
     yield from _list_two_by_two(name, layers)
 
 
-def _frequencies(name: str, layers: Layers) -> Iterator[Picture]:
+def _draw_frequencies(name: str, layers: Layers) -> Iterator[Picture]:
     """Yield a picture for each role, or for whole conversations; labels that no arm uses are named."""
     for role in dict.fromkeys(role for _, layer in layers for role in (layer.roles or ("",))):
         parts = [(place, arm, _of_role(layer, role)) for place, (arm, layer) in enumerate(layers)]
@@ -71,7 +73,7 @@ def _frequencies(name: str, layers: Layers) -> Iterator[Picture]:
         )
         caption += f" {means[0].upper()}{means[1:]}." if means else ""
         words = f"{name}: {role}" if role else name
-        yield from intervals_picture(f"labels-{name}-{role or 'all'}", words, drawn, caption)
+        yield from draw_intervals(f"labels-{name}-{role or 'all'}", words, drawn, caption)
 
 
 def _of_role(layer: LayerFigures, role: str) -> Shares:
@@ -79,10 +81,10 @@ def _of_role(layer: LayerFigures, role: str) -> Shares:
     return layer.roles.get(role, empty) if layer.roles else layer.overall
 
 
-def _transitions(name: str, about: str, layer: LayerFigures) -> Iterator[Picture]:
+def _draw_transitions(name: str, about: str, layer: LayerFigures) -> Iterator[Picture]:
     counts = {(a, b): count for a, b, count in layer.transitions}
     if counts:
-        yield _heat(
+        yield _draw_heat_map(
             name, f"What follows what: {about}", layer, counts,
             "Rows: the label of a turn; columns: that of the next labelled turn; percent of the row. Look "
             "for rows that lead "
@@ -90,11 +92,11 @@ def _transitions(name: str, about: str, layer: LayerFigures) -> Iterator[Picture
         )  # fmt: skip
 
 
-def _confusion(name: str, about: str, one: Confusion, layer: LayerFigures) -> Picture:
+def _draw_confusion(name: str, about: str, one: Confusion, layer: LayerFigures) -> Picture:
     first, second = one.annotators
     counts = {(a, b): count for a, b, count in one.pairs}
     what = "carries, too" if layer.several else "gives to the same units"
-    return _heat(
+    return _draw_heat_map(
         name, f"{first} and {second}: {about}", layer, counts,
         f"Rows: what {first} says; columns: what {second} {what}; percent of the row. Look for what is off "
         "the diagonal.",
@@ -102,7 +104,7 @@ def _confusion(name: str, about: str, one: Confusion, layer: LayerFigures) -> Pi
     )  # fmt: skip
 
 
-def _heat(
+def _draw_heat_map(
     name: str, title: str, layer: LayerFigures, counts: Mapping[tuple[str, str], int], caption: str,
     heads: tuple[str, str],
 ) -> Picture:  # fmt: skip
@@ -118,7 +120,7 @@ def _heat(
     used += [label for label in often if label not in used]
     top = {label for label, _ in often.most_common(_DRAWN)}
     drawn = [label for label in used if label in top]
-    cells = [[_percent(counts.get((a, b), 0), totals[a]) for b in drawn] for a in drawn]
+    cells = [[_compute_percent(counts.get((a, b), 0), totals[a]) for b in drawn] for a in drawn]
     if len(used) > len(drawn):
         caption += f" The {len(drawn)} most frequent of {len(used)} labels; the numbers have all."
     columns = used if len(used) <= 2 * _DRAWN else []
@@ -146,12 +148,12 @@ def _heat(
     )  # fmt: skip
 
 
-def _percent(count: int, of: int) -> int:
+def _compute_percent(count: int, of: int) -> int:
     """Return a count as percent; a count above 0 is never 0%."""
     return max(1, round(100 * count / of)) if count else 0
 
 
-def _agreement(name: str, layers: Layers) -> Iterator[Block]:
+def _render_agreement(name: str, layers: Layers) -> Iterator[Block]:
     """Alphas and kappas as a picture, with those of further pairs in a table; each annotator against the
     others."""
     rows, pairs = [], []
@@ -171,13 +173,13 @@ def _agreement(name: str, layers: Layers) -> Iterator[Block]:
             kappa = NONE if one.kappa is None else _with(one.kappa, one.kappa_interval)
             pairs.append((label_with_arm(both, arm), kappa, percent(one.observed), number(one.n)))
         rows += [
-            _interval(label_with_arm(words, arm), value, span, series_colour(place))
+            _make_interval(label_with_arm(words, arm), value, span, series_colour(place))
             for words, value, span in values
             if value is not None
         ]  # fmt: skip
     order = {words.partition(" · ")[0]: place for place, words in enumerate(row.label for row in rows)}
     rows.sort(key=lambda row: order[row.label.partition(" · ")[0]])
-    yield from intervals_picture(
+    yield from draw_intervals(
         f"labels-{name}-agreement", f"How far annotators agree: {name}", rows,
         "Beyond chance: 0 is what chance would give, 1 that all say the same. Where all always say the same "
         "label there is no value.",
@@ -191,7 +193,7 @@ def _agreement(name: str, layers: Layers) -> Iterator[Block]:
         for who, figures in layer.against_rest.items()
         if (f1 := figures.micro.f1) is not None
     ]  # fmt: skip
-    yield from intervals_picture(
+    yield from draw_intervals(
         f"labels-{name}-rest", f"Each annotator against the others: {name}", against[: 4 * _PAIRS],
         "Micro F1 against what most of the others say, where that is no tie. Look for one who stands apart.",
     )  # fmt: skip
@@ -201,7 +203,7 @@ def _agreement(name: str, layers: Layers) -> Iterator[Block]:
         )
 
 
-def _interval(label: str, value: float, span: tuple[float, float] | None, colour: str) -> Interval:
+def _make_interval(label: str, value: float, span: tuple[float, float] | None, colour: str) -> Interval:
     low, high = span or (None, None)
     return Interval(label, value, low, high, _with(value, span), colour)
 
@@ -210,7 +212,7 @@ def _with(value: float, span: tuple[float, float] | None) -> str:
     return f"{value:.2f}" if span is None else f"{value:.2f} ({span[0]:.2f} to {span[1]:.2f})"
 
 
-def _thirds(name: str, layers: Layers) -> Iterator[Table]:
+def _tabulate_thirds(name: str, layers: Layers) -> Iterator[Table]:
     """Shares by third of the conversations."""
     for role in dict.fromkeys(role for _, layer in layers for role in layer.roles):
         rows = []
@@ -218,7 +220,7 @@ def _thirds(name: str, layers: Layers) -> Iterator[Table]:
             shares = _of_role(layer, role)
             if shares.mean is not None:
                 rows.append(
-                    (label_with_arm("mean", arm), *(_mean(third) for third in shares.thirds.values()))
+                    (label_with_arm("mean", arm), *(_format_mean(third) for third in shares.thirds.values()))
                 )
             rows += [
                 (label_with_arm(label, arm),
@@ -230,7 +232,7 @@ def _thirds(name: str, layers: Layers) -> Iterator[Table]:
         yield Table(head, tuple(rows), f"{name}, {role}: by third of a conversation's turns")
 
 
-def _mean(shares: Shares) -> str:
+def _format_mean(shares: Shares) -> str:
     return NONE if shares.mean is None else f"{shares.mean.value:.2f}"
 
 
@@ -239,7 +241,7 @@ def _list_rest_tables(name: str, layers: Layers) -> Iterator[Table]:
         row
         for arm, layer in layers
         for who, figures in layer.against_rest.items()
-        for row in score_rows(label_with_arm(who, arm), figures)
+        for row in list_score_rows(label_with_arm(who, arm), figures)
     )
     if rows:
         yield Table(
@@ -253,7 +255,7 @@ def _list_rest_tables(name: str, layers: Layers) -> Iterator[Table]:
 SCORES = ("units", "precision", "recall", "F1", "Jaccard", "bias")
 
 
-def score_rows(who: str, figures: LabelFigures) -> Iterator[tuple[str, ...]]:
+def list_score_rows(who: str, figures: LabelFigures) -> Iterator[tuple[str, ...]]:
     """Rows of a table with SCORES: over all labels, micro and macro, and by label."""
     for title, scores in (("micro", figures.micro), ("macro", figures.macro)):
         told = (share_of(one) for one in (scores.precision, scores.recall, scores.f1, scores.jaccard))

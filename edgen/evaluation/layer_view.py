@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgen.annotation.identical import identical_annotators
+from edgen.annotation.identical import find_identical_annotators
 from edgen.annotation.label_files import read_given
 from edgen.annotation.layer import LayerFolder, Noted, read_noted
 from edgen.core.errors import DataError, UsageError
@@ -14,7 +14,7 @@ from edgen.core.extras import require_extra
 from edgen.protocols.labelled_units import LabellingTask
 from edgen.reading.answers.unit_labels import Labels
 from edgen.runtime.control import Control
-from edgen.store.layers import LabelsByLayer, LayerJoin, layer_files
+from edgen.store.layers import LabelsByLayer, LayerJoin, find_layer_files
 from edgen.store.run_reader import RunReader
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Gold:
         self.name = named
         self.layer: str | None = None
         self._given: dict[str, dict[int | None, Labels]] = {}
-        layers = layer_files(reader.rundir)
+        layers = find_layer_files(reader.rundir)
         if named == layer.name:
             raise UsageError(f"--gold {named}: this is the layer itself; name another one, or a file.")
         if named in layers:
@@ -71,7 +71,7 @@ def look_at(
     from edgen.evaluation.layer_figures import LayerCount
     from edgen.stats.clusters import Clusters
 
-    identical = identical_annotators(reader.rundir).get(layer.name, ())
+    identical = find_identical_annotators(reader.rundir).get(layer.name, ())
     count, clusters = LayerCount(asking.labels, identical), Clusters()
     against = None if gold is None else GoldCount(gold.name)
     names = [layer.name, *([gold.layer] if gold is not None and gold.layer is not None else [])]

@@ -28,7 +28,7 @@ from edgen.evaluation.aggregates import Aggregate, ByKey, Columns
 from edgen.evaluation.column_count import ColumnCount, check_columns
 from edgen.evaluation.compared import Compared, complete_comparisons, list_usual_comparisons, sum_columns
 from edgen.evaluation.panels import AnyPanel
-from edgen.evaluation.sample import Sample, Words, sample_of_facts
+from edgen.evaluation.sample import Sample, Words, make_sample_of_facts
 from edgen.evaluation.shared import Count, Shared
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Kind, Value
@@ -204,7 +204,7 @@ class Measure(Generic[V]):
     def of_facts(self, facts: Facts, space: Space) -> Mapping[str, Value]:
         """Return the columns of a conversation as expressions see it. "" is the column of the measure's
         name, unless there is another."""
-        columns = read_columns(self, sample_of_facts(facts), Words(facts.words), space)
+        columns = read_columns(self, make_sample_of_facts(facts), Words(facts.words), space)
         return columns if "" in columns else {"": columns.get(self.name), **columns}
 
     @cached_property
@@ -224,10 +224,12 @@ class Measure(Generic[V]):
     @cached_property
     def _is_foreign(self) -> bool:
         """True if it is not edgen's own."""
-        return registry.is_added("measure", self.name) or registry.plugin_of("measure", self.name) is not None
+        return (
+            registry.is_added("measure", self.name) or registry.find_plugin("measure", self.name) is not None
+        )
 
 
-def value_type_of(measure: Measure[Any]) -> type[Any]:
+def make_value_type(measure: Measure[Any]) -> type[Any]:
     """Return the struct of a measure's figures, one field for each aggregate."""
     return measure._value_type
 

@@ -20,12 +20,12 @@ import msgspec
 
 from edgen.config import Job
 from edgen.core import registry
-from edgen.core.digest import sha256
+from edgen.core.digest import compute_sha256
 from edgen.core.errors import EdgenError, InputError, RunError, UsageError
 from edgen.core.files import write_whole
 from edgen.core.text import shorten
 from edgen.core.yaml_values import shorten_word, suggest_name
-from edgen.providers.trust import consent_file
+from edgen.providers.trust import find_consent_file
 from edgen.runtime.control import Control
 from edgen.runtime.key_consent import Trust
 from edgen.store.ledger import Ledger, LedgerReader
@@ -51,14 +51,14 @@ def find_measure_files(job: Job, reach: Reach) -> list[MeasureFile]:
     for reference in job.measure_references:
         file, name = split_reference(reference)
         path = Path(os.path.realpath(reach.base / file))
-        found.append(MeasureFile(name, str(path), sha256(path.read_bytes())))
+        found.append(MeasureFile(name, str(path), compute_sha256(path.read_bytes())))
     return found
 
 
 def note_measure_files(ledger: Ledger, files: Sequence[MeasureFile]) -> list[str]:
     """Keep with a ledger what its measures are. Return the files that were others when the run was worked on
     last."""
-    known = ledger.fact(MEASURES)
+    known = ledger.read_fact(MEASURES)
     ledger.set_fact(MEASURES, msgspec.json.encode(files).decode())
     before = {one.file: one.sha256 for one in _decode(known, ledger.path)}
     return sorted({one.file for one in files if before.get(one.file, one.sha256) != one.sha256})
@@ -72,7 +72,7 @@ def load_run_measures(runs: Sequence[Path], control: Control, only: Collection[s
     A measure of the same name that is there already takes its place.
     """
     for one in dict.fromkeys(one for run in runs for one in _read_measure_files(run)):
-        if one.name in registry.names("measure") or (only is not None and one.name not in only):
+        if one.name in registry.list_names("measure") or (only is not None and one.name not in only):
             continue
         try:
             _check(one, control)
@@ -96,7 +96,7 @@ def _check(one: MeasureFile, control: Control) -> None:
             f"{path}: this is in the folder of the run {run}, and a file there is never run. Move it out, "
             f"and name it with --measure FILE:{one.name}."
         )
-    if sha256(path.read_bytes()) != one.sha256:
+    if compute_sha256(path.read_bytes()) != one.sha256:
         raise InputError(
             f"{path}: this file of the run's measure {one.name} has changed since the run was made. Restore "
             f"it, or use it as it is with --measure {path}:{one.name}."
@@ -114,7 +114,7 @@ def _read_measure_files(run: Path) -> list[MeasureFile]:
         if not arm.ledger.is_file():  # the reader of the run reports its problem
             continue
         with LedgerReader(arm.ledger) as view:
-            found += _decode(view.fact(MEASURES), arm.ledger)
+            found += _decode(view.read_fact(MEASURES), arm.ledger)
     return found
 
 
@@ -177,8 +177,8 @@ def load_job_measures(job: Job, reach: Reach, trust: Trust) -> None:
 
 def require_consent(path: Path, trust: Trust, who: str = "the job") -> None:
     """Raise InputError unless the user agrees to run a Python file; `who` names it: the job, or the run."""
-    digest = sha256(path.read_bytes())
-    kept = _file_of(trust)
+    digest = compute_sha256(path.read_bytes())
+    kept = _find_file(trust)
     known = kept.read_text(encoding="utf-8").splitlines() if kept is not None and kept.is_file() else []
     line = f"- {digest} {path}"
     if path in trust.code or line in known:
@@ -204,8 +204,8 @@ def require_consent(path: Path, trust: Trust, who: str = "the job") -> None:
             ) from None
 
 
-def _file_of(trust: Trust) -> Path | None:
-    hosts = consent_file(trust.environ)
+def _find_file(trust: Trust) -> Path | None:
+    hosts = find_consent_file(trust.environ)
     return None if hosts is None else hosts.with_name("trusted_code.yaml")
 
 

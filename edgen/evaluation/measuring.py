@@ -15,7 +15,7 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.plugin_faults import FaultyPluginError
-from edgen.core.registry import PluginError, find, find_all, names, part_of
+from edgen.core.registry import PluginError, find, find_all, list_names, part_of
 from edgen.core.text import join_list, quantity
 from edgen.evaluation.measure import JudgeAnswers, Measure, is_compared
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
@@ -23,7 +23,7 @@ from edgen.evaluation.sample import DataSet, cut
 from edgen.evaluation.shared import Observer, Shared
 from edgen.evaluation.terminal import join_counts, wrap
 from edgen.evaluation.texts.shingles import GatheredShingles
-from edgen.evaluation.views import lines_of, show
+from edgen.evaluation.views import list_lines, show
 from edgen.families.base import Family
 from edgen.families.reader import DataSetReader, KindDefaults
 
@@ -64,19 +64,19 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def json_of(arms: Mapping[str, Quality]) -> dict[str, Any]:
+def describe_as_json(arms: Mapping[str, Quality]) -> dict[str, Any]:
     """Return the JSON of `edgen stats --json`: the qualities by arm, or the one of a run without arms."""
     plain = {arm: quality.as_json() for arm, quality in arms.items()}
     return plain.get("", {"arms": plain})
 
 
-def measures(only: Collection[str] | None = None, without: Collection[str] = ()) -> list[Measure[Any]]:
+def list_measures(only: Collection[str] | None = None, without: Collection[str] = ()) -> list[Measure[Any]]:
     """Return all measures, or those in `only`, in their order, but those in `without`, which are not loaded.
     Raises PluginError for one of those in `only`."""
     found: list[Measure[Any]] = (
         find_all("measure", without)
         if only is None
-        else [find("measure", name) for name in names("measure") if name in only and name not in without]
+        else [find("measure", name) for name in list_names("measure") if name in only and name not in without]
     )
     return sorted(found, key=lambda measure: (measure.order, measure.name))
 
@@ -84,26 +84,26 @@ def measures(only: Collection[str] | None = None, without: Collection[str] = ())
 def find_judged_measure() -> tuple[str, JudgeAnswers]:
     """Return the name of the measure to whose value a judge's answers are added, and its part for that.
     Raises PluginError without a usable one."""
-    found = next(((one.name, one) for one in measures() if isinstance(one, JudgeAnswers)), None)
+    found = next(((one.name, one) for one in list_measures() if isinstance(one, JudgeAnswers)), None)
     if found is None:
         raise PluginError("There is no measure that a judge's answers are added to.")
     return found
 
 
-def measures_of_other_families(family: DataSetReader | None) -> dict[str, str]:
+def find_measures_of_other_families(family: DataSetReader | None) -> dict[str, str]:
     """Return the measures that only conversations of another family have, with its name."""
     found: dict[str, str] = {}
-    for name in names("family"):
+    for name in list_names("family"):
         with contextlib.suppress(PluginError):  # a family that cannot be loaded has nothing to measure here
             found |= dict.fromkeys(part_of(find("family", name), KindDefaults).measures, name)
     own = part_of(family, KindDefaults).measures
     return {measure: owner for measure, owner in found.items() if measure not in own}
 
 
-def measures_to_compare(family: DataSetReader) -> tuple[Measure[Any], ...]:
+def list_measures_to_compare(family: DataSetReader) -> tuple[Measure[Any], ...]:
     """Return the measures with comparisons for conversations of a family."""
-    others = measures_of_other_families(family)
-    able = measures(without=others)
+    others = find_measures_of_other_families(family)
+    able = list_measures(without=others)
     return tuple(filter(is_compared, able))
 
 
@@ -150,9 +150,9 @@ def measure(
     `progress` gets the number of samples now and then. `beside` see every sample too; the caller gets their
     values. `helpers`: other processes that measure a part.
     """
-    others = measures_of_other_families(data.family)
+    others = find_measures_of_other_families(data.family)
     notes = [*data.notes, *_note_skipped(others, only or (), data.family)]
-    chosen = measures(only, without=others)
+    chosen = list_measures(only, without=others)
     own = [one.name for one in chosen]
     if helpers is not None:
         own = helpers.share(own)
@@ -207,11 +207,11 @@ def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[st
     if not quality.overview.records:
         nothing = [*_explain_nothing(quality)]
         yield from (*nothing, *_explain_reasons(nothing, clauses))
-    for measure in measures(quality.values):
+    for measure in list_measures(quality.values):
         if not (quality.overview.records or measure.describes_plan):
             continue
         value = quality.values[measure.name]
-        lines = show(measure, partial(lines_of, measure, value), str, faults)
+        lines = show(measure, partial(list_lines, measure, value), str, faults)
         if measure.name in faults:
             continue
         if not lines and only is not None:
@@ -243,7 +243,7 @@ def _explain_reasons(lines: Sequence[str], clauses: dict[str, str]) -> Iterator[
 
 def _explain_nothing(quality: Quality) -> Iterator[str]:
     """Yield the sentences for a data set without accepted conversations."""
-    described = (quality.values[one.name] for one in measures(quality.values) if one.describes_plan)
+    described = (quality.values[one.name] for one in list_measures(quality.values) if one.describes_plan)
     plan = next(described, None)
     planned, reasons = (0, {}) if plan is None else (plan.planned, plan.reasons)
     why = f" of {planned:,} planned ({join_counts(reasons)})" if planned else ""

@@ -17,7 +17,7 @@ from edgen.evaluation.aggregates import (
     Share,
     Tally,
     Total,
-    figure_of,
+    find_figure,
     is_empty,
 )
 from edgen.evaluation.drawings import (
@@ -30,18 +30,18 @@ from edgen.evaluation.drawings import (
     Interval,
     Picture,
     Table,
-    bars_picture,
-    histograms_picture,
+    draw_bars,
+    draw_histograms,
+    draw_intervals,
+    format_mean,
     interval_of,
-    intervals_picture,
     label_with_arm,
-    mean_of,
     sentence_of_arm,
     series_colour,
     share_of,
 )
 from edgen.evaluation.terminal import join_shares
-from edgen.evaluation.wording import word
+from edgen.evaluation.wording import fill_in
 
 V = TypeVar("V")
 _MOST_BARS = 24
@@ -136,7 +136,7 @@ class _Part(NamedTuple):
 
     def say(self, text: str) -> str:
         """Return a text about the figure."""
-        return word(text, self.value, self.figure, self.key, self.words)
+        return fill_in(text, self.value, self.figure, self.key, self.words)
 
 
 def draw_panels(
@@ -147,9 +147,9 @@ def draw_panels(
     for panel in panels:
         match panel:
             case Sentence():
-                yield from _sentences(panel, found)
+                yield from _render_sentences(panel, found)
             case TablePanel():
-                yield from _rows_table(panel, by_name, found)
+                yield from _tabulate_rows(panel, by_name, found)
             case Panel():
                 if panel.told and (said := _describe_shares(panel.figures[0], found)):
                     yield f"{panel.told}: {said}."
@@ -165,7 +165,7 @@ def draw_panels(
 
 def _describe_shares(figure: str, found: Sequence[ArmResult[Any]]) -> str:
     """Return the value of a share in each arm that has it."""
-    estimates = [(one.arm, figure_of(one.value, figure)) for one in found]
+    estimates = [(one.arm, find_figure(one.value, figure)) for one in found]
     return ", ".join(
         f"{arm} {percent(estimate.value)}".strip() for arm, estimate in estimates if estimate is not None
     )
@@ -180,14 +180,14 @@ def _find_aggregate(by_name: Mapping[str, Aggregate], path: str) -> Aggregate:
     return next(one for one in around.each if one.name == inner)
 
 
-def _parts(value: Any, by_name: Mapping[str, Aggregate], path: str) -> Iterator[_Part]:
+def _iterate_parts(value: Any, by_name: Mapping[str, Aggregate], path: str) -> Iterator[_Part]:
     """Yield the parts of a figure; of `outer.inner`, the inner figures of each part, those that are by key
     themselves under both keys."""
     outer, _, inner = path.partition(".")
-    around, one, figure = by_name[outer], _find_aggregate(by_name, path), figure_of(value, outer)
+    around, one, figure = by_name[outer], _find_aggregate(by_name, path), find_figure(value, outer)
     if isinstance(around, ByKey):
         for place, (key, part) in enumerate(around.list_parts(figure)):
-            words, own = around.rename(key), figure_of(part, inner)
+            words, own = around.rename(key), find_figure(part, inner)
             if not inner or not isinstance(own, Mapping):
                 yield _Part(key, words, place, own, part)
                 continue
@@ -201,20 +201,20 @@ def _parts(value: Any, by_name: Mapping[str, Aggregate], path: str) -> Iterator[
             yield _Part("", "", 0, part, value)
 
 
-def _sentences(panel: Sentence, found: Sequence[ArmResult[Any]]) -> Iterator[str]:
+def _render_sentences(panel: Sentence, found: Sequence[ArmResult[Any]]) -> Iterator[str]:
     for one in found:
-        figure = figure_of(one.value, panel.figure)
+        figure = find_figure(one.value, panel.figure)
         says = panel.otherwise if is_empty(figure) else panel.says
         if says:
-            yield sentence_of_arm(word(says, one.value, figure), one.arm)
+            yield sentence_of_arm(fill_in(says, one.value, figure), one.arm)
 
 
-def _rows_table(
+def _tabulate_rows(
     panel: TablePanel, by_name: Mapping[str, Aggregate], found: Sequence[ArmResult[Any]]
 ) -> Iterator[Table]:
     rows = []
     for arm in found:
-        for part in _parts(arm.value, by_name, panel.figure):
+        for part in _iterate_parts(arm.value, by_name, panel.figure):
             first, *others = map(part.say, panel.cells)
             rows.append((label_with_arm(first, arm.arm), *others))
     if rows:
@@ -230,11 +230,11 @@ def list_usual_panels(measure: str, aggregates: Sequence[Aggregate]) -> Iterator
     for one in aggregates:
         total = one.name if isinstance(one, Total) else total
         if isinstance(one, Mean | Histogram | Tally | Crossed):
-            titled = f"{words}: {_words_of(one)}" if len(aggregates) > 1 else words
+            titled = f"{words}: {_find_words(one)}" if len(aggregates) > 1 else words
             yield Panel(f"{measure}-{one.name}", titled, (one.name,), of=total)
 
 
-def _words_of(one: Aggregate) -> str:
+def _find_words(one: Aggregate) -> str:
     return readable_name(one.name) if "{key}" in one.label else one.label.strip() or readable_name(one.name)
 
 
@@ -244,26 +244,26 @@ def _draw(panel: Panel, by_name: Mapping[str, Aggregate], found: Sequence[ArmRes
     caption = said or _CAPTIONS.get(type(first), "")
     if isinstance(first, Share | Mean):
         axis = panel.axis or (SHARES if isinstance(first, Share) else Axis())
-        dots = [*_intervals(panel, by_name, found)]
+        dots = [*_list_intervals(panel, by_name, found)]
         if panel.most is not None and len(dots) > panel.most:
             caption += f" The first {panel.most} of {len(dots)}."
         reference = panel.reference
-        yield from intervals_picture(panel.name, panel.title, dots[: panel.most], caption, axis, reference)
+        yield from draw_intervals(panel.name, panel.title, dots[: panel.most], caption, axis, reference)
     elif isinstance(first, Histogram):
         axis = panel.axis or (SHARES if first.shares else WHOLE_NUMBERS)
-        drawn = [*_histograms(panel, by_name, found)]
-        yield from histograms_picture(panel.name, panel.title, drawn, axis, caption)
+        drawn = [*_draw_histograms(panel, by_name, found)]
+        yield from draw_histograms(panel.name, panel.title, drawn, axis, caption)
     elif isinstance(first, Crossed):
         yield from _list_crossed_rows(panel, first, found)
     elif isinstance(first, Tally):
-        counted = [(one.arm, *_counts(one.value, by_name, panel)) for one in found]
-        yield from bars_of_counts(panel.name, panel.title, caption, counted)
+        counted = [(one.arm, *_collect_counts(one.value, by_name, panel)) for one in found]
+        yield from draw_bars_of_counts(panel.name, panel.title, caption, counted)
     else:
         bars = [
             Bar(words, part.figure, part.say(one.drawn) if one.drawn else percent(part.figure), colour)
             for one, words, part, colour in _list_marks(panel, by_name, found)
         ]
-        yield from bars_picture(panel.name, panel.title, bars, caption)
+        yield from draw_bars(panel.name, panel.title, bars, caption)
 
 
 def _list_marks(
@@ -272,10 +272,10 @@ def _list_marks(
     """Yield (aggregate, words, part, colour) of each figure and key, in each arm that has it."""
     for path in panel.figures:
         one = _find_aggregate(by_name, path)
-        by_arm = [{part.key: part for part in _parts(arm.value, by_name, path)} for arm in found]
+        by_arm = [{part.key: part for part in _iterate_parts(arm.value, by_name, path)} for arm in found]
         title = one.title or ("{key}" if "{key}" in one.label else "")
         if not title and len(panel.figures) > 1:
-            title = _words_of(one)
+            title = _find_words(one)
         keys = dict.fromkeys(key for parts in by_arm for key in parts)
         for key in keys:
             for place, (arm, parts) in enumerate(zip(found, by_arm, strict=True)):
@@ -285,12 +285,12 @@ def _list_marks(
                     yield one, words, part, series_colour(coloured)
 
 
-def _intervals(
+def _list_intervals(
     panel: Panel, by_name: Mapping[str, Aggregate], found: Sequence[ArmResult[Any]]
 ) -> list[Interval]:
     dots = []
     for one, words, part, colour in _list_marks(panel, by_name, found):
-        usual = share_of if isinstance(one, Share) else mean_of
+        usual = share_of if isinstance(one, Share) else format_mean
         said = part.say(one.drawn) if one.drawn else usual(part.figure)
         dots.append(interval_of(words, part.figure, said, colour))
     if panel.most is not None:
@@ -298,7 +298,7 @@ def _intervals(
     return dots
 
 
-def _counts(
+def _collect_counts(
     value: Any, by_name: Mapping[str, Aggregate], panel: Panel
 ) -> tuple[dict[str, tuple[int, int]], int]:
     """Counts by key, each with the number of things that it is of: the figure `of`, else the sum of the
@@ -308,23 +308,23 @@ def _counts(
     found: dict[str, tuple[int, int]] = {}
     things = 0
     around = by_name[outer]
-    parts = around.list_parts(figure_of(value, outer)) if isinstance(around, ByKey) else [("", value)]
+    parts = around.list_parts(find_figure(value, outer)) if isinstance(around, ByKey) else [("", value)]
     for key, part in parts:
-        counts = figure_of(part, inner or outer)
-        total = figure_of(part, of) if of else sum(counts.values())
+        counts = find_figure(part, inner or outer)
+        total = find_figure(part, of) if of else sum(counts.values())
         found |= {f"{key}: {own}" if key else own: (count, total) for own, count in counts.items()}
         things += total
     return found, things
 
 
-def _histograms(
+def _draw_histograms(
     panel: Panel, by_name: Mapping[str, Aggregate], found: Sequence[ArmResult[Any]]
 ) -> Iterator[HistogramBars]:
     parts = [
         (place, arm, _find_aggregate(by_name, path), part)
         for place, arm in enumerate(found)
         for path in panel.figures
-        for part in _parts(arm.value, by_name, path)
+        for part in _iterate_parts(arm.value, by_name, path)
     ]
     several = len({part.key for *_, part in parts}) > 1
     for place, arm, one, part in parts:
@@ -338,13 +338,13 @@ def _list_crossed_rows(panel: Panel, one: Crossed, found: Sequence[ArmResult[Any
     cells = tuple(
         (label_with_arm(f"{row} ({count:,})", arm.arm), join_shares(shares))
         for arm in found
-        for row, (count, shares) in figure_of(arm.value, one.name).items()
+        for row, (count, shares) in find_figure(arm.value, one.name).items()
     )
     if cells:
         yield Table(one.heads, cells, panel.title, "plain")
 
 
-def bars_of_counts(
+def draw_bars_of_counts(
     name: str, title: str, caption: str, counted: Sequence[tuple[str, Mapping[str, tuple[int, int]], int]]
 ) -> Iterator[Picture]:
     """Yield counts of each arm, as (arm, (count, total) by kind, total of all), as bars of shares: the
@@ -365,4 +365,4 @@ def bars_of_counts(
             )
     # whole kinds, so that no arm is missing next to the others
     most = max(_MOST_BARS // max(len(drawn), 1), 3)
-    yield from bars_picture(name, title, bars, caption, most * len(drawn))
+    yield from draw_bars(name, title, bars, caption, most * len(drawn))

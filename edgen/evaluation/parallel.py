@@ -27,12 +27,12 @@ from typing import Any
 from edgen.core.plugin_faults import FaultyPluginError
 from edgen.core.registry import find, is_added, part_of
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.evaluation.measure import OwnCount, value_type_of
+from edgen.evaluation.measure import OwnCount, make_value_type
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
 from edgen.evaluation.shared import Shared
 from edgen.evaluation.texts.corpus import Corpus
-from edgen.evaluation.texts.shingles import GatheredShingles, ShinglePart, digest
+from edgen.evaluation.texts.shingles import GatheredShingles, ShinglePart, digest_turns
 from edgen.runtime.processes import HERE, Processes, Work
 
 _TRIED = 300  # conversations
@@ -82,7 +82,7 @@ class Parts:
     def _start(self, count: int, work: Iterable[Work]) -> None:
         """Begin work in so many processes. A thread takes the results, so that ranges follow each other."""
         thread = self._stack.enter_context(ThreadPoolExecutor(1))
-        results = self._stack.enter_context(Processes(count, self._on)).results(work)
+        results = self._stack.enter_context(Processes(count, self._on)).iterate_results(work)
         self._results = thread.submit(_gather, results)
 
     def _wait(self) -> Gathered:
@@ -121,7 +121,7 @@ def _cut_range(paths: Sequence[Path], arm: str, scenarios: range) -> ShinglePart
     assert data.turns is not None, "it is a run"
     corpus, digests = Corpus(), array("Q")
     for turns in data.turns(scenarios):
-        digests.append(digest(turns))
+        digests.append(digest_turns(turns))
         corpus.add(cut(turns))
     return ShinglePart.of(corpus, digests)
 
@@ -161,7 +161,7 @@ def _measure_part(paths: Sequence[Path], arm: str, names: Collection[str]) -> by
     class PartPickler(pickle.Pickler):
         def reducer_override(self, value: Any) -> Any:
             name = made.get(type(value))
-            if name is not None and type(value) is value_type_of(find("measure", name)):
+            if name is not None and type(value) is make_value_type(find("measure", name)):
                 fields = {field: getattr(value, field) for field in value.__struct_fields__}
                 return _make_value, (name, fields)
             return NotImplemented
@@ -172,4 +172,4 @@ def _measure_part(paths: Sequence[Path], arm: str, names: Collection[str]) -> by
 
 
 def _make_value(name: str, fields: dict[str, Any]) -> Any:
-    return value_type_of(find("measure", name))(**fields)
+    return make_value_type(find("measure", name))(**fields)

@@ -12,13 +12,13 @@ from edgen.evaluation.aggregates import (
     Histogram,
     Mean,
     Tally,
-    figure_of,
+    find_figure,
     has_data,
     is_empty,
-    parts_of,
+    iterate_parts,
 )
-from edgen.evaluation.terminal import LABEL, SUMMARY_HEAD, histogram, rows, summary, wrap
-from edgen.evaluation.wording import word
+from edgen.evaluation.terminal import LABEL, SUMMARY_HEAD, render_histogram, render_summary, rows, wrap
+from edgen.evaluation.wording import fill_in
 from edgen.stats.distributions import Distribution
 
 _SPREAD = "{mean:.0%}, from {p5:.0%} (5%) to {p95:.0%} (95%)"
@@ -28,7 +28,7 @@ _SUMMARY_LABEL = 24  # characters, of a line that still fits
 def render_rows(aggregates: Sequence[Aggregate], value: Any) -> Iterator[str]:
     """Yield the rows of a value; none without data (`aggregates.has_data`)."""
     if has_data(aggregates, value):
-        yield from _Rows().lines(aggregates, value)
+        yield from _Rows().list_lines(aggregates, value)
 
 
 class _Rows:
@@ -38,27 +38,27 @@ class _Rows:
         self._headed = False
         self._bars: list[tuple[str, Distribution]] = []
 
-    def lines(self, aggregates: Sequence[Aggregate], value: Any, key: str = "") -> Iterator[str]:
+    def list_lines(self, aggregates: Sequence[Aggregate], value: Any, key: str = "") -> Iterator[str]:
         for one in aggregates:
-            figure = figure_of(value, one.name)
+            figure = find_figure(value, one.name)
             if isinstance(one, ByKey):
                 for inner, part in one.list_parts(figure)[: one.most]:
-                    yield from self.lines(one.each, part, one.rename(inner))
+                    yield from self.list_lines(one.each, part, one.rename(inner))
                 continue
             if one.if_any and is_empty(figure):
                 continue
             if one.label and isinstance(one, Histogram) and not one.shares:
-                yield from self._summaries(one, figure, key)
+                yield from self._list_summaries(one, figure, key)
             elif one.label:
                 yield from self._interrupt(key)
                 yield from (
-                    _spread(one, figure, key)
+                    _describe_spread(one, figure, key)
                     if isinstance(one, Histogram)
-                    else _rows(one, figure, value, key)
+                    else _list_rows(one, figure, value, key)
                 )
             if one.note:
                 yield from self._interrupt(key)
-                yield from wrap(word(one.note, value, figure, key))
+                yield from wrap(fill_in(one.note, value, figure, key))
         if not key:
             yield from self._flush_bars()
 
@@ -67,30 +67,30 @@ class _Rows:
         yield from self._flush_bars()
         self._headed = self._headed and bool(key)  # values by key share one head
 
-    def _summaries(self, one: Histogram, figure: Any, outer: str) -> Iterator[str]:
+    def _list_summaries(self, one: Histogram, figure: Any, outer: str) -> Iterator[str]:
         if not self._headed:
             yield SUMMARY_HEAD
         self._headed = True
-        for key, each in parts_of(figure, outer):
-            yield summary(_fit(one.label.format(key=one.rename(key)), _SUMMARY_LABEL), each)
+        for key, each in iterate_parts(figure, outer):
+            yield render_summary(_fit(one.label.format(key=one.rename(key)), _SUMMARY_LABEL), each)
             if one.line:
                 self._bars.append((one.line, each))
 
     def _flush_bars(self) -> Iterator[str]:
         for label, each in self._bars:
-            yield from histogram(label, each)
+            yield from render_histogram(label, each)
         self._bars = []
 
 
-def _spread(one: Histogram, figure: Any, outer: str) -> Iterator[str]:
-    for key, each in parts_of(figure, outer):
+def _describe_spread(one: Histogram, figure: Any, outer: str) -> Iterator[str]:
+    for key, each in iterate_parts(figure, outer):
         if each.mean is not None:
             label = _fit(one.label.format(key=one.rename(key)), LABEL - 2)
-            yield from rows(label, word(one.says or _SPREAD, each, each, key, one.rename(key)))
-            yield from histogram("  share, 0 to 1", each)
+            yield from rows(label, fill_in(one.says or _SPREAD, each, each, key, one.rename(key)))
+            yield from render_histogram("  share, 0 to 1", each)
 
 
-def _rows(one: Aggregate, figure: Any, value: Any, outer: str = "") -> Iterator[str]:
+def _list_rows(one: Aggregate, figure: Any, value: Any, outer: str = "") -> Iterator[str]:
     if isinstance(one, Mean) and figure is None:
         return
     says = one.says or one.usual
@@ -98,15 +98,15 @@ def _rows(one: Aggregate, figure: Any, value: Any, outer: str = "") -> Iterator[
     if "{key}" not in one.label + says or not isinstance(figure, Mapping):
         if isinstance(figure, Mapping):
             figure = {one.rename(key): part for key, part in [*figure.items()][:most]}
-        yield from rows(_fit(one.label.format(key=outer), LABEL - 2), word(says, value, figure, outer))
+        yield from rows(_fit(one.label.format(key=outer), LABEL - 2), fill_in(says, value, figure, outer))
         return
     each = [*figure.items()]
     for key, part in each[:most]:
         words = one.rename(key)
-        yield from rows(_fit(one.label.format(key=words), LABEL - 2), word(says, value, part, key, words))
+        yield from rows(_fit(one.label.format(key=words), LABEL - 2), fill_in(says, value, part, key, words))
     if isinstance(one, Tally) and one.rest and len(each) > len(each[:most]):
         others = sum(count for _, count in each[most:])
-        yield from rows(one.rest, word(says, value, others))
+        yield from rows(one.rest, fill_in(says, value, others))
 
 
 def _fit(label: str, width: int) -> str:

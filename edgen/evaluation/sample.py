@@ -15,7 +15,7 @@ from edgen.core.values import Event, Role, Scenario, Turn
 from edgen.expressions.conversation import Facts
 from edgen.families.base import FiledRecord
 from edgen.families.reader import DataSetReader
-from edgen.reading.detect import join_words, words_of_turns
+from edgen.reading.detect import join_words, split_words_of_turns
 from edgen.space import Space, SpaceRole
 from edgen.store.layers import LabelsByLayer
 from edgen.validation.speech import Marker
@@ -29,7 +29,7 @@ class Words(list[list[str]]):
 
     @cached_property
     def spoken(self) -> list[str]:
-        """Each turn's as one text, as `reading.detect.words_of_turns` has it."""
+        """Each turn's as one text, as `reading.detect.split_words_of_turns` has it."""
         return [*map(join_words, self)]
 
 
@@ -56,10 +56,10 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 def cut(turns: Iterable[Turn]) -> Words:
     """Return the words of each turn, for every measure."""
-    return Words(words_of_turns([turn.text for turn in turns]))
+    return Words(split_words_of_turns([turn.text for turn in turns]))
 
 
-def sample_of(
+def make_sample(
     record: FiledRecord,
     identifier: str,
     scenario: Scenario,
@@ -87,7 +87,7 @@ def sample_of(
     )
 
 
-def sample_of_facts(facts: Facts) -> Sample:
+def make_sample_of_facts(facts: Facts) -> Sample:
     """Return the sample of a conversation in an expression: without a side of a split."""
     said = facts.conversation
     return Sample(

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from edgen.core import registry
-from edgen.core.plugin_faults import FaultyPluginError, blame, plugin_error, refuse_value
+from edgen.core.plugin_faults import FaultyPluginError, blame, make_plugin_error, refuse_value
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.shingles import GatheredShingles
@@ -86,7 +86,7 @@ class Shared:
         if name not in self._results:
             try:
                 value = self._counts[name].result()
-                if registry.plugin_of("measure", name) is not None:
+                if registry.find_plugin("measure", name) is not None:
                     _require_value(self._find(name), value)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
                 blame("measure", name, error)
@@ -105,7 +105,7 @@ class Shared:
 
     def _leave_out(self, name: str, error: BaseException, about: str = "") -> None:
         """Note why a plugin's measure is left out. Raises the error of one of edgen's own."""
-        fault = plugin_error("measure", name, error, about)
+        fault = make_plugin_error("measure", name, error, about)
         if not isinstance(fault, FaultyPluginError):
             raise fault
         self.faults[name] = fault

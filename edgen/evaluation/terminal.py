@@ -34,15 +34,15 @@ def wrap(text: str, width: int = WIDTH - 2, *, bullet: str = "") -> list[str]:
     )
 
 
-def histogram(label: str, found: Distribution) -> Iterator[str]:
+def render_histogram(label: str, found: Distribution) -> Iterator[str]:
     """Yield the bars in a line, with the ends of the first and the last."""
     if len(found.bins) > 1:
         low, high = found.bins[0].low, found.bins[-1].high
         ends = (f"{low:,.0f} ", f" {high - 1:,.0f}") if high > 1 else ("", "")
-        yield f"{label:<16}{ends[0]}{sparkline(found)}{ends[1]}"
+        yield f"{label:<16}{ends[0]}{render_sparkline(found)}{ends[1]}"
 
 
-def sparkline(found: Distribution) -> str:
+def render_sparkline(found: Distribution) -> str:
     """Return a character per bar, as high as its count; a count above 0 is always visible."""
     most = max((bar.count for bar in found.bins), default=0)
     return "▕" + "".join(_BARS[-(-8 * bar.count // most)] if most else " " for bar in found.bins) + "▏"
@@ -104,7 +104,7 @@ def _fit_number(number: float | None, places: int, width: int) -> str:
     return text
 
 
-def summary(label: str, found: Distribution) -> str:
+def render_summary(label: str, found: Distribution) -> str:
     """Return the mean, deviation and quantiles of whole numbers, below `SUMMARY_HEAD`."""
     if found.mean is None:
         return row(label, "none")

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from edgen.core.plugin_faults import FaultyPluginError, plugin_error, require_type
+from edgen.core.plugin_faults import FaultyPluginError, make_plugin_error, require_type
 from edgen.core.registry import part_of
-from edgen.evaluation.aggregates import Examples, figure_of, has_data
+from edgen.evaluation.aggregates import Examples, find_figure, has_data
 from edgen.evaluation.drawings import Block
 from edgen.evaluation.measure import Measure, OwnTexts
 from edgen.evaluation.panels import ArmResult, draw_panels, list_usual_panels
@@ -18,7 +18,7 @@ from edgen.evaluation.rows import render_rows
 V = TypeVar("V")
 
 
-def lines_of(measure: Measure[V], value: V) -> Iterator[str]:
+def list_lines(measure: Measure[V], value: V) -> Iterator[str]:
     """Yield the lines of a measure's value: its own, or the rows of its aggregates; JSON without
     either."""
     if (own := part_of(measure, OwnTexts).lines(value)) is not None:
@@ -29,7 +29,7 @@ def lines_of(measure: Measure[V], value: V) -> Iterator[str]:
         yield msgspec.json.encode(value).decode()
 
 
-def blocks_of(measure: Measure[V], found: Sequence[ArmResult[V]]) -> Iterator[Block]:
+def list_blocks(measure: Measure[V], found: Sequence[ArmResult[V]]) -> Iterator[Block]:
     """Yield a measure's part of the report, every arm side by side: its panels, or the usual ones of its
     aggregates; its lines without either. Arms without data are left out."""
     if measure.aggregates or measure.panels is not None:
@@ -39,19 +39,19 @@ def blocks_of(measure: Measure[V], found: Sequence[ArmResult[V]]) -> Iterator[Bl
         yield from draw_panels(panels, measure.aggregates, told)
         return
     for one in found:
-        yield "\n".join([*([one.arm] if one.arm else []), *lines_of(measure, one.value)])
+        yield "\n".join([*([one.arm] if one.arm else []), *list_lines(measure, one.value)])
 
 
-def tiles_of(measure: Measure[V], value: V) -> Iterator[tuple[str, str, str]]:
+def list_tiles(measure: Measure[V], value: V) -> Iterator[tuple[str, str, str]]:
     """Yield (figure, what it is, a remark) for the top of the report."""
     return part_of(measure, OwnTexts).tiles(value)
 
 
-def examples_of(measure: Measure[V], value: V) -> Iterator[tuple[str, str]]:
+def list_examples(measure: Measure[V], value: V) -> Iterator[tuple[str, str]]:
     """Yield (id, why) of conversations to read: its examples, and more of its own."""
     for one in measure.aggregates:
         if isinstance(one, Examples):
-            yield from ((identifier, one.why) for identifier in figure_of(value, one.name))
+            yield from ((identifier, one.why) for identifier in find_figure(value, one.name))
     yield from part_of(measure, OwnTexts).examples(value)
 
 
@@ -67,7 +67,7 @@ def show(
                 "measure", measure.name, one, type_, f"a {getattr(type_, '__name__', 'part of a page')}"
             )
     except (Exception, SystemExit) as error:
-        fault = plugin_error("measure", measure.name, error)
+        fault = make_plugin_error("measure", measure.name, error)
         if not isinstance(fault, FaultyPluginError):
             raise
         faults[measure.name] = fault

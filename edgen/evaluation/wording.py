@@ -11,20 +11,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from edgen.core.text import number, percent, quantity
-from edgen.evaluation.aggregates import figure_of
+from edgen.evaluation.aggregates import find_figure
 from edgen.evaluation.terminal import (
     join_counts,
     join_shares,
+    render_sparkline,
     share_with_interval,
     shorten_middle,
-    sparkline,
     with_interval,
 )
 from edgen.stats.distributions import Distribution
 from edgen.stats.intervals import Estimate
 
 
-def word(text: str, value: Any, it: Any, key: str = "", words: str | None = None) -> str:
+def fill_in(text: str, value: Any, it: Any, key: str = "", words: str | None = None) -> str:
     """Return a text with the figures of a value. `it`: the figure that the text is about; `key`: its key, by
     which `[key]` finds parts of others; `words`: the key's words, None for the key."""
     return text.format_map(_Fields(value, it, key, key if words is None else words))
@@ -40,7 +40,7 @@ class _Fields(dict[str, Any]):
         self["it"] = _Said(it, self)
 
     def __missing__(self, name: str) -> _Said:
-        return _Said(figure_of(self._value, name), self)
+        return _Said(find_figure(self._value, name), self)
 
 
 class _Said:
@@ -67,7 +67,7 @@ class _Said:
         if isinstance(found, Estimate):
             return _format_estimate(found, form)
         if isinstance(found, Distribution) and form == "bars":
-            return sparkline(found)
+            return render_sparkline(found)
         if form == "share":
             return f"{found[0] / found[1]:.1%}"
         if form == "id":

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgen.config import Job, backend_of, load_job
+from edgen.config import Job, find_backend, load_job
 from edgen.core.errors import CallError, DataError, EdgenError
 from edgen.core.values import Status
 from edgen.cost.usage import RolePrices, Way
@@ -19,7 +19,7 @@ from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import Rollout
 from edgen.execution.run import restore_rounds
 from edgen.planning.plan import Plan
-from edgen.providers import Backend, calls_of
+from edgen.providers import Backend, find_calls
 from edgen.store.ledger import Ledger, RunPlan, RunStatus
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import read_manifest
@@ -66,10 +66,12 @@ def find_rework(
 ) -> Rework | None:
     """Return what making `plan` in a run's folder would undo or pay for again; None if nothing. `backends`
     are by their names in the job; `part`: the scenarios to make, None for all."""
-    status, clients = ledger.status(), make_clients(plan.call_settings, backends, plan.roles)
+    status, clients = ledger.read_status(), make_clients(plan.call_settings, backends, plan.roles)
     under = status.plan.fingerprint
     wanted = range(plan.job.conversations) if part is None else part
-    same_form = under == plan.fingerprint({role: client.backend.identity for role, client in clients.items()})
+    same_form = under == plan.make_fingerprint(
+        {role: client.backend.identity for role, client in clients.items()}
+    )
     finished = _count_finished(run.shards)
     left = min(finished, _count_left(plan, status, ledger, wanted, same_form=same_form))
     again, calls = (
@@ -83,8 +85,8 @@ def find_rework(
         left=left,
         again=again,
         calls=calls,
-        usd=_cost(plan, status, via, calls),
-        back=_way_back(status.plan, plan.job) if same_form else None,
+        usd=_estimate_cost(plan, status, via, calls),
+        back=_describe_way_back(status.plan, plan.job) if same_form else None,
     )
 
 
@@ -104,7 +106,7 @@ def find_dropped_arms(run: RunFolder, arms: Collection[str]) -> Iterator[str]:
             )
 
 
-def _way_back(before: RunPlan, job: Job) -> str:
+def _describe_way_back(before: RunPlan, job: Job) -> str:
     """Return the options with which the present job makes the earlier requests."""
     conversations = before.asked // (before.replicates or 1)
     said = [f"-n {conversations}"] if before.of is None else []
@@ -136,7 +138,7 @@ def _count_finished(shards: Path) -> int:
 
 def _is_free(plan: Plan) -> bool:
     """Return whether the plan uses only the embedded simulator."""
-    return all(calls_of(backend_of(plan.job, role)).simulated for role in plan.roles)
+    return all(find_calls(find_backend(plan.job, role)).simulated for role in plan.roles)
 
 
 def _estimate_asked_again(
@@ -158,26 +160,31 @@ def _estimate_asked_again(
     )
     restore_rounds(plan, ledger, fingerprint)
     try:
-        calls = [_lacking(plan, clients, ledger, unit) for unit in itertools.islice(units, 0, None, stride)]
+        calls = [
+            _estimate_lacking(plan, clients, ledger, unit)
+            for unit in itertools.islice(units, 0, None, stride)
+        ]
     finally:
         plan.forget_rounds()
     share = answered / len(calls)
     return round(share * sum(map(bool, calls))), round(share * sum(calls))
 
 
-def _lacking(plan: Plan, clients: Mapping[str, ModelClient], ledger: Ledger, unit: tuple[int, Any]) -> int:
+def _estimate_lacking(
+    plan: Plan, clients: Mapping[str, ModelClient], ledger: Ledger, unit: tuple[int, Any]
+) -> int:
     """Return about how many calls a conversation lacks, if it takes as many as before; 0 if it has its
     answers."""
     if plan.rounds.of(unit[0]) >= plan.prepared_rounds:  # an earlier round determines its requests
-        return max(1, ledger.places(*unit))
-    rollout, stored = Rollout(plan.task(*unit), clients), ledger.replies(*unit)
+        return max(1, ledger.count_places(*unit))
+    rollout, stored = Rollout(plan.make_task(*unit), clients), ledger.read_replies(*unit)
     fitting = 0
     try:
         while True:
             fitting += rollout.answer_from(stored)
             if (request := rollout.request) is None:
                 return 0
-            reply = ledger.reply(request.address, rollout.key) if plan.sharers > 1 else None
+            reply = ledger.read_reply(request.address, rollout.key) if plan.sharers > 1 else None
             if reply is None:
                 break
             rollout.answer(reply)
@@ -185,12 +192,12 @@ def _lacking(plan: Plan, clients: Mapping[str, ModelClient], ledger: Ledger, uni
         pass
     finally:
         rollout.close()
-    return max(1, ledger.places(*unit) - fitting)
+    return max(1, ledger.count_places(*unit) - fitting)
 
 
-def _cost(plan: Plan, status: RunStatus, via: Way, calls: int) -> float | None:
+def _estimate_cost(plan: Plan, status: RunStatus, via: Way, calls: int) -> float | None:
     """Return the US dollars of these calls, from the run's mean use so far and the job's present prices."""
     counts, rates = status.counts, RolePrices(plan.job, via)
     if not rates.priced:
         return None
-    return rates.dearest(counts.prompt_tokens, counts.completion_tokens) / (counts.made or 1) * calls
+    return rates.find_dearest(counts.prompt_tokens, counts.completion_tokens) / (counts.made or 1) * calls

@@ -119,7 +119,7 @@ class Usefulness:
         self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)  # of unusable answers
         self._rejected: Counter[str] = Counter()  # of settled tasks
         self._latest: _Latest | None = None
-        self._before = decode_fact(ledger.fact(_FACT) or None, _Noted, ledger.path, "a note")
+        self._before = decode_fact(ledger.read_fact(_FACT) or None, _Noted, ledger.path, "a note")
         if self._before is not None and not self._wanted:
             ledger.set_fact(_FACT, "")
 
@@ -163,7 +163,7 @@ class Usefulness:
         if status is Status.REJECTED:
             self._rejected[reason or "unknown"] += 1
 
-    def verdict(self) -> UselessError | None:
+    def reach_verdict(self) -> UselessError | None:
         """Return the reason to stop, None while there is hope, and note it in the ledger."""
         if not self._wanted:
             return None

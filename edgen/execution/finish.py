@@ -16,19 +16,19 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.config import Job, Split, load_kept_job, resolve_values
-from edgen.core.digest import fingerprint, sha256_of_file
+from edgen.core.digest import compute_fingerprint, compute_sha256_of_file
 from edgen.core.errors import DataError, EdgenError, TemplateError
 from edgen.core.files import write_lines
-from edgen.core.registry import names
+from edgen.core.registry import list_names
 from edgen.core.threads import run_in_thread
 from edgen.core.version import __version__
 from edgen.core.yaml_values import read_text
-from edgen.families.base import record_id
+from edgen.families.base import make_record_id
 from edgen.planning.allowed_files import Reach
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt
-from edgen.prompting.prompt import read_answer_schema, schema_file
-from edgen.protocols.base import rounds_of
+from edgen.prompting.prompt import find_schema_file, read_answer_schema
+from edgen.protocols.base import find_rounds
 from edgen.space.splits import HeldOutGroups
 from edgen.store.inputs_copy import keep_copy
 from edgen.store.ledger import (
@@ -40,15 +40,15 @@ from edgen.store.ledger import (
     RunPlan,
     RunStatus,
     read_selection,
-    summary_at,
+    read_summary,
 )
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import (
     MANIFEST,
     SplitCounts,
     digest_shards,
+    find_strays,
     read_manifest,
-    strays,
     verify_manifest,
     write_shards,
 )
@@ -82,7 +82,9 @@ def describe_job(job: Job) -> dict[str, Any]:
     return {key: value for key, value in plain.items() if key not in left_out}
 
 
-def plan_of_run(job: Job, under: str, part: range | None = None, *, scenarios: int | None = None) -> RunPlan:
+def make_run_plan(
+    job: Job, under: str, part: range | None = None, *, scenarios: int | None = None
+) -> RunPlan:
     """Return the plan of a run of a job under a fingerprint: `part` of its scenarios, None for all.
     `scenarios`: their number with a top-up."""
     whole = range(job.conversations)
@@ -95,7 +97,7 @@ def plan_of_run(job: Job, under: str, part: range | None = None, *, scenarios: i
         asked=len(wanted) * job.replicates,
         first=wanted.start,
         of=None if wanted == whole else job.conversations,
-        rounds=rounds_of(job).total,
+        rounds=find_rounds(job).total,
     )
 
 
@@ -105,25 +107,25 @@ async def write_files(
     """Write the files of a run; `side` is the test side over all the job's arms. Unless `anew`, keep them if
     they exist and match the results."""
     mark = _compute_files_mark(made.job, made.status, side)
-    known = ledger.fact(_WRITTEN) == mark, ledger.fact(_DIGESTS)
-    if not anew and known[0] and await run_in_thread(_files_intact, rundir, known[1]):
+    known = ledger.read_fact(_WRITTEN) == mark, ledger.read_fact(_DIGESTS)
+    if not anew and known[0] and await run_in_thread(_are_files_intact, rundir, known[1]):
         return
     keep_copy(ledger, rundir)
     # Until all files are written, no mark vouches for any.
     ledger.set_fact(_WRITTEN, "")
     await ledger.flush()
     await run_in_thread(_write, made, rundir, ledger, side)
-    ledger.set_fact(_DIGESTS, await run_in_thread(_digests, rundir))
+    ledger.set_fact(_DIGESTS, await run_in_thread(_digest_files, rundir))
     ledger.set_fact(_WRITTEN, mark)
 
 
 def _write(made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGroups) -> None:
     """Write accepted conversations to shards, and the rest, with reasons, to rejected.jsonl."""
-    outcomes = ledger.outcomes(made.status.plan.scope)
+    outcomes = ledger.open_outcomes(made.status.plan.scope)
     counts: Counter[bool] = Counter()
-    for group, count in outcomes.groups():
+    for group, count in outcomes.iterate_groups():
         counts[side.is_test(group)] += count
-    with contextlib.closing(outcomes.records()) as records:
+    with contextlib.closing(outcomes.iterate_records()) as records:
         write_shards(
             rundir.shards,
             ((side.is_test(group), record) for _, _, group, record in records),
@@ -133,7 +135,7 @@ def _write(made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGro
         )
     refused = (
         {
-            "id": record_id(made.job.name, scenario, replicate),
+            "id": make_record_id(made.job.name, scenario, replicate),
             "status": status,
             "reason": reason,
             "detail": detail,
@@ -150,13 +152,13 @@ def find_stale_files(run: RunFolder, side: HeldOutGroups) -> Iterator[tuple[str,
     record."""
     with LedgerReader(run.ledger) as view:
         job = load_kept_job(run.job)
-        if view.fact(_WRITTEN) != _compute_files_mark(job, view.status, side):
+        if view.read_fact(_WRITTEN) != _compute_files_mark(job, view.status, side):
             return
         counts: Counter[bool] = Counter()
-        for group, count in view.groups():
+        for group, count in view.iterate_groups():
             counts[side.is_test(group)] += count
         wanted = digest_shards(
-            ((side.is_test(group), record) for _, _, group, record in view.records()),
+            ((side.is_test(group), record) for _, _, group, record in view.iterate_records()),
             SplitCounts(train=counts[False], test=counts[True]),
             job.shards,
         )
@@ -166,21 +168,21 @@ def find_stale_files(run: RunFolder, side: HeldOutGroups) -> Iterator[tuple[str,
                 yield f"shards/{file.path}", "it does not hold the records of the ledger"
         for name in listed:
             yield f"shards/{name}", "the manifest lists it, and the ledger has no records for it"
-        known = view.fact(_DIGESTS)
+        known = view.read_fact(_DIGESTS)
     for name, digest in (msgspec.json.decode(known, type=dict[str, str]) if known else {}).items():
         path = run.shards / name if name == MANIFEST else run.path / name
-        if not path.is_file() or sha256_of_file(path) != digest:
+        if not path.is_file() or compute_sha256_of_file(path) != digest:
             yield path.relative_to(run.path).as_posix(), "it was changed after edgen wrote it"
 
 
 def _describe_run(made: RunSummary, ledger: Ledger) -> dict[str, Any]:
     """Return the manifest's contents besides its files."""
     status, under = made.status, made.status.plan.fingerprint
-    selection = read_selection(ledger.fact(SELECTION), ledger.path)
+    selection = read_selection(ledger.read_fact(SELECTION), ledger.path)
     return {
         "job": made.described,
         "fingerprint": under,
-        "simulated": ledger.fact("simulated") == under,
+        "simulated": ledger.read_fact("simulated") == under,
         "template_sha256": made.template_sha256,
         "space_sha256": made.space_sha256,
         "planned": status.planned,
@@ -191,20 +193,20 @@ def _describe_run(made: RunSummary, ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def _files_intact(rundir: RunFolder, digests: str | None) -> bool:
+def _are_files_intact(rundir: RunFolder, digests: str | None) -> bool:
     """Return whether the finished files exist unchanged: shards by their manifest, others by `digests`; None
     if an earlier edgen kept none."""
     try:
-        found = _digests(rundir)
+        found = _digest_files(rundir)
         return (digests is None or found == digests) and not verify_manifest(rundir.shards)
     except (DataError, OSError):
         return False
 
 
-def _digests(rundir: RunFolder) -> str:
+def _digest_files(rundir: RunFolder) -> str:
     """Return the sha256 of the files that no manifest covers, as JSON."""
     files = (rundir.shards / MANIFEST, rundir.rejected)
-    return msgspec.json.encode({path.name: sha256_of_file(path) for path in files}).decode()
+    return msgspec.json.encode({path.name: compute_sha256_of_file(path) for path in files}).decode()
 
 
 def _compute_files_mark(job: Job, status: RunStatus, side: HeldOutGroups) -> str:
@@ -222,7 +224,7 @@ def _compute_files_mark(job: Job, status: RunStatus, side: HeldOutGroups) -> str
         side,
         *([plan.first] if plan.first else []),
     )
-    return fingerprint(facts)
+    return compute_fingerprint(facts)
 
 
 def is_finished(
@@ -251,7 +253,7 @@ def is_finished(
             return False
         if not all(_has_schemas(runs[arm], plan) for arm, plan in plans.items()):
             return False
-        kept = {arm: summary_at(own.ledger) for arm, own in runs.items()}
+        kept = {arm: read_summary(own.ledger) for arm, own in runs.items()}
         if not all(_is_made(kept[arm], plan.job, prints[arm], part) for arm, plan in plans.items()):
             return False
         side = read_test_side(runs.values(), whole["split"]["test"])
@@ -265,7 +267,7 @@ def _is_same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Pro
     templates in `extra`, which are in no fingerprint, must be equal byte for byte."""
     there = load_kept_job(run.job)
     named = (there.space, there.prompt, *there.prompts.values())
-    later = {*names("protocol")}  # templates that are used after the run
+    later = {*list_names("protocol")}  # templates that are used after the run
     ours, theirs = copy.deepcopy(dict(job)), resolve_values(there)
     for plain in (ours, theirs):
         for values in (plain, *plain["arms"].values()):
@@ -273,7 +275,7 @@ def _is_same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Pro
                 values.pop(key, None)
     reach = Reach.of(run.job)
     kept = {
-        use: reach.file("prompts", there.prompts[use], f"prompts.{use}")
+        use: reach.find_file("prompts", there.prompts[use], f"prompts.{use}")
         for use in extra
         if use in there.prompts
     }
@@ -291,14 +293,14 @@ def _has_schemas(run: RunFolder, plan: Plan) -> bool:
     there = load_kept_job(run.job)
     named = {"default": there.prompt, **there.prompts}
     asked = [use for use, prompt in plan.prompts.items() if prompt.schema is not None]
-    return all(schema_file(run.path / (named.get(use) or use)).is_file() for use in asked)
+    return all(find_schema_file(run.path / (named.get(use) or use)).is_file() for use in asked)
 
 
 def _is_made(kept: LedgerSummary, job: Job, under: str, part: range | None) -> bool:
     plan = kept.status.plan
     return (
-        plan == plan_of_run(job, under, part, scenarios=plan.scenarios if job.top_up else None)
-        and kept.status.state(held=False) == "complete"
+        plan == make_run_plan(job, under, part, scenarios=plan.scenarios if job.top_up else None)
+        and kept.status.find_state(held=False) == "complete"
         and not any(batch.state in OPEN for batch in kept.batches)
     )
 
@@ -309,13 +311,13 @@ def _stands(run: RunFolder, kept: LedgerSummary, job: Job, side: HeldOutGroups) 
     facts = kept.facts
     if facts.get(_WRITTEN) != _compute_files_mark(job, kept.status, side):
         return False
-    if not _files_intact(run, facts.get(_DIGESTS)):
+    if not _are_files_intact(run, facts.get(_DIGESTS)):
         return False
     with LedgerReader(run.ledger) as view:
         return view.is_sound()
 
 
-def remark_on_files(split: Split, own: RunFolder) -> Iterator[str]:
+def list_file_warnings(split: Split, own: RunFolder) -> Iterator[str]:
     """Yield warnings about a run's shards: whole groups that do not allow the requested share of test
     conversations, and foreign files among the shards."""
     counts = read_manifest(own.shards).counts
@@ -325,7 +327,7 @@ def remark_on_files(split: Split, own: RunFolder) -> Iterator[str]:
             f"the test side has {counts.test} of {total} conversations instead of {split.test:.0%}: groups "
             f"(split.by: {split.words}) stay whole, and no choice of whole groups comes closer."
         )
-    if names := strays(own.shards):
+    if names := find_strays(own.shards):
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         yield (
             f"{own.shards}: {shown}: not in the manifest, so not part of this data set. A loader that "

@@ -62,14 +62,14 @@ class JoinedCalls:
     async def ask(self, rollout: AnyRollout, request: Request) -> Reply:
         """Return the stored answer to a rollout's request. Raises CallError and errors that stop the run."""
         client = rollout.client
-        same, alone = client.key(_anonymous(request)), False
+        same, alone = client.make_key(_strip_address(request)), False
         own = CallPlace(request.address, rollout.key)
         while True:
             while (under_way := self._under_way.get(same)) is not None:
                 # If one waiter stops, the others keep waiting; a call whose answer is missing is made
                 # separately.
                 alone |= rollout.key in await asyncio.shield(under_way)
-            if (stored := self._work.ledger.reply(*own)) is not None:
+            if (stored := self._work.ledger.read_reply(*own)) is not None:
                 return stored
             others = [] if alone else [*self._open_places(rollout, request)]
             if not others:
@@ -80,14 +80,14 @@ class JoinedCalls:
         places = [own, *others]
         ended = self._under_way[same] = asyncio.get_running_loop().create_future()
         try:
-            with self._trying(client.name):
+            with self._serialize_trials(client.name):
                 return await self._lead(rollout, request, places)
         finally:
             del self._under_way[same]
             ended.set_result(frozenset(place.key for place in places))
 
     @contextlib.contextmanager
-    def _trying(self, name: str) -> Iterator[None]:
+    def _serialize_trials(self, name: str) -> Iterator[None]:
         """Serialise requests for several answers until a service has returned several, so that a rejection
         occurs once and not in every worker."""
         if name in self._proven:
@@ -105,21 +105,21 @@ class JoinedCalls:
         own."""
         client, ledger = rollout.client, self._work.ledger
         room = self._most.get(client.name, client.most_choices) - 1
-        for place in (*_list_named_places(client, request), *self._twins(rollout, request)):
-            if room and ledger.reply(*place) is None:
+        for place in (*_list_named_places(client, request), *self._iterate_twins(rollout, request)):
+            if room and ledger.read_reply(*place) is None:
                 room -= 1
                 yield place
 
-    def _twins(self, rollout: AnyRollout, request: Request) -> Iterator[CallPlace]:
+    def _iterate_twins(self, rollout: AnyRollout, request: Request) -> Iterator[CallPlace]:
         """Yield the first calls of twin tasks that are in fact identical."""
         if rollout.last_key is not None:
             return
         tasks, address = self._work.tasks, request.address
-        for name in tasks.twins(address.scenario, address.task):
-            twin = Rollout(tasks.task(address.scenario, name), self._work.clients)
+        for name in tasks.list_twins(address.scenario, address.task):
+            twin = Rollout(tasks.make_task(address.scenario, name), self._work.clients)
             asked = twin.request
             twin.close()
-            if asked is not None and _anonymous(asked) == _anonymous(request):
+            if asked is not None and _strip_address(asked) == _strip_address(request):
                 yield CallPlace(asked.address, twin.key)
 
     async def _lead(self, rollout: AnyRollout, request: Request, places: Sequence[CallPlace]) -> Reply:
@@ -156,13 +156,13 @@ class JoinedCalls:
         )
 
 
-def _anonymous(request: Request) -> Request:
+def _strip_address(request: Request) -> Request:
     """Return the request without its address."""
     return msgspec.structs.replace(request, address=Address(request.address.scenario, 0), seed=0, alike=())
 
 
 def _list_named_places(client: ModelClient, request: Request) -> Iterator[CallPlace]:
-    return (CallPlace(one.address, client.key(one)) for one in request.alike)
+    return (CallPlace(one.address, client.make_key(one)) for one in request.alike)
 
 
 def share_out(

@@ -140,10 +140,10 @@ class OnlineScheduler:
         """Wait for calls in flight until the grace period ends; `hurry` ends it."""
         clock = asyncio.get_running_loop().time
         started = clock()
-        while not everybody.done() and clock() - started < self._patience():
+        while not everybody.done() and clock() - started < self._compute_patience():
             await asyncio.wait({everybody}, timeout=0.1)
 
-    def _patience(self) -> float:
+    def _compute_patience(self) -> float:
         """Return the grace period of what is in flight now: it is short for calls that cost nothing."""
         at_work = [client for client in self._work.clients.values() if client.in_flight]
         unstored = any(admission.unstored for admission in self._admissions)
@@ -194,7 +194,7 @@ class OnlineScheduler:
         key = rollout.key
         if (asked := self._asking.get(key)) is not None:
             return await asyncio.shield(asked)  # a waiter that stops leaves the others waiting
-        if (stored := self._work.ledger.reply(request.address, key)) is not None:
+        if (stored := self._work.ledger.read_reply(request.address, key)) is not None:
             return stored
         asked = self._asking[key] = asyncio.get_running_loop().create_future()
         try:
@@ -227,7 +227,7 @@ class OnlineScheduler:
 
         def store(answer: Answer) -> Awaitable[None]:
             if answer.reply.others:
-                shares = share_out(answer, places, rollout.client.charges.price_of)
+                shares = share_out(answer, places, rollout.client.charges.compute_most_cost)
                 stored.extend((*one.place, one.reply, one.charged_tokens, one.cost_usd) for one in shares)
             else:
                 stored.append((*places[0], answer.reply, answer.charged_tokens, answer.cost_usd))
@@ -244,9 +244,9 @@ class OnlineScheduler:
         self._work.counts.retried_by[str(failure.kind)] += 1
 
 
-def call_by_call(work: Work) -> OnlineScheduler:
+def make_online_scheduler(work: Work) -> OnlineScheduler:
     """Return the scheduler for single calls. Raises UsageError while batches of the ledger are
     outstanding."""
-    if waiting := work.ledger.out.batches(*OPEN):
+    if waiting := work.ledger.out.list_batches(*OPEN):
         raise open_batches_error(waiting)
     return OnlineScheduler(work)

@@ -16,9 +16,9 @@ from edgen.core.values import Status
 from edgen.execution.scheduler import ProgressCounts
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Expression
-from edgen.planning.gates import rejection
+from edgen.planning.gates import make_rejection
 from edgen.planning.plan import Plan
-from edgen.protocols.labelled_units import layers_said
+from edgen.protocols.labelled_units import read_said_layers
 from edgen.store.ledger import Ledger, Outcome, Scope
 
 KEPT = -1
@@ -41,7 +41,7 @@ async def decide_in_order(
 ) -> None:
     """Decide the ordered gates of a plan for a scope that is settled otherwise. Return when it is on disk."""
     await ledger.flush()
-    for before, after in await run_in_thread(_changes, plan, ledger, scope, make):
+    for before, after in await run_in_thread(_find_changes, plan, ledger, scope, make):
         ledger.settle(after, scope.fingerprint, None)
         counts.settle(before.status, before.reason, -1)
         counts.settle(after.status, after.reason)
@@ -49,25 +49,27 @@ async def decide_in_order(
     await ledger.flush()
 
 
-def _changes(plan: Plan, ledger: Ledger, scope: Scope, make: MakeInOrder) -> list[tuple[Outcome, Outcome]]:
+def _find_changes(
+    plan: Plan, ledger: Ledger, scope: Scope, make: MakeInOrder
+) -> list[tuple[Outcome, Outcome]]:
     """Return changed decisions: the outcome before, and the outcome now."""
     gates = plan.gates.ordered
     reasons = [gate.reason for gate in gates]
-    outcomes, in_order = ledger.outcomes(scope), make([gate.expression for gate in gates])
+    outcomes, in_order = ledger.open_outcomes(scope), make([gate.expression for gate in gates])
     labelled = any(gate.asks_of(plan.gates.layers) for gate in gates)
-    for scenario, task, data in outcomes.candidates(reasons):
+    for scenario, task, data in outcomes.iterate_candidates(reasons):
         recorded = plan.family.read(data)
         known = Facts(recorded.scenario, recorded.conversation, recorded.id)
         if labelled:
-            said = layers_said(outcomes.read_additional_values(scenario, task))
-            known.labels = plan.gates.labels_of(recorded.conversation.turns, said)
+            said = read_said_layers(outcomes.read_additional_values(scenario, task))
+            known.labels = plan.gates.make_label_lookup(recorded.conversation.turns, said)
         in_order.add(known)
     found = []
-    for row, failed in zip(outcomes.candidate_outcomes(reasons), in_order.decide(), strict=True):
+    for row, failed in zip(outcomes.iterate_candidate_outcomes(reasons), in_order.decide(), strict=True):
         before = Outcome(*row[:7])
         facts: tuple[Status, str | None, str | None] = (Status.ACCEPTED, None, None)
         if failed != KEPT:
-            refused = rejection(gates[failed])
+            refused = make_rejection(gates[failed])
             facts = (Status.REJECTED, refused.code, refused.detail)
         after = Outcome(row.scenario, row.task, *facts, row.grp, row.reply_key)
         if after != before:

@@ -102,9 +102,9 @@ class Rollout:
         self._step(self.task.protocol.send, reply)
         if isinstance(self.result, Rejection):
             self.result = explain_rejection(self.result, reply.text, asked)
-        self.last, self.refused = (asked, reply), self._refusal()
+        self.last, self.refused = (asked, reply), self._find_refusal()
 
-    def _refusal(self) -> str:
+    def _find_refusal(self) -> str:
         """Return why the previous answer was unusable, from the next request or the result; gates do not
         judge answers."""
         if self.request is not None:
@@ -170,7 +170,7 @@ class Rollout:
         if self._requests > MOST_REQUESTS:
             refuse_value("protocol", self.task.made_by, f"asked {MOST_REQUESTS:,} requests and did not end")
         self.client = client
-        self.key = self.client.key(request)
+        self.key = self.client.make_key(request)
 
 
 # Gets the stored reply to a rollout's present request; None if it comes in a later round. Raises CallError.
@@ -182,8 +182,8 @@ async def run_task(
 ) -> bool:
     """Run the task of a unit, (index, replicate), to its outcome; return False if an answer is outstanding.
     `fresh`: this start fetched the ledger's last answer."""
-    rollout = Rollout(work.tasks.task(*unit), work.clients)
-    stored = work.ledger.replies(*unit)
+    rollout = Rollout(work.tasks.make_task(*unit), work.clients)
+    stored = work.ledger.read_replies(*unit)
     try:
         while True:
             if stored:
@@ -270,7 +270,7 @@ class OutcomeRecorder:
             self._stop_if_useless()
 
     def _stop_if_useless(self) -> None:
-        if not self._useless and (reason := self.usefulness.verdict()) is not None:
+        if not self._useless and (reason := self.usefulness.reach_verdict()) is not None:
             self._useless = True
             self._stop(reason)
 
@@ -311,7 +311,7 @@ class OutcomeRecorder:
         if failure.kind in FATAL:
             self._work.ledger.out.forgive(FATAL)  # the next start retries
             role = rollout.request.role if rollout.request is not None else "default"
-            self._stop(ProviderError(f"{backend_prefix(role)}{advice(failure)} {GO_ON}"))
+            self._stop(ProviderError(f"{make_backend_prefix(role)}{add_advice(failure)} {GO_ON}"))
             return
         self._failed_in_a_row.add(unit[0])
         self._last = failure if failure.kind in RETRYABLE else None
@@ -364,13 +364,13 @@ ADVICE = {
 }
 
 
-def advice(failure: CallError) -> str:
+def add_advice(failure: CallError) -> str:
     """Return a failure with advice for the user."""
     what = ADVICE.get(failure.kind, "Check that the service runs and that `base_url` is right.")
     return f"The service refused: {describe_failure(failure)}. {what}"
 
 
-def backend_prefix(role: str) -> str:
+def make_backend_prefix(role: str) -> str:
     """Return the prefix of a sentence about a role's backend; empty if a job has only one backend."""
     return "" if role == "default" else f"Backend {role}: "
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.config import ANNOTATOR, Job, arm_jobs, load_kept_job, resolve_values
+from edgen.config import ANNOTATOR, Job, list_arm_jobs, load_kept_job, resolve_values
 from edgen.core.errors import DamagedError, EdgenError, FailureKind, ShortError, UsageError
 from edgen.core.threads import run_in_thread
 from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
 from edgen.execution.early_stop import GATED
-from edgen.execution.finish import JOB, RunSummary, describe_job, plan_of_run, write_files
+from edgen.execution.finish import JOB, RunSummary, describe_job, make_run_plan, write_files
 from edgen.execution.ordered_gates import MakeInOrder, decide_in_order
 from edgen.execution.rollout import ADVICE
 from edgen.execution.session import RunSession
@@ -28,12 +28,12 @@ from edgen.planning.backend_files import keep_backend_files
 from edgen.planning.gates import asks_for_near_duplicates
 from edgen.planning.load import keep_template
 from edgen.planning.plan import Plan
-from edgen.protocols.base import rounds_of
-from edgen.space import space_files
+from edgen.protocols.base import find_rounds
+from edgen.space import render_space_files
 from edgen.space.splits import HeldOutGroups, choose_common_side
 from edgen.store.inputs_copy import keep_copy
 from edgen.store.ledger import Ledger, RunPlan, RunStatus, Scope
-from edgen.store.ledger.facts import RoundEnd, fact_of_round, read_round_end
+from edgen.store.ledger.facts import RoundEnd, make_round_fact_name, read_round_end
 from edgen.store.ledger.opening import make_damaged_error
 from edgen.store.run_facts import SPACE, SpaceFacts
 from edgen.store.run_folder import RunFolder
@@ -44,18 +44,18 @@ async def prepare_rounds(plan: Plan, ledger: Ledger, fingerprint: str, number: i
     while plan.prepared_rounds <= number:
         last = plan.prepared_rounds - 1
         end = await _note_end(plan, ledger, fingerprint, last)
-        await run_in_thread(_prepare_next, plan, ledger, _scope(plan, fingerprint, last), end)
+        await run_in_thread(_prepare_next, plan, ledger, _make_scope(plan, fingerprint, last), end)
 
 
 def restore_rounds(plan: Plan, ledger: Ledger, fingerprint: str) -> None:
     """Prepare the rounds whose earlier ones ended under another form of the job, without noting anything."""
     while plan.prepared_rounds < plan.rounds.total:
         last = plan.prepared_rounds - 1
-        end = read_round_end(ledger.fact(_fact(plan, last)), ledger.path)
+        end = read_round_end(ledger.read_fact(_make_fact_name(plan, last)), ledger.path)
         if end is None:
             return
         try:
-            _prepare_next(plan, ledger, _scope(plan, fingerprint, last), end)
+            _prepare_next(plan, ledger, _make_scope(plan, fingerprint, last), end)
         except DamagedError:  # or records of another family: the work itself reports the error
             return
 
@@ -64,15 +64,15 @@ async def _note_end(plan: Plan, ledger: Ledger, fingerprint: str, number: int) -
     """Note that a round has ended, unless noted. Conversations that had failed then stay excluded under
     another form of the job, too: an upgrade must not discard paid answers."""
     await ledger.flush()
-    known = read_round_end(ledger.fact(_fact(plan, number)), ledger.path)
+    known = read_round_end(ledger.read_fact(_make_fact_name(plan, number)), ledger.path)
     if known is not None and known.fingerprint == fingerprint:
         return known
-    outcomes = ledger.outcomes(_scope(plan, fingerprint, number))
+    outcomes = ledger.open_outcomes(_make_scope(plan, fingerprint, number))
     failed = {
         (scenario, task) for scenario, task, status, _ in outcomes.list_settled() if status is Status.FAILED
     }
     end = RoundEnd(fingerprint, tuple(sorted(failed | {*(known.failed if known is not None else ())})))
-    ledger.set_fact(_fact(plan, number), msgspec.json.encode(end).decode())
+    ledger.set_fact(_make_fact_name(plan, number), msgspec.json.encode(end).decode())
     await ledger.flush()
     return end
 
@@ -87,7 +87,7 @@ def _iterate_accepted(
 ) -> Generator[Recorded, None, None]:
     """Yield the accepted conversations of a round that count for later ones."""
     failed = {*end.failed}
-    for scenario, task, _, record in ledger.outcomes(scope).records():
+    for scenario, task, _, record in ledger.open_outcomes(scope).iterate_records():
         if (scenario, task) in failed:
             continue
         try:
@@ -96,11 +96,11 @@ def _iterate_accepted(
             raise make_damaged_error(ledger.path, f"a record cannot be read: {problem}") from None
 
 
-def _fact(plan: Plan, number: int) -> str:
-    return fact_of_round(number, plan.rounds.size, plan.job.replicates)
+def _make_fact_name(plan: Plan, number: int) -> str:
+    return make_round_fact_name(number, plan.rounds.size, plan.job.replicates)
 
 
-def _scope(plan: Plan, fingerprint: str, number: int) -> Scope:
+def _make_scope(plan: Plan, fingerprint: str, number: int) -> Scope:
     """Return the conversations of a round that is not the last."""
     first = number * plan.rounds.size
     return Scope(fingerprint, first + plan.rounds.size, plan.job.replicates, first)
@@ -116,7 +116,7 @@ def check_part(job: Job, part: range | None) -> None:
             "what "
             "becomes of all of them. Use --set top_up=false and a larger number of conversations instead."
         )
-    if asks_for_near_duplicates(arm_jobs(job, job.name).values()):
+    if asks_for_near_duplicates(list_arm_jobs(job, job.name).values()):
         raise UsageError(
             "--range and a gate on near_duplicate do not go together: what is new in a piece may be in "
             "another one, too. "
@@ -128,7 +128,7 @@ def check_part(job: Job, part: range | None) -> None:
             f"--range {part.start}:{part.stop}: the job has {job.conversations} scenarios, so a range ends "
             f"at {job.conversations:,} at most. More of them: -n."
         )
-    if part.start and rounds_of(job).total > 1:
+    if part.start and find_rounds(job).total > 1:
         raise UsageError(
             f"--range {part.start}:{part.stop}: this job is made in rounds, and later rounds use the "
             f"results of earlier ones, so a piece of it starts at scenario 0. Use --range 0:{part.stop}."
@@ -178,7 +178,7 @@ class ActiveRun:
         self._ledger = session.ledger
         self._part = part
         self._in_order = in_order
-        self._wanted = self._announced = self._plan_of()
+        self._wanted = self._announced = self._make_plan()
         self.counts.planned = self._wanted.asked
         self._sated = self._find_sated_status()
         if self._sated is not None:
@@ -186,9 +186,9 @@ class ActiveRun:
         else:
             session.count_kept(self._wanted.first, self._wanted.scenarios, plan.job.replicates)
 
-    def _plan_of(self, scenarios: int | None = None) -> RunPlan:
+    def _make_plan(self, scenarios: int | None = None) -> RunPlan:
         """Return the run's plan; with a top-up for that many scenarios in total."""
-        return plan_of_run(self._plan.job, self.session.fingerprint, self._part, scenarios=scenarios)
+        return make_run_plan(self._plan.job, self.session.fingerprint, self._part, scenarios=scenarios)
 
     def adopt(self, note: Callable[[str], None]) -> None:
         """Bind the folder to this plan: note the job, and set aside the files of another form of it."""
@@ -204,7 +204,7 @@ class ActiveRun:
             )
         plan, job = self._plan, self._plan.job
         prompts = {**plan.prompts, **plan.extra_prompts}
-        texts = space_files(plan.space)
+        texts = render_space_files(plan.space)
         paths: dict[str, str] = {}
         for use, prompt in prompts.items():
             paths[use] = f"inputs/{keep_template(texts, prompt.name, prompt.text, prompt.schema)}"
@@ -247,20 +247,22 @@ class ActiveRun:
         await self._ledger.flush()
         self.session.close_budget()
 
-    def groups(self) -> Iterator[tuple[int, int]]:
+    def iterate_groups(self) -> Iterator[tuple[int, int]]:
         """Yield (group hash, accepted conversations) of the results, by ascending hash."""
-        return self._ledger.outcomes(self._announced.scope).groups()
+        return self._ledger.open_outcomes(self._announced.scope).iterate_groups()
 
     async def write(self, side: HeldOutGroups | None = None) -> None:
         """Write the result files, unless they are current; `side` is the test side, if chosen for several
         runs together. Raises ShortError if too few conversations were accepted."""
         counts, plan = self.counts, self._plan
         described = describe_job(plan.job)
-        made = RunSummary(plan.job, self._ledger.status(), described, plan.template_sha256, plan.space_sha256)
-        own = choose_common_side([self.groups()], plan.job.split.test) if side is None else side
+        made = RunSummary(
+            plan.job, self._ledger.read_status(), described, plan.template_sha256, plan.space_sha256
+        )
+        own = choose_common_side([self.iterate_groups()], plan.job.split.test) if side is None else side
         await write_files(made, self._rundir, self._ledger, own, anew=counts.kept != counts.planned)
         if counts.accepted < self._wanted.asked:
-            raise ShortError(self._shortage(of_arms=side is not None))
+            raise ShortError(self._describe_shortage(of_arms=side is not None))
 
     async def _make(self) -> None:
         """Work until enough is accepted or no more is planned."""
@@ -303,16 +305,16 @@ class ActiveRun:
         # Undecided ordered gates make the count unknown.
         if not self._plan.job.top_up or self._plan.gates.ordered:
             return None
-        status = self._ledger.status()
-        same = status.plan == self._plan_of(status.plan.scenarios)
+        status = self._ledger.read_status()
+        same = status.plan == self._make_plan(status.plan.scenarios)
         return status if same and status.accepted >= self._wanted.asked and not status.pending else None
 
     def _announce(self, scenarios: int) -> None:
         self.counts.planned = (scenarios - self._wanted.first) * self._wanted.replicates
-        self._announced = self._plan_of(scenarios)
+        self._announced = self._make_plan(scenarios)
         self.session.announce(self._announced)
 
-    def _shortage(self, *, of_arms: bool) -> str:
+    def _describe_shortage(self, *, of_arms: bool) -> str:
         counts = self.counts
         lost = {**counts.rejected, **counts.failed}
         reasons = ", ".join(

@@ -27,7 +27,7 @@ from edgen.execution.client.budget import Budget
 from edgen.execution.client.budget_lease import Purse
 from edgen.execution.client.clients import Service, make_clients
 from edgen.execution.client.form_support import restore_forms
-from edgen.execution.online_scheduler import call_by_call
+from edgen.execution.online_scheduler import make_online_scheduler
 from edgen.execution.scheduler import ProgressCounts, Scheduler, SchedulerFactory, Work
 from edgen.protocols.task import Tasks
 from edgen.providers import Backend
@@ -83,7 +83,7 @@ class RunSession:
         *,
         roles: Iterable[str],
         elsewhere: Iterable[Charged] = (),
-        scheduler: SchedulerFactory = call_by_call,
+        scheduler: SchedulerFactory = make_online_scheduler,
         shared: SharedState | None = None,
     ) -> None:
         self.limits = tasks.call_settings.limits
@@ -98,7 +98,7 @@ class RunSession:
         )
         restore_forms({client.form_support for client in self._clients.values()}, ledger, self.events)
         identities = {role: client.backend.identity for role, client in self._clients.items()}
-        self.fingerprint = tasks.fingerprint(identities)
+        self.fingerprint = tasks.make_fingerprint(identities)
         if self.budget is not None:
             self._restore(self.budget, elsewhere)
         work = Work(
@@ -114,11 +114,11 @@ class RunSession:
         self.scheduler = scheduler(work)
         shared.schedulers.append(self.scheduler)
         self._number = ledger.begin_session(os.getpid(), socket.gethostname(), __version__)
-        self._retried_before = Counter(read_retries(ledger.fact(RETRIES), ledger.path))
+        self._retried_before = Counter(read_retries(ledger.read_fact(RETRIES), ledger.path))
         self._retries_noted = 0
-        self._timeouts_before = read_timeouts(ledger.fact, ledger.path)
+        self._timeouts_before = read_timeouts(ledger.read_fact, ledger.path)
         self._timeouts_noted = 0
-        self._servers_before = read_servers(ledger.fact(SERVERS), ledger.path)
+        self._servers_before = read_servers(ledger.read_fact(SERVERS), ledger.path)
         self._servers_noted: dict[str, ServerCounts] = {}
         self._workers_noted: dict[str, WorkerCounts] = {}
 
@@ -128,16 +128,16 @@ class RunSession:
         if self.limits.budget is None:
             return whole
         tokens, usd = self.ledger.sum_charges(lambda _prompt, _completion: 0.0)
-        held = [self.ledger.out.sums(batch.number)[1:] for batch in self.ledger.out.batches(*OPEN)]
-        purse = Purse(BudgetBook(Path(self.limits.budget)), self._owner())
+        held = [self.ledger.out.read_sums(batch.number)[1:] for batch in self.ledger.out.list_batches(*OPEN)]
+        purse = Purse(BudgetBook(Path(self.limits.budget)), self._name_owner())
         purse.settle_before(BudgetUse(tokens, round(usd * PICO)))
         return whole.make_concurrent(
             purse, (tokens - sum(tokens for tokens, _ in held), usd - sum(usd for _, usd in held))
         )
 
-    def _owner(self) -> str:
+    def _name_owner(self) -> str:
         """Return the owner of a lease: this ledger at this path. A copy elsewhere is another owner."""
-        known = self.ledger.fact(OWNER)
+        known = self.ledger.read_fact(OWNER)
         if known is None:
             known = secrets.token_hex(8)
             self.ledger.set_fact(OWNER, known)
@@ -146,15 +146,16 @@ class RunSession:
     def _restore(self, budget: Budget, elsewhere: Iterable[Charged]) -> None:
         """Count the earlier use of the budget: outstanding batches are reserved, not spent."""
 
-        def dearest(prompt_tokens: int, completion_tokens: int) -> float:
+        def find_dearest(prompt_tokens: int, completion_tokens: int) -> float:
             """Return the highest possible cost of an answer stored without one, over all backends."""
             return max(
-                client.charges.price_of(prompt_tokens, completion_tokens) for client in self._clients.values()
+                client.charges.compute_most_cost(prompt_tokens, completion_tokens)
+                for client in self._clients.values()
             )
 
         out = self.ledger.out
-        used = [charged(dearest) for charged in (self.ledger.sum_charges, *elsewhere)]
-        held = [out.sums(batch.number)[1:] for batch in out.batches(*OPEN)]
+        used = [charged(find_dearest) for charged in (self.ledger.sum_charges, *elsewhere)]
+        held = [out.read_sums(batch.number)[1:] for batch in out.list_batches(*OPEN)]
         budget.restore(
             sum(tokens for tokens, _ in used) - sum(tokens for tokens, _ in held),
             sum(usd for _, usd in used) - sum(usd for _, usd in held),
@@ -238,7 +239,7 @@ class RunSession:
         finally:
             noting.cancel()
             self.close_budget()
-            if state != "stopped" and self.ledger.out.batches():
+            if state != "stopped" and self.ledger.out.list_batches():
                 end_batch_period(self.ledger)
             self._note(state, message, reason)
 
@@ -284,7 +285,7 @@ class RunSession:
             return
 
 
-def interruption(signal_number: int) -> SignalError:
+def make_signal_error(signal_number: int) -> SignalError:
     """Return the error that stops the run after a signal."""
     return SignalError(
         signal_number,
@@ -296,7 +297,7 @@ def settle_lease(budget: str, ledger: Path, tell: Callable[[str], None]) -> None
     """Return what a finished run holds of a shared budget, as after a kill at its very end. `tell` gets a
     sentence if the budget's book cannot be used."""
     with LedgerReader(ledger) as reader:
-        known = reader.fact(OWNER)
+        known = reader.read_fact(OWNER)
     if known is None:
         return
     tokens, usd = sum_charges_at(ledger, lambda _prompt, _completion: 0.0)

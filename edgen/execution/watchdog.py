@@ -8,7 +8,7 @@ from edgen.config import Limits
 from edgen.core.errors import FailuresError, ProviderError
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.rollout import GO_ON, backend_prefix, describe_failure
+from edgen.execution.rollout import GO_ON, describe_failure, make_backend_prefix
 
 _LOOKS = 40  # checks within the time after which to give up
 _OFTEN = 1.0  # maximum seconds between two checks
@@ -47,15 +47,15 @@ class Watchdog:
             silent, several = (seconds + 2 * self.every for seconds in heard.measure_silence(passed))
             admission = heard.client.admission
             if admission.away:
-                patience = self.patience(admission)
+                patience = self.find_patience(admission)
                 if admission.refused_for + 2 * self.every > patience:
-                    error = _make_silence_error if admission.answered else _unreachable_error
+                    error = _make_silence_error if admission.answered else _make_unreachable_error
                     return error(role, heard.client, patience)
             elif silent > self._give_up_after and several > self._attempt:
                 return _make_silence_error(role, heard.client, self._give_up_after)
         return None
 
-    def patience(self, admission: Admission) -> float:
+    def find_patience(self, admission: Admission) -> float:
         """Return the seconds that a service may be unreachable."""
         return self._give_up_after if admission.answered else min(START, self._give_up_after)
 
@@ -64,7 +64,7 @@ class Watchdog:
         for role, heard in self._heard.items():
             away = heard.client.admission.away
             if away and not heard.told:
-                yield _write_away_note(role, heard.client, self.patience(heard.client.admission))
+                yield _write_away_note(role, heard.client, self.find_patience(heard.client.admission))
             heard.told = away
 
 
@@ -93,16 +93,16 @@ class _ClientSilence:
 def _make_silence_error(role: str, client: ModelClient, seconds: float) -> ProviderError:
     waiting = client.out + client.admission.waiting if client.admission.away else client.out
     return FailuresError(
-        f"{backend_prefix(role)}The service has answered nothing for {seconds:g} s, with "
+        f"{make_backend_prefix(role)}The service has answered nothing for {seconds:g} s, with "
         f"{waiting} {'call' if waiting == 1 else 'calls'} waiting for it."
         f"{_describe_last_failure(client)} The run stopped rather than wait for ever. If the service is "
         f"only slow, raise limits.give_up_after. {GO_ON}"
     )
 
 
-def _unreachable_error(role: str, client: ModelClient, seconds: float) -> ProviderError:
+def _make_unreachable_error(role: str, client: ModelClient, seconds: float) -> ProviderError:
     return FailuresError(
-        f"{backend_prefix(role)}The service could not be reached for {seconds:g} s, and has not answered "
+        f"{make_backend_prefix(role)}The service could not be reached for {seconds:g} s, and has not answered "
         f"once.{_describe_last_failure(client)} "
         f"Start the server, or correct the address in the job; `edgen doctor JOB` tries it. {GO_ON}"
     )
@@ -117,6 +117,6 @@ def _write_away_note(role: str, client: ModelClient, seconds: float) -> str:
     """Return the note on a service that became unreachable."""
     said = describe_failure(client.last_failure) if client.last_failure is not None else "no connection"
     return (
-        f"{backend_prefix(role)}The service is away ({said}). edgen retries until it answers, for "
+        f"{make_backend_prefix(role)}The service is away ({said}). edgen retries until it answers, for "
         f"{seconds:g} s at most."
     )

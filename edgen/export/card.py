@@ -21,7 +21,14 @@ import yaml
 
 from edgen.core.registry import part_of
 from edgen.core.text import escape_invisible, escape_markdown
-from edgen.export.caveats import SETTLED, caveats, flatten_facts, list_unfinished, outcomes, public_facts
+from edgen.export.caveats import (
+    SETTLED,
+    flatten_facts,
+    list_caveats,
+    list_unfinished,
+    select_public_facts,
+    tabulate_outcomes,
+)
 from edgen.export.chat import DO_THIS, Chat
 from edgen.export.evidence import Evidence, Part, describe_judged, list_simulated_parts
 from edgen.export.files import Patterns
@@ -86,30 +93,30 @@ def write_card(format_: Format, run: RunReader, chat: Chat, contents: Contents, 
         "",
         *([f"**{_BANNERS[simulated]}**", ""] if simulated else []),
         *([judged, ""] if judged else []),
-        *_counts(contents.rows),
+        *_describe_counts(contents.rows),
         "",
-        _licence(stated.license),
+        _render_licence(stated.license),
         "",
         *_list_left_out(contents.left_out, format_, facts),
         "",
-        *_columns(contents.tables),
+        *_describe_tables(contents.tables),
         *("", "## Scenarios", "", *describe_space(run.space)),
         *("", "## Use", "", "```", *format_.use.splitlines(), "```", ""),
-        *(f"- {note}" for note in (*_notes(format_, chat, run.family), *contents.notes)),
+        *(f"- {note}" for note in (*_list_notes(format_, chat, run.family), *contents.notes)),
         *_list_trials(format_),
         *("", "## How it was made", ""),
-        *_facts(facts, simulated, chat, format_),
-        *_labels(contents.evidence),
+        *_describe_facts(facts, simulated, chat, format_),
+        *_describe_labels(contents.evidence),
         "",
-        *outcomes(facts),
-        *("## Known limits", "", *(f"- {limit}" for limit in caveats(facts, run.job, run.space)), ""),
+        *tabulate_outcomes(facts),
+        *("## Known limits", "", *(f"- {limit}" for limit in list_caveats(facts, run.job, run.space)), ""),
         *("## How to make it again", "", *_list_repeat_commands(format_, facts, options)),
     ]
-    head = front_matter(run, format_, contents, bool(simulated), stated)
+    head = render_front_matter(run, format_, contents, bool(simulated), stated)
     return head + "\n" + "\n".join(lines).rstrip() + "\n"
 
 
-def front_matter(
+def render_front_matter(
     run: RunReader, format_: Format, contents: Contents, simulated: bool, options: ExportOptions
 ) -> str:
     """Return the YAML block at the top. A split without rows has no file and is not named."""
@@ -123,9 +130,9 @@ def front_matter(
             head["language_details"] = [options.language]
     if format_.card.tasks:
         head["task_categories"] = list(format_.card.tasks)
-    head["size_categories"] = [_size(sum(contents.rows[contents.tables[0].name].values()))]
-    head["tags"] = keywords(format_, run, simulated)
-    tables = [table for table in contents.tables if _files(table, contents)]
+    head["size_categories"] = [_describe_size(sum(contents.rows[contents.tables[0].name].values()))]
+    head["tags"] = list_keywords(format_, run, simulated)
+    tables = [table for table in contents.tables if _list_files(table, contents)]
     if tables:
         head["configs"] = [
             {
@@ -133,23 +140,23 @@ def front_matter(
                 **({"default": True} if table is contents.tables[0] else {}),
                 # Without it, `datasets` confuses other rows in a folder of this name with these.
                 "description": f"sha256-{contents.digests[table.name]}",
-                "data_files": _files(table, contents),
+                "data_files": _list_files(table, contents),
             }
             for table in tables
         ]
-    infos = [_info(table, contents) for table in tables if table.types]
+    infos = [_describe_columns(table, contents) for table in tables if table.types]
     if infos:
         head["dataset_info"] = infos
     return "---\n" + yaml.safe_dump(head, sort_keys=False, allow_unicode=True) + "---\n"
 
 
-def keywords(format_: Format, run: RunReader, simulated: bool) -> list[str]:
+def list_keywords(format_: Format, run: RunReader, simulated: bool) -> list[str]:
     """Return the tags of a data set."""
     tags = part_of(run.family, ReportWords).tags
     return ["edgen", "synthetic", *tags, *format_.card.tags, *(["simulated"] if simulated else [])]
 
 
-def _files(table: DataTable, contents: Contents) -> list[dict[str, str]]:
+def _list_files(table: DataTable, contents: Contents) -> list[dict[str, str]]:
     return [
         {"split": split, "path": contents.patterns[table.name, split]}
         for split in SPLITS
@@ -179,11 +186,11 @@ def digest_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _info(table: DataTable, contents: Contents) -> dict[str, Any]:
+def _describe_columns(table: DataTable, contents: Contents) -> dict[str, Any]:
     """Return the types of a table's columns, and its rows, by which `datasets` detects a missing file. It
     requires bytes with rows; these are the size in memory here, and a reader may need slightly more or fewer.
     """
-    features = [{"name": name, **_feature(kind)} for name, kind in table.types.items()]
+    features = [{"name": name, **_make_feature(kind)} for name, kind in table.types.items()]
     rows = contents.rows[table.name]
     splits = [
         {"name": split, "num_bytes": contents.sizes[table.name, split], "num_examples": rows[split]}
@@ -193,7 +200,7 @@ def _info(table: DataTable, contents: Contents) -> dict[str, Any]:
     return {"config_name": table.name, "features": features, **({"splits": splits} if splits else {})}
 
 
-def _feature(kind: ColumnType) -> dict[str, Any]:
+def _make_feature(kind: ColumnType) -> dict[str, Any]:
     """Return a type as `datasets` writes it, as a new object: the first reader would modify one shared by
     YAML reference."""
     match kind:
@@ -206,21 +213,21 @@ def _feature(kind: ColumnType) -> dict[str, Any]:
     return {"dtype": kind}
 
 
-def _size(rows: int) -> str:
+def _describe_size(rows: int) -> str:
     return next((name for i, name in enumerate(_SIZES[:-1]) if rows < 10 ** (i + 3)), _SIZES[-1])
 
 
-def _licence(license_: str | None) -> str:
+def _render_licence(license_: str | None) -> str:
     if license_ is None:
         return "No licence was stated for this data."
-    return f"Licence, as stated by whoever exported it: {_code(license_)}."
+    return f"Licence, as stated by whoever exported it: {_render_code(license_)}."
 
 
-def _counts(rows: Counts) -> Iterator[str]:
+def _describe_counts(rows: Counts) -> Iterator[str]:
     yield "| table | train | test |"
     yield "|---|---|---|"
     for name, counts in rows.items():
-        yield f"| {_cell(name)} | {counts['train']} | {counts['test']} |"
+        yield f"| {_render_cell(name)} | {counts['train']} | {counts['test']} |"
 
 
 def _list_left_out(left_out: Mapping[str, int], format_: Format, facts: Mapping[str, Any]) -> Iterator[str]:
@@ -236,40 +243,40 @@ def _list_left_out(left_out: Mapping[str, int], format_: Format, facts: Mapping[
     yield "| reason | count | which means |"
     yield "|---|---|---|"
     for reason, count in left_out.items():
-        yield f"| {_cell(reason)} | {count} | {format_.meaning(reason)} |"
+        yield f"| {_render_cell(reason)} | {count} | {format_.meaning(reason)} |"
 
 
-def _columns(tables: Sequence[DataTable]) -> Iterator[str]:
+def _describe_tables(tables: Sequence[DataTable]) -> Iterator[str]:
     yield "## Columns"
     for table in tables:
         yield ""
         if len(tables) > 1:
-            yield f"Table {_code(table.name)}:"
+            yield f"Table {_render_code(table.name)}:"
             yield ""
         for name, meaning in table.columns.items():
-            yield f"- {_code(name)}: {meaning}"
+            yield f"- {_render_code(name)}: {meaning}"
 
 
 def describe_space(space: Space) -> Iterator[str]:
     """Yield the dimensions of scenarios, each with its number of values and its roles."""
-    yield f"Each is one draw from the space {_code(space.name)}:"
+    yield f"Each is one draw from the space {_render_code(space.name)}:"
     yield ""
     yield "| dimension | values | for |"
     yield "|---|---|---|"
     for one in space.dimensions:
         name = f"{one.name} ({one.label})" if one.label else one.name
         roles = ", ".join(role.name for role in space.roles if one.name in role.sees)
-        yield f"| {_cell(name)} | {len(one.entries)} | {_cell(roles)} |"
+        yield f"| {_render_cell(name)} | {len(one.entries)} | {_render_cell(roles)} |"
 
 
-def _notes(format_: Format, chat: Chat, family: Family) -> Iterator[str]:
+def _list_notes(format_: Format, chat: Chat, family: Family) -> Iterator[str]:
     groups = " or ".join(part_of(family, ReportWords).group_words)
     yield from (note.replace("{groups}", groups) for note in format_.card.notes)
     if not format_.chat:
         return
-    users = _cell(" and the ".join(chat.users).lower())
+    users = _render_cell(" and the ".join(chat.users).lower())
     are = "is the user" if len(chat.users) == 1 else "are the user, each turn with the name of who speaks"
-    yield f"The trained side is the {_cell(chat.assistant.lower())} (assistant); the {users} {are}."
+    yield f"The trained side is the {_render_cell(chat.assistant.lower())} (assistant); the {users} {are}."
     opening = {
         "": "A conversation begins with what was said first, whoever said it; --opening adds an opening.",
         "user": "Where the trained side speaks first, an opening line by the user stands before it.",
@@ -310,27 +317,32 @@ def _list_trials(format_: Format) -> Iterator[str]:
         yield f"- {one.library} {one.version}, {one.day}: {one.what}"
 
 
-def _facts(facts: Mapping[str, Any], simulated: Sequence[Part], chat: Chat, format_: Format) -> Iterator[str]:
+def _describe_facts(
+    facts: Mapping[str, Any], simulated: Sequence[Part], chat: Chat, format_: Format
+) -> Iterator[str]:
     shown = {key: value for key, value in facts.items() if key not in (*SETTLED, "not_begun")}
     if format_.of != "pairs" and isinstance(shown.get("job"), Mapping):
         shown["job"] = {**shown["job"], "pairs": None}
-    for key, value in flatten_facts(public_facts({**shown, "simulated": " and ".join(simulated) or False})):
-        yield f"- {_cell(key)}: {_code(value)}"
+    for key, value in flatten_facts(
+        select_public_facts({**shown, "simulated": " and ".join(simulated) or False})
+    ):
+        yield f"- {_render_cell(key)}: {_render_code(value)}"
     if format_.chat and chat.prompt is not None:
-        yield f"- opening template: {_code(chat.prompt.name)}, sha256 {_code(chat.prompt.sha256)}"
+        yield f"- opening template: {_render_code(chat.prompt.name)}, sha256 {_render_code(chat.prompt.sha256)}"
     if chat.tokens is not None:
         yield from (
-            f"- tokenizer: {_cell(key)}: {_code(value)}" for key, value in flatten_facts(chat.tokens.facts)
+            f"- tokenizer: {_render_cell(key)}: {_render_code(value)}"
+            for key, value in flatten_facts(chat.tokens.facts)
         )
 
 
-def _labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
+def _describe_labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
     """Yield the numbers of labelled rows by source."""
     rows: Counter[str] = Counter()
     for one, count in evidence.items():
         rows[str(one)] += count
     for who, count in sorted(rows.items()):
-        yield f"- rows with a preference by {_code(who)}: {count}"
+        yield f"- rows with a preference by {_render_code(who)}: {count}"
 
 
 def _list_repeat_commands(format_: Format, facts: Mapping[str, Any], options: OptionValues) -> Iterator[str]:
@@ -363,12 +375,12 @@ def _list_repeat_commands(format_: Format, facts: Mapping[str, Any], options: Op
     )
 
 
-def _code(value: Any) -> str:
+def _render_code(value: Any) -> str:
     """Return a foreign value unchanged, without a meaning in Markdown."""
     text = "yes" if value is True else "no" if value is False else str(value)
     return "`" + " ".join(escape_invisible(text).replace("`", "'").split()) + "`"
 
 
-def _cell(text: str) -> str:
+def _render_cell(text: str) -> str:
     """Return a foreign name as a cell of a table or a part of a line, shown literally and without effect."""
     return escape_markdown(text.replace("|", "/").replace("`", "'"))

@@ -28,7 +28,7 @@ SETTLED = (
 )  # of a run's description, by arm or run
 
 
-def outcomes(facts: Mapping[str, Any]) -> Iterator[str]:
+def tabulate_outcomes(facts: Mapping[str, Any]) -> Iterator[str]:
     """Yield a table of planned = accepted + rejected + failed + pending, one row per arm, and the reasons
     below."""
     if not all(key in facts for key in SETTLED):
@@ -36,7 +36,7 @@ def outcomes(facts: Mapping[str, Any]) -> Iterator[str]:
     yield "| conversations | " + " | ".join(SETTLED) + " |"
     yield "|---" * (len(SETTLED) + 1) + "|"
     for name in facts["planned"]:
-        counts = [_total(facts[key][name]) for key in SETTLED]
+        counts = [_read_total(facts[key][name]) for key in SETTLED]
         yield f"| {escape_markdown(name)} | " + " | ".join(map(str, counts)) + " |"
     for name in facts.get("not_begun", ()):
         yield f"| {escape_markdown(name)} | not begun |" + " |" * (len(SETTLED) - 1)
@@ -51,7 +51,7 @@ def outcomes(facts: Mapping[str, Any]) -> Iterator[str]:
             yield ""
 
 
-def caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
+def list_caveats(facts: Mapping[str, Any], job: Job, space: Space) -> Iterator[str]:
     """Yield the limits that users of the data should know."""
     if "range" in facts:
         first, _, end = facts["range"].partition(":")
@@ -119,7 +119,7 @@ def _list_losses(facts: Mapping[str, Any], groups: Sequence[str]) -> Iterator[st
     if not all(key in facts for key in SETTLED):
         return
     for name, planned in facts["planned"].items():
-        lost = _total(facts["rejected"][name]) + _total(facts["failed"][name])
+        lost = _read_total(facts["rejected"][name]) + _read_total(facts["failed"][name])
         if lost and planned:
             yield (
                 f"Survivorship: of {planned} planned conversations of {name}, {lost} "
@@ -129,7 +129,7 @@ def _list_losses(facts: Mapping[str, Any], groups: Sequence[str]) -> Iterator[st
             )
 
 
-def _total(found: Any) -> int:
+def _read_total(found: Any) -> int:
     return sum(found.values()) if isinstance(found, Mapping) else int(found)
 
 
@@ -149,7 +149,7 @@ _OF_BACKEND = (
 )
 
 
-def public_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
+def select_public_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts without a job's private and irrelevant settings: limits, addresses, names of keys."""
     job = facts.get("job")
     if not isinstance(job, Mapping):
@@ -164,16 +164,17 @@ def public_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
         role: {key: backend[key] for key in _OF_BACKEND if backend.get(key) is not None}
         for role, backend in backends.items()
     }
-    shown |= _inputs(job, job.get("resolved") or {})
+    shown |= _find_inputs(job, job.get("resolved") or {})
     arms = facts.get("arms") or {}
     changes = job.get("arms") or {}
     made = {
-        name: {"changes": _changes(changes[name]), **_inputs({}, arms.get(name) or {})} for name in changes
+        name: {"changes": _describe_changes(changes[name]), **_find_inputs({}, arms.get(name) or {})}
+        for name in changes
     }
     return {**facts, "job": shown, "arms": made}
 
 
-def _inputs(job: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:
+def _find_inputs(job: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:
     """Return the space and templates, as noted at creation, else as the job names them."""
     space = resolved.get("space") or (None if job.get("arms") else job.get("space"))
     prompts = (
@@ -181,17 +182,17 @@ def _inputs(job: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, An
     )
     names = sorted({_strip_folder(prompt) for prompt in prompts.values() if prompt})
     shown = {"space": _strip_folder(space) or None, "prompts": ", ".join(names) or None}
-    return shown | {key: resolved.get(key) for key in _OF_RESOLVED} | _templates(resolved)
+    return shown | {key: resolved.get(key) for key in _OF_RESOLVED} | _find_templates(resolved)
 
 
-def _templates(resolved: Mapping[str, Any]) -> dict[str, Any]:
+def _find_templates(resolved: Mapping[str, Any]) -> dict[str, Any]:
     """Return the sha256 of each template by its use if there are several: the digest noted for all of them is
     not that of a file."""
     each = resolved.get("templates") or {}
     return {"template_sha256": each} if each and resolved["template_sha256"] not in each.values() else {}
 
 
-def _changes(changes: Mapping[str, Any]) -> str:
+def _describe_changes(changes: Mapping[str, Any]) -> str:
     """Return an arm's changes of the job, without settings irrelevant to the data."""
     prompts = {
         key: _strip_folder(changes[key]) for key in ("prompt", "space") if isinstance(changes.get(key), str)

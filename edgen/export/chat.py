@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from edgen.config import protocol_of
+from edgen.config import find_job_protocol
 from edgen.core import resources
 from edgen.core.errors import TemplateError, UsageError
 from edgen.core.registry import part_of
@@ -29,9 +29,9 @@ from edgen.export.tokens import ChatTokenizer, load_tokenizer
 from edgen.families.base import Scenes, TurnScene, defaults_of
 from edgen.families.reader import RecordContents
 from edgen.protocols.base import TurnByTurn
-from edgen.protocols.parts import TURN_VARIABLES, labels_of, turn_variables
+from edgen.protocols.parts import TURN_VARIABLES, labels_of, make_turn_variables
 from edgen.space import Space
-from edgen.space.model import template_fields, template_variables
+from edgen.space.model import list_template_fields, template_variables
 from edgen.store.run_reader import RunReader
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ Message = dict[str, str]
 DO_THIS = "Do this now:"  # precedes the requested actions in a prompt, as in shipped templates
 
 
-def chat_for(run: RunReader, options: OptionValues) -> Chat:
+def build_chat(run: RunReader, options: OptionValues) -> Chat:
     """Build the chat of a run for the options. Raises as `make_chat` does."""
-    trained = part_of(protocol_of(run.job), TurnByTurn).trained(run.job)
+    trained = part_of(find_job_protocol(run.job), TurnByTurn).trained(run.job)
     return make_chat(options, run.space, part_of(run.family, RecordContents).scenes(run.space), trained)
 
 
@@ -104,14 +104,14 @@ def _load_opening(named: str | None, assistant: Role, space: Space) -> Prompt:
     shipped = str(named) in resources.list_shipped("prompts")
     path = resources.find("prompts", str(named)) if shipped else Path(named)
     if read_front(read_text(path, TemplateError), str(path)).expects != "turn":
-        return load_prompt(path, opening_variables(space), expects="opening")
+        return load_prompt(path, list_opening_variables(space), expects="opening")
     sees = next(role.sees for role in space.roles if role.name == assistant)
     return load_prompt(
-        path, (*TURN_VARIABLES, *template_variables(space, sees)), fields=template_fields(space)
+        path, (*TURN_VARIABLES, *template_variables(space, sees)), fields=list_template_fields(space)
     )
 
 
-def opening_variables(space: Space) -> tuple[str, ...]:
+def list_opening_variables(space: Space) -> tuple[str, ...]:
     """Return the variables of an opening's template: the trained role, the others, that role's knowledge as
     lines, and the scenario."""
     return (*TURN_VARIABLES, *template_variables(space))
@@ -126,8 +126,8 @@ class Chat:
     opening: Opening | None
     """The form of the opening; None: conversations begin with what was said."""
     prompt: Prompt | None
-    """Gives the texts of the opening, from `opening_variables`, or those of the environment if it asks for
-    turns; None without an opening."""
+    """Gives the texts of the opening, from `list_opening_variables`, or those of the environment if it asks
+    for turns; None without an opening."""
     space: Space  # space of the run
     keeps_end: bool = False
     """The end marker follows the assistant's last words, if it spoke it."""
@@ -226,9 +226,9 @@ class Chat:
         blocks = ["system"] if self.opening in ("system", "both") else []
         if self.opening in ("user", "both") and assistant_first:
             blocks.append("user")
-        return [self._block(block, scenario) for block in blocks]
+        return [self._render_block(block, scenario) for block in blocks]
 
-    def _block(self, block: str, scenario: Scenario) -> Message:
+    def _render_block(self, block: str, scenario: Scenario) -> Message:
         """Return the message of a block. Raises TemplateError if the template lacks it."""
         for message in self._render(scenario):
             if message["role"] == block:
@@ -258,7 +258,7 @@ class Chat:
         turns."""
         if self.as_environment:
             role = next(role for role in self.space.roles if role.name == self.assistant)
-            return turn_variables(scenario, self.space.roles, role, labels_of(self.space))
+            return make_turn_variables(scenario, self.space.roles, role, labels_of(self.space))
         others = " and the ".join(self.users).lower()
         return {"role": self.assistant.lower(), "others": others, "brief": self._format_brief(scenario)}
 

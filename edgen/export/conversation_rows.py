@@ -92,7 +92,9 @@ class ScenarioColumns:
         for one in wanted:
             meaning = escape_markdown(one.label or "") or meanings.get(one.name)
             self._add(
-                one.name, meaning or f"the scenario's {_words(one.name)}", _Source(one.name, None, "string")
+                one.name,
+                meaning or f"the scenario's {_split_words(one.name)}",
+                _Source(one.name, None, "string"),
             )
         for one in wanted:
             for field in dict.fromkeys((*fields.get(one.name, ()), *one.fields)):
@@ -104,8 +106,10 @@ class ScenarioColumns:
         return {name: as_text(value) for name, value in self.read(scenario).items()}
 
     def _add_field(self, space: Space, dimension: Dimension, field: str) -> None:
-        type_ = _type_of([e.fields[field] for e in dimension.entries if field in e.fields])
-        meaning = f"the {_words(dimension.name)}'s {_words(field)}; empty where the space names none"
+        type_ = _find_type([e.fields[field] for e in dimension.entries if field in e.fields])
+        meaning = (
+            f"the {_split_words(dimension.name)}'s {_split_words(field)}; empty where the space names none"
+        )
         name = name_field(dimension.name, field, space.names)
         self._add(name, meaning, _Source(dimension.name, field, type_))
 
@@ -123,7 +127,7 @@ class ScenarioColumns:
         return row
 
 
-def columns_for_trainers(space: Space) -> ScenarioColumns:
+def make_trainer_columns(space: Space) -> ScenarioColumns:
     """Return the columns of a space for use along with those of trainers."""
     return ScenarioColumns(space, taken=_OF_TRAINERS)
 
@@ -135,11 +139,11 @@ def as_text(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _words(name: str) -> str:
+def _split_words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _type_of(values: Sequence[Any]) -> ColumnType:
+def _find_type(values: Sequence[Any]) -> ColumnType:
     """Return the common type of these values; text if they have none."""
     kinds = {type(value) for value in values}
     if kinds == {bool}:

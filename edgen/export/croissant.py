@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from edgen.export.card import Contents, digest_file, keywords
-from edgen.export.caveats import caveats
+from edgen.export.card import Contents, digest_file, list_keywords
+from edgen.export.caveats import list_caveats
 from edgen.export.format import Format
 from edgen.export.rows import SPLITS, ColumnType, DataTable
 from edgen.export.shared_options import ExportOptions
@@ -66,20 +66,20 @@ def describe_files(
         "name": run.name,
         "description": f"Synthetic conversations of {speakers} about scenarios of the space "
         f"{run.space.name}.{written} {format_.summary}",
-        "keywords": keywords(format_, run, run.simulated),
+        "keywords": list_keywords(format_, run, run.simulated),
     }
     if options.license is not None:
         value["license"] = options.license
     if options.language is not None:
         value["inLanguage"] = options.language
     value["rai:dataCollection"] = "Language models wrote the conversations; README.md says which, and how."
-    value["rai:dataLimitations"] = list(caveats(facts, run.job, run.space))
-    value["distribution"] = list(_distribution(table, contents, folder))
-    value["recordSet"] = [_splits(table, contents), _records(table)]
+    value["rai:dataLimitations"] = list(list_caveats(facts, run.job, run.space))
+    value["distribution"] = list(_list_distribution(table, contents, folder))
+    value["recordSet"] = [_describe_splits(table, contents), _describe_records(table)]
     return value
 
 
-def _distribution(table: DataTable, contents: Contents, folder: Path) -> Iterator[dict[str, Any]]:
+def _list_distribution(table: DataTable, contents: Contents, folder: Path) -> Iterator[dict[str, Any]]:
     """Yield every file with its digest, and the set of all."""
     patterns = [contents.patterns[table.name, s] for s in SPLITS if (table.name, s) in contents.patterns]
     paths = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
@@ -105,7 +105,7 @@ def _distribution(table: DataTable, contents: Contents, folder: Path) -> Iterato
     }
 
 
-def _splits(table: DataTable, contents: Contents) -> dict[str, Any]:
+def _describe_splits(table: DataTable, contents: Contents) -> dict[str, Any]:
     return {
         "@type": "cr:RecordSet",
         "@id": "splits",
@@ -118,7 +118,7 @@ def _splits(table: DataTable, contents: Contents) -> dict[str, Any]:
     }
 
 
-def _records(table: DataTable) -> dict[str, Any]:
+def _describe_records(table: DataTable) -> dict[str, Any]:
     side = {
         **_describe_field("split", "the side of the split, from the file's name"),
         "dataType": "sc:Text",
@@ -136,17 +136,21 @@ def _records(table: DataTable) -> dict[str, Any]:
         "name": "conversations",
         "description": "A conversation a record.",
         "key": {"@id": "conversations/id"},
-        "field": [side, *(_field(table, name, kind) for name, kind in table.types.items())],
+        "field": [side, *(_make_field(table, name, kind) for name, kind in table.types.items())],
     }
 
 
-def _field(table: DataTable, name: str, kind: ColumnType) -> dict[str, Any]:
+def _make_field(table: DataTable, name: str, kind: ColumnType) -> dict[str, Any]:
     field = _describe_field(name, table.columns[name])
     if kind != "turns":
         repeated = {"repeated": True} if kind in ("labels", "turn_labels") else {}
-        return {**field, "dataType": _TYPES[kind], "source": _source(name), **repeated}
+        return {**field, "dataType": _TYPES[kind], "source": _describe_source(name), **repeated}
     parts = [
-        {**_describe_field(f"{name}/{part}", meaning), "dataType": "sc:Text", "source": _source(name, part)}
+        {
+            **_describe_field(f"{name}/{part}", meaning),
+            "dataType": "sc:Text",
+            "source": _describe_source(name, part),
+        }
         for part, meaning in (("role", "who spoke"), ("text", "what was said"))
     ]
     return {**field, "repeated": True, "subField": parts}
@@ -156,6 +160,6 @@ def _describe_field(name: str, meaning: str) -> dict[str, Any]:
     return {"@type": "cr:Field", "@id": f"conversations/{name}", "name": name, "description": meaning}
 
 
-def _source(column: str, part: str | None = None) -> dict[str, Any]:
+def _describe_source(column: str, part: str | None = None) -> dict[str, Any]:
     source: dict[str, Any] = {"fileSet": {"@id": "files"}, "extract": {"column": column}}
     return source if part is None else {**source, "transform": {"jsonPath": part}}

@@ -3,8 +3,8 @@
 A judge compares whole conversations or single responses; a card has to say which, and whether the judge was
 simulated. All statements are about exported rows only.
 
-`credit_notes` quotes how often each credit method finds the better of two turns, from credit_figures.json.
-`python -m bench credit` measures the figures on planted worths and rewrites the file.
+`list_credit_notes` quotes how often each credit method finds the better of two turns, from
+credit_figures.json. `python -m bench credit` measures the figures on planted worths and rewrites the file.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         by = "judge" if self.by == "oracle" else "probability"
         return f"{self.credit}, by {by}" + ("" if self.k is None else f", k = {self.k}")
 
-    def case(self, where: str) -> EvidenceCase:
+    def find_case(self, where: str) -> EvidenceCase:
         """Return the case of that name."""
         return next(case for case in self.cases if case.where == where)
 
@@ -222,22 +222,22 @@ def read_figures() -> CreditFigures:
     return msgspec.json.decode(FILE.read_bytes(), type=CreditFigures)
 
 
-def table(figures: CreditFigures) -> Iterator[str]:
+def tabulate(figures: CreditFigures) -> Iterator[str]:
     """Yield all figures as a table in Markdown: one row per method, one column per case."""
     cases = [case.where for case in figures.figures[0].cases]
     yield f"| credit | calls a label | {' | '.join(cases)} |"
     yield "|---" * (len(cases) + 2) + "|"
     for figure in figures.figures:
-        shares = " | ".join(_describe(figure.case(where)) for where in cases)
+        shares = " | ".join(_describe(figure.find_case(where)) for where in cases)
         yield f"| {figure.name} | {figure.calls:.1f} | {shares} |"
 
 
 def _describe(case: EvidenceCase) -> str:
     alike = f", {case.alike} alike" if case.alike else ""
-    return f"{_share(case)} (n {case.n}{alike})"
+    return f"{_format_share(case)} (n {case.n}{alike})"
 
 
-def _share(case: EvidenceCase) -> str:
+def _format_share(case: EvidenceCase) -> str:
     return f"{case.right:.0%} ({case.low:.0%} to {case.high:.0%})"
 
 
@@ -253,7 +253,7 @@ def warn_of_credit(level: Level | None, evidence: Mapping[Evidence, int]) -> Ite
     )
     if level != "turn" or not rows:
         return
-    whole, response = (_find_figure(credit).case(ALL).right for credit in ("whole", "response"))
+    whole, response = (_find_figure(credit).find_case(ALL).right for credit in ("whole", "response"))
     yield (
         f"{rows:,} of {sum(evidence.values()):,} rows hold one turn, and their labels were given to whole "
         "conversations. "
@@ -269,7 +269,7 @@ def _find_figure(credit: str) -> Figure:
     return next(one for one in read_figures().figures if one.credit == credit and one.by == "oracle")
 
 
-def credit_notes(level: Level | None, evidence: Iterable[Evidence]) -> Iterator[str]:
+def list_credit_notes(level: Level | None, evidence: Iterable[Evidence]) -> Iterator[str]:
     """Yield the card's notes on the credit of rows by turn, one line per method; empty if no row has a label
     by a judge or a probability."""
     if level != "turn" or not any(one.by in ("oracle", "probability") for one in evidence):
@@ -284,8 +284,8 @@ def credit_notes(level: Level | None, evidence: Iterable[Evidence]) -> Iterator[
         "compares the ways; how right the labels of this data are it does not say:"
     )
     for figure in known.figures:
-        every, cut = figure.case(ALL), figure.case(CUT)
+        every, cut = figure.find_case(ALL), figure.find_case(CUT)
         yield (
-            f"{figure.name}: {_share(every)}; {_share(cut)} with --min-turns-left 1; {figure.calls:.1f} "
+            f"{figure.name}: {_format_share(every)}; {_format_share(cut)} with --min-turns-left 1; {figure.calls:.1f} "
             "calls a label"
         )

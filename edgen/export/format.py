@@ -15,10 +15,10 @@ import msgspec
 from edgen.core.errors import UsageError
 from edgen.core.plugin_faults import blame, refuse_value
 from edgen.export.chat import Chat
-from edgen.export.conversation_rows import Columns, columns_for_trainers
+from edgen.export.conversation_rows import Columns, make_trainer_columns
 from edgen.export.evidence import Level
 from edgen.export.files import JsonLines, RowFiles, Staging
-from edgen.export.options import FormatOptions, OptionValues, flag_of, flags_of, read_options
+from edgen.export.options import FormatOptions, OptionValues, flag_of, list_flags, read_options
 from edgen.export.rows import DEFAULT, REASONS, SPLITS, DataTable, Item, LeftOut, Row, SplitName
 from edgen.export.shared_options import (
     ActionOptions,
@@ -46,11 +46,11 @@ T = TypeVar("T")
 def rows_from(read: Callable[[RunReader, Chat], Iterator[T | LeftOut]], make: Callable[[T], Item]) -> Rows:
     """Return the rows of a format with one row per item that `read` finds in a run."""
 
-    def rows(run: RunReader, chat: Chat) -> Iterator[Item]:
+    def make_rows(run: RunReader, chat: Chat) -> Iterator[Item]:
         for found in read(run, chat):
             yield found if isinstance(found, LeftOut) else make(found)
 
-    return rows
+    return make_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class Format:
             tables = tuple(table for table in tables if table.name not in options.own.left_out())
         if not self.layout.scenario:
             return tables
-        beside = {name: meaning for name, (_, meaning) in columns_for_trainers(space).columns.items()}
+        beside = {name: meaning for name, (_, meaning) in make_trainer_columns(space).columns.items()}
         return tuple(DataTable({**table.columns, **beside}, table.name) for table in tables)
 
     def _with_layers(self, table: DataTable, layers: Sequence[LayerFacts]) -> DataTable:
@@ -213,9 +213,9 @@ class Format:
         )
 
 
-def items_of(run: RunReader, format_: Format, chat: Chat) -> Generator[Item, None, None]:
+def iterate_items(run: RunReader, format_: Format, chat: Chat) -> Generator[Item, None, None]:
     """Yield the rows and omissions of a run, the rows with the scenario's columns if the format has them."""
-    beside = columns_for_trainers(run.space)
+    beside = make_trainer_columns(run.space)
     for item in _iterate_items(run, format_, chat):
         if not isinstance(item, Row | LeftOut):
             said = f"gave a row that is a {type(item).__name__}, not a Row or LeftOut"
@@ -283,6 +283,6 @@ def list_flaws(format_: Format) -> Iterator[str]:
         if option.required:
             yield f"has an option `{option.name}` without a default"
     try:
-        list(flags_of(own))
+        list(list_flags(own))
     except Exception as error:  # noqa: BLE001 - a plugin may have fields of any type
         yield f"has `Options` that cannot become flags ({type(error).__name__}: {error})"

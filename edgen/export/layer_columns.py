@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from edgen.core.text import escape_markdown, quantity
 from edgen.export.conversation_rows import Columns
 from edgen.export.rows import ColumnType
-from edgen.store.layers import Cell, LayerFacts, cell_of, name_column
+from edgen.store.layers import Cell, LayerFacts, make_cell, name_column
 from edgen.store.run_parts import AcceptedConversation
 from edgen.store.run_reader import RunReader
 
@@ -33,7 +33,9 @@ def cells_of(layers: Sequence[LayerFacts], conversation: AcceptedConversation) -
     """Return the values of these columns."""
     turns = len(conversation.candidate.turns)
     return {
-        name_column(layer.name, annotator): cell_of(conversation.labels.get(layer.name, ()), turns, annotator)
+        name_column(layer.name, annotator): make_cell(
+            conversation.labels.get(layer.name, ()), turns, annotator
+        )
         for layer, annotator in _list_layer_annotators(layers)
     }
 
@@ -64,7 +66,7 @@ def texts_in(layers: Sequence[LayerFacts], conversation: AcceptedConversation) -
         }
 
 
-def layer_notes(run: RunReader) -> Iterator[str]:
+def list_layer_notes(run: RunReader) -> Iterator[str]:
     """Yield the card's notes on the layer that labels the turns, and on omissions from layers."""
     chosen = [layer for layer in run.layers if layer.name in run.labels_of] if run.labels_of else []
     if chosen:

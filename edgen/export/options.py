@@ -63,12 +63,12 @@ class Flag(NamedTuple):
 
 
 @cache
-def flags_of(options: type[FormatOptions]) -> tuple[Flag, ...]:
+def list_flags(options: type[FormatOptions]) -> tuple[Flag, ...]:
     """Return the options that a struct declares, in order."""
-    return tuple(_flag(field) for field in _fields(options))
+    return tuple(_make_flag(field) for field in _list_fields(options))
 
 
-def _flag(field: _Declared) -> Flag:
+def _make_flag(field: _Declared) -> Flag:
     flag = flag_of(field.name)
     switch = isinstance(field.kind, inspect.BoolType)
     notes = [] if field.default in (None, ()) else [f"default: {_format_default(field)}"]
@@ -100,7 +100,9 @@ def read_options(
 
 
 def _read(kind: type[_Kind], given: Mapping[str, Any]) -> _Kind:
-    values = {one.name: _value(one, given[one.name]) for one in _fields(kind) if one.name in given}
+    values = {
+        one.name: _convert_value(one, given[one.name]) for one in _list_fields(kind) if one.name in given
+    }
     options = kind(**values)
     options.check(values.keys())
     return options
@@ -141,8 +143,8 @@ def flag_of(field: str) -> str:
     return f"--{field.replace('_', '-')}"
 
 
-def _value(field: _Declared, given: Any) -> Any:
-    values = _texts([given] if field.several and isinstance(given, str | os.PathLike) else given)
+def _convert_value(field: _Declared, given: Any) -> Any:
+    values = _convert_paths([given] if field.several and isinstance(given, str | os.PathLike) else given)
     try:
         value = msgspec.convert(values, field.hint, strict=False)
     except msgspec.ValidationError:
@@ -154,10 +156,10 @@ def _value(field: _Declared, given: Any) -> Any:
     raise UsageError(f"{flag_of(field.name)} {given}: expected {field.describe_expected()}.")
 
 
-def _texts(given: Any) -> Any:
+def _convert_paths(given: Any) -> Any:
     """Return the given values with paths as texts."""
     if isinstance(given, list | tuple):
-        return [_texts(one) for one in given]
+        return [_convert_paths(one) for one in given]
     return os.fspath(given) if isinstance(given, os.PathLike) else given
 
 
@@ -180,7 +182,7 @@ class _Declared(NamedTuple):
         if self.values:
             return f"one of {', '.join(self.values)}"
         if isinstance(self.kind, inspect.IntType | inspect.FloatType):
-            least, above, most, below = self._limits()
+            least, above, most, below = self._find_limits()
             return "".join(
                 (
                     "a whole number" if isinstance(self.kind, inspect.IntType) else "a number",
@@ -198,14 +200,14 @@ class _Declared(NamedTuple):
         """Return a number's limits as help shows them, such as 0<=x<1; empty without limits."""
         if not isinstance(self.kind, inspect.IntType | inspect.FloatType):
             return ""
-        least, above, most, below = self._limits()
+        least, above, most, below = self._find_limits()
         low = f"{least}<=x" if least is not None else f"{above}<x" if above is not None else "x"
         high = f"<={most}" if most is not None else f"<{below}" if below is not None else ""
         if not high and low != "x":
             return f"x>={least}" if least is not None else f"x>{above}"
         return low + high if high else ""
 
-    def _limits(self) -> tuple[float | None, float | None, float | None, float | None]:
+    def _find_limits(self) -> tuple[float | None, float | None, float | None, float | None]:
         """Return a number's lowest value, or the one that it has to exceed, and its highest, or the one that
         it has to stay below."""
         kind, option = self.kind, self.option
@@ -215,7 +217,7 @@ class _Declared(NamedTuple):
 
 
 @cache
-def _fields(options: type[FormatOptions]) -> tuple[_Declared, ...]:
+def _list_fields(options: type[FormatOptions]) -> tuple[_Declared, ...]:
     """Return the fields of a struct."""
     hints = {field.name: field.type for field in msgspec.structs.fields(options)}
     return tuple(
@@ -225,7 +227,7 @@ def _fields(options: type[FormatOptions]) -> tuple[_Declared, ...]:
             hints[field.name],
             _unwrap_type(field.type),
             find_option(hints[field.name]),
-            _choices(hints[field.name]),
+            _list_choices(hints[field.name]),
         )
         for field in inspect.type_info(options).fields  # type: ignore[attr-defined]
     )
@@ -241,11 +243,11 @@ def _unwrap_type(kind: inspect.Type) -> Any:
     return kind
 
 
-def _choices(hint: Any) -> tuple[str, ...]:
+def _list_choices(hint: Any) -> tuple[str, ...]:
     """Return the values of the Literal in a type, in the order in which it has them."""
     if get_origin(hint) is Literal:
         return tuple(map(str, get_args(hint)))
-    return next((found for part in get_args(hint) if (found := _choices(part))), ())
+    return next((found for part in get_args(hint) if (found := _list_choices(part))), ())
 
 
 def _format_default(field: _Declared) -> str:

@@ -15,8 +15,8 @@ from typing import Any
 
 from edgen.core.errors import UsageError
 from edgen.core.registry import find, is_added
-from edgen.export.chat import chat_for
-from edgen.export.format import Format, items_of
+from edgen.export.chat import build_chat
+from edgen.export.format import Format, iterate_items
 from edgen.export.options import OptionValues
 from edgen.export.rows import Item, LeftOut, Row
 from edgen.export.shared_options import LayerOptions, PairSetOptions
@@ -41,21 +41,21 @@ def require_ranges(format_: Format, options: OptionValues) -> None:
         )
 
 
-def items_by_workers(
+def iterate_items_by_workers(
     run: RunReader, format_: Format, options: OptionValues, workers: int, on: str | None
 ) -> Generator[Item, None, None]:
-    """Yield the same as `items_of`, made by so many processes, of this machine or `on` a cluster whose nodes
-    see the run's folder."""
+    """Yield the same as `iterate_items`, made by so many processes, of this machine or `on` a cluster whose
+    nodes see the run's folder."""
     with Processes(workers, on or HERE) as processes:
-        yield from items_in_ranges(run, format_, options, processes)
+        yield from iterate_items_in_ranges(run, format_, options, processes)
 
 
-def items_in_ranges(
+def iterate_items_in_ranges(
     run: RunReader, format_: Format, options: OptionValues, processes: Processes, size: int = _SIZE
 ) -> Generator[Item, None, None]:
-    """Yield the same as `items_of`, made by processes in ranges of about `size` conversations."""
+    """Yield the same as `iterate_items`, made by processes in ranges of about `size` conversations."""
     read = partial(_read_range, run.rundir.path.absolute(), format_.name, dict(options.given))
-    for pickled, stale in processes.results(partial(read, part) for part in run.divide(size)):
+    for pickled, stale in processes.iterate_results(partial(read, part) for part in run.divide(size)):
         run.stale_labels.update(stale)
         for given in pickle.loads(pickled):  # noqa: S301 - from a process that this one started
             yield LeftOut(given) if isinstance(given, str) else Row(*given)
@@ -69,8 +69,8 @@ def _read_range(
     options = format_.read(given)
     with RunReader(path, options.of(LayerOptions).layer, part) as run:
         use_pair_set(run.rundir, options.of(PairSetOptions).pairs)
-        chat = chat_for(run, options)
-        plain = [_flatten_item(item) for item in items_of(run, format_, chat)]
+        chat = build_chat(run, options)
+        plain = [_flatten_item(item) for item in iterate_items(run, format_, chat)]
     return pickle.dumps(plain), run.stale_labels
 
 

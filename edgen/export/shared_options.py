@@ -10,7 +10,7 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.options import On, Processes, TurnsLeft, declare_layer, declare_output, option
-from edgen.core.registry import names
+from edgen.core.registry import list_names
 from edgen.core.text import compile_later
 from edgen.export.options import FormatOptions
 
@@ -26,7 +26,7 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     to: Annotated[
         str | None,
         option(
-            f"The format to write. One of: {', '.join(names('format'))}. Without it, all are listed.",
+            f"The format to write. One of: {', '.join(list_names('format'))}. Without it, all are listed.",
             metavar="FORMAT",
             completes="formats",
         ),

@@ -21,18 +21,18 @@ from edgen.core.errors import ShortError, StoppedError, UsageError
 from edgen.core.files import new_folder, write_new
 from edgen.core.pair import Source
 from edgen.core.plugin_faults import blame, refuse_value
-from edgen.core.registry import plugin_of
+from edgen.core.registry import find_plugin
 from edgen.core.text import shorten
 from edgen.export.card import Contents, digest_table, write_card
 from edgen.export.caveats import list_unfinished
-from edgen.export.chat import Chat, chat_for
+from edgen.export.chat import Chat, build_chat
 from edgen.export.croissant import describe_files
-from edgen.export.evidence import Evidence, credit_notes, warn_of_credit
+from edgen.export.evidence import Evidence, list_credit_notes, warn_of_credit
 from edgen.export.files import RowFiles, Staging
-from edgen.export.format import Format, items_of
-from edgen.export.layer_columns import layer_notes
+from edgen.export.format import Format, iterate_items
+from edgen.export.layer_columns import list_layer_notes
 from edgen.export.options import OptionValues
-from edgen.export.ranges import items_by_workers
+from edgen.export.ranges import iterate_items_by_workers
 from edgen.export.row_check import find_row_flaw
 from edgen.export.rows import SPLITS, Item, LeftOut, Row
 from edgen.export.shared_options import ExportOptions
@@ -76,7 +76,7 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
             facts["disarmed"] = self.disarmed
         return facts
 
-    def lines(self) -> list[str]:
+    def list_lines(self) -> list[str]:
         """Return the same as lines for a person."""
         tables = self.rows if len(self.rows) > 1 else {"rows": next(iter(self.rows.values()))}
         return [
@@ -110,14 +110,14 @@ def export(
     check_target(target)
     if (refusal := format_.refuse(run)) is not None:
         raise UsageError(refusal)
-    chat = chat_for(run, options)
-    with _disk_errors_as_sentences(target), new_folder(target) as stage:
+    chat = build_chat(run, options)
+    with _explain_disk_errors(target), new_folder(target) as stage:
         layers = () if format_.layout.layer_columns is None else run.layers
         staging = Staging(stage, run, format_.tables_of(run.space, options, layers), options)
         if workers == 1:
-            made = items_of(run, format_, chat)
+            made = iterate_items(run, format_, chat)
         else:
-            made = items_by_workers(run, format_, options, workers, on)
+            made = iterate_items_by_workers(run, format_, options, workers, on)
         with contextlib.closing(format_.layout.files(staging)) as files, contextlib.closing(made) as items:
             contents = _write_rows(run, format_, chat, files, items)
         _sync_files(stage)
@@ -152,7 +152,7 @@ def _write_rows(
     left_out: Counter[str] = Counter()
     evidence: Counter[Evidence] = Counter()
     by_name = {table.name: table for table in files.staging.tables}
-    is_foreign = plugin_of("format", format_.name) is not None
+    is_foreign = find_plugin("format", format_.name) is not None
     for item in items:
         if isinstance(item, LeftOut):
             left_out[item.reason] += 1
@@ -166,7 +166,9 @@ def _write_rows(
     if not counts:
         raise ShortError(_explain_nothing(run, format_, chat, dict(sorted(left_out.items()))))
     # Without columns of layers, omissions from layers are not reported.
-    told_of_layers = [*layer_notes(run)] if format_.layout.layer_columns is not None or run.labels_of else []
+    told_of_layers = (
+        [*list_layer_notes(run)] if format_.layout.layer_columns is not None or run.labels_of else []
+    )
     patterns, tables, folder = files.finish(), files.staging.tables, files.folder
     return Contents(
         tables=tables,
@@ -174,7 +176,7 @@ def _write_rows(
         left_out=dict(sorted(left_out.items())),
         patterns=patterns,
         evidence=evidence,
-        notes=[*files.notes(), *told_of_layers, *credit_notes(format_.layout.level, evidence)],
+        notes=[*files.notes(), *told_of_layers, *list_credit_notes(format_.layout.level, evidence)],
         sizes=files.sizes,
         digests={table.name: digest_table(table, patterns, folder) for table in tables},
     )
@@ -225,10 +227,10 @@ def _explain_nothing(run: RunReader, format_: Format, chat: Chat, left_out: dict
         for reason, count in left_out.items()
     )
     said = f"{run.name}: nothing of the run can be exported as {format_.name}. Left out: {reasons}."
-    return " ".join([said, *_ways_out(run, chat, left_out)])
+    return " ".join([said, *_list_ways_out(run, chat, left_out)])
 
 
-def _ways_out(run: RunReader, chat: Chat, left_out: Mapping[str, int]) -> Iterator[str]:
+def _list_ways_out(run: RunReader, chat: Chat, left_out: Mapping[str, int]) -> Iterator[str]:
     """Yield alternatives to request, one sentence per kind of reason."""
     if "differs_at_other_side" in left_out:
         yield (
@@ -251,7 +253,7 @@ def _ways_out(run: RunReader, chat: Chat, left_out: Mapping[str, int]) -> Iterat
 
 
 @contextlib.contextmanager
-def _disk_errors_as_sentences(target: Path) -> Iterator[None]:
+def _explain_disk_errors(target: Path) -> Iterator[None]:
     full = f"{target}: the disk is full; nothing was written. Free some space and run the same command again."
     try:
         yield

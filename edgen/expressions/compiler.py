@@ -20,7 +20,7 @@ from edgen.expressions.terms import (
     Value,
     Vocabulary,
     describe,
-    kind_of,
+    find_kind,
 )
 
 MAX_DEPTH = 40
@@ -115,9 +115,9 @@ class Compiler:
             raise self.refuse(node, f"this is nested deeper than {MAX_DEPTH} levels")
         match node:
             case ast.Constant():
-                return self._constant(node)
+                return self._compile_constant(node)
             case ast.Name() | ast.Attribute() | ast.Subscript():
-                return self._name(node)
+                return self._compile_name(node)
             case ast.List() | ast.Tuple() | ast.Set():
                 return self._list(node)
             case ast.BoolOp():
@@ -134,21 +134,21 @@ class Compiler:
 
     # ---- values
 
-    def _constant(self, node: ast.Constant) -> tuple[Kind, Run]:
+    def _compile_constant(self, node: ast.Constant) -> tuple[Kind, Run]:
         value = node.value
         if value is None:
             raise self.refuse(node, "whether a value is missing is asked by `is None`")
         if not isinstance(value, bool | int | float | str):
             raise self.refuse(node, "values are numbers, texts, True and False")
-        return kind_of(value), lambda _: value
+        return find_kind(value), lambda _: value
 
     def _list(self, node: ast.List | ast.Tuple | ast.Set) -> tuple[Kind, Run]:
         values: list[Value] = []
         for one in node.elts:
             if not isinstance(one, ast.Constant):
                 raise self.refuse(one, "a list holds numbers or texts, as in [3, 4]")
-            self._constant(one)
-            if values and kind_of(one.value) != kind_of(values[0]):
+            self._compile_constant(one)
+            if values and find_kind(one.value) != find_kind(values[0]):
                 raise self.refuse(
                     one, f"this is {describe(one.value)} in a list that begins with {describe(values[0])}"
                 )
@@ -158,8 +158,8 @@ class Compiler:
         found = tuple(values)
         return "list", lambda _: found
 
-    def _name(self, node: ast.expr) -> tuple[Kind, Run]:
-        path = self._path(node)
+    def _compile_name(self, node: ast.expr) -> tuple[Kind, Run]:
+        path = self._read_path(node)
         found = self._vocabulary.find(path)
         name = ".".join(path)
         if found is None:
@@ -174,19 +174,19 @@ class Compiler:
         if not (isinstance(text, ast.Constant) and isinstance(text.value, str)):
             return
         found = (
-            self.paths.get(self._path(named))
+            self.paths.get(self._read_path(named))
             if isinstance(named, ast.Name | ast.Attribute | ast.Subscript)
             else None
         )
         if found is not None and found.texts and text.value not in found.texts:
             problem = self.refuse(
                 text,
-                f"no {'.'.join(self._path(named))} is "
+                f"no {'.'.join(self._read_path(named))} is "
                 f"{shorten_word(text.value)!r}{suggest_name(text.value, found.texts)}",
             )
             self.notes.append(str(problem))
 
-    def _path(self, node: ast.expr) -> tuple[str, ...]:
+    def _read_path(self, node: ast.expr) -> tuple[str, ...]:
         parts: list[str] = []
         while not isinstance(node, ast.Name):
             if isinstance(node, ast.Attribute):
@@ -202,7 +202,7 @@ class Compiler:
 
     # ---- connections
 
-    def _truth(self, node: ast.expr, depth: int) -> Run:
+    def _compile_truth(self, node: ast.expr, depth: int) -> Run:
         kind, run = self.compile(node, depth + 1)
         if kind == "truth":
             return run
@@ -212,7 +212,7 @@ class Compiler:
         def run_checked(about: Any) -> Value:
             value = run(about)
             if value is not None and not isinstance(value, bool):
-                raise self._refuse_as_truth(node, kind_of(value))
+                raise self._refuse_as_truth(node, find_kind(value))
             return value
 
         return run_checked
@@ -223,7 +223,7 @@ class Compiler:
         )
 
     def _compile_connective(self, node: ast.BoolOp, depth: int) -> tuple[Kind, Run]:
-        parts = [self._truth(value, depth) for value in node.values]
+        parts = [self._compile_truth(value, depth) for value in node.values]
         deciding = isinstance(node.op, ast.Or)
 
         def run(about: Any) -> Value:
@@ -240,7 +240,7 @@ class Compiler:
 
     def _compile_unary(self, node: ast.UnaryOp, depth: int) -> tuple[Kind, Run]:
         if isinstance(node.op, ast.Not):
-            truth = self._truth(node.operand, depth)
+            truth = self._compile_truth(node.operand, depth)
             return "truth", lambda about: None if (value := truth(about)) is None else not value
         if isinstance(node.op, ast.USub):
             return "number", self._apply(operator.neg, [node.operand], depth)
@@ -256,7 +256,7 @@ class Compiler:
 
     def _apply(self, function: Callable[..., Value], operands: Sequence[ast.expr], depth: int) -> Run:
         """Return the function for a sum over numbers."""
-        return self._call(function, operands, [("number",)] * len(operands), depth)
+        return self._make_call(function, operands, [("number",)] * len(operands), depth)
 
     def _compile_call(self, node: ast.Call, depth: int) -> tuple[Kind, Run]:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
@@ -270,12 +270,12 @@ class Compiler:
             wanted = f"{least}" if most <= least else f"{least} or more"
             raise self.refuse(node, f"{name} takes {wanted} value{'s' if wanted != '1' else ''}")
         takes = [function.takes[min(place, least - 1)] for place in range(len(node.args))]
-        run = self._call(function.run, node.args, takes, depth)
+        run = self._make_call(function.run, node.args, takes, depth)
         if name == "count":
             self._note_text(*node.args)
         return function.gives, run
 
-    def _call(
+    def _make_call(
         self, function: Callable[..., Value], operands: Sequence[ast.expr], takes: Sequence[tuple[Kind, ...]],
             depth: int,
     ) -> Run:  # fmt: skip
@@ -290,7 +290,7 @@ class Compiler:
                 if (value := part(about)) is None:
                     return None
                 if unknown:
-                    self._require(operands[place], kind_of(value), takes[place])
+                    self._require(operands[place], find_kind(value), takes[place])
                 values.append(value)
             try:
                 return function(*values)
@@ -316,7 +316,7 @@ class Compiler:
             if type(op) in _SAME:
                 self._note_text(left, right)
         pairs = [
-            self._pair(node.comparators[place], op, *compiled[place : place + 2])
+            self._compile_pair(node.comparators[place], op, *compiled[place : place + 2])
             for place, op in enumerate(node.ops)
         ]
         if len(pairs) == 1:
@@ -336,7 +336,9 @@ class Compiler:
         wanted = isinstance(node.ops[0], ast.Is)
         return lambda about: (run(about) is None) is wanted
 
-    def _pair(self, node: ast.expr, op: ast.cmpop, left: tuple[Kind, Run], right: tuple[Kind, Run]) -> Run:
+    def _compile_pair(
+        self, node: ast.expr, op: ast.cmpop, left: tuple[Kind, Run], right: tuple[Kind, Run]
+    ) -> Run:
         """Return one comparison. `node` is its right side, where an error is shown."""
         inside = type(op) in _IN
         function = (_ORDER | _SAME | _IN)[type(op)]
@@ -350,7 +352,7 @@ class Compiler:
             if a is None or b is None:
                 return None
             if unknown:
-                check(node, kind_of(a), kind_of(b))
+                check(node, find_kind(a), find_kind(b))
             return function(a, b)
 
         return run

@@ -23,10 +23,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from edgen.config.label_set import LabelSet, number_of
+from edgen.config.label_set import LabelSet, read_number
 from edgen.core import registry
 from edgen.core.values import Conversation, Role, Scenario, Turn
-from edgen.expressions.language import Expression, Kind, Named, Value, kind_of
+from edgen.expressions.language import Expression, Kind, Named, Value, find_kind
 from edgen.reading.detect import words
 from edgen.space.model import Space
 
@@ -62,10 +62,10 @@ class LabelledWith(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """The kind of its labels of a conversation: see `label_value`."""
+        """The kind of its labels of a conversation: see `make_label_value`."""
         if not self.whole or self.labels.several:
             return "list"
-        numbers = [number_of(name) is not None for name in self.labels.names]
+        numbers = [read_number(name) is not None for name in self.labels.names]
         return "number" if all(numbers) else "any" if any(numbers) else "list"
 
 
@@ -100,7 +100,7 @@ class Facts:
         """The words of each turn, as measures cut them."""
         return [words(turn.text) for turn in self.conversation.turns]
 
-    def turns_of(self, role: Role | None) -> list[Turn]:
+    def list_turns(self, role: Role | None) -> list[Turn]:
         return [turn for turn in self.conversation.turns if role is None or turn.role == role]
 
     def count_words(self, role: Role | None) -> int:
@@ -165,28 +165,28 @@ class ConversationNames:
             yield from (f"scenario.{name}.{field}" for field in self._space[name].fields)
         yield from (f"{LABELS}.{layer}" for layer in dict.fromkeys((*self._layers, *self._label_sets)))
         yield from (f"{name}.{role}" for name in _BY_ROLE for role in self._roles.values())
-        for name in registry.names("measure"):
+        for name in registry.list_names("measure"):
             with contextlib.suppress(registry.PluginError):
                 for figure in registry.find("measure", name).figures:
                     yield f"{_MEASURED}.{name}.{figure}" if figure else name
 
-    def _role(self, rest: list[str]) -> Role | None:
+    def _find_role(self, rest: list[str]) -> Role | None:
         """Return the role at the end of a name; None for any other end."""
         return self._roles.get(rest[0].lower()) if len(rest) == 1 else None
 
     def _find_by_role(self, first: str, rest: list[str]) -> Named | None:
-        role = self._role(rest)
+        role = self._find_role(rest)
         if rest and role is None:
             return None
         match first:
             case "turns":
-                return Named("number", lambda facts: len(facts.turns_of(role)))
+                return Named("number", lambda facts: len(facts.list_turns(role)))
             case "words":
                 return Named("number", lambda facts: facts.count_words(role))
             case "text":
-                return Named("text", lambda facts: "\n".join(turn.text for turn in facts.turns_of(role)))
+                return Named("text", lambda facts: "\n".join(turn.text for turn in facts.list_turns(role)))
         return Named(
-            "list", lambda facts: tuple(label for turn in facts.turns_of(role) for label in turn.labels)
+            "list", lambda facts: tuple(label for turn in facts.list_turns(role) for label in turn.labels)
         )
 
     def _of_scenario(self, rest: list[str]) -> Named | None:
@@ -201,11 +201,11 @@ class ConversationNames:
         if (first := next(known, None)) is None:
             return None
         # A field is of one kind everywhere in its dimension.
-        kind = kind_of(first) if len(fields) == 1 and isinstance(first, bool | int | float | str) else "any"
+        kind = find_kind(first) if len(fields) == 1 and isinstance(first, bool | int | float | str) else "any"
         return Named(kind, lambda facts: _look_up(facts.scenario.fields.get(name), fields))
 
     def _find_labels(self, rest: list[str]) -> Named | None:
-        layer, role = rest[0], self._role(rest[1:])
+        layer, role = rest[0], self._find_role(rest[1:])
         if layer not in self._layers or (rest[1:] and role is None):
             return None
         known = self._layers[layer]
@@ -228,24 +228,24 @@ class ConversationNames:
             return Named(
                 "any", partial(_compute_own_figure, rest[0], rest[1] if rest[1:] else "", self._space)
             )
-        if rest[0] not in registry.names("measure"):
+        if rest[0] not in registry.list_names("measure"):
             return None
         measure, figure = registry.find("measure", rest[0]), rest[1] if rest[1:] else ""
         if (kind := measure.figures.get(figure)) is None:
             return None
-        return Named(kind, partial(_figure, measure, figure, self._space))
+        return Named(kind, partial(_find_figure, measure, figure, self._space))
 
 
 def _compute_own_figure(name: str, figure: str, space: Space, facts: Facts) -> Value:
-    return _figure(registry.find("measure", name), figure, space, facts)
+    return _find_figure(registry.find("measure", name), figure, space, facts)
 
 
-def _figure(measure: Any, figure: str, space: Space, facts: Facts) -> Value:
+def _find_figure(measure: Any, figure: str, space: Space, facts: Facts) -> Value:
     value = facts.compute_figures(measure, space).get(figure)
     return tuple(value) if isinstance(value, list | tuple) else value
 
 
-def label_value(
+def make_label_value(
     units: Iterable[tuple[int | None, Role | None, Sequence[str]]],
 ) -> Sequence[tuple[Role, str]] | float | None:
     """Return the labels of one conversation as a value of an expression, given each unit's turn (None: all of
@@ -254,7 +254,7 @@ def label_value(
     whole = False
     for turn, role, labels in units:
         whole |= turn is None
-        if turn is None and len(labels) == 1 and (value := number_of(labels[0])) is not None:
+        if turn is None and len(labels) == 1 and (value := read_number(labels[0])) is not None:
             return value
         found += [((role or "") if turn is not None else "", label) for label in labels]
     return None if whole and not found else found
@@ -273,7 +273,7 @@ def _look_up(value: Any, path: Sequence[str]) -> Value:
     return value if isinstance(value, bool | int | float | str) else None
 
 
-def layers_named(names: Iterable[str]) -> tuple[str, ...]:
+def list_named_layers(names: Iterable[str]) -> tuple[str, ...]:
     """Return the layers whose labels these names use."""
     parts = (name.split(".") for name in names)
     return tuple(dict.fromkeys(path[1] for path in parts if path[0] == LABELS))

@@ -23,7 +23,7 @@ from edgen.expressions.terms import (
     Value,
     Vocabulary,
     describe,
-    kind_of,
+    find_kind,
 )
 
 MAX_LENGTH = 2_000  # characters
@@ -66,5 +66,5 @@ class Expression:
 
 
 __all__ = [
-    "MAX_LENGTH", "Expression", "ExpressionError", "Kind", "Named", "Value", "Vocabulary", "kind_of",
+    "MAX_LENGTH", "Expression", "ExpressionError", "Kind", "Named", "Value", "Vocabulary", "find_kind",
 ]  # fmt: skip

@@ -55,7 +55,7 @@ class Vocabulary(Protocol):
         """Yield every name that can be listed, for suggestions after a misspelling."""
 
 
-def kind_of(value: Value) -> Kind:
+def find_kind(value: Value) -> Kind:
     """Return the kind of a value that is present."""
     if isinstance(value, bool):
         return "truth"
@@ -66,4 +66,4 @@ def kind_of(value: Value) -> Kind:
 
 def describe(value: Value) -> str:
     """Describe a value in words."""
-    return CALLED[kind_of(value)]
+    return CALLED[find_kind(value)]

@@ -33,7 +33,7 @@ from edgen.families.parts import (
     with_marker,
     without_marker,
 )
-from edgen.families.reader import DataSetReader, KindDefaults, dimension_groups
+from edgen.families.reader import DataSetReader, KindDefaults, group_dimensions
 from edgen.families.reader import list_flaws as list_flaws
 from edgen.space.model import Space
 from edgen.validation.schema import conforms
@@ -46,13 +46,13 @@ __all__ = [
     "Recorded",
     "Scenes",
     "TurnScene",
-    "dimension_groups",
+    "group_dimensions",
     "make_filed_record",
+    "make_record_id",
     "read_filed_index",
     "read_filed_turns",
     "read_record_id",
     "read_values",
-    "record_id",
     "with_marker",
     "without_marker",
     "write_values",
@@ -95,7 +95,7 @@ class Family(DataSetReader):
             raise ValueError(f"no record of the {self.name} family") from None
 
 
-def record_id(name: str, scenario: int, replicate: int) -> str:
+def make_record_id(name: str, scenario: int, replicate: int) -> str:
     """Return an id like `quickstart-000137-r0`."""
     return f"{name}-{scenario:06d}-r{replicate}"
 
@@ -106,7 +106,7 @@ def read_record_id(identifier: str) -> tuple[str, int, int] | None:
     if found is None:
         return None
     place = found[1], int(found[2]), int(found[3])
-    return place if record_id(*place) == identifier else None
+    return place if make_record_id(*place) == identifier else None
 
 
 def write_values(scenario: Scenario, *, without: Collection[str] = ()) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _is_turn(value: Any) -> bool:
 
 def read_filed_index(record: Mapping[str, Any]) -> int:
     """Return a decoded record's scenario number from its provenance; -1 if missing."""
-    index = _provenance(record).get("scenario")
+    index = _read_provenance(record).get("scenario")
     return index if type(index) is int and index >= 0 else -1
 
 
@@ -175,7 +175,7 @@ def make_filed_record(
     """Build the value of a decoded record in which anything but `scenario` and `turns` may be missing or
     invalid. `marked`: an end marker in the turns shows how it ended, and `ended_by` only names its speaker.
     """
-    provenance = _provenance(record)
+    provenance = _read_provenance(record)
     speech, repairs = read_speech(turns), provenance.get("repairs")
     ended_by, identifier = record.get("ended_by"), record.get("id")
     known = ended_by in {turn.role for turn in turns} and not (marked and speech.marker == "absent")
@@ -185,15 +185,15 @@ def make_filed_record(
         speech=speech,
         entries=len(turns),
         ended_by=ended_by if known else speech.ended_by,
-        probability=_probability(record.get("probability")),
+        probability=_read_probability(record.get("probability")),
         simulated=provenance.get("simulated") is True,
         repairs=tuple(name for name in repairs if isinstance(name, str)) if isinstance(repairs, list) else (),
         outcome=outcome if isinstance(outcome := record.get("outcome"), dict) else None,
-        events=_events(record.get("events")),
+        events=_read_events(record.get("events")),
     )
 
 
-def _events(listed: Any) -> tuple[Event, ...]:
+def _read_events(listed: Any) -> tuple[Event, ...]:
     """Return the valid events of a decoded record."""
     return tuple(filter(_is_event, listed)) if isinstance(listed, list) else ()
 
@@ -209,12 +209,12 @@ def _is_event(value: Any) -> bool:
     )
 
 
-def _provenance(record: Mapping[str, Any]) -> Mapping[str, Any]:
+def _read_provenance(record: Mapping[str, Any]) -> Mapping[str, Any]:
     provenance = record.get("provenance")
     return provenance if isinstance(provenance, dict) else {}
 
 
-def _probability(value: Any) -> float | None:
+def _read_probability(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         return None
     return float(value)
@@ -278,7 +278,7 @@ def family_of(space: Space, named: str | None = None) -> Family:
     return family
 
 
-def family_of_record(record: Any) -> Family:
+def find_family_of_record(record: Any) -> Family:
     """Return the family whose layout a decoded record has; if none recognises it, the first of edgen's own.
     Plugins' families are loaded only if none of edgen's own recognises it."""
     for families in (_list_own_families, _list_other_families):
@@ -291,7 +291,7 @@ def family_of_record(record: Any) -> Family:
 def _list_own_families() -> list[Family]:
     own: list[Family] = [
         registry.find("family", plugin.name)
-        for plugin in registry.plugins()
+        for plugin in registry.list_plugins()
         if plugin.kind == "family" and plugin.package == DISTRIBUTION
     ]
     return sorted(own, key=lambda family: family.precedence)

@@ -35,22 +35,22 @@ class ChatReader(LayoutChecks, RecordContents, ReportWords, DataSetReader):
 
     def recognizes(self, record: Any) -> bool:
         """Return whether a decoded value is an object with a list of messages."""
-        return _layout_of(record) is not None
+        return _find_layout(record) is not None
 
     def read_file(self, record: Any) -> FiledRecord:
         """Return the conversation of a record. Raises ValueError if it has no text."""
-        layout = _layout_of(record)
+        layout = _find_layout(record)
         if layout is None:
             raise ValueError("no messages with roles")
         key, role, content = layout
         said = record[key]
         if not all(isinstance(one, dict) and isinstance(one.get(role), str) for one in said):
             raise ValueError("a message without a role")
-        values = dict(_values_of(record, key))
+        values = dict(_list_values(record, key))
         if said[0][role].lower() == _SYSTEM:
-            values[_SYSTEM] = _text_of(said[0], content)
+            values[_SYSTEM] = _read_text(said[0], content)
             said = said[1:]
-        turns = tuple(Turn(_role_of(one[role]), _text_of(one, content)) for one in said)
+        turns = tuple(Turn(_read_role(one[role]), _read_text(one, content)) for one in said)
         identifier = next(
             (record[name] for name in ("id", "conversation_id", "prompt_id") if name in record), None
         )
@@ -63,7 +63,7 @@ class ChatReader(LayoutChecks, RecordContents, ReportWords, DataSetReader):
         return str(found) if isinstance(found, str | int) else None
 
 
-def _layout_of(record: Any) -> tuple[str, str, str] | None:
+def _find_layout(record: Any) -> tuple[str, str, str] | None:
     """Return the names of a record's messages, of their roles and of their contents; None for no chat."""
     if not isinstance(record, dict):
         return None
@@ -79,21 +79,21 @@ def _layout_of(record: Any) -> tuple[str, str, str] | None:
     return None
 
 
-def _role_of(name: str) -> str:
+def _read_role(name: str) -> str:
     return _ROLES.get(name.lower()) or name[:1].upper() + name[1:] or "Unknown"
 
 
-def _text_of(message: Mapping[str, Any], content: str) -> str:
+def _read_text(message: Mapping[str, Any], content: str) -> str:
     """Return the text of a message; calls of tools and parts that are no text as JSON."""
     given = message.get(content)
     parts = given if isinstance(given, list) else [given]
-    texts = [_text_of_part(part) for part in parts if part is not None]
+    texts = [_read_text_of_part(part) for part in parts if part is not None]
     if calls := message.get("tool_calls") or message.get("function_call"):
         texts.append(msgspec.json.encode(calls).decode())
     return "\n".join(texts)
 
 
-def _text_of_part(part: Any) -> str:
+def _read_text_of_part(part: Any) -> str:
     if isinstance(part, str):
         return part
     if isinstance(part, dict) and isinstance(part.get("text"), str):
@@ -101,7 +101,7 @@ def _text_of_part(part: Any) -> str:
     return msgspec.json.encode(part).decode()
 
 
-def _values_of(record: Mapping[str, Any], messages: str) -> Iterator[tuple[str, str]]:
+def _list_values(record: Mapping[str, Any], messages: str) -> Iterator[tuple[str, str]]:
     """Yield the plain values of a record besides its messages."""
     for name, value in record.items():
         if name in (messages, "id"):

@@ -93,7 +93,7 @@ class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
         return cls(
             id=recorded.id,
             scenario=recorded.scenario,
-            speech=_speech_of(conversation),
+            speech=_read_speech_of_turns(conversation),
             entries=len(conversation.turns),
             ended_by=conversation.ended_by,
             probability=conversation.probability,
@@ -164,7 +164,7 @@ def with_marker(conversation: Conversation) -> tuple[Turn, ...]:
     return (*turns[:-1], msgspec.structs.replace(turns[-1], text=turns[-1].text + _SUFFIX))
 
 
-def _speech_of(conversation: Conversation) -> Speech:
+def _read_speech_of_turns(conversation: Conversation) -> Speech:
     """Return `read_speech` of the turns with the marker. Most turns are plain and need no parsing."""
     turns, ended_by = conversation.turns, conversation.ended_by
     if are_plain([turn.text for turn in turns]):

@@ -130,10 +130,10 @@ class KindDefaults:
     def groups(self, dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return criteria for separating train and test: each is a name, and the dimensions whose values form
         a group."""
-        return dimension_groups(dimensions)
+        return group_dimensions(dimensions)
 
 
-def dimension_groups(dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def group_dimensions(dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return each dimension separately, and all of them together."""
     return {**{name: (name,) for name in dimensions}, "all dimensions": tuple(dimensions)}
 
@@ -168,7 +168,7 @@ def list_flaws(reader: DataSetReader) -> Iterator[str]:
         yield f"has `measures` that are no tuple of names: {measures!r}"
 
 
-def schema_of_record(reader: DataSetReader, record: Any) -> str:
+def find_schema_of_record(reader: DataSetReader, record: Any) -> str:
     """Return the file of the JSON Schema for a decoded record of a reader's layout."""
     return part_of(reader, LayoutChecks).schema_of(record) or reader.schema
 
@@ -178,7 +178,7 @@ def list_own_readers() -> tuple[DataSetReader, ...]:
     """Return edgen's own families and readers, in the order in which they are asked."""
     own = [
         registry.find(plugin.kind, plugin.name)
-        for plugin in registry.every_plugin()
+        for plugin in registry.list_all_plugins()
         if plugin.kind in ("family", "reader") and plugin.package == DISTRIBUTION
     ]
     return tuple(sorted(own, key=lambda reader: reader.precedence))
@@ -191,7 +191,7 @@ def list_other_readers() -> tuple[DataSetReader, ...]:
     return tuple(reader for reader in found if reader not in list_own_readers())
 
 
-def reader_of_record(record: Any) -> DataSetReader | None:
+def find_reader_of_record(record: Any) -> DataSetReader | None:
     """Return the family or reader that recognises a decoded record, edgen's own first; None if none does."""
     for readers in (list_own_readers, list_other_readers):
         if found := next((reader for reader in readers() if reader.recognizes(record)), None):
@@ -199,7 +199,7 @@ def reader_of_record(record: Any) -> DataSetReader | None:
     return None
 
 
-def reader_of_text(head: str) -> DataSetReader | None:
+def find_reader_of_text(head: str) -> DataSetReader | None:
     """Return the family or reader that recognises the first lines of a file that is no JSON."""
     for readers in (list_own_readers, list_other_readers):
         for reader in readers():

@@ -19,12 +19,12 @@ from edgen.core.text import join_list
 from edgen.families.reader import (
     DataSetReader,
     TextLayout,
+    find_reader_of_record,
+    find_reader_of_text,
     list_known_titles,
-    reader_of_record,
-    reader_of_text,
 )
-from edgen.validation.reading import open_data, printable
-from edgen.validation.stream import Piece, lines_of, make_not_utf8_error, pieces
+from edgen.validation.reading import make_printable, open_data
+from edgen.validation.stream import Piece, iterate_lines, iterate_pieces, make_not_utf8_error
 
 ADVICE = (
     "Of rows that `edgen export` wrote for a trainer, only chat messages are read; `--to ed` and `--to hf "
@@ -44,28 +44,28 @@ class RecordFile:
     is_text: bool = False
     is_table: bool = False
 
-    def pieces(self) -> Iterator[Piece]:
+    def iterate_pieces(self) -> Iterator[Piece]:
         """Yield the records. Raises DataError with the place where the file cannot be read on."""
-        source = printable(self.path)
+        source = make_printable(self.path)
         if self.is_table:
-            yield from rows_of(self.path, source)
+            yield from iterate_rows(self.path, source)
             return
         with open_data(self.path) as file:
             if self.is_text and self.reader is not None:
                 try:
-                    yield from part_of(self.reader, TextLayout).cut_text(lines_of(file, source))
+                    yield from part_of(self.reader, TextLayout).cut_text(iterate_lines(file, source))
                 except ValueError as problem:
                     raise DataError(source, f"{problem}.") from None
             else:
-                yield from pieces(file, source, is_recognized)
+                yield from iterate_pieces(file, source, is_recognized)
 
     def refuse_other(self, record: Any, number: int) -> None:
         """Raise DataError if a record, which its reader cannot read, has another known layout."""
-        other = reader_of_record(record)
+        other = find_reader_of_record(record)
         if self.reader is None or other is None or other.title == self.reader.title:
             return
         raise DataError(
-            printable(self.path),
+            make_printable(self.path),
             f"record {number} has the layout of {other.title}, and earlier ones that of "
             f"{self.reader.title}; put them into separate files.",
         )
@@ -73,23 +73,23 @@ class RecordFile:
 
 def is_recognized(record: Any) -> bool:
     """Return whether any reader recognises a decoded record."""
-    return reader_of_record(record) is not None
+    return find_reader_of_record(record) is not None
 
 
 def open_records(path: Path) -> RecordFile:
     """Return a file of records with its reader. Raises DataError for one that cannot be read."""
-    source = printable(path)
+    source = make_printable(path)
     if is_parquet(path):
-        return _recognize_file(RecordFile(path, None, is_table=True), rows_of(path, source))
+        return _recognize_file(RecordFile(path, None, is_table=True), iterate_rows(path, source))
     with open_data(path) as file:
-        head = _head(file, source)
+        head = _read_head(file, source)
         if head.lstrip("\ufeff \t\r\n")[:1] not in ("[", "{"):
             if not head.strip("\ufeff \t\r\n"):
                 raise DataError(source, "it is empty; an empty list of records is written [].")
-            reader = reader_of_text(head)
+            reader = find_reader_of_text(head)
             return RecordFile(path, reader, is_text=True)
     with open_data(path) as file:
-        return _recognize_file(RecordFile(path, None), pieces(file, source, is_recognized))
+        return _recognize_file(RecordFile(path, None), iterate_pieces(file, source, is_recognized))
 
 
 def _recognize_file(file: RecordFile, records: Iterator[Piece]) -> RecordFile:
@@ -97,7 +97,7 @@ def _recognize_file(file: RecordFile, records: Iterator[Piece]) -> RecordFile:
     is_empty = True
     for piece in itertools.islice(records, _LOOKED_AT):
         is_empty = False
-        if (found := reader_of_record(_decode_record(piece))) is not None:
+        if (found := find_reader_of_record(_decode_record(piece))) is not None:
             return dataclasses.replace(file, reader=found)
     return dataclasses.replace(file, is_empty=is_empty)
 
@@ -106,11 +106,11 @@ def make_unknown_layout_error(path: Path) -> DataError:
     """Return the error for a file or folder whose records no reader recognises."""
     titles = join_list(list_known_titles())
     return DataError(
-        printable(path), f"its records have none of the layouts that edgen reads: {titles}. {ADVICE}"
+        make_printable(path), f"its records have none of the layouts that edgen reads: {titles}. {ADVICE}"
     )
 
 
-def _head(file: IO[bytes], source: str) -> str:
+def _read_head(file: IO[bytes], source: str) -> str:
     """Return the first characters of a file, whole lines if possible."""
     try:
         data = file.read(_HEAD)
@@ -145,7 +145,7 @@ def is_parquet(path: Path) -> bool:
         return False
 
 
-def rows_of(path: Path, source: str) -> Iterator[Piece]:
+def iterate_rows(path: Path, source: str) -> Iterator[Piece]:
     """Yield the rows of a Parquet file, each with its number, from 1.
 
     Raises DataError without pyarrow, and for a damaged file.

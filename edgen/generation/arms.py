@@ -14,35 +14,35 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edgen.annotation.layer import has_job_layers, require_job_layers, write_job_layers
-from edgen.config import Job, backend_name
+from edgen.config import Job, find_backend_name
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
 from edgen.core.options import CallMode
 from edgen.core.threads import run_in_thread
 from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
 from edgen.execution.client.fleet import keep_identities
 from edgen.execution.costly_changes import find_dropped_arms, find_rework
-from edgen.execution.finish import is_finished, remark_on_files
+from edgen.execution.finish import is_finished, list_file_warnings
 from edgen.execution.ordered_gates import MakeInOrder
 from edgen.execution.run import ActiveRun, check_part, check_piece
 from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
 from edgen.execution.session import Charged, RunSession, SharedState, settle_lease
 from edgen.generation.options import GenerateOptions
-from edgen.planning.load import JobSource, inline_files, job_for_run, plans_of
+from edgen.planning.load import JobSource, inline_files, make_job_for_run, make_plans
 from edgen.planning.plan import Plan
 from edgen.planning.speakers import find_doubts
 from edgen.providers import Backend
-from edgen.runtime.backends import arms_at_once, configs_of, open_backends, open_scheduler
+from edgen.runtime.backends import count_arms_at_once, list_configs, open_backends, open_scheduler
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.monitor import Monitor, start_event
 from edgen.runtime.snapshot import Title, read_still_snapshot
-from edgen.runtime.status import StatusReport, status_of
+from edgen.runtime.status import StatusReport, read_run_status
 from edgen.runtime.supervise import Supervised, find_use_elsewhere, supervise
 from edgen.selection.select import refuse_selected
 from edgen.space.splits import choose_common_side
 from edgen.store.inputs_copy import restore_inputs
 from edgen.store.ledger import Ledger, describe_lost_replies, run_status
 from edgen.store.ledger.facts import MEASURES
-from edgen.store.locks import alone_at
+from edgen.store.locks import lock_run
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import Manifest, read_manifest
 
@@ -68,7 +68,7 @@ class Generated:
     ended: EdgenError | None
 
 
-def folder_of(job: Job, options: GenerateOptions) -> RunFolder:
+def find_folder(job: Job, options: GenerateOptions) -> RunFolder:
     """Return the folder of a job's run."""
     return RunFolder(options.output if options.output is not None else Path("outputs") / job.name)
 
@@ -77,12 +77,12 @@ def plan_arms(
     source: JobSource, options: GenerateOptions, control: Control
 ) -> tuple[JobSource, Mapping[Arm, Plan]]:
     """Return the job with the identities that its run began with, and the plan of each arm."""
-    folder = folder_of(source.job, options)
+    folder = find_folder(source.job, options)
     if folder.job.exists():
         source = source._replace(job=keep_identities(source.job, folder))
     if source.job.measure_references:
         load_job_measures(source.job, source.reach, control.trust)
-    return source, plans_of(source.job, source.name, source.reach)
+    return source, make_plans(source.job, source.name, source.reach)
 
 
 async def make_arms(
@@ -121,7 +121,7 @@ class _Generation:
             check_part(plan.job, options.scenarios)
         self._whole, self._plans, self._reach = whole, plans, source.reach
         self._options, self._control = options, control
-        self._folder = folder_of(whole, options)
+        self._folder = find_folder(whole, options)
         self._counts: dict[str, ProgressCounts] = {}
         control.begin(whole.name, folder=self._folder.path)
 
@@ -145,7 +145,7 @@ class _Generation:
             _find_ordered_gates(plan)  # what is missing to decide gates is said before anything is asked
         ended: EdgenError | None = None
         try:
-            with alone_at(folder.path):
+            with lock_run(folder.path):
                 await self._make()
         except EdgenError as error:
             ended = error
@@ -154,13 +154,13 @@ class _Generation:
                 raise
         if ended is None:
             for arm, plan in self._plans.items():
-                for sentence in remark_on_files(plan.job.split, folder.arm(arm)):
+                for sentence in list_file_warnings(plan.job.split, folder.arm(arm)):
                     self._control.note(sentence)
         made = {arm: counts.made for arm, counts in self._counts.items()}
         finished = ended is None or isinstance(ended, ShortError)
         return Generated(
             folder.path,
-            status_of(folder).with_calls_now(made),
+            read_run_status(folder).with_calls_now(made),
             tuple(map(self._find_files, self._plans)) if finished else (),
             ended,
         )
@@ -207,10 +207,12 @@ class _Generation:
         prints, functions = {}, self._control.functions
         for arm, plan in self._plans.items():
             async with open_backends(
-                configs_of(plan), plan.job.limits, None, functions=functions
+                list_configs(plan), plan.job.limits, None, functions=functions
             ) as backends:
-                identities = {role: backends[backend_name(plan.job, role)].identity for role in plan.roles}
-            prints[arm] = plan.fingerprint(identities)
+                identities = {
+                    role: backends[find_backend_name(plan.job, role)].identity for role in plan.roles
+                }
+            prints[arm] = plan.make_fingerprint(identities)
         if not has_job_layers(self._folder):
             return False
         return is_finished(
@@ -223,11 +225,11 @@ class _Generation:
         trust = self._control.trust if options.write_only is None else None
         backends = await stack.enter_async_context(
             open_backends(
-                configs_of(plan),
+                list_configs(plan),
                 job.limits,
                 trust,
                 arms=len(self._plans),
-                at_once=arms_at_once(self._whole, self._plans),
+                at_once=count_arms_at_once(self._whole, self._plans),
                 functions=self._control.functions,
                 run=self._folder.path,
                 arm=arm,
@@ -255,18 +257,18 @@ class _Generation:
                 people=any(arm.plan.rules.by_people(role) for role in arm.plan.roles),
             )
             arm.ledger = await stack.enter_async_context(ledger)
-            if measures or arm.ledger.fact(MEASURES) is not None:
+            if measures or arm.ledger.read_fact(MEASURES) is not None:
                 for changed in note_measure_files(arm.ledger, measures):
                     control.note(
                         f"{changed}: this file of measures has changed. Conversations made before are not "
                         "gated again."
                     )
-        self._control.require_consent(self._losses(arms))
+        self._control.require_consent(self._list_losses(arms))
         if self._whole.arms:
             self._folder.number_arms(self._plans)
-            self._folder.write_job(*job_for_run(self._whole, self._reach))
+            self._folder.write_job(*make_job_for_run(self._whole, self._reach))
         useless: dict[Arm, UselessError] = {}
-        for group in self._groups(arms):
+        for group in self._iterate_groups(arms):
             shared = SharedState(self._whole.limits)
             parts: list[Supervised] = []
             for arm in group:
@@ -286,9 +288,9 @@ class _Generation:
                 " ".join(f"{arm}: {error}" if arm else str(error) for arm, error in useless.items())
             )
 
-    def _groups(self, arms: list[_ArmWork]) -> Iterator[list[_ArmWork]]:
+    def _iterate_groups(self, arms: list[_ArmWork]) -> Iterator[list[_ArmWork]]:
         """Arms that are made at once, group by group."""
-        for first in range(0, len(arms), at_once := arms_at_once(self._whole, self._plans)):
+        for first in range(0, len(arms), at_once := count_arms_at_once(self._whole, self._plans)):
             yield arms[first : first + at_once]
 
     async def _work(
@@ -337,7 +339,7 @@ class _Generation:
         """Write the files of all arms. Raises ShortError where one falls short."""
         side = None
         if self._whole.arms:
-            side = choose_common_side([arm.run.groups() for arm in arms], self._whole.split.test)
+            side = choose_common_side([arm.run.iterate_groups() for arm in arms], self._whole.split.test)
         short = []
         for arm in arms:
             await arm.ledger.flush()
@@ -352,7 +354,7 @@ class _Generation:
         if short:
             raise ShortError(" ".join(short))
 
-    def _losses(self, arms: list[_ArmWork]) -> list[object]:
+    def _list_losses(self, arms: list[_ArmWork]) -> list[object]:
         """Return the losses of the runs, before any of them changes."""
         options = self._options
         losses: list[object] = []
@@ -361,9 +363,9 @@ class _Generation:
         for arm in arms:
             if arm.ledger.lost_replies:
                 losses.append(describe_lost_replies(arm.folder.ledger, arm.ledger.lost_replies))
-            if arm.ledger.fact("plan") is None:
+            if arm.ledger.read_fact("plan") is None:
                 continue
-            check_piece(arm.folder.path, arm.ledger.status().plan, arm.plan.job, options.scenarios)
+            check_piece(arm.folder.path, arm.ledger.read_status().plan, arm.plan.job, options.scenarios)
             lost = find_rework(arm.plan, arm.backends, arm.folder, arm.ledger, options.scenarios, options.via)
             if lost is not None:
                 losses.append(lost)
@@ -382,6 +384,6 @@ def _find_ordered_gates(plan: Plan) -> MakeInOrder | None:
 def _can_be_told(folder: RunFolder) -> bool:
     """Return whether the run has a status: a fault can occur while its ledgers are created."""
     try:
-        return folder.begun and status_of(folder) is not None
+        return folder.begun and read_run_status(folder) is not None
     except EdgenError:
         return False

@@ -18,7 +18,7 @@ import msgspec
 
 from edgen.core.errors import EdgenError, LockedError, UselessError
 from edgen.core.events import Event
-from edgen.core.system import handling
+from edgen.core.system import handle_signals
 from edgen.generation.arms import Generated, make_arms, plan_arms
 from edgen.generation.partitions import PartitionMessage, PartitionWork
 from edgen.runtime.control import Control
@@ -31,7 +31,7 @@ _PATIENCE = 30.0  # seconds for a partition's process of a killed start to end
 def main() -> None:
     """Make a partition."""
     given: PartitionWork = pickle.loads(next(receive()))  # noqa: S301 - from the process that started this one
-    control = Control(trusting=lambda: given.trust, interrupts=_signals)
+    control = Control(trusting=lambda: given.trust, interrupts=_forward_signals)
     control.events.listen(_on_event)
     made = 0
     ended: BaseException | None
@@ -69,8 +69,8 @@ def _on_event(event: Event) -> None:
 
 
 @contextlib.contextmanager
-def _signals(on_signal: Callable[[int], None]) -> Iterator[None]:
-    with handling(asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM), on_signal):
+def _forward_signals(on_signal: Callable[[int], None]) -> Iterator[None]:
+    with handle_signals(asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM), on_signal):
         yield
 
 

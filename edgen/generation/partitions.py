@@ -30,7 +30,7 @@ from edgen.core.files import write_new
 from edgen.core.text import quantity
 from edgen.core.threads import run_in_thread
 from edgen.execution.run import check_part
-from edgen.execution.session import interruption
+from edgen.execution.session import make_signal_error
 from edgen.generation.options import GenerateOptions
 from edgen.merging.merge import merge
 from edgen.planning.load import JobSource
@@ -80,7 +80,7 @@ class _Partitions(msgspec.Struct, frozen=True):
     conversations: int
     partitions: int
 
-    def part(self, number: int) -> range:
+    def find_part(self, number: int) -> range:
         """Return the scenarios of a partition."""
         first, end = (one * self.conversations // self.partitions for one in (number, number + 1))
         return range(first, end)
@@ -109,23 +109,23 @@ async def make_partitions(
         return 0
     check_divisible(source.job, options, control)
     with explain_os_errors(folder):
-        plan = _plan(folder, source.job)
+        plan = _plan_partitions(folder, source.job)
         parts = [folder / str(number) for number in range(plan.partitions)]
-        limits = _share(source.job.limits, plan.partitions, folder)
+        limits = _share_limits(source.job.limits, plan.partitions, folder)
         job = msgspec.structs.replace(source.job, limits=limits, partitions=None)
         on = job.on if options.on is None else options.on
-        async with _place(on, options.workers or job.workers, len(parts)) as (address, each):
+        async with _find_cluster(on, options.workers or job.workers, len(parts)) as (address, each):
             own = msgspec.structs.replace(options, on=address, workers=each, partitions=None)
             given = [
                 PartitionWork(
                     source._replace(job=job),
-                    msgspec.structs.replace(own, output=path, scenarios=plan.part(number)),
+                    msgspec.structs.replace(own, output=path, scenarios=plan.find_part(number)),
                     control,
                 )
                 for number, path in enumerate(parts)
             ]
             made = await _Processes(given, control, job).run()
-        with control.events.stages() as tell:
+        with control.events.report_stages() as tell:
             await run_in_thread(merge, parts, run.path, tell)
         await run_in_thread(shutil.rmtree, folder)
     return made
@@ -144,7 +144,7 @@ def check_divisible(job: Job, options: GenerateOptions, control: Control) -> Non
     check_part(job, range(1, job.conversations))
 
 
-def _plan(folder: Path, job: Job) -> _Partitions:
+def _plan_partitions(folder: Path, job: Job) -> _Partitions:
     """Return how the run is divided: as it was when it began. Raises UsageError for another number of
     conversations."""
     file = folder / _PLAN
@@ -163,7 +163,7 @@ def _plan(folder: Path, job: Job) -> _Partitions:
     return plan
 
 
-def _share(limits: Limits, count: int, folder: Path) -> Limits:
+def _share_limits(limits: Limits, count: int, folder: Path) -> Limits:
     """Return the limits of each partition, and write the book's file of the caps that they share."""
     caps = {"total": limits.max_cost, "tokens_total": limits.max_tokens}
     text = json.dumps({name: cap for name, cap in caps.items() if cap is not None})
@@ -172,14 +172,14 @@ def _share(limits: Limits, count: int, folder: Path) -> Limits:
         budget = str((folder / _BUDGET).absolute())
         Path(budget).write_text(text + "\n")
 
-    def part(rate: float | None) -> float | None:
+    def divide_rate(rate: float | None) -> float | None:
         return None if rate is None else rate / count
 
     return msgspec.structs.replace(
         limits,
         in_flight=math.floor(limits.in_flight / count),
-        requests_per_minute=part(limits.requests_per_minute),
-        tokens_per_minute=part(limits.tokens_per_minute),
+        requests_per_minute=divide_rate(limits.requests_per_minute),
+        tokens_per_minute=divide_rate(limits.tokens_per_minute),
         max_tokens=None,
         max_cost=None,
         budget=budget,
@@ -187,7 +187,9 @@ def _share(limits: Limits, count: int, folder: Path) -> Limits:
 
 
 @contextlib.asynccontextmanager
-async def _place(on: str | None, workers: int | None, parts: int) -> AsyncIterator[tuple[str, int | None]]:
+async def _find_cluster(
+    on: str | None, workers: int | None, parts: int
+) -> AsyncIterator[tuple[str, int | None]]:
     """Yield the cluster that all partitions use, `here` for none, and the workers of each: their share of
     `workers`, None for one a core. `ray`: a cluster of this machine is started for them."""
     if on is None or not on.startswith("ray"):
@@ -275,7 +277,7 @@ class _Processes:
 
     def _on_signal(self, number: int) -> None:
         if self._signal is None:
-            self._signal = interruption(number)
+            self._signal = make_signal_error(number)
             self._control.note(
                 f"Stopping {quantity(len(self._running), 'partition')}: waiting for calls in flight "
                 "(another signal stops at once)."
@@ -296,7 +298,7 @@ class _Processes:
                 snapshot = _add([*self._snapshots.values()], self._job)
                 self._control.events.send(StatusEvent("progress", snapshot=snapshot))
             if deadline is not None and deadline.count_seconds_left() <= 0 and self._signal is None:
-                self._signal = deadline.reason()
+                self._signal = deadline.make_reason()
                 self._stop()
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.annotation.carried_layers import carry_layers, copy_noted, find_unlike_layers, layer_of
-from edgen.core.digest import fingerprint
+from edgen.annotation.carried_layers import carry_layers, copy_with_note, find_layer, find_unlike_layers
+from edgen.core.digest import compute_fingerprint
 from edgen.core.files import open_regular
 from edgen.core.kept_files import require_kept
 from edgen.core.pair import HumanVote
 from edgen.store.ledger import Drop, MergedLedger, RunPlan, SourceLedger
 from edgen.store.run_folder import RunFolder
-from edgen.store.votes import rater_of, read_stored_votes, store_votes
+from edgen.store.votes import make_rater_key, read_stored_votes, store_votes
 
 
 def copy_rest(runs: Sequence[RunFolder], to: RunFolder, scratch: Path, drop: Drop) -> list[str]:
@@ -32,7 +32,7 @@ def copy_rest(runs: Sequence[RunFolder], to: RunFolder, scratch: Path, drop: Dro
     notes = find_unlike_layers(runs)
     those: defaultdict[Path, list[Path]] = defaultdict(list)  # judges' ledgers, by merged ledger
     for run, path in judge_ledgers(runs):
-        if layer_of(run, path) not in notes:
+        if find_layer(run, path) not in notes:
             those[to.path / path.relative_to(run.path)].append(path)
     for made in sorted(those, key=lambda path: (path.parent != to.judged, path.name)):
         _merge_judge(to, those[made], made, scratch, drop)
@@ -97,7 +97,7 @@ def _merge_judge(run: RunFolder, ledgers: Sequence[Path], to: Path, scratch: Pat
     # A judge's work on other conversations has another fingerprint; comparisons are identified by their
     # texts.
     prints = sorted({source.fingerprint for source in sources})
-    under = prints[0] if len(prints) == 1 else fingerprint(prints)
+    under = prints[0] if len(prints) == 1 else compute_fingerprint(prints)
     with MergedLedger(to, under, drop) as ledger:
         for source in sources:
             ledger.add(source)
@@ -113,7 +113,7 @@ def _merge_judge(run: RunFolder, ledgers: Sequence[Path], to: Path, scratch: Pat
         ledger.close(plan, {}, lambda _status: None)
     noted = (path.with_suffix(".json") for path in ledgers)
     if (first := next(filter(Path.is_file, noted), None)) is not None:
-        copy_noted(first, run, to.with_suffix(".json"))
+        copy_with_note(first, run, to.with_suffix(".json"))
 
 
 def _merge_votes(runs: Sequence[RunFolder], to: RunFolder, drop: Drop) -> None:
@@ -122,7 +122,7 @@ def _merge_votes(runs: Sequence[RunFolder], to: RunFolder, drop: Drop) -> None:
     for run in runs:
         for pair, votes in read_stored_votes(run).items():
             for vote in votes:
-                here = kept.setdefault(pair, {}).setdefault(rater_of(pair, vote), vote)
+                here = kept.setdefault(pair, {}).setdefault(make_rater_key(pair, vote), vote)
                 if here != vote:
                     a, b = pair
                     drop({"kind": "vote", "run": str(run.path), "a": a, "b": b, **msgspec.to_builtins(vote)})

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from edgen.config import Job, load_job, shaping_values
+from edgen.config import Job, load_job, select_shaping_values
 from edgen.core.errors import RunError
-from edgen.planning.job_differences import flat_values
-from edgen.protocols.base import rounds_of
+from edgen.planning.job_differences import flatten_values
+from edgen.protocols.base import find_rounds
 from edgen.store.run_folder import RunFolder
 
 OF_ALL = ("conversations", "replicates")  # the merged job has the largest of these
@@ -36,7 +36,7 @@ def compare_runs(runs: Sequence[RunFolder]) -> tuple[Job, list[InputPart], list[
                 f"({odd[0]})."
             )
     parts = []
-    for arm in _all_arms(runs) if first.arms else [""]:
+    for arm in _list_all_arms(runs) if first.arms else [""]:
         those = tuple(run.arm(arm) for run in runs if not arm or run.arm(arm).ledger.exists())
         parts.append(InputPart(arm, those, _find_common_job(those)))
     notes = [
@@ -49,15 +49,15 @@ def compare_runs(runs: Sequence[RunFolder]) -> tuple[Job, list[InputPart], list[
         for key in OF_ALL
         if len(sizes := sorted({getattr(job, key) for job in jobs})) > 1
     ]
-    return _largest(jobs), parts, notes
+    return _choose_largest(jobs), parts, notes
 
 
-def _largest(jobs: Sequence[Job]) -> Job:
+def _choose_largest(jobs: Sequence[Job]) -> Job:
     """Return the first of these jobs, with the largest counts."""
     return msgspec.structs.replace(jobs[0], **{key: max(getattr(job, key) for job in jobs) for key in OF_ALL})
 
 
-def _all_arms(runs: Sequence[RunFolder]) -> list[str]:
+def _list_all_arms(runs: Sequence[RunFolder]) -> list[str]:
     """Return every arm begun in any of the runs. Raises RunError if their numbers differ: a candidate's
     number depends on its arm's, and judgements are found by it."""
     numbered = {run.path: run.number_arms() for run in runs}
@@ -76,7 +76,7 @@ def _all_arms(runs: Sequence[RunFolder]) -> list[str]:
 def _find_common_job(runs: Sequence[RunFolder]) -> Job:
     """Return the common job of these runs, with the largest counts. Raises RunError if there is none."""
     jobs = [load_job(run.job) for run in runs]
-    if rounds_of(jobs[0]).total > 1:
+    if find_rounds(jobs[0]).total > 1:
         raise RunError(
             f"{runs[0].path}: this run is made in rounds, and what a later round is made with is of one run "
             "alone, so it is not merged with others."
@@ -86,22 +86,22 @@ def _find_common_job(runs: Sequence[RunFolder]) -> Job:
         if made_under is None:
             raise RunError(f"{run.job}: it does not describe the run's settings. Was it edited by hand?")
         if made_under != prints[0]:
-            ours, theirs = _shaping_values(jobs[0]), _shaping_values(job)
+            ours, theirs = _list_shaping_values(jobs[0]), _list_shaping_values(job)
             differ = [key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)]
             raise RunError(
                 f"{run.path}: this is a run of another job than {runs[0].path}: they differ in "
                 f"{', '.join(differ) or 'what they were made under'}. Only runs and pieces of the same job "
                 "can be merged."
             )
-    return _largest(jobs)
+    return _choose_largest(jobs)
 
 
-def _shaping_values(job: Job) -> dict[str, str]:
+def _list_shaping_values(job: Job) -> dict[str, str]:
     """Return the settings that shape a run's conversations, by dotted key."""
-    plain = shaping_values(job)
+    plain = select_shaping_values(job)
     for key in ("space", "prompt", "prompts"):
         plain.pop(key, None)
-    found = dict(flat_values({**plain, "name": job.name, "split": {"by": job.split.by}}))
+    found = dict(flatten_values({**plain, "name": job.name, "split": {"by": job.split.by}}))
     if job.resolved is not None:
         space, template = job.resolved.space_sha256, job.resolved.template_sha256
         found |= {"space": space, "prompt": template, "edgen": job.resolved.edgen}

@@ -17,12 +17,12 @@ import msgspec
 
 from edgen.config import Job
 from edgen.core.errors import RunError
-from edgen.core.files import replacing
-from edgen.execution.finish import JOB, RunSummary, plan_of_run, write_files
-from edgen.families.base import record_id
+from edgen.core.files import replace_file
+from edgen.execution.finish import JOB, RunSummary, make_run_plan, write_files
+from edgen.families.base import make_record_id
 from edgen.merging.extras import copy_rest, judge_ledgers
 from edgen.merging.identity import InputPart, compare_runs, list_begun_arms
-from edgen.merging.new_run import copy_job, describe_original_job, making, refuse_open, refuse_target
+from edgen.merging.new_run import copy_job, describe_original_job, make_run, refuse_open, refuse_target
 from edgen.planning.gates import asks_for_near_duplicates
 from edgen.space.splits import choose_common_side
 from edgen.store.ledger import (
@@ -97,7 +97,7 @@ def merge(
                 "that gate, and leave near-duplicates out of the result "
                 "(`edgen select RUN --where 'not near_duplicate'`)."
             )
-        work = stack.enter_context(making(output, "merging"))
+        work = stack.enter_context(make_run(output, "merging"))
         return _Merger(runs, job, parts, work, tell).make(notes)
 
 
@@ -134,13 +134,13 @@ class _Merger:
     def make(self, notes: Iterable[str]) -> MergeResult:
         self._scratch.mkdir()
         # Check everything before writing anything.
-        sources = [(part, self._sources(part)) for part in self._parts]
+        sources = [(part, self._list_sources(part)) for part in self._parts]
         for runs, _ in self._folders:
             for run, path in judge_ledgers(runs):
                 refuse_open(run, SourceLedger(path, str(path), self._scratch))
         duplicates = self._work.path / "merged" / _DUPLICATES
         duplicates.parent.mkdir()
-        with replacing(duplicates) as file:
+        with replace_file(duplicates) as file:
 
             def drop(facts: dict[str, Any]) -> None:
                 file.write(msgspec.json.encode(facts) + b"\n")
@@ -156,17 +156,19 @@ class _Merger:
         shutil.rmtree(self._scratch)
         if not duplicates.stat().st_size:
             shutil.rmtree(duplicates.parent)
-        return self._result(sources, [*notes, *unlike])
+        return self._make_result(sources, [*notes, *unlike])
 
-    def _result(
+    def _make_result(
         self, sources: list[tuple[InputPart, list[SourceLedger]]], notes: Iterable[str]
     ) -> MergeResult:
         made = self._made.values()
         return MergeResult(
-            inputs=tuple(_input(part.arm, source) for part, own in sources for source in own),
+            inputs=tuple(_make_input(part.arm, source) for part, own in sources for source in own),
             same=sum(one.twice.same for one in made),
             other=sum(one.twice.other for one in made),
-            others=tuple(record_id(one.summary.job.name, *unit) for one in made for unit in one.twice.others),
+            others=tuple(
+                make_record_id(one.summary.job.name, *unit) for one in made for unit in one.twice.others
+            ),
             answered_twice=sum(one.twice.calls for one in made),
             answered_otherwise=sum(one.twice.calls_otherwise for one in made),
             gaps={arm: one.gaps for arm, one in self._made.items() if one.gaps},
@@ -175,7 +177,7 @@ class _Merger:
             and all(one.summary.status.accepted >= one.summary.status.plan.asked for one in made),
         )
 
-    def _sources(self, part: InputPart) -> list[SourceLedger]:
+    def _list_sources(self, part: InputPart) -> list[SourceLedger]:
         """Return the ledgers of a part. Raises RunError for one that is damaged or has open batches."""
         found = []
         for run in part.runs:
@@ -202,13 +204,13 @@ class _Merger:
                 ledger.add(source)
             # The whole job; with a top-up the largest plan.
             planned = [source.status.plan.scenarios for source in sources] if job.top_up else []
-            plan = plan_of_run(job, noted.fingerprint, scenarios=max([job.conversations, *planned]))
+            plan = make_run_plan(job, noted.fingerprint, scenarios=max([job.conversations, *planned]))
             described = describe_original_job(job, sources)
             facts = {JOB: msgspec.json.encode(described).decode()}
-            status = ledger.close(plan, facts, _shortage)
+            status = ledger.close(plan, facts, _explain_shortage)
             twice = ledger.count_duplicates()
         summary = RunSummary(job, status, described, noted.template_sha256, noted.space_sha256)
-        gaps = _gaps((source.status.plan for source in sources), plan.scenarios)
+        gaps = _find_gaps((source.status.plan for source in sources), plan.scenarios)
         return _Merged(own, summary, twice, gaps)
 
     def _keep_job(self) -> None:
@@ -238,7 +240,10 @@ class _Merger:
                 await stack.enter_async_context(Ledger(one.folder.ledger, create=False)) for one in made
             ]
             each = [(*one[:2], ledger) for one, ledger in zip(made, ledgers, strict=True)]
-            groups = [ledger.outcomes(summary.status.plan.scope).groups() for _, summary, ledger in each]
+            groups = [
+                ledger.open_outcomes(summary.status.plan.scope).iterate_groups()
+                for _, summary, ledger in each
+            ]
             side = choose_common_side(groups, made[0].summary.job.split.test)
             for folder, summary, ledger in each:
                 await write_files(summary, folder, ledger, side)
@@ -253,7 +258,7 @@ def _refuse_selected(run: RunFolder, source: SourceLedger) -> None:
         )
 
 
-def _input(arm: str, source: SourceLedger) -> MergeInput:
+def _make_input(arm: str, source: SourceLedger) -> MergeInput:
     status = source.status
     return MergeInput(
         run=source.run,
@@ -266,7 +271,7 @@ def _input(arm: str, source: SourceLedger) -> MergeInput:
     )
 
 
-def _gaps(plans: Iterable[RunPlan], end: int) -> tuple[tuple[int, int], ...]:
+def _find_gaps(plans: Iterable[RunPlan], end: int) -> tuple[tuple[int, int], ...]:
     """Return the scenarios below `end`, half open, that are in none of the plans."""
     found, at = [], 0
     for first, stop in sorted((plan.first, plan.scenarios) for plan in plans):
@@ -276,7 +281,7 @@ def _gaps(plans: Iterable[RunPlan], end: int) -> tuple[tuple[int, int], ...]:
     return (*found, (at, end)) if at < end else tuple(found)
 
 
-def _shortage(status: RunStatus) -> str | None:
+def _explain_shortage(status: RunStatus) -> str | None:
     if status.pending:
         return (
             f"Merged, with {status.pending:,} of {status.planned:,} conversations pending: `edgen generate` "

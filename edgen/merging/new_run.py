@@ -18,7 +18,7 @@ from edgen.core.system import require_locks
 from edgen.core.yaml_values import read_text, read_yaml
 from edgen.execution.finish import JOB, describe_job
 from edgen.merging.identity import OF_ALL
-from edgen.store.inputs_copy import inputs_beside, inputs_named
+from edgen.store.inputs_copy import find_inputs_beside, find_named_inputs
 from edgen.store.ledger import OPEN, SourceLedger
 from edgen.store.ledger.opening import make_damaged_error
 from edgen.store.run_folder import RunFolder
@@ -26,7 +26,7 @@ from edgen.store.written_file import run_around
 
 
 @contextlib.contextmanager
-def making(output: Path, word: str) -> Iterator[RunFolder]:
+def make_run(output: Path, word: str) -> Iterator[RunFolder]:
     """Yield the folder in which the body makes a run; rename it to `output` at the end. `word` names the work
     in the hidden folder's name."""
     require_locks()
@@ -116,7 +116,7 @@ def refuse_open(run: RunFolder, source: SourceLedger) -> None:
 def copy_job(run: RunFolder, to: RunFolder, job: Job) -> None:
     """Copy a run's job and its inputs, with the counts of `job`."""
     value = read_yaml(read_text(run.job, JobError), str(run.job), JobError)
-    named = inputs_named(value)
-    inputs = (run.path / name for name in sorted(named | inputs_beside(run, named)))
+    named = find_named_inputs(value)
+    inputs = (run.path / name for name in sorted(named | find_inputs_beside(run, named)))
     texts = {path.name: read_text(path, JobError) for path in inputs if path.parent == run.inputs}
     to.write_job({**value, **{key: getattr(job, key) for key in OF_ALL}}, texts)

@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edgen.config import texts_of
+from edgen.config import list_texts
 from edgen.config.label_set import LabelSetError
 from edgen.core import resources
 from edgen.core.errors import FileError, SpaceError, TemplateError
 from edgen.core.space_layouts import make_space_mark
 from edgen.core.yaml_values import suggest_file, suggest_name
-from edgen.prompting.prompt import SUFFIX, schema_file
+from edgen.prompting.prompt import SUFFIX, find_schema_file
 
 Kind = str  # a key of _KINDS, or the name of a kind of folders
 MARKERS = (".git", "pyproject.toml", "edgen.yaml")
@@ -57,11 +57,11 @@ _KINDS: dict[Kind, _About] = {
 }
 
 
-def _about(kind: Kind) -> _About:
+def _describe_kind(kind: Kind) -> _About:
     """Return the suffixes, the error and the example's name of a kind; folders have the empty suffix."""
     if kind in _KINDS:
         return _KINDS[kind]
-    folder = resources.folder_kind(kind)
+    folder = resources.find_folder_kind(kind)
     return ("",), folder.error, folder.called
 
 
@@ -82,15 +82,15 @@ class Reach:
     def of(cls, job: Path, overrides: Iterable[str] = (), *, outside: bool = False) -> Reach:
         """Return the reach of the job in the file `job`. `overrides`: settings typed on the command line;
         `outside`: no limits."""
-        return cls(job.parent, None if outside else find_project(job.parent), texts_of(overrides))
+        return cls(job.parent, None if outside else find_project(job.parent), list_texts(overrides))
 
-    def file(self, kind: Kind, name: str, key: str) -> Path:
+    def find_file(self, kind: Kind, name: str, key: str) -> Path:
         """Return the file that a job calls `name`, under its key `key`; it need not exist.
 
         Raises the error of its kind (TemplateError, SpaceError …) for one that the job may not
         read.
         """
-        path, error = self._find(kind, name), _about(kind)[1]
+        path, error = self._find(kind, name), _describe_kind(kind)[1]
         try:
             real = Path(os.path.realpath(path))
             if wrong := self._explain_refusal(kind, name, key, path, real):
@@ -115,7 +115,7 @@ class Reach:
     def check_beside(self, template: Path, key: str) -> None:
         """Raise TemplateError if a schema stands next to a template and the job may not read it. After
         following links, it must lie in the template's own folder or under the project."""
-        path = schema_file(template)
+        path = find_schema_file(template)
         if not os.path.lexists(path):
             return
         real, folder = (Path(os.path.realpath(one)) for one in (path, template.parent))
@@ -133,7 +133,7 @@ class Reach:
         """Explain why the job may not name this file, `real` after following links; empty if it may."""
         if self.root is None or name in self.typed or name in self._resolve_typed_paths():
             return ""
-        if kind in ("text", "questionnaires") and real.is_relative_to(_questionnaires()):
+        if kind in ("text", "questionnaires") and real.is_relative_to(_find_questionnaires()):
             return ""
         if (
             kind != "tokenizer"
@@ -143,7 +143,7 @@ class Reach:
             return ""
         if not real.is_relative_to(self.root):
             return f"this leads to {real}, outside of the job's project {self.root}"
-        suffixes = _about(kind)[0]
+        suffixes = _describe_kind(kind)[0]
         if not all(suffixes):
             return self._explain_folder_refusal(real)
         ends = f"what `{key}` names has to end in {' or '.join(suffixes)}"
@@ -174,7 +174,7 @@ class Reach:
     def require(self, kind: resources.Folder, name: str, key: str) -> Path:
         """Return the same for a shipped file's name or a path. Raises the error also for an unknown name; for
         a path, the file's reader raises it."""
-        path, (suffixes, error, called) = self.file(kind, name, key), _about(kind)
+        path, (suffixes, error, called) = self.find_file(kind, name, key), _describe_kind(kind)
         if doubt := describe_doubt(kind, name, key, self.base):
             self.doubts[doubt] = None
         if not path.exists() and "/" not in name:
@@ -198,9 +198,9 @@ class Reach:
             return self.base / name
 
 
-def _questionnaires() -> str:
+def _find_questionnaires() -> str:
     """Return the shipped folder of what people are asked, after following links."""
-    return os.path.realpath(resources.folder("questionnaires"))
+    return os.path.realpath(resources.find_folder("questionnaires"))
 
 
 def make_unlimited_reach() -> Reach:
@@ -235,7 +235,7 @@ def describe_doubt(kind: resources.Folder, name: str, key: str, base: Path) -> s
     shipped = resources.find(kind, name, base)
     if not resources.is_shipped(kind, shipped) or not shipped.exists():
         return None
-    for path in _candidates(kind, shipped.name, base):
+    for path in _list_candidates(kind, shipped.name, base):
         if _is_another(kind, path, shipped):
             own = os.path.relpath(path, base)
             own = own if own.startswith("..") else f"./{own}"
@@ -245,7 +245,7 @@ def describe_doubt(kind: resources.Folder, name: str, key: str, base: Path) -> s
     return None
 
 
-def _candidates(kind: resources.Folder, file: str, base: Path) -> Iterator[Path]:
+def _list_candidates(kind: resources.Folder, file: str, base: Path) -> Iterator[Path]:
     for folder in dict.fromkeys((base, Path())):
         yield from (folder / file, folder / kind / file)
 

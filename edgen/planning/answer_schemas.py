@@ -10,13 +10,13 @@ import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
-from edgen.config import BackendConfig, Job, backend_name
-from edgen.config.plugin_parts import features_of
+from edgen.config import BackendConfig, Job, find_backend_name
+from edgen.config.plugin_parts import find_features
 from edgen.core.errors import JobError, Problem
 from edgen.core.registry import part_of
 from edgen.core.resources import find
 from edgen.prompting import Prompt
-from edgen.prompting.prompt import schema_file
+from edgen.prompting.prompt import find_schema_file
 from edgen.protocols.base import AnswerForms, ConversationProtocol, Template
 
 
@@ -33,7 +33,7 @@ def check_schemas(
     found = []
     for use, prompt in prompts.items():
         roles = (templates[use].asked, *templates[use].also)
-        names = dict.fromkeys(backend_name(job, role) for role in roles)
+        names = dict.fromkeys(find_backend_name(job, role) for role in roles)
         wrong = {name: _explain_unsendable_schema(prompt, job.backends[name], refused) for name in names}
         found += [Problem(f"$.backends.{name}", why) for name, why in wrong.items() if why is not None]
     if found:
@@ -44,7 +44,7 @@ def with_forms(prompt: Prompt, job: Job, config: BackendConfig, key: str) -> Pro
     """Return the template with the way in which its backend's answers are requested. Raises JobError if a
     schema is required and the backend takes none; `key` is the job's key of the backend."""
     wanted = config.forms or job.forms or ("auto" if _is_shipped(prompt) else "prose")
-    features = features_of(config)
+    features = find_features(config)
     wrong = None if wanted == "prose" else features.schema_problem(config, b"{}")
     if wanted == "schema" and wrong is not None:
         problem = f"`forms: schema` cannot be kept: {wrong}. Choose `auto` or `prose`, or another backend"
@@ -79,10 +79,10 @@ def _explain_unsendable_schema(
     """Explain why a template's schema, if any, cannot be sent; `refused`: a further reason."""
     if prompt.schema is None:
         return None
-    wrong = features_of(config).schema_problem(config, prompt.schema) or refused
+    wrong = find_features(config).schema_problem(config, prompt.schema) or refused
     if wrong is None:
         return None
-    path = schema_file(Path(prompt.source))
+    path = find_schema_file(Path(prompt.source))
     return (
         f"answers have to fit {path}, the schema next to a template, and it cannot be sent: {wrong}. "
         "Choose another backend or template, or move the schema away"
@@ -93,7 +93,7 @@ def check_logprobs(job: Job, config: BackendConfig, source: str) -> None:
     """Raise JobError if a job wants log probabilities of a judge whose backend does not support them."""
     if job.pairs.logprobs is None:
         return
-    if (wrong := features_of(config).logprobs_problem(config)) is not None:
+    if (wrong := find_features(config).logprobs_problem(config)) is not None:
         what = f"the judge must return log probabilities, and it cannot be asked for them: {wrong}"
         raise JobError.of(
             source, [Problem("$.pairs.logprobs", f"{what}. Choose another judge, or leave the key out")]
@@ -102,4 +102,4 @@ def check_logprobs(job: Job, config: BackendConfig, source: str) -> None:
 
 def wants_logprobs(job: Job, config: BackendConfig) -> bool:
     """Return whether a job requests log probabilities of a backend, as its judge."""
-    return job.pairs.logprobs is not None and job.backends.get(backend_name(job, "judge")) == config
+    return job.pairs.logprobs is not None and job.backends.get(find_backend_name(job, "judge")) == config

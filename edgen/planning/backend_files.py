@@ -30,7 +30,7 @@ def read_backend_files(job: Job, reach: Reach) -> dict[str, str]:
     for name, backend in job.backends.items():
         for key, kind in backend.FILES.items():
             if (path := getattr(backend, key)) is not None:
-                allowed = reach.file(kind, path, f"backends.{name}.{key}")
+                allowed = reach.find_file(kind, path, f"backends.{name}.{key}")
                 found[path] = read_text(allowed, BackendFileError, max_bytes=_MOST)
                 if kind == "questionnaires":
                     load_questionnaire(allowed)

@@ -14,13 +14,13 @@ from msgspec import UNSET, UnsetType
 
 from edgen.core import resources
 from edgen.core.errors import SpaceError, TemplateError, UsageError
-from edgen.core.forms import answer_kinds
+from edgen.core.forms import list_answer_kinds
 from edgen.core.yaml_values import read_text
 from edgen.prompting import FrontMatter, Prompt, load_prompt
 from edgen.prompting.front_matter import find_stray, read_front
-from edgen.prompting.prompt import schema_file
+from edgen.prompting.prompt import find_schema_file
 from edgen.space import load_space
-from edgen.space.model import list_usual_variables, template_fields, template_variables
+from edgen.space.model import list_template_fields, list_usual_variables, template_variables
 
 _NOT_READ = (
     "the comment in line {line} looks like front matter and is not read: front matter comes first in a file, "
@@ -80,7 +80,7 @@ def describe_template(path: Path, name: str, *, shipped: bool) -> TemplateInfo:
         )
     front: FrontMatter = prompt.front
     line = find_stray(prompt.text)
-    known = [name for name in _usable(None) if name in prompt.variables_used]
+    known = [name for name in _list_usable(None) if name in prompt.variables_used]
     return TemplateInfo(
         name=name,
         file=str(path),
@@ -94,7 +94,7 @@ def describe_template(path: Path, name: str, *, shipped: bool) -> TemplateInfo:
         notes=front.notes,
         sha256=prompt.sha256,
         remark=None if line is None else _NOT_READ.format(line=line),
-        schema=UNSET if prompt.schema is None else str(schema_file(path)),
+        schema=UNSET if prompt.schema is None else str(find_schema_file(path)),
     )
 
 
@@ -104,7 +104,7 @@ def load(path: Path) -> Prompt:
     Raises TemplateError as `load_prompt` does.
     """
     front = read_front(read_text(path, TemplateError), str(path))
-    names = _usable(front.expects)
+    names = _list_usable(front.expects)
     if front.space is None:
         return load_prompt(path, names)
     file = resources.find("preference_space", front.space, path.parent)
@@ -114,12 +114,12 @@ def load(path: Path) -> Prompt:
         raise TemplateError(str(path), f"its front matter names a space that is invalid: {error}") from None
     usual = list_usual_variables()
     own = (*template_variables(space), *[name for name in names if name not in usual])
-    return load_prompt(path, own, fields=template_fields(space))
+    return load_prompt(path, own, fields=list_template_fields(space))
 
 
-def _usable(expects: str | None) -> tuple[str, ...]:
+def _list_usable(expects: str | None) -> tuple[str, ...]:
     """Return the variables of a template of this kind; those of any kind if it names none."""
-    kinds = answer_kinds()
+    kinds = list_answer_kinds()
     chosen = kinds.values() if expects is None else (kinds[expects],)
     usual = list_usual_variables() if any(kind.of_scenario for kind in chosen) else ()
     return tuple(dict.fromkeys((*usual, *(name for kind in chosen for name in kind.variables))))

@@ -4,7 +4,7 @@ Most are decided when a conversation ends, and one that fails is retried. Labels
 other gates hold, those with the fewest requests first. Near-duplicate gates are decided in the order of
 scenarios, once all earlier ones are made (`execution/ordered_gates`).
 
-`layers_of` has the layers of labels that a job gives its conversations.
+`resolve_layers` has the layers of labels that a job gives its conversations.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from edgen.expressions.conversation import (
     Facts,
     LabelledWith,
     is_ordered,
-    label_value,
-    layers_named,
+    list_named_layers,
+    make_label_value,
 )
 from edgen.expressions.language import Expression, ExpressionError, Named
 from edgen.planning.allowed_files import Reach
 from edgen.protocols.base import Template
 from edgen.protocols.labelled_units import JobLayer, LabellingTask, Said
-from edgen.protocols.labelling import labelling_template
+from edgen.protocols.labelling import make_labelling_template
 from edgen.space.model import Space
 
 _ABOUT_DUPLICATES = compile_later(rf"\b{NEAR_DUPLICATE}\b")
@@ -59,10 +59,10 @@ class Gate(NamedTuple):
 
     def asks_of(self, layers: Iterable[JobLayer]) -> list[JobLayer]:
         """Return the layers whose labels it needs."""
-        named = layers_named(self.expression.names)
+        named = list_named_layers(self.expression.names)
         return [layer for layer in layers if layer.name in named]
 
-    def requests(self, layers: Iterable[JobLayer]) -> int:
+    def count_requests(self, layers: Iterable[JobLayer]) -> int:
         """Return about how many requests its labels take."""
         return sum(
             layer.annotators
@@ -102,7 +102,7 @@ class Gates(NamedTuple):
     def refuse(self, facts: Facts) -> Rejection | None:
         """Return the reason to reject a conversation regardless of its labels; None if there is none."""
         failed = next((gate for gate in self.plain if not gate.is_open_to(facts)), None)
-        return None if failed is None else rejection(failed)
+        return None if failed is None else make_rejection(failed)
 
     def decide(self, facts: Facts, label: Label) -> Generator[Request, Reply, Mapping[str, Said] | Rejection]:
         """Return the rejection of a single conversation, or the labels of an accepted one. A gate on missing
@@ -111,7 +111,7 @@ class Gates(NamedTuple):
             return refused
         said: dict[str, Said] = {}
         missing: dict[str, Rejection] = {}
-        facts.labels = self.labels_of(facts.conversation.turns, said)
+        facts.labels = self.make_label_lookup(facts.conversation.turns, said)
         for gate in (*self.labelled, None):
             for layer in self.layers if gate is None else gate.asks_of(self.layers):
                 if layer.name not in said and layer.name not in missing:
@@ -122,26 +122,28 @@ class Gates(NamedTuple):
                         said[layer.name] = given
             if gate is not None and not gate.is_open_to(facts):
                 lacks = (missing[layer.name] for layer in gate.asks_of(self.layers) if layer.name in missing)
-                return next(lacks, rejection(gate))
+                return next(lacks, make_rejection(gate))
         return said
 
-    def labels_of(self, turns: Sequence[Turn], said: Mapping[str, Said]) -> Callable[[str, str], Labels]:
+    def make_label_lookup(
+        self, turns: Sequence[Turn], said: Mapping[str, Said]
+    ) -> Callable[[str, str], Labels]:
         """Return a conversation's labels for expressions, given the annotators' answers by layer."""
         layers = {layer.name: layer for layer in self.layers}
 
-        def labels(name: str, _: str) -> Labels:
+        def find_labels(name: str, _: str) -> Labels:
             if name not in said:
                 return None
             most = layers[name].find_majority_labels(turns, said[name])
-            return label_value((at, None if at is None else turns[at].role, found) for at, found in most)
+            return make_label_value((at, None if at is None else turns[at].role, found) for at, found in most)
 
-        return labels
+        return find_labels
 
 
 Labels = Sequence[tuple[Role, str]] | float | None  # as in `expressions.conversation`
 
 
-def rejection(gate: Gate) -> Rejection:
+def make_rejection(gate: Gate) -> Rejection:
     """Return the rejection of a conversation that fails the gate."""
     return Rejection(RejectionReason.GATE, gate.expression.text, gate.name)
 
@@ -177,7 +179,7 @@ def read_gates(
     ordered = tuple(gate for gate in found if is_ordered(gate.expression))
     alone = [gate for gate in found if gate not in ordered]
     labelled = sorted(
-        (gate for gate in alone if gate.asks_of(layers)), key=lambda gate: gate.requests(layers)
+        (gate for gate in alone if gate.asks_of(layers)), key=lambda gate: gate.count_requests(layers)
     )
     plain = tuple(gate for gate in alone if gate not in labelled)
     return Gates(plain, tuple(labelled), ordered, tuple(layers))
@@ -220,12 +222,12 @@ def _find_named_layers(gates: Any) -> Iterator[str]:
     """Yield the layers in readable gates; invalid gates are reported where they are used."""
     for text in gates:
         try:
-            yield from layers_named(Expression(text, _Anything()).names)
+            yield from list_named_layers(Expression(text, _Anything()).names)
         except ExpressionError:
             continue
 
 
-def layers_of(job: Job) -> tuple[JobLayer, ...]:
+def resolve_layers(job: Job) -> tuple[JobLayer, ...]:
     """Return the layers of a job with resolved label sets. Raises JobError if one has no annotator."""
     found, problems = [], []
     for place, (name, asked) in enumerate(job.labels.items()):
@@ -245,11 +247,13 @@ def layers_of(job: Job) -> tuple[JobLayer, ...]:
     return tuple(found)
 
 
-def annotator_templates(job: Job) -> Mapping[str, Template]:
+def find_annotator_templates(job: Job) -> Mapping[str, Template]:
     """Return the annotator's template; empty without annotator."""
     if not job.labels:
         return {}
     sets = [asked.set for asked in job.labels.values() if isinstance(asked.set, LabelSet)]
     return {
-        ANNOTATOR: labelling_template(job.prompts.get(ANNOTATOR), f"prompts.{ANNOTATOR}", ANNOTATOR, sets)
+        ANNOTATOR: make_labelling_template(
+            job.prompts.get(ANNOTATOR), f"prompts.{ANNOTATOR}", ANNOTATOR, sets
+        )
     }

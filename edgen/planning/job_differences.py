@@ -7,26 +7,26 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import Job, shaping_values, templates_of
-from edgen.core.digest import fingerprint
+from edgen.config import Job, list_templates, select_shaping_values
+from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import TemplateError
 from edgen.core.registry import find
 from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import find_template
-from edgen.prompting.prompt import read_answer_schema, template_digest
-from edgen.space import Space, content_sha256
+from edgen.prompting.prompt import digest_template, read_answer_schema
+from edgen.space import Space, digest_content
 
 _NOT_SET = "not set"
 
 
-def settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]:
+def list_settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]:
     """Return the settings of a job that can make arms differ, by dotted key. `reach`: the files that it may
     name.
 
     Raises TemplateError for an unreadable template.
     """
-    plain = shaping_values(job)
+    plain = select_shaping_values(job)
     for key in ("prompt", "prompts", "space", "seed", "design"):
         plain.pop(key, None)
     plain |= {"conversations": job.conversations, "replicates": job.replicates}
@@ -35,15 +35,15 @@ def settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]:
         values["price"] = msgspec.to_builtins(backend.price)
         # Its values may be secret: show only that they differ.
         values["extra_body"] = {
-            key: fingerprint(value, 8) for key, value in values.get("extra_body", {}).items()
+            key: compute_fingerprint(value, 8) for key, value in values.get("extra_body", {}).items()
         }
-    found = dict(flat_values(plain))
-    for template in templates_of(job, space).values():
+    found = dict(flatten_values(plain))
+    for template in list_templates(job, space).values():
         key = template.key
         path = find_template(template, reach)
-        digest = template_digest(read_text(path, TemplateError), read_answer_schema(path))
+        digest = digest_template(read_text(path, TemplateError), read_answer_schema(path))
         found[key] = f"{path.stem} ({digest[:8]})"
-    found["space"] = f"{space.name} ({content_sha256(space)[:8]})"
+    found["space"] = f"{space.name} ({digest_content(space)[:8]})"
     return found
 
 
@@ -52,7 +52,7 @@ def find_differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict
     default, are omitted."""
     protocols = {side["protocol"] for side in (theirs, ours) if "protocol" in side}
     defaults = dict(
-        flat_values({name: msgspec.to_builtins(find("protocol", name).Config()) for name in protocols})
+        flatten_values({name: msgspec.to_builtins(find("protocol", name).Config()) for name in protocols})
     )
     found = {}
     for key in {**theirs, **ours}:
@@ -63,11 +63,11 @@ def find_differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict
     return found
 
 
-def flat_values(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+def flatten_values(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Yield each plain value by dotted key."""
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
-            yield from flat_values(inner, f"{path}.{key}" if path else str(key))
+            yield from flatten_values(inner, f"{path}.{key}" if path else str(key))
     elif isinstance(value, str):
         yield path, value or "empty"
     else:

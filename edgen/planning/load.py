@@ -12,16 +12,16 @@ import msgspec
 
 from edgen.config import (
     Job,
-    arm_jobs,
-    backend_name,
-    backend_of,
+    find_backend,
+    find_backend_name,
+    find_job_protocol,
+    list_arm_jobs,
+    list_templates,
     load_job,
-    protocol_of,
     resolve_values,
-    templates_of,
     with_speakers,
 )
-from edgen.config.plugin_parts import RolesAndSettings, features_of
+from edgen.config.plugin_parts import RolesAndSettings, find_features
 from edgen.core import registry
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.pictures import pictures_in
@@ -30,13 +30,13 @@ from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
 from edgen.planning.answer_schemas import check_schema, check_schemas, with_forms
 from edgen.planning.backend_files import keep_backend_files, read_backend_files
-from edgen.planning.gates import annotator_templates, with_label_sets
+from edgen.planning.gates import find_annotator_templates, with_label_sets
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
-from edgen.prompting.prompt import PICTURE, SUFFIX, read_answer_schema, schema_text
+from edgen.prompting.prompt import PICTURE, SUFFIX, read_answer_schema, render_schema
 from edgen.protocols.base import ConversationProtocol, Template
-from edgen.space import Entry, Space, load_space, space_files
-from edgen.space.model import list_usual_variables, sections_of, template_fields
+from edgen.space import Entry, Space, load_space, render_space_files
+from edgen.space.model import iterate_sections, list_template_fields, list_usual_variables
 from edgen.space.splits import explain_split_problem
 
 
@@ -56,7 +56,7 @@ class JobSource(NamedTuple):
 
 def load_plan(path: Path, overrides: Sequence[str] = (), reach: Reach | None = None) -> Plan:
     """Return the plan of a job file. `reach`: the files that it may name, None for those of its project."""
-    return plan_of(load_job(path, overrides), reach or Reach.of(path, overrides))
+    return make_plan(load_job(path, overrides), reach or Reach.of(path, overrides))
 
 
 def load_plans(
@@ -64,23 +64,23 @@ def load_plans(
 ) -> tuple[Job, dict[str, Plan]]:
     """Return a job file's job, and the plan of each of its arms by name."""
     job = load_job(path, overrides)
-    return job, plans_of(job, str(path), reach or Reach.of(path, overrides))
+    return job, make_plans(job, str(path), reach or Reach.of(path, overrides))
 
 
-def plans_of(job: Job, source: str, reach: Reach) -> dict[str, Plan]:
+def make_plans(job: Job, source: str, reach: Reach) -> dict[str, Plan]:
     """Return the plan of each arm of a job, by the arm's name. Error messages call the job `source`."""
-    jobs = arm_jobs(job, source)
+    jobs = list_arm_jobs(job, source)
     plans = {}
     for arm, arm_job in jobs.items():
         try:
-            plans[arm] = plan_of(arm_job, reach)
+            plans[arm] = make_plan(arm_job, reach)
         except FileError as error:
             if not arm:
                 raise
             needed = Problem("needed by", f"arm {arm}")
             raise type(error)(error.source, error.summary, (*error.problems, needed)) from None
     own = [arm for arm, arm_job in jobs.items() if arm_job.space != job.space]
-    if problems := _find_value_differences(plans, own, space_of(job, reach)) if own else []:
+    if problems := _find_value_differences(plans, own, load_job_space(job, reach)) if own else []:
         raise JobError.of(source, problems)
     return plans
 
@@ -102,9 +102,10 @@ def _find_value_differences(plans: Mapping[str, Plan], arms: Iterable[str], spac
             problems.append(Problem(where, message))
             continue
         for ours, other in zip(space.dimensions, theirs.dimensions, strict=True):
-            known, there = ({*map(_identity, one.entries)} for one in (ours, other))
+            known, there = ({*map(_identify_entry, one.entries)} for one in (ours, other))
             odd = next(
-                (e.value for e in (*other.entries, *ours.entries) if _identity(e) not in known & there), None
+                (e.value for e in (*other.entries, *ours.entries) if _identify_entry(e) not in known & there),
+                None,
             )
             if odd is not None:
                 problems.append(
@@ -119,32 +120,34 @@ def _find_value_differences(plans: Mapping[str, Plan], arms: Iterable[str], spac
     return problems
 
 
-def _identity(entry: Entry) -> tuple[str, bytes]:
+def _identify_entry(entry: Entry) -> tuple[str, bytes]:
     """Return an entry's identity across spaces: everything but its weight."""
     return entry.value, msgspec.json.encode((entry.fields, entry.when), order="deterministic")
 
 
-def plan_of(job: Job, reach: Reach) -> Plan:
+def make_plan(job: Job, reach: Reach) -> Plan:
     """Return the plan of a job within `reach`."""
     job = with_files(job, reach)
-    space = space_of(job, reach)
-    for section, _ in sections_of(space):
+    space = load_job_space(job, reach)
+    for section, _ in iterate_sections(space):
         section.check(space)
     if wrong := explain_split_problem(job.split.by, space):
         raise JobError.of(job.name, [Problem("$.split.by", wrong)])
     job = with_speakers(job, [role.name for role in space.roles])
-    protocol = protocol_of(job)
+    protocol = find_job_protocol(job)
     check_names(job, space, protocol)
-    templates = templates_of(job, space)
+    templates = list_templates(job, space)
     prompts = {use: load_template(template, reach, space) for use, template in templates.items()}
     extra = {}
-    for use in [one for one in registry.names("protocol") if one in job.prompts and one not in templates]:
+    for use in [
+        one for one in registry.list_names("protocol") if one in job.prompts and one not in templates
+    ]:
         # of another protocol: it shapes no conversation, and is used for pairs later
         templates[use] = registry.find("protocol", use).template(job.prompts[use], job.pairs.compare, space)
         extra[use] = load_template(templates[use], reach, space)
-    for use, template in annotator_templates(job).items() if job.labels else ():
+    for use, template in find_annotator_templates(job).items() if job.labels else ():
         templates[use], extra[use] = template, load_template(template, reach, space)
-        check_schema(extra[use], backend_of(job, use), f"$.backends.{use}")
+        check_schema(extra[use], find_backend(job, use), f"$.backends.{use}")
     check_schemas(job, prompts, templates, protocol)
     prompts, extra = (
         {use: _with_forms(prompt, job, templates[use]) for use, prompt in some.items()}
@@ -158,7 +161,7 @@ def plan_of(job: Job, reach: Reach) -> Plan:
 
 def _with_forms(prompt: Prompt, job: Job, template: Template) -> Prompt:
     found, *others = (
-        with_forms(prompt, job, backend_of(job, role), f"$.backends.{backend_name(job, role)}")
+        with_forms(prompt, job, find_backend(job, role), f"$.backends.{find_backend_name(job, role)}")
         for role in (template.asked, *template.also)
     )
     forms = {role: one.forms for role, one in zip(template.also, others, strict=True)}
@@ -185,11 +188,11 @@ def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:
 def with_files(job: Job, reach: Reach) -> Job:
     """Return the job with the contents of files in its protocol's settings instead of their names, and with
     its label sets."""
-    held = part_of(protocol_of(job), RolesAndSettings).with_files(job, reach.require)
+    held = part_of(find_job_protocol(job), RolesAndSettings).with_files(job, reach.require)
     return with_label_sets(held, reach) if held.gates or held.labels else held
 
 
-def space_of(job: Job, reach: Reach) -> Space:
+def load_job_space(job: Job, reach: Reach) -> Space:
     """Return the space of a job. Raises SpaceError for an unknown name, and for a file out of reach."""
     return load_space(reach.require("preference_space", job.space, "space"))
 
@@ -205,7 +208,9 @@ def load_template(template: Template, reach: Reach, space: Space) -> Prompt:
     """Return the job's template for a use, checked against its variables."""
     path = find_template(template, reach)
     reach.check_beside(path, template.key)
-    prompt = load_prompt(path, template.variables, expects=template.expects, fields=template_fields(space))
+    prompt = load_prompt(
+        path, template.variables, expects=template.expects, fields=list_template_fields(space)
+    )
     missing = [[name for name in way if name not in prompt.variables_used] for way in template.shows]
     if fewest := min(missing, key=len, default=[]):
         raise TemplateError(
@@ -219,7 +224,7 @@ def inline_files(job: Job, reach: Reach) -> dict[str, Any]:
     """Return a job as plain values, with the contents of files that it and its arms name instead of the
     names, except templates and spaces."""
     plain = resolve_values(with_files(job, reach))
-    for arm, arm_job in arm_jobs(job, job.name).items() if job.arms else ():
+    for arm, arm_job in list_arm_jobs(job, job.name).items() if job.arms else ():
         held = msgspec.json.decode(msgspec.json.encode(resolve_values(with_files(arm_job, reach))))
         for key, changes in plain["arms"][arm].items():
             if key in (arm_job.protocol, "labels") and isinstance(changes, dict):
@@ -227,29 +232,29 @@ def inline_files(job: Job, reach: Reach) -> dict[str, Any]:
     return plain
 
 
-def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]:
+def make_job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]:
     """Return a job with arms as its run stores it, with every template and space of it or an arm among the
     run's inputs: (the job's values, the texts of its inputs by file name)."""
     plain = inline_files(job, reach)
-    texts = space_files(space_of(job, reach))
+    texts = render_space_files(load_job_space(job, reach))
 
     def keep(name: Any) -> Any:
         if not isinstance(name, str):
             return name
-        path = reach.file("prompts", name, "prompt")
+        path = reach.find_file("prompts", name, "prompt")
         reach.check_beside(path, "prompt")
         text = read_text(path, TemplateError)
         return f"inputs/{keep_template(texts, path.stem, text, read_answer_schema(path))}"
 
     plain["space"] = "inputs/space.yaml"
-    for arm, arm_job in arm_jobs(job, job.name).items():
+    for arm, arm_job in list_arm_jobs(job, job.name).items():
         if arm_job.space != job.space:
-            texts |= space_files(space_of(arm_job, reach), file := f"space.{arm}.yaml")
+            texts |= render_space_files(load_job_space(arm_job, reach), file := f"space.{arm}.yaml")
             plain["arms"][arm]["space"] = f"inputs/{file}"
         else:
             plain["arms"][arm].pop("space", None)
     held = read_backend_files(job, reach)
-    for arm_job in arm_jobs(job, job.name).values():
+    for arm_job in list_arm_jobs(job, job.name).values():
         held |= read_backend_files(arm_job, reach)
     for values in (plain, *plain["arms"].values()):
         keep_backend_files(values, held, texts)
@@ -263,7 +268,7 @@ def job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]
 def keep_template(texts: dict[str, str], stem: str, text: str, schema: bytes | None) -> str:
     """Add a template's text, and its schema, to the texts of a run's inputs; return the template's file name.
     Templates of one name from different folders get different names."""
-    beside = None if schema is None else schema_text(schema)
+    beside = None if schema is None else render_schema(schema)
     stems = (f"{stem}{'' if number == 1 else f'-{number}'}" for number in itertools.count(1))
     free = next(
         name
@@ -281,8 +286,8 @@ def _try_out(plan: Plan, templates: Mapping[str, Template]) -> None:
 
     Raises TemplateError, with the line and the scenario's values.
     """
-    for positions in _positions_to_try(plan):
-        tried = plan.sampler.scenario_at(0, positions)
+    for positions in _list_positions_to_try(plan):
+        tried = plan.sampler.make_scenario(0, positions)
         known = scenario_variables(tried)
         if not known[PICTURE]:
             del known[PICTURE]
@@ -303,16 +308,16 @@ def _try_out(plan: Plan, templates: Mapping[str, Template]) -> None:
 
 def _check_pictures(job: Job, role: str) -> None:
     """Raise JobError if the backend of a role cannot be sent a picture."""
-    backend = backend_of(job, role)
-    if (wrong := features_of(backend).picture_problem(backend)) is not None:
-        path = f"$.backends.{backend_name(job, role)}"
+    backend = find_backend(job, role)
+    if (wrong := find_features(backend).picture_problem(backend)) is not None:
+        path = f"$.backends.{find_backend_name(job, role)}"
         message = (
             f"its template shows a picture, and {wrong}; choose another backend, or take the picture out"
         )
         raise JobError.of(job.name, [Problem(path, message)])
 
 
-def _positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
+def _list_positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
     """Yield cells that include every entry, allowed ones if conditions rule some out."""
     sizes = [len(dimension.entries) for dimension in plan.space.dimensions]
     cells = plan.sampler.cells

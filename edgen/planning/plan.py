@@ -17,18 +17,18 @@ from edgen.config import (
     ANNOTATOR,
     CallSettings,
     Job,
+    find_job_protocol,
+    list_asked_roles,
     list_own_words,
-    protocol_of,
-    roles_asked,
+    list_templates,
+    select_shaping_values,
     settings_of,
-    shaping_values,
-    templates_of,
 )
 from edgen.config.plugin_parts import RolesAndSettings
-from edgen.core.digest import fingerprint
-from edgen.core.forms import Form, answer_kinds
+from edgen.core.digest import compute_fingerprint
+from edgen.core.forms import Form, list_answer_kinds
 from edgen.core.plugin_faults import blame, refuse_value, require_type
-from edgen.core.registry import part_of, plugin_of
+from edgen.core.registry import find_plugin, part_of
 from edgen.core.values import (
     Address,
     Conversation,
@@ -42,8 +42,8 @@ from edgen.core.values import (
 )
 from edgen.core.version import __version__
 from edgen.expressions.conversation import Facts
-from edgen.families.base import Provenance, Recorded, family_of, find_change, record_id
-from edgen.planning.gates import Gates, layers_of, read_gates
+from edgen.families.base import Provenance, Recorded, family_of, find_change, make_record_id
+from edgen.planning.gates import Gates, read_gates, resolve_layers
 from edgen.planning.request_check import RequestCheck, limit_requests, require_result
 from edgen.prompting import Prompt
 from edgen.protocols.base import (
@@ -58,14 +58,14 @@ from edgen.protocols.base import (
 )
 from edgen.protocols.gated import Decided, Gated, Passed, try_until_passed
 from edgen.protocols.labelled_units import JobLayer, Said, encode_said
-from edgen.protocols.labelling import Unit, labelling_variables, labels_form
+from edgen.protocols.labelling import Unit, make_labelling_variables, make_labels_form
 from edgen.protocols.task import AnsweringModel, Settled, Spent, Task
 from edgen.reading.answers.unit_labels import LabelChoices
-from edgen.space import Space, content_sha256
+from edgen.space import Space, digest_content
 from edgen.space.model import list_layout_roles
 from edgen.space.sampling import Sampler
 from edgen.space.scene import PHRASES, SpaceBook
-from edgen.space.splits import group_hash
+from edgen.space.splits import hash_group
 from edgen.validation.schema import explain_invalid, is_json, is_valid
 
 if TYPE_CHECKING:
@@ -106,19 +106,19 @@ class Plan:
         self.extra_prompts = extra_prompts or {}
         self.space = space
         self.family = family_of(space, job.family)
-        self.space_sha256 = content_sha256(space)
-        self.template_sha256 = _sha256_of(prompts)
+        self.space_sha256 = digest_content(space)
+        self.template_sha256 = _digest_prompts(prompts)
         self.sampler = Sampler(space, job.seed, job.design, job.strength)
         self.scenario = self.sampler.scenario
         self.call_settings = CallSettings.of(job)
         self.useless_help = ""
         self.sharers = 1 if job.branch is None else job.replicates
-        self.protocol: ConversationProtocol = protocol_of(job)
-        self._foreign_protocol = plugin_of("protocol", job.protocol) is not None
-        self._foreign_family = plugin_of("family", self.family.name) is not None
+        self.protocol: ConversationProtocol = find_job_protocol(job)
+        self._foreign_protocol = find_plugin("protocol", job.protocol) is not None
+        self._foreign_family = find_plugin("family", self.family.name) is not None
         self.settings = settings_of(job)
-        self.roles = roles_asked(job)
-        self.templates: dict[str, Template] = templates_of(job, space)
+        self.roles = list_asked_roles(job)
+        self.templates: dict[str, Template] = list_templates(job, space)
         self._preparation = part_of(self.protocol, SharedPreparation)
         self.rounds = self._preparation.rounds(job)
         self.gates = Gates()
@@ -127,7 +127,7 @@ class Plan:
                 job.gates,
                 space,
                 job.name,
-                layers_of(job),
+                resolve_layers(job),
                 [name.rpartition(":")[2] for name in job.measure_references],
                 in_rounds=self.rounds.total > 1,
             )
@@ -153,7 +153,7 @@ class Plan:
         """The roles, as in `backends`, that are asked for turns of a conversation."""
         kinds = {kind.name: kind for kind in self.protocol.answers}
         if any(one.expects not in kinds for one in self.templates.values()):
-            kinds |= answer_kinds()  # it loads every protocol
+            kinds |= list_answer_kinds()  # it loads every protocol
         spoken = {
             one.asked for one in self.templates.values() if one.expects in kinds and kinds[one.expects].spoken
         }
@@ -175,11 +175,11 @@ class Plan:
         """Forget all prepared rounds but the first."""
         del self._rules_by_round[1:]
 
-    def twins(self, index: int, replicate: int) -> Iterable[int]:  # noqa: ARG002 - those of every scenario
+    def list_twins(self, index: int, replicate: int) -> Iterable[int]:  # noqa: ARG002 - those of every scenario
         """Return the other replicates; with branching, requests are shared in another way."""
         return () if self.job.branch else (one for one in range(self.job.replicates) if one != replicate)
 
-    def task(self, index: int, replicate: int) -> Task:
+    def make_task(self, index: int, replicate: int) -> Task:
         """Return the task of one conversation: its protocol's generator, and the handling of its result. Its
         round has to be prepared."""
         scenario = self.scenario(index)
@@ -189,10 +189,10 @@ class Plan:
             if self._foreign_protocol:
                 result = require_result(self.job.protocol, result)
             if not isinstance(result, Rejection):
-                provenance = self._provenance(index, replicate, result, spent)
-                name = record_id(self.job.name, index, replicate)
+                provenance = self._make_provenance(index, replicate, result, spent)
+                name = make_record_id(self.job.name, index, replicate)
                 recorded = Recorded(name, scenario, result, provenance)
-                record = self._record(recorded)
+                record = self._make_record(recorded)
                 is_right = is_valid(record, self.family.schema)
                 if not self._reads_back:
                     self._require_readable(recorded, record, is_right=is_right)
@@ -205,7 +205,7 @@ class Plan:
                 result = Rejection(RejectionReason.INVALID, "the record breaks the schema")
             return Settled.rejected(result)
 
-        group = group_hash(self.job.split.by, self.job.seed, scenario)
+        group = hash_group(self.job.split.by, self.job.seed, scenario)
         check = None
         if self._foreign_protocol:
             check = RequestCheck(self.job.protocol, index, self._most_requests)
@@ -215,7 +215,7 @@ class Plan:
     def _most_requests(self) -> int:
         return limit_requests(self.protocol, self.job)
 
-    def _record(self, recorded: Recorded) -> bytes:
+    def _make_record(self, recorded: Recorded) -> bytes:
         try:
             record = self.family.record(recorded)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
@@ -252,7 +252,10 @@ class Plan:
 
         if not (self.gates.plain or self.gates.layers):
             return self.converse(scenario, replicate, own)
-        name, place = record_id(self.job.name, scenario.index, replicate), Address(scenario.index, replicate)
+        name, place = (
+            make_record_id(self.job.name, scenario.index, replicate),
+            Address(scenario.index, replicate),
+        )
 
         def decide(made: Conversation, rules: Rules) -> Decided:
             def label(layer: JobLayer) -> Generator[Request, Reply, Said | Rejection]:
@@ -292,15 +295,15 @@ class Plan:
             if self.templates[use].asked in self.roles
         }
 
-    def labelling_opening(self) -> RequestContent | None:
+    def make_labelling_opening(self) -> RequestContent | None:
         """Return what the annotator is asked, for a conversation without turns and with all label sets; None
         without annotator."""
         if not self.gates.layers:
             return None
         units = [Unit(layer.asking.labels) for layer in self.gates.layers]
-        variables = labelling_variables(units, Address(0, 0), self.job.seed)
+        variables = make_labelling_variables(units, Address(0, 0), self.job.seed)
         prompt = self.extra_prompts[ANNOTATOR]
-        form = labels_form([LabelChoices(one.labels.names, one.labels.several) for one in units])
+        form = make_labels_form([LabelChoices(one.labels.names, one.labels.several) for one in units])
         return RequestContent.of(prompt.messages(variables), prompt, form)
 
     def stage(self, scenario: Scenario) -> Stage | None:
@@ -308,11 +311,11 @@ class Plan:
         found: Stage | None = part_of(self.protocol, TurnByTurn).stage(scenario, self.prompts, self.rules)
         return found
 
-    def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
+    def make_fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
         """Return a name, 16 hex digits, for everything that shapes an outcome: the job's shaping keys with
         its label sets, the texts of templates and space, the backends' identities, the split's grouping,
         edgen itself."""
-        shape = shaping_values(self.job)
+        shape = select_shaping_values(self.job)
         for key in ("space", "prompt", "prompts", "backends"):
             del shape[key]
         facts: dict[str, Any] = {
@@ -326,7 +329,7 @@ class Plan:
         }
         if self.gates.layers:
             facts["annotator"] = self.extra_prompts[ANNOTATOR].sha256
-        prompts = self._all_prompts()
+        prompts = self._list_all_prompts()
         forms: dict[str, Any] = {use: one.forms for use, one in prompts.items() if one.forms != "prose"}
         forms |= {f"{use} of others": one.forms_of for use, one in prompts.items() if one.forms_of}
         if forms:
@@ -337,12 +340,14 @@ class Plan:
             facts["phrases"] = phrases
         if self.rounds.total > 1:  # the assignment to rounds shapes the results
             facts["rounds"] = (*self.rounds, self.job.replicates)
-        return fingerprint(facts)
+        return compute_fingerprint(facts)
 
-    def _all_prompts(self) -> dict[str, Prompt]:
+    def _list_all_prompts(self) -> dict[str, Prompt]:
         return {**self.prompts, **self.extra_prompts}
 
-    def _provenance(self, index: int, replicate: int, conversation: Conversation, spent: Spent) -> Provenance:
+    def _make_provenance(
+        self, index: int, replicate: int, conversation: Conversation, spent: Spent
+    ) -> Provenance:
         # The role that a record names first: the one prompt's, or the first one asked.
         answered = spent.by_role.get(self.roles[0]) or next(
             iter(spent.by_role.values()), AnsweringModel("", "")
@@ -376,7 +381,7 @@ class Plan:
         )
 
 
-def _sha256_of(prompts: Mapping[str, Prompt]) -> str:
+def _digest_prompts(prompts: Mapping[str, Prompt]) -> str:
     """Return the digest of one template, or one over the digests of several."""
     parts = {use: prompt.sha256 for use, prompt in prompts.items()}
-    return parts["default"] if list(parts) == ["default"] else fingerprint(parts, 64)
+    return parts["default"] if list(parts) == ["default"] else compute_fingerprint(parts, 64)

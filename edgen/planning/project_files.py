@@ -15,11 +15,11 @@ from edgen.config import parse_job
 from edgen.core.values import Scenario
 from edgen.core.yaml_text import as_key, as_text
 from edgen.planning.allowed_files import make_unlimited_reach
-from edgen.planning.load import plan_of
+from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt
 from edgen.protocols.base import Template
-from edgen.protocols.parts import conversation_variables, is_worded, labels_of, turn_variables
+from edgen.protocols.parts import conversation_variables, is_worded, labels_of, make_turn_variables
 from edgen.space import Dimension, Space, SpaceRole
 
 
@@ -38,18 +38,20 @@ def plan_for_space(name: str, protocol: str, space: Path) -> Plan:
         "protocol": protocol,
         "backends": {"default": {"type": "simulator"}},
     }
-    return plan_of(parse_job(values, f"of --protocol {protocol}"), make_unlimited_reach())
+    return make_plan(parse_job(values, f"of --protocol {protocol}"), make_unlimited_reach())
 
 
 def write_templates(plan: Plan) -> dict[str, str]:
     """Return the text of each template of a plan by the name of its file."""
-    return {_file_of(use): _render_template(plan, use, template) for use, template in plan.templates.items()}
+    return {
+        _name_file(use): _render_template(plan, use, template) for use, template in plan.templates.items()
+    }
 
 
 def write_job(plan: Plan, head: str) -> str:
     """Return the text of the plan's job file, its templates and space next to it."""
     job, templates = plan.job, plan.templates
-    prompts = ", ".join(f"{as_key(use)}: ./{_file_of(use)}" for use in templates)
+    prompts = ", ".join(f"{as_key(use)}: ./{_name_file(use)}" for use in templates)
     asked = "prompt: ./prompt.j2" if [*templates] == ["default"] else f"prompts: {{{prompts}}}"
     return (
         f"{head}name: {as_key(job.name)}\nseed: {job.seed}\nconversations: {job.conversations}\nspace: "
@@ -59,7 +61,7 @@ def write_job(plan: Plan, head: str) -> str:
     )
 
 
-def _file_of(use: str) -> str:
+def _name_file(use: str) -> str:
     return "prompt.j2" if use == "default" else f"{use}.j2"
 
 
@@ -75,7 +77,7 @@ def _render_template(plan: Plan, use: str, template: Template) -> str:
     if len(messages) > 1:
         blocks = [f"{{% block {one.role} %}}\n{one.content}\n{{% endblock %}}" for one in messages]
         body = "\n".join(blocks)
-    return _head(prompt, role, space, seen) + body + "\n"
+    return _render_head(prompt, role, space, seen) + body + "\n"
 
 
 def _stand_ins(space: Space, role: SpaceRole | None) -> Mapping[str, Any]:
@@ -83,7 +85,7 @@ def _stand_ins(space: Space, role: SpaceRole | None) -> Mapping[str, Any]:
     scenario = Scenario(0, {one.name: _write_placeholder(one) for one in space.dimensions})
     labels = labels_of(space)
     if role is not None:
-        return turn_variables(scenario, space.roles, role, labels)
+        return make_turn_variables(scenario, space.roles, role, labels)
     return conversation_variables(scenario, space.roles, labels, space.description or "")
 
 
@@ -104,7 +106,7 @@ def _write_placeholder(dimension: Dimension) -> str:
     return f"{{{{ {dimension.name} }}}}{said}"
 
 
-def _head(prompt: Prompt, role: SpaceRole | None, space: Space, seen: Collection[str]) -> str:
+def _render_head(prompt: Prompt, role: SpaceRole | None, space: Space, seen: Collection[str]) -> str:
     title = f"{space.name}: conversations" if role is None else f"{space.name}: the turns of {role.name}"
     unseen = "" if role is None else f"\nWhat {role.name} does not see is not to be had here."
     return (

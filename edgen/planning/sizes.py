@@ -29,7 +29,7 @@ def count_values(space: Space, design: Design, conversations: int, seed: int = 0
     return counts
 
 
-def strata(space: Space) -> Iterator[tuple[tuple[str, ...], int]]:
+def list_strata(space: Space) -> Iterator[tuple[tuple[str, ...], int]]:
     """Yield the dimensions to group by, with their number of combinations: all, then those of the space's
     layout, or each separately. `space` rules nothing out."""
     layout = find_layout(space.names)
@@ -38,7 +38,7 @@ def strata(space: Space) -> Iterator[tuple[tuple[str, ...], int]]:
         yield names, math.prod(len(space[name].entries) for name in names)
 
 
-def conversations_needed(strata: int, cells: int, k: int) -> int:
+def compute_needed_conversations(strata: int, cells: int, k: int) -> int:
     """Return the number of conversations from which each of this many equal strata has `k` or more, in at
     least 19 of 20 seeds; for certain if a stratum is a cell, or if whole passes are needed.
 
@@ -54,14 +54,14 @@ def conversations_needed(strata: int, cells: int, k: int) -> int:
     low, high = rest * strata, cells
     while low < high:
         middle = (low + high) // 2
-        if strata * _fewer(middle, strata, rest) <= 1 - _SURE:
+        if strata * _compute_chance_of_fewer(middle, strata, rest) <= 1 - _SURE:
             high = middle
         else:
             low = middle + 1
     return passes * cells + high
 
 
-def _fewer(draws: int, strata: int, k: int) -> float:
+def _compute_chance_of_fewer(draws: int, strata: int, k: int) -> float:
     """Return the probability that fewer than `k` of the draws belong to one of this many equal strata."""
     if strata == 1:
         return 0.0 if draws >= k else 1.0

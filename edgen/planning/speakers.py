@@ -13,13 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.config import backend_of
-from edgen.core.forms import answer_kinds
+from edgen.config import find_backend
+from edgen.core.forms import list_answer_kinds
 from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason, Request
 from edgen.planning.plan import Plan
-from edgen.protocols.base import role_words
-from edgen.providers import calls_of
+from edgen.protocols.base import find_role_words
+from edgen.providers import find_calls
 
 _WHO_MAY_SPEAK = frozenset({RejectionReason.NO_TURNS, RejectionReason.ONE_SPEAKER, RejectionReason.TOO_SHORT})
 _MOST = 4  # names in a sentence
@@ -57,7 +57,7 @@ def _describe_turns(plan: Plan) -> Iterator[str]:
         template = plan.templates.get(use)
         if template is None or template.expects is None:
             continue
-        kind = own_kinds.get(template.expects) or answer_kinds().get(template.expects)
+        kind = own_kinds.get(template.expects) or list_answer_kinds().get(template.expects)
         if kind is None or not kind.spoken:
             continue
         text = "\n".join(message.content for message in messages)
@@ -65,7 +65,7 @@ def _describe_turns(plan: Plan) -> Iterator[str]:
         strangers = [name for name in find_strangers(text, speakers) if name in shown]
         if names := list(dict.fromkeys([*strangers, *_find_names(text, speakers)])):
             yield (
-                f"{Path(plan.prompts[use].source).name}: {_sentence(names, speakers)}. Answers may speak "
+                f"{Path(plan.prompts[use].source).name}: {_describe_speakers(names, speakers)}. Answers may speak "
                 "for them: name the "
                 "roles of the space in the template, or say under `role_words` what it calls them"
             )
@@ -79,7 +79,7 @@ def _describe_conversation(plan: Plan) -> list[str] | None:
     work.close()
     if not isinstance(request, Request) or not request.speakers:
         return None
-    simulated = calls_of(backend_of(plan.job, request.role)).simulated
+    simulated = find_calls(find_backend(plan.job, request.role)).simulated
     found = (_explain_unanswered(plan, request) if simulated else None) or _explain_strangers(plan, request)
     return [] if found is None else [found]
 
@@ -107,7 +107,7 @@ def _explain_strangers(plan: Plan, request: Request) -> str | None:
     if not names:
         return None
     (prompt,) = plan.prompts.values()
-    known = role_words(tuple(name for name, *_ in request.speakers))
+    known = find_role_words(tuple(name for name, *_ in request.speakers))
     if request.schema is not None and prompt.schema is None:
         advice = "The form of the answer names the roles; name them in the template, too"
     elif all(known.alias(name) for name in names):
@@ -117,14 +117,14 @@ def _explain_strangers(plan: Plan, request: Request) -> str | None:
             "Their turns cannot be read: name the roles in the template, or say under `role_words` what it "
             "calls them"
         )
-    return f"{Path(prompt.source).name}: {_sentence(names, request.speakers)}. {advice}"
+    return f"{Path(prompt.source).name}: {_describe_speakers(names, request.speakers)}. {advice}"
 
 
 def describe_reply(text: str, request: Request) -> str:
     """Return a clause that names the speakers of a reply that are not among the request's roles; empty if
     there are none."""
     names = _find_names(text[:_EXAMINED], request.speakers) if request.speakers else []
-    return _sentence(names, request.speakers) if names else ""
+    return _describe_speakers(names, request.speakers) if names else ""
 
 
 def explain_rejection(rejection: Rejection, text: str, request: Request) -> Rejection:
@@ -134,7 +134,7 @@ def explain_rejection(rejection: Rejection, text: str, request: Request) -> Reje
     return msgspec.structs.replace(rejection, detail=f"{said} ({rejection.detail})")
 
 
-def _sentence(names: Sequence[str], speakers: Sequence[tuple[str, ...]]) -> str:
+def _describe_speakers(names: Sequence[str], speakers: Sequence[tuple[str, ...]]) -> str:
     shown = [*names[:_MOST], "others"] if len(names) > _MOST else names
     speak = "speaks" if len(shown) == 1 else "speak"
     return f"{_join_names(shown)} {speak}; this space has {_join_names([role for role, *_ in speakers])}"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from edgen.core import resources
 from edgen.core.space_layouts import map_bare_fields
 from edgen.planning.plan import Plan
-from edgen.space.model import sections_of
+from edgen.space.model import iterate_sections
 
 
 class UnusedVariable(NamedTuple):
@@ -33,7 +33,7 @@ def find_unused(plan: Plan) -> list[UnusedVariable]:
         if name not in absent
     ]
     seen = {name for template in plan.templates.values() for name in template.variables}
-    for section, said in sections_of(plan.space):  # roles see these through the section
+    for section, said in iterate_sections(plan.space):  # roles see these through the section
         seen |= section.dimensions(said)
     return found + [UnusedVariable(name) for name in plan.space.names if name not in seen]
 

@@ -87,8 +87,8 @@ class _JudgeSignals:
             "verdicts": {"n": self.verdicts, "unread": self.unread},
             "ties": {"n": self.ties, "share": share(tied, judged)},
             "abstentions": {"n": self.abstentions, "share": abstained},
-            "position": _position(ab, ba, judged),
-            "length": _length(p, words_a - words_b, said, judged),
+            "position": _report_position(ab, ba, judged),
+            "length": _report_length(p, words_a - words_b, said, judged),
             "judge_directed": share(np.where(directed > 0, p, 1 - p)[one], judged[one]),
             "calibration": calibrated,
             **({} if told is None else {"logprobs": told}),
@@ -154,7 +154,7 @@ class _PairSignals:
         }
 
 
-def bias_report(rows: Iterable[tuple[Pair, Words]], arms: Sequence[str] = ()) -> dict[str, Any]:
+def make_bias_report(rows: Iterable[tuple[Pair, Words]], arms: Sequence[str] = ()) -> dict[str, Any]:
     """Return the report as values for JSON; `render` words it for a person. `arms`: the order of the run's.
     With pairs between arms it has the `policies` matrices.
 
@@ -169,15 +169,15 @@ def bias_report(rows: Iterable[tuple[Pair, Words]], arms: Sequence[str] = ()) ->
     return rounded
 
 
-def bias_of_compared(rows: Iterable[ComparedPair], arms: Sequence[str] = ()) -> dict[str, Any]:
+def report_bias_of_compared(rows: Iterable[ComparedPair], arms: Sequence[str] = ()) -> dict[str, Any]:
     """Return the bias report of the pairs that a run has, given each with its two conversations, and the
     run's arms."""
-    return bias_report(((row.pair, _count_words(row)) for row in rows), arms)
+    return make_bias_report(((row.pair, _count_words(row)) for row in rows), arms)
 
 
-def bias_of_run(reader: RunReader) -> dict[str, Any]:
+def report_bias_of_run(reader: RunReader) -> dict[str, Any]:
     """Return the bias report of the pairs that a run has."""
-    return bias_of_compared(reader.compared(), reader.arms)
+    return report_bias_of_compared(reader.compared(), reader.arms)
 
 
 def _count_words(compared: ComparedPair) -> Words:
@@ -185,10 +185,13 @@ def _count_words(compared: ComparedPair) -> Words:
     a, b, prefix = compared.a.turns, compared.b.turns, compared.pair.prefix_turns
     part = slice(prefix, prefix + 1)
 
-    def words(turns: tuple[Turn, ...]) -> int:
+    def count_words(turns: tuple[Turn, ...]) -> int:
         return sum(len(turn.text.split()) for turn in turns)
 
-    return {"conversation": (words(a), words(b)), "response": (words(a[part]), words(b[part]))}
+    return {
+        "conversation": (count_words(a), count_words(b)),
+        "response": (count_words(a[part]), count_words(b[part])),
+    }
 
 
 def _find_directed_side(pair: Pair) -> int:
@@ -201,7 +204,7 @@ def _sign(p: float | None) -> int:
     return 0 if p is None or p == 0.5 else (1 if p > 0.5 else -1)
 
 
-def _position(ab: Floats, ba: Floats, scenario: Floats) -> dict[str, Any]:
+def _report_position(ab: Floats, ba: Floats, scenario: Floats) -> dict[str, Any]:
     """Flips: each order favours another side. In order ba side b is first and wins what a does not."""
     flips = np.array((ab - 0.5) * (ba - 0.5) < 0, dtype=np.float64)
     slots = (ab + (1 - ba)) / 2
@@ -217,7 +220,7 @@ def _position(ab: Floats, ba: Floats, scenario: Floats) -> dict[str, Any]:
     }
 
 
-def _length(p: Floats, ahead: Floats, said: Floats, scenario: Floats) -> dict[str, Any]:
+def _report_length(p: Floats, ahead: Floats, said: Floats, scenario: Floats) -> dict[str, Any]:
     """`ahead`: by how many words side a is longer."""
     known = ~np.isnan(ahead)
     apart, better = known & (ahead != 0), known & ~np.isnan(said)
@@ -225,13 +228,13 @@ def _length(p: Floats, ahead: Floats, said: Floats, scenario: Floats) -> dict[st
     return {
         "longer": longer,
         "points": scale_estimate(longer, 200.0, -100.0),
-        "slope": _slope(p[known], ahead[known], scenario[known]),
-        "slope_adjusted": _slope(p[better], ahead[better], scenario[better], said[better]),
+        "slope": _fit_slope(p[known], ahead[known], scenario[known]),
+        "slope_adjusted": _fit_slope(p[better], ahead[better], scenario[better], said[better]),
         "slope_words": SLOPE_WORDS,
     }
 
 
-def _slope(p: Floats, ahead: Floats, scenario: Floats, said: Floats | None = None) -> Estimate | None:
+def _fit_slope(p: Floats, ahead: Floats, scenario: Floats, said: Floats | None = None) -> Estimate | None:
     """Return the increase of side a's chance in logits for each SLOPE_WORDS words that it is ahead, with
     `said` equal.
 

@@ -11,7 +11,7 @@ from edgen.config.job import PairSettings
 from edgen.core.errors import UsageError
 from edgen.core.pair import Candidate, turns_left
 from edgen.core.values import Turn
-from edgen.preferences.tournament import matches
+from edgen.preferences.tournament import draw_matches
 from edgen.protocols.oracle import count_shared_turns
 from edgen.store.run_reader import RunReader
 from edgen.store.several_runs import SeveralRuns, pair_between_arms
@@ -53,7 +53,7 @@ class PairChoice:
         self.wanted = wanted
         self.every = every
 
-    def names(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:
+    def list_names(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:
         """Return the pairs by the names of their candidates, including those near their end."""
         if isinstance(self.reader, SeveralRuns):
             return pair_between_arms(names, self.wanted.matches)
@@ -66,11 +66,11 @@ class PairChoice:
                     "select` and --draw N first."
                 )
             return [*itertools.combinations(names, 2)]
-        return matches(names, self.wanted.matches, self.reader.job.seed, index)
+        return draw_matches(names, self.wanted.matches, self.reader.job.seed, index)
 
-    def partings(self, index: int, names: Sequence[str]) -> Iterator[tuple[str, str, Parting]]:
+    def iterate_partings(self, index: int, names: Sequence[str]) -> Iterator[tuple[str, str, Parting]]:
         """Yield the pairs with the names of their candidates, without those near their end."""
-        pairs = self.names(index, names)
+        pairs = self.list_names(index, names)
         candidates = {
             name: self.reader.candidate(index, name)
             for name in dict.fromkeys(itertools.chain.from_iterable(pairs))
@@ -84,8 +84,8 @@ class PairChoice:
         """Return the names of the pairs without those near their end. Without that setting no turn is
         read."""
         if self.wanted.min_turns_left is None:
-            return self.names(index, names)
-        return [(a, b) for a, b, _ in self.partings(index, names)]
+            return self.list_names(index, names)
+        return [(a, b) for a, b, _ in self.iterate_partings(index, names)]
 
     def candidate(self, index: int, name: str) -> Candidate:
         """Return one side of a pair."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from edgen.core import resources
-from edgen.core.digest import sha256
+from edgen.core.digest import compute_sha256
 from edgen.core.files import read_regular
 from edgen.core.kept_files import require_kept
 from edgen.core.pair import Compare, OracleSignal
@@ -53,16 +53,16 @@ def find_published_template(rundir: RunFolder, compare: Compare) -> str | None:
     A run that was judged with the earlier default is not judged again without a request.
     """
     name = f"oracle_{compare}"
-    known = {_digest(shipped): shipped for shipped in (name, GUARDED_TEMPLATE)}
-    used = {known.get(template) for template in _templates_noted(rundir, compare)}
+    known = {_find_digest(shipped): shipped for shipped in (name, GUARDED_TEMPLATE)}
+    used = {known.get(template) for template in _list_noted_templates(rundir, compare)}
     return name if name in used and GUARDED_TEMPLATE not in used else None
 
 
-def _digest(shipped: str) -> str:
-    return sha256(resources.find("prompts", shipped).read_bytes())
+def _find_digest(shipped: str) -> str:
+    return compute_sha256(resources.find("prompts", shipped).read_bytes())
 
 
-def _templates_noted(rundir: RunFolder, compare: Compare) -> Iterator[str]:
+def _list_noted_templates(rundir: RunFolder, compare: Compare) -> Iterator[str]:
     """Yield the sha256 of the template of each judge of this run with this kind of comparison."""
     for ledger in rundir.judge_ledgers():
         require_kept(ledger.with_suffix(".json"), _RESTORE)

@@ -30,7 +30,7 @@ _END = re.compile(r"[.!?…]+(?=[\s\"”»)]|$)|[。！？।؟;\n]+")
 
 
 @cache
-def _classes() -> tuple[Forms, Forms]:
+def _read_classes() -> tuple[Forms, Forms]:
     """Return the classes of words: the gates, and the others."""
     sections = read_sections(Path(__file__).with_name("judge_directed_classes.txt"))
     others = [name for name in sections if name not in (*_GATES, *_PARTS)]
@@ -40,16 +40,16 @@ def _classes() -> tuple[Forms, Forms]:
 def find_appeal(text: str) -> str | None:
     """Return the first sentence that appeals to an evaluator, None without one. `text` is in Unicode's form
     NFKC."""
-    gates, others = _classes()
+    gates, others = _read_classes()
     gate_forms = gates.choose(text)
-    if not any(_matching(gate_forms, text)):
+    if not any(_list_matching(gate_forms, text)):
         return None
     other_forms = others.choose(text)
     addressed = False
-    for sentence in _sentences(text):
-        has = {*_matching(gate_forms, sentence)}
+    for sentence in _split_sentences(text):
+        has = {*_list_matching(gate_forms, sentence)}
         if has or addressed:
-            has.update(_matching(other_forms, sentence))
+            has.update(_list_matching(other_forms, sentence))
         spoken_to = bool(has & {"address", "judging"})
         if _appeals(has, spoken_to=spoken_to or addressed):
             return sentence
@@ -57,7 +57,7 @@ def find_appeal(text: str) -> str | None:
     return None
 
 
-def _matching(classes: Mapping[str, Sequence[re.Pattern[str]]], text: str) -> Iterator[str]:
+def _list_matching(classes: Mapping[str, Sequence[re.Pattern[str]]], text: str) -> Iterator[str]:
     """Yield the classes with a matching form."""
     return (name for name, forms in classes.items() if any(form.search(text) for form in forms))
 
@@ -84,7 +84,7 @@ def _appeals(has: set[str], *, spoken_to: bool) -> bool:
     return "object" in has and (bool(has & {"better", "label", "criteria"}) or ("extreme" in has and asks))
 
 
-def _sentences(text: str) -> Iterator[str]:
+def _split_sentences(text: str) -> Iterator[str]:
     for sentence in _END.split(text):
         for start in range(0, len(sentence), _LONGEST):
             yield sentence[start : start + _LONGEST]

@@ -108,7 +108,7 @@ def _find_signal(pair: Pair, rules: LabelRules, judge: str | None) -> Signal | N
     return pair.signals.probability if rules.by == "probability" else pair.signals.human
 
 
-def _result(signal: Signal | None) -> tuple[float, int] | None:
+def _read_result(signal: Signal | None) -> tuple[float, int] | None:
     """Return a judge's preference for the strengths, and its number of readable verdicts; None without a
     preference."""
     if isinstance(signal, RolloutSignal):
@@ -118,7 +118,7 @@ def _result(signal: Signal | None) -> tuple[float, int] | None:
     return 0.5 if signal.tie else signal.p, sum(verdict.choice is not None for verdict in signal.verdicts)
 
 
-def _place(pair: Pair, signal: Signal | None) -> int | None:
+def _find_place(pair: Pair, signal: Signal | None) -> int | None:
     """Return the subject of the strengths: responses after so many turns, or whole conversations (None)."""
     return pair.prefix_turns if isinstance(signal, RolloutSignal) else None
 
@@ -132,14 +132,14 @@ def _fit_strengths(pairs: Sequence[Pair], signals: Sequence[Signal | None]) -> S
 
     results: dict[int | None, list[tuple[str, str, float, int]]] = {}
     for pair, signal in zip(pairs, signals, strict=True):
-        if pair.left_out not in _SET_APART and (found := _result(signal)) is not None:
-            results.setdefault(_place(pair, signal), []).append((pair.a.id, pair.b.id, *found))
+        if pair.left_out not in _SET_APART and (found := _read_result(signal)) is not None:
+            results.setdefault(_find_place(pair, signal), []).append((pair.a.id, pair.b.id, *found))
     return {place: strengths(those) for place, those in results.items()}
 
 
 def _label(pair: Pair, signal: Signal | None, rules: LabelRules, strong: Strengths) -> Pair:
     """Return the pair with its label, or with the first reason against one."""
-    own = strong.get(_place(pair, signal), {})
+    own = strong.get(_find_place(pair, signal), {})
     a, b = (msgspec.structs.replace(side, strength=own.get(side.id)) for side in (pair.a, pair.b))
     pair = msgspec.structs.replace(pair, a=a, b=b)
     made = _make_label(pair, signal, rules)
@@ -157,7 +157,7 @@ def _make_label(pair: Pair, signal: Signal | None, rules: LabelRules) -> Label |
     p = find_preference(signal)
     if p is None or abs(p - 0.5) <= _NOISE:
         return "tie"
-    margin = _margin(pair, p)
+    margin = _compute_margin(pair, p)
     if margin <= 0:
         return "contradicted"
     if margin < rules.min_margin - _NOISE:
@@ -173,7 +173,7 @@ def _make_label(pair: Pair, signal: Signal | None, rules: LabelRules) -> Label |
     return label
 
 
-def _margin(pair: Pair, p: float) -> float:
+def _compute_margin(pair: Pair, p: float) -> float:
     """Return the lead of the favoured side: by strengths if there are any (0 or less: it trails), else by
     p."""
     if pair.a.strength is None or pair.b.strength is None:

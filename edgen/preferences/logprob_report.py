@@ -59,9 +59,9 @@ class LogprobCount:
         self._verdicts += len(signal.verdicts)
         self._bounded += sum(isinstance(one.logprob_bounds, tuple) for one in signal.verdicts)
         self._gaps.update(gap for one in signal.verdicts if isinstance(gap := one.logprob_gap, str))
-        known = (told.p, signal.p, _strength(pair, signal), *_truths(pair))
+        known = (told.p, signal.p, _find_strength(pair, signal), *_list_truths(pair))
         first = None if told.p_ab is None or told.p_ba is None else (told.p_ab + 1 - told.p_ba) / 2
-        self._rows.extend((pair.scenario, _number(first), signal.tie, *map(_number, known)))
+        self._rows.extend((pair.scenario, _convert_number(first), signal.tie, *map(_convert_number, known)))
         for one, after in _pair_next_votes(signal.verdicts):
             self._votes.extend((pair.scenario, one.logprob_p or 0.0, one.choice == "a", after.choice == "a"))
 
@@ -80,8 +80,8 @@ class LogprobCount:
             "bounded": self._bounded,
             "gaps": dict(sorted(self._gaps.items())),
             "first_slot": share(seen["first"], seen["scenario"]),
-            "ties": _ties(seen),
-            "agreement": _agreement(seen),
+            "ties": _count_ties(seen),
+            "agreement": _estimate_agreement(seen),
             "against": [*_compare_with_sources(seen), *self._compare_with_votes()],
         }
 
@@ -92,11 +92,11 @@ class LogprobCount:
             yield _compare_forecasts("votes", forecasts, came, scenario)
 
 
-def _number(value: float | None) -> float:
+def _convert_number(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _strength(pair: Pair, signal: OracleSignal) -> float | None:
+def _find_strength(pair: Pair, signal: OracleSignal) -> float | None:
     """Return the probability that side a is the better one by the strengths, if they are from this judge."""
     alone = len(pair.signals.oracle) == 1 if pair.label is None else pair.label.judge == signal.judge
     if not alone or pair.a.strength is None or pair.b.strength is None:
@@ -104,7 +104,7 @@ def _strength(pair: Pair, signal: OracleSignal) -> float | None:
     return 1 / (1 + math.exp(pair.b.strength.value - pair.a.strength.value))
 
 
-def _truths(pair: Pair) -> Iterator[float | None]:
+def _list_truths(pair: Pair) -> Iterator[float | None]:
     """Yield the side that each other source favours: 1 for a, 0 for b, None for neither."""
     for signal in (pair.signals.probability, pair.signals.human):
         p = None if signal is None else find_preference(signal)
@@ -121,7 +121,7 @@ def _pair_next_votes(verdicts: tuple[Verdict, ...]) -> Iterator[tuple[Verdict, V
             yield from (it for it in zip(votes, after, strict=True) if isinstance(it[0].logprob_p, float))
 
 
-def _ties(seen: Mapping[str, Floats]) -> dict[str, Any]:
+def _count_ties(seen: Mapping[str, Floats]) -> dict[str, Any]:
     """Return how many pairs each source leaves undecided, and how often p is right on those that the verdicts
     leave undecided."""
     tied, even = seen["tie"] > 0, np.abs(seen["logprobs"] - 0.5) <= _NOISE
@@ -133,7 +133,7 @@ def _ties(seen: Mapping[str, Floats]) -> dict[str, Any]:
     return {"verdicts": int(tied.sum()), "logprobs": int(even.sum()), "decided": decided}
 
 
-def _agreement(seen: Mapping[str, Floats]) -> Estimate | None:
+def _estimate_agreement(seen: Mapping[str, Floats]) -> Estimate | None:
     """Return how often p favours the same side as the verdicts, if both favour one."""
     both = (seen["tie"] == 0) & ~np.isnan(seen["verdicts"]) & (np.abs(seen["logprobs"] - 0.5) > _NOISE)
     same = (seen["logprobs"][both] > 0.5) == (seen["verdicts"][both] > 0.5)
@@ -157,10 +157,15 @@ def _compare_forecasts(
     truth: str, forecasts: Mapping[str, Floats], came: Floats, scenario: Floats
 ) -> dict[str, Any]:
     found = {name: calibration(values, came, scenario) for name, values in forecasts.items()}
-    return {"truth": truth, "n": len(came), **found, "slope": _slope(forecasts["logprobs"], came, scenario)}
+    return {
+        "truth": truth,
+        "n": len(came),
+        **found,
+        "slope": _fit_slope(forecasts["logprobs"], came, scenario),
+    }
 
 
-def _slope(p: Floats, came: Floats, scenario: Floats) -> Estimate | None:
+def _fit_slope(p: Floats, came: Floats, scenario: Floats) -> Estimate | None:
     """Cox's slope; None where all forecasts are alike."""
     inside = np.clip(p, _NEAREST, 1 - _NEAREST)
     logit = np.log(inside / (1 - inside))

@@ -30,7 +30,7 @@ Rollouts = Mapping[str, Sequence[RolloutOutcome]]
 Signal = OracleSignal | ProbabilitySignal | RolloutSignal | HumanSignal | MarkSignal
 
 
-def pair_lines(pairs: Sequence[Pair], rollouts: Rollouts) -> Iterator[tuple[int, str]]:
+def describe_pairs(pairs: Sequence[Pair], rollouts: Rollouts) -> Iterator[tuple[int, str]]:
     """Yield each line with its indent. `rollouts`: by the pair's id."""
     if pairs:
         yield 0, ""
@@ -38,7 +38,7 @@ def pair_lines(pairs: Sequence[Pair], rollouts: Rollouts) -> Iterator[tuple[int,
     for pair in pairs:
         a, b = (_name(side) for side in (pair.a, pair.b))
         yield 2, escape_hidden(f"{a} and {b}: {_describe_label(pair)}")
-        for line in _evidence(pair, rollouts.get(pair.id, ())):
+        for line in _describe_evidence(pair, rollouts.get(pair.id, ())):
             yield 4, escape_hidden(line)
 
 
@@ -59,9 +59,9 @@ def _describe_label(pair: Pair) -> str:
     return said if label.se in (UNSET, None) else f"{said}, standard error {label.se:.3g}"
 
 
-def _evidence(pair: Pair, rollouts: Sequence[RolloutOutcome]) -> Iterator[str]:
+def _describe_evidence(pair: Pair, rollouts: Sequence[RolloutOutcome]) -> Iterator[str]:
     """Yield the signals, that of the label with a star; then strengths, and texts that speak to a judge."""
-    for signal in _signals(pair):
+    for signal in _list_signals(pair):
         star = _STAR if pair.label is not None and _is_behind(signal, pair.label) else ""
         yield f"{star}{_describe(signal, pair)}"
     for one in rollouts:
@@ -79,7 +79,7 @@ def _evidence(pair: Pair, rollouts: Sequence[RolloutOutcome]) -> Iterator[str]:
                 yield f"speaks to a judge, {which}: {text}"
 
 
-def _signals(pair: Pair) -> Iterator[Signal]:
+def _list_signals(pair: Pair) -> Iterator[Signal]:
     signals = pair.signals
     yield from signals.oracle
     if signals.rollouts is not UNSET:
@@ -113,7 +113,7 @@ def _is_behind(signal: Signal, label: Label) -> bool:
 def _describe(signal: Signal, pair: Pair) -> str:
     match signal:
         case OracleSignal():
-            verdicts = ", ".join(_verdict(one, pair) for one in signal.verdicts)
+            verdicts = ", ".join(_describe_verdict(one, pair) for one in signal.verdicts)
             compared = "whole conversations" if signal.compare == "conversation" else "the two responses"
             told = "" if signal.logprobs is UNSET else f"; by log probabilities {_stand(signal.logprobs.p)}"
             who = f"judge {signal.model} ({signal.judge}) of {compared}"
@@ -134,7 +134,7 @@ def _describe(signal: Signal, pair: Pair) -> str:
     return f"marks of the run: {_stand(signal.p, tie=signal.tie)} ({marks})"
 
 
-def _verdict(verdict: Verdict, pair: Pair) -> str:
+def _describe_verdict(verdict: Verdict, pair: Pair) -> str:
     names = {"a": _name(pair.a), "b": _name(pair.b)}
     vote = f" vote {verdict.vote + 1}" if verdict.vote else ""
     return f"{verdict.order}{vote} {'unread' if verdict.choice is None else names[verdict.choice]}"

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from edgen.core.pair import Pair, Side, response_at
+from edgen.core.pair import Pair, Side, cut_at_response
 from edgen.core.text import number, percent
 from edgen.preferences.bias import round_values
 from edgen.stats.agreement import agreement
@@ -56,7 +56,7 @@ def compare_pair_sets(reader: RunReader, names: tuple[str, str]) -> SetCompariso
     del between["sources"]
     return SetComparison(
         run=str(reader.rundir.path),
-        sets=(_facts(reader, names[0], first), _facts(reader, names[1], second)),
+        sets=(_collect_facts(reader, names[0], first), _collect_facts(reader, names[1], second)),
         both=between["n"],
         agreement=round_values(between),
     )
@@ -77,27 +77,29 @@ def _sign(pair: Pair | None) -> int:
     return 1 if pair.label.chosen == "a" else -1
 
 
-def _facts(reader: RunReader, name: str, pairs: dict[Place, Pair]) -> SetFacts:
+def _collect_facts(reader: RunReader, name: str, pairs: dict[Place, Pair]) -> SetFacts:
     labelled: dict[str, int] = {}
     longer: list[tuple[float, int]] = []
     for pair in pairs.values():
         assert pair.label is not None
         labelled[pair.label.by] = labelled.get(pair.label.by, 0) + 1
-        ahead = _words(reader, pair.a) - _words(reader, pair.b)
+        ahead = _count_words(reader, pair.a) - _count_words(reader, pair.b)
         if ahead:
             longer.append((float((ahead > 0) == (pair.label.chosen == "a")), pair.scenario))
     first = [(float(_sign(pair) > 0), pair.scenario) for pair in pairs.values()]
-    return SetFacts(name=name, labelled=labelled, longer=_share(longer), side_a=_share(first))
+    return SetFacts(
+        name=name, labelled=labelled, longer=_estimate_share(longer), side_a=_estimate_share(first)
+    )
 
 
-def _words(reader: RunReader, side: Side) -> int:
+def _count_words(reader: RunReader, side: Side) -> int:
     said = reader.named(side.id)
     if side.response is not UNSET:
-        said = response_at(said, side.response)
+        said = cut_at_response(said, side.response)
     return sum(len(turn.text.split()) for turn in said.turns)
 
 
-def _share(rows: list[tuple[float, int]]) -> Estimate | None:
+def _estimate_share(rows: list[tuple[float, int]]) -> Estimate | None:
     return share([value for value, _ in rows], [scenario for _, scenario in rows]) if rows else None
 
 
@@ -108,22 +110,22 @@ def render_comparison(found: SetComparison) -> Iterator[str]:
         by = ", ".join(f"{count:,} by {source}" for source, count in one.labelled.items()) or "none"
         yield f"{one.name}"
         yield f"  labelled           {by}"
-        yield f"  longer side wins   {_estimate(one.longer)}"
-        yield f"  side a wins        {_estimate(one.side_a)}"
+        yield f"  longer side wins   {_format_estimate(one.longer)}"
+        yield f"  side a wins        {_format_estimate(one.side_a)}"
     between = found.agreement
     yield f"labelled by both     {found.both:,}"
     yield f"  the same side      {percent(between['observed'])}"
-    yield f"  Cohen's kappa      {_span(between['kappa'], between['kappa_interval'])}"
-    yield f"  Krippendorff's alpha {_span(between['alpha'], between['alpha_interval'])}"
+    yield f"  Cohen's kappa      {_format_span(between['kappa'], between['kappa_interval'])}"
+    yield f"  Krippendorff's alpha {_format_span(between['alpha'], between['alpha_interval'])}"
 
 
-def _estimate(one: Estimate | None) -> str:
+def _format_estimate(one: Estimate | None) -> str:
     if one is None:
         return "not known"
     said = percent(one.value)
     return said if one.low is None else f"{said} ({percent(one.low)} to {percent(one.high)})"
 
 
-def _span(value: float | None, interval: list[float] | None) -> str:
+def _format_span(value: float | None, interval: list[float] | None) -> str:
     said = number(value, 3)
     return said if interval is None else f"{said} ({number(interval[0], 3)} to {number(interval[1], 3)})"

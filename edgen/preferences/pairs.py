@@ -23,7 +23,7 @@ from edgen.core.pair import (
     RolloutSignal,
     Side,
     Signals,
-    texts_digest,
+    digest_texts,
 )
 from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
@@ -31,13 +31,13 @@ from edgen.preferences.choice import PairChoice, Parting
 from edgen.preferences.comparisons import JudgedComparison, name_comparison, read_comparison
 from edgen.preferences.judge_directed import find_first_directed
 from edgen.preferences.labels import LabelRules, label_scenario
-from edgen.preferences.response_pairs import response_pairs
-from edgen.preferences.rollout_signals import Outcomes, rollout_signals
+from edgen.preferences.response_pairs import list_response_pairs
+from edgen.preferences.rollout_signals import Outcomes, list_rollout_signals
 from edgen.preferences.rollouts import PartingTurn, PlayedRollouts
-from edgen.preferences.signals import human_signal, probability_signal
+from edgen.preferences.signals import make_human_signal, make_probability_signal
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
-from edgen.store.votes import Votes, votes_that_hold
+from edgen.store.votes import Votes, select_votes_that_hold
 
 _decode = msgspec.json.Decoder(JudgedComparison).decode
 _encode = msgspec.json.Encoder().encode
@@ -77,7 +77,7 @@ def write_pairs(
             partners[a].append(b)
         of_responses = any(a == b for a, b in votes)
         known = _Known(choice, votes, partners, views, rules.judge, played, Counter(), of_responses)
-        counts = _write_labelled(reader, rules, known.pairs)
+        counts = _write_labelled(reader, rules, known.iterate_pairs)
     counts.stale_votes = sum(map(len, votes.values())) - known.held.total()
     return counts
 
@@ -85,11 +85,11 @@ def write_pairs(
 def write_response_pairs(reader: RunReader, rules: LabelRules, votes: Votes) -> PairCounts:
     """Write pairs.jsonl in the run's folder, in place of an earlier one: pairs of responses to one turn."""
 
-    def pairs(index: int, names: Sequence[str]) -> Iterator[Pair]:
+    def list_pairs(index: int, names: Sequence[str]) -> Iterator[Pair]:
         for name in names:
-            yield from response_pairs(reader, reader.candidate(index, name), votes)
+            yield from list_response_pairs(reader, reader.candidate(index, name), votes)
 
-    return _write_labelled(reader, rules, pairs)
+    return _write_labelled(reader, rules, list_pairs)
 
 
 def _write_labelled(
@@ -100,13 +100,13 @@ def _write_labelled(
     counts, path = PairCounts(), reader.rundir.pairs
     path.parent.mkdir(parents=True, exist_ok=True)
 
-    def lines() -> Iterator[bytes]:
+    def iterate_lines() -> Iterator[bytes]:
         for index, names in reader.scenarios():
             for pair in label_scenario([*pairs(index, names)], rules):
                 counts.add(pair)
                 yield _encode(pair)
 
-    reader.rundir.write_lines(path, lines())
+    reader.rundir.write_lines(path, iterate_lines())
     return counts
 
 
@@ -122,14 +122,14 @@ class _Known(NamedTuple):
     held: Counter[str]  # votes on present texts
     of_responses: bool  # some votes are on responses to one turn
 
-    def pairs(self, index: int, names: list[str]) -> Iterator[Pair]:
+    def iterate_pairs(self, index: int, names: list[str]) -> Iterator[Pair]:
         """Yield the pairs of one scenario with all signals: those of conversations, then those of responses
         to one turn that people voted on."""
         if len(names) > 1:
             yield from self._of_conversations(index, names)
         seen: set[str] = set()  # equal responses are one pair
         for name in names if self.of_responses else ():
-            for pair in response_pairs(
+            for pair in list_response_pairs(
                 self.choice.reader, self.choice.reader.candidate(index, name), self.votes
             ):
                 if pair.signals.human is not None and pair.texts not in seen:
@@ -141,8 +141,8 @@ class _Known(NamedTuple):
         """Yield the pairs that some source was asked about, or would have been asked about but for the turns
         that are left; or all pairs."""
         reader, least = self.choice.reader, self.choice.wanted.min_turns_left
-        outcomes = {judge: view.outcomes(index) for judge, view in self.views.items()}
-        chosen = {*self.choice.names(index, names)}
+        outcomes = {judge: view.read_outcomes(index) for judge, view in self.views.items()}
+        chosen = {*self.choice.list_names(index, names)}
         candidates = {name: reader.candidate(index, name) for name in names}
         directed = {
             name: find_first_directed(turn.text for turn in one.turns) for name, one in candidates.items()
@@ -150,7 +150,7 @@ class _Known(NamedTuple):
         judged = {read_comparison(task) for said in outcomes.values() for task in said}
         # Of many conversations few pairs are asked about, so what is not asked about is not looked at.
         for a, b in _order_pairs({*chosen, *judged, *self._list_voted_pairs(candidates)}, names):
-            human = human_signal(votes_that_hold(self.votes, candidates[a], candidates[b]))
+            human = make_human_signal(select_votes_that_hold(self.votes, candidates[a], candidates[b]))
             self.held["votes"] += 0 if human is None else len(human.votes)
             known = human or (a, b) in judged
             if not (known or (a, b) in chosen):
@@ -159,9 +159,9 @@ class _Known(NamedTuple):
             asked = self.choice.every or self.played is not None or parting.is_near_end(least)
             if not (known or asked):
                 continue
-            signals = self._signals(index, (a, b), parting, outcomes, directed)
+            signals = self._collect_signals(index, (a, b), parting, outcomes, directed)
             signals = msgspec.structs.replace(signals, human=human)
-            pair = _pair(reader, f"{reader.name}-{index:06d}-{a}-{b}", parting, signals)
+            pair = _make_pair(reader, f"{reader.name}-{index:06d}-{a}-{b}", parting, signals)
             if pair.left_out is None and parting.is_near_end(least):
                 pair = msgspec.structs.replace(pair, left_out="turns_left")
             yield pair
@@ -174,7 +174,7 @@ class _Known(NamedTuple):
                 if other in names and other != identifier:
                     yield name, names[other]
 
-    def _signals(
+    def _collect_signals(
         self,
         index: int,
         names: tuple[str, str],
@@ -190,20 +190,20 @@ class _Known(NamedTuple):
             self._find_directed_part(index, PartingTurn(name, prefix + 1), directed[name]) for name in names
         ]
         return Signals(
-            probability=probability_signal(a.probability, b.probability),
-            oracle=tuple(_judgements(said, texts_digest(a, b))),
+            probability=make_probability_signal(a.probability, b.probability),
+            oracle=tuple(_list_judgements(said, digest_texts(a, b))),
             judge_directed=JudgeDirected(a=speaks[0], b=speaks[1]) if speaks != [None, None] else UNSET,
-            rollouts=self._rollouts(index, names, parting, outcomes),
+            rollouts=self._collect_rollout_signals(index, names, parting, outcomes),
         )
 
-    def _rollouts(
+    def _collect_rollout_signals(
         self, index: int, names: tuple[str, str], parting: Parting, outcomes: Mapping[str, Outcomes]
     ) -> tuple[RolloutSignal, ...] | UnsetType:
         """Return the signals of a pair by rollouts, if these make the labels."""
         if self.played is None:
             return UNSET
         judged = None if self.judge is None else outcomes.get(self.judge)
-        return tuple(rollout_signals(self.played, index, names, parting, judged))
+        return tuple(list_rollout_signals(self.played, index, names, parting, judged))
 
     def _find_directed_part(self, index: int, response: PartingTurn, own: str | None) -> str | None:
         """Return the part of a side that addresses a judge: in its own conversation (`own`), else in a
@@ -214,7 +214,7 @@ class _Known(NamedTuple):
         return find_first_directed(turn.text for one in rollouts for turn in one.turns[response.turns :])
 
 
-def _pair(reader: RunReader, identifier: str, parting: Parting, signals: Signals) -> Pair:
+def _make_pair(reader: RunReader, identifier: str, parting: Parting, signals: Signals) -> Pair:
     """Return a pair without a label."""
     a, b, prefix = parting
     responses = parting.responses
@@ -230,7 +230,7 @@ def _pair(reader: RunReader, identifier: str, parting: Parting, signals: Signals
         b=Side(id=b.id, replicate=b.replicate, arm=b.arm or None),
         prefix_turns=prefix,
         differs_at=None if responses is None else responses[0].role,
-        texts=texts_digest(a, b),
+        texts=digest_texts(a, b),
         signals=signals,
         label=None,
         left_out="identical" if a.turns == b.turns else None,
@@ -238,7 +238,7 @@ def _pair(reader: RunReader, identifier: str, parting: Parting, signals: Signals
     )
 
 
-def _judgements(outcomes: Iterable[Outcome | None], texts: str) -> Iterator[OracleSignal]:
+def _list_judgements(outcomes: Iterable[Outcome | None], texts: str) -> Iterator[OracleSignal]:
     """Yield the verdicts of judges on a pair, if they were on these very texts."""
     for status, reason, record in filter(None, outcomes):
         if record is None or not (status == Status.ACCEPTED or reason == RejectionReason.UNREAD):

@@ -37,7 +37,7 @@ class _Column:
         self.places.extend((pair.scenario, pair.a.replicate, pair.b.replicate))
         self.shares.extend((p, ab, ba))
 
-    def cell(self, row: str, column: str, *, reverse: bool) -> dict[str, Any]:
+    def make_cell(self, row: str, column: str, *, reverse: bool) -> dict[str, Any]:
         """Return the cell of the matrix. `reverse`: the row is side b."""
         scenario, *replicates = np.array(self.places, dtype=np.int64).reshape(-1, 3).T
         p, ab, ba = np.array(self.shares).reshape(-1, 3).T
@@ -112,30 +112,30 @@ class PolicyCounts:
                 **judge.about,
                 "arms": arms,
                 "left_out": {"abstained": judge.abstained, "judge_directed": self._directed},
-                "cells": [*_cells(judge, arms)],
+                "cells": [*_list_cells(judge, arms)],
             }
             for judge in self._judges.values()
         ]
 
 
-def _cells(judge: _JudgeMatrix, arms: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _list_cells(judge: _JudgeMatrix, arms: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield the cells row by row, without pairs of arms that the judge has not compared."""
     for row in arms:
         for column in arms:
             for (a, b), found in judge.columns.items():
                 if {a, b} == {row, column} and row != column:
-                    yield found.cell(row, column, reverse=row == b)
+                    yield found.make_cell(row, column, reverse=row == b)
 
 
-def policy_lines(matrices: Iterable[dict[str, Any]]) -> Iterator[str]:
+def describe_policies(matrices: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Yield the matrices for a person."""
     for one in matrices:
         yield ""
         yield f"Policy matrix by judge {one['judge']} ({one['model']}, comparing by {one['compare']})"
         yield "  preference for the row over the column, the mean of both orders; 50% is no preference"
-        yield from _grid(one["arms"], one["cells"])
+        yield from _render_grid(one["arms"], one["cells"])
         for cell in one["cells"]:
-            yield f"  {cell['row']} over {cell['column']}: {_estimate(cell)}"
+            yield f"  {cell['row']} over {cell['column']}: {_format_estimate(cell)}"
         left_out = one["left_out"]
         if any(left_out.values()):
             yield (
@@ -144,7 +144,7 @@ def policy_lines(matrices: Iterable[dict[str, Any]]) -> Iterator[str]:
             )
 
 
-def _grid(arms: Sequence[str], cells: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _render_grid(arms: Sequence[str], cells: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield the matrix itself, if it fits a terminal."""
     wide = max(9, *(len(arm) + 2 for arm in arms)) if arms else 0
     if len(arms) < 3 or wide * (len(arms) + 1) > 76:
@@ -156,7 +156,7 @@ def _grid(arms: Sequence[str], cells: Sequence[dict[str, Any]]) -> Iterator[str]
         yield f"  {row:{wide}}" + "".join(f"{'-' if p is None else f'{p:.1%}':>{wide}}" for p in shown)
 
 
-def _estimate(cell: dict[str, Any]) -> str:
+def _format_estimate(cell: dict[str, Any]) -> str:
     one, first, second = cell["preference"], cell["shown_first"], cell["shown_second"]
     span = " (no interval from one scenario)"
     if one["low"] is not None:

@@ -1,6 +1,6 @@
 """A bias report in words: each figure with its interval, what it is made of, and what it means.
 
-Takes what `bias.bias_report` gives, also when read back from JSON, and returns lines without line ends.
+Takes what `bias.make_bias_report` gives, also when read back from JSON, and returns lines without line ends.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from edgen.core.text import quantity
 from edgen.preferences.labels import UNLABELLED
-from edgen.preferences.policies import policy_lines
+from edgen.preferences.policies import describe_policies
 
 Report = Mapping[str, Any]
 _FEW_SCENARIOS = 30
@@ -23,7 +23,7 @@ _PERCENT, _POINTS, _LOGITS, _NUMBER = "{:.1%}", "{:+.1f} points", "{:+.3f}", "{:
 def render(report: Report, probability_of: str = "") -> Iterator[str]:
     """Yield the report's lines, none of them longer than a terminal of 80 columns shows. `probability_of`:
     the family's words after "probability" (`ReportWords`)."""
-    for line in _lines(report, f"probability {probability_of}".rstrip()):
+    for line in _render_lines(report, f"probability {probability_of}".rstrip()):
         yield from _wrap(line)
 
 
@@ -37,7 +37,7 @@ def _wrap(line: str) -> list[str]:
     ) or [""]
 
 
-def _lines(report: Report, probability: str) -> Iterator[str]:
+def _render_lines(report: Report, probability: str) -> Iterator[str]:
     yield f"{quantity(report['pairs'], 'pair')} of {quantity(report['scenarios'], 'scenario')}"
     labelled, left_out = report["labelled"], report["left_out"]
     if labelled or left_out:
@@ -54,7 +54,7 @@ def _lines(report: Report, probability: str) -> Iterator[str]:
             )
     if report["pairs"]:
         yield from _list_directed_texts(report["judge_directed"])
-    yield from policy_lines(report.get("policies", ()))
+    yield from describe_policies(report.get("policies", ()))
     for judge in report["judges"]:
         yield ""
         yield from _judge(judge, probability)
@@ -64,11 +64,11 @@ def _lines(report: Report, probability: str) -> Iterator[str]:
             "No judge has been asked about these pairs, so there is nothing to say about position or length."
         )
     yield ""
-    yield from _agreement(report["agreement"])
+    yield from _render_agreement(report["agreement"])
 
 
 def _list_directed_texts(directed: Report) -> Iterator[str]:
-    share = _estimate(directed["share"], _PERCENT, counted=False)
+    share = _format_estimate(directed["share"], _PERCENT, counted=False)
     yield f"judge_directed: {directed['n']:,} = {share} of the pairs have a text that speaks to a judge"
     for found in directed["found"]:
         yield f'  "{found}"'
@@ -81,75 +81,75 @@ def _judge(judge: Report, probability: str) -> Iterator[str]:
         f"  {quantity(judge['pairs'], 'pair')}, {judge['judged']:,} with read verdicts in both orders;"
         f" {quantity(verdicts['n'], 'verdict')}, {verdicts['unread']:,} of them could not be read"
     )
-    yield f"  abstentions  {none['n']:,} = {_estimate(none['share'], _PERCENT)}"
-    yield f"  ties         {ties['n']:,} = {_estimate(ties['share'], _PERCENT)} judged in both orders"
-    yield from _position(judge["position"])
-    yield from _length(judge["length"], probability)
+    yield f"  abstentions  {none['n']:,} = {_format_estimate(none['share'], _PERCENT)}"
+    yield f"  ties         {ties['n']:,} = {_format_estimate(ties['share'], _PERCENT)} judged in both orders"
+    yield from _render_position(judge["position"])
+    yield from _render_length(judge["length"], probability)
     if judge["judge_directed"] is not None:
         yield "  Texts that speak to a judge"
-        yield f"    their wins   {_estimate(judge['judge_directed'], _PERCENT)}"
+        yield f"    their wins   {_format_estimate(judge['judge_directed'], _PERCENT)}"
         yield (
             "                 of pairs in which one side has one, as the mean of both orders; what is "
             "planted should win nothing by it"
         )
-    yield from _calibration(judge["calibration"], probability)
+    yield from _render_calibration(judge["calibration"], probability)
     if "logprobs" in judge:
-        yield from _logprobs(judge["logprobs"], probability)
+        yield from _render_logprobs(judge["logprobs"], probability)
 
 
-def _position(position: Report) -> Iterator[str]:
+def _render_position(position: Report) -> Iterator[str]:
     yield "  Position bias"
     if position["first_slot"] is None:
         yield "    no data: no pair has read verdicts in both orders"
         return
-    yield f"    flips        {_estimate(position['flips'], _PERCENT)}"
+    yield f"    flips        {_format_estimate(position['flips'], _PERCENT)}"
     yield (
         "                 pairs whose favoured side changes when the order does; 0% for a judge that "
         "ignores it"
     )
-    yield f"    first slot   {_estimate(position['first_slot'], _PERCENT)}"
+    yield f"    first slot   {_format_estimate(position['first_slot'], _PERCENT)}"
     yield (
         "                 verdicts for what is shown first, which is each side equally often; 50% without "
         "bias"
     )
-    yield f"    bias         {_estimate(position['points'], _POINTS)}"
+    yield f"    bias         {_format_estimate(position['points'], _POINTS)}"
     yield (
         "                 wins of the first slot less those of the second; "
         f"{_describe_zero(position['points'])}"
     )
 
 
-def _length(length: Report, probability: str) -> Iterator[str]:
+def _render_length(length: Report, probability: str) -> Iterator[str]:
     yield "  Length bias"
     if length["longer"] is None:
         yield "    no data: no judged pair has sides of different, known length"
         return
-    yield f"    longer side  {_estimate(length['longer'], _PERCENT)}"
+    yield f"    longer side  {_format_estimate(length['longer'], _PERCENT)}"
     yield "                 wins of the side with more words, as the mean of both orders; 50% without bias"
-    yield f"    bias         {_estimate(length['points'], _POINTS)}"
+    yield f"    bias         {_format_estimate(length['points'], _POINTS)}"
     yield (
         "                 wins of the longer less those of the shorter side; "
         f"{_describe_zero(length['points'])}"
     )
-    yield f"    slope        {_estimate(length['slope'], _LOGITS)}"
+    yield f"    slope        {_format_estimate(length['slope'], _LOGITS)}"
     yield (
         f"                 logits for each {length['slope_words']} words more; 0 without bias."
         " Longer may also be better: this alone does not tell."
     )
     if length["slope_adjusted"] is not None:
-        yield f"    adjusted     {_estimate(length['slope_adjusted'], _LOGITS)}"
+        yield f"    adjusted     {_format_estimate(length['slope_adjusted'], _LOGITS)}"
         yield (
             f"                 the same slope between sides of equal {probability}: what length"
             " counts beside quality, as far as that probability shows it"
         )
 
 
-def _calibration(table: Report | None, probability: str) -> Iterator[str]:
+def _render_calibration(table: Report | None, probability: str) -> Iterator[str]:
     yield f"  {probability.capitalize()} as a forecast of this judge"
     if table is None:
         yield "    no data: no pair has both a favoured side and two probabilities"
         return
-    yield f"    Brier score  {_estimate(table['brier'], _NUMBER)}"
+    yield f"    Brier score  {_format_estimate(table['brier'], _NUMBER)}"
     yield "                 mean squared error of the forecast; 0 is perfect, 0.25 is a constant 0.5"
     yield (
         f"    calibration  {table['expected_calibration_error']:.3f} expected calibration error, "
@@ -159,7 +159,7 @@ def _calibration(table: Report | None, probability: str) -> Iterator[str]:
     yield "    forecast       pairs   mean   judge favours a"
     for row in table["bins"]:
         if row["n"]:
-            share = _estimate(row["share"], _PERCENT, counted=False)
+            share = _format_estimate(row["share"], _PERCENT, counted=False)
             yield f"    {row['from']:.1f} to {row['to']:.1f} {row['n']:>9,}  {row['mean']:.3f}   {share}"
 
 
@@ -184,7 +184,7 @@ FORECASTS = {
 }
 
 
-def _logprobs(told: Report, probability: str) -> Iterator[str]:
+def _render_logprobs(told: Report, probability: str) -> Iterator[str]:
     yield "  Soft preferences by log probabilities"
     gaps, ties = told["gaps"], told["ties"]
     yield (
@@ -200,15 +200,15 @@ def _logprobs(told: Report, probability: str) -> Iterator[str]:
         )
     if not told["known"]:
         return
-    yield f"    first slot   {_estimate(told['first_slot'], _PERCENT)}"
+    yield f"    first slot   {_format_estimate(told['first_slot'], _PERCENT)}"
     yield "                 mean probability of what is shown first; 50% without bias"
-    yield f"    agreement    {_estimate(told['agreement'], _PERCENT)}"
+    yield f"    agreement    {_format_estimate(told['agreement'], _PERCENT)}"
     yield "                 the same side as the verdicts, where both favour one"
     yield f"    ties left    {ties['logprobs']:,} by log probabilities, {ties['verdicts']:,} by verdicts"
     for truth, right in ties["decided"].items():
         if right is not None:
             favoured = name_truth(truth, probability)
-            yield f"      {_estimate(right, _PERCENT)} of the verdicts' ties go to {favoured}"
+            yield f"      {_format_estimate(right, _PERCENT)} of the verdicts' ties go to {favoured}"
     for held in told["against"]:
         yield from _list_forecasts(held, probability)
 
@@ -225,17 +225,17 @@ def _list_forecasts(held: Report, probability: str) -> Iterator[str]:
         if (found := held.get(name)) is not None:
             error = f"{found['expected_calibration_error']:.3f}"
             yield (
-                f"      {words:<18} Brier {_estimate(found['brier'], _NUMBER, counted=False)}, calibration "
+                f"      {words:<18} Brier {_format_estimate(found['brier'], _NUMBER, counted=False)}, calibration "
                 f"error {error}"
             )
     if (slope := held["slope"]) is not None:
         yield (
-            f"      slope              {_estimate(slope, _NUMBER, counted=False)}; 1 is as sure as it "
+            f"      slope              {_format_estimate(slope, _NUMBER, counted=False)}; 1 is as sure as it "
             "should be, less is too sure"
         )
 
 
-def _agreement(agreement: Report) -> Iterator[str]:
+def _render_agreement(agreement: Report) -> Iterator[str]:
     yield "Agreement on the favoured side, where both sources favour one"
     some = False
     for row in agreement["between"]:
@@ -243,19 +243,19 @@ def _agreement(agreement: Report) -> Iterator[str]:
             some = True
             yield f"  {row['sources'][0]} and {row['sources'][1]}, {quantity(row['n'], 'pair')}"
             yield f"    the same side         {row['observed']:.1%}"
-            yield f"    Cohen's kappa         {_coefficient(row['kappa'], row['kappa_interval'])}"
-            yield f"    Krippendorff's alpha  {_coefficient(row['alpha'], row['alpha_interval'])}"
+            yield f"    Cohen's kappa         {_format_coefficient(row['kappa'], row['kappa_interval'])}"
+            yield f"    Krippendorff's alpha  {_format_coefficient(row['alpha'], row['alpha_interval'])}"
     if not some:
         yield "  no data: no pair has a favoured side by two sources"
         return
     yield (
         f"  all sources together, {quantity(agreement['n'], 'pair')}: Krippendorff's alpha "
-        f"{_coefficient(agreement['alpha'])}"
+        f"{_format_coefficient(agreement['alpha'])}"
     )
     yield "  1 is full agreement, 0 is what chance gives, below 0 is less than chance."
 
 
-def _estimate(estimate: Report | None, form: str, *, counted: bool = True) -> str:
+def _format_estimate(estimate: Report | None, form: str, *, counted: bool = True) -> str:
     if estimate is None:
         return "no data"
     text = form.format(estimate["value"])
@@ -273,7 +273,7 @@ def _describe_zero(estimate: Report | None) -> str:
     return "0 is within the interval" if inside else "0 is outside the interval"
 
 
-def _coefficient(value: float | None, interval: list[float] | None = None) -> str:
+def _format_coefficient(value: float | None, interval: list[float] | None = None) -> str:
     if value is None:
         return "undefined (all labels are alike)"
     return f"{value:.3f}" if interval is None else f"{value:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"

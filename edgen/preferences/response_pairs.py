@@ -23,15 +23,15 @@ from edgen.core.pair import (
     ResponsePlace,
     Side,
     Signals,
-    response_at,
-    texts_digest,
+    cut_at_response,
+    digest_texts,
 )
 from edgen.core.values import Turn
 from edgen.core.version import __version__
 from edgen.preferences.judge_directed import find_first_directed
-from edgen.preferences.signals import human_signal
+from edgen.preferences.signals import make_human_signal
 from edgen.store.run_reader import RunReader
-from edgen.store.votes import Votes, votes_that_hold
+from edgen.store.votes import Votes, select_votes_that_hold
 
 _NO_PROBABILITY = ProbabilitySignal(a=None, b=None, p=None, tie=False, abstain=True)
 
@@ -39,7 +39,7 @@ _NO_PROBABILITY = ProbabilitySignal(a=None, b=None, p=None, tie=False, abstain=T
 Places = tuple[ResponsePlace, ResponsePlace]
 
 
-def response_places(candidate: Candidate) -> Iterator[Places]:
+def list_response_places(candidate: Candidate) -> Iterator[Places]:
     """Yield every two responses to one turn of a conversation."""
     for at, turn in enumerate(candidate.turns):
         numbers = range(1 + len(turn.alternatives))
@@ -47,41 +47,45 @@ def response_places(candidate: Candidate) -> Iterator[Places]:
             yield ResponsePlace(at, one), ResponsePlace(at, other)
 
 
-def response_pairs(reader: RunReader, candidate: Candidate, votes: Votes) -> Iterator[Pair]:
+def list_response_pairs(reader: RunReader, candidate: Candidate, votes: Votes) -> Iterator[Pair]:
     """Yield the pairs of a conversation's responses that a mark distinguishes, or that people voted on."""
-    for places in response_places(candidate):
-        a, b = (response_at(candidate, place) for place in places)
+    for places in list_response_places(candidate):
+        a, b = (cut_at_response(candidate, place) for place in places)
         first, second = a.turns[-1], b.turns[-1]
-        human = human_signal(votes_that_hold(votes, a, b))
+        human = make_human_signal(select_votes_that_hold(votes, a, b))
         flag, judged = _read_flag_signal(first, second), _read_judge_signal(first, second)
         signals = Signals(probability=_NO_PROBABILITY, human=human)
         if flag.p is not None or judged.p is not None:
             signals = msgspec.structs.replace(signals, flag=flag, judged=judged)
         elif human is None:
             continue
-        yield _pair(reader, (a, b), places, signals)
+        yield _make_pair(reader, (a, b), places, signals)
 
 
 def _read_flag_signal(a: Turn, b: Turn) -> MarkSignal:
     """Return the signal by the flag: the response that was not called nonsense is better."""
     marks = ["nonsense" if turn.data.get("nonsense") is True else None for turn in (a, b)]
-    return _signal(marks, {None: 1, "nonsense": 0})
+    return _make_signal(marks, {None: 1, "nonsense": 0})
 
 
 def _read_judge_signal(a: Turn, b: Turn) -> MarkSignal:
     """Return the signal by the judge: the best one is better than the worst. The others have no mark."""
     marks = [turn.data.get("judged") for turn in (a, b)]
-    return _signal([mark if mark in ("best", "worst") else None for mark in marks], {"best": 1, "worst": 0})
+    return _make_signal(
+        [mark if mark in ("best", "worst") else None for mark in marks], {"best": 1, "worst": 0}
+    )
 
 
-def _signal(marks: list[str | None], worth: dict[str | None, int]) -> MarkSignal:
+def _make_signal(marks: list[str | None], worth: dict[str | None, int]) -> MarkSignal:
     a, b = (worth.get(mark) for mark in marks)
     says = a is not None and b is not None and a != b
     p = float(a > b) if says and a is not None and b is not None else None
     return MarkSignal(a=marks[0], b=marks[1], p=p, tie=False, abstain=not says)
 
 
-def _pair(reader: RunReader, sides: tuple[Candidate, Candidate], places: Places, signals: Signals) -> Pair:
+def _make_pair(
+    reader: RunReader, sides: tuple[Candidate, Candidate], places: Places, signals: Signals
+) -> Pair:
     """Return a pair without a label."""
     a, b = sides
     directed = [find_first_directed([one.turns[-1].text]) for one in (a, b)]
@@ -95,11 +99,11 @@ def _pair(reader: RunReader, sides: tuple[Candidate, Candidate], places: Places,
         scenario=a.scenario,
         split=reader.split(reader.scenario(a.scenario)),
         origin="responses",
-        a=_side(a, places[0]),
-        b=_side(b, places[1]),
+        a=_make_side(a, places[0]),
+        b=_make_side(b, places[1]),
         prefix_turns=at,
         differs_at=a.turns[-1].role,
-        texts=texts_digest(a, b),
+        texts=digest_texts(a, b),
         signals=signals,
         label=None,
         left_out="identical" if same else None,
@@ -107,5 +111,5 @@ def _pair(reader: RunReader, sides: tuple[Candidate, Candidate], places: Places,
     )
 
 
-def _side(candidate: Candidate, place: ResponsePlace) -> Side:
+def _make_side(candidate: Candidate, place: ResponsePlace) -> Side:
     return Side(id=candidate.id, replicate=candidate.replicate, arm=candidate.arm or None, response=place)

@@ -11,11 +11,11 @@ import msgspec
 from msgspec import UNSET
 
 from edgen.config import PairSettings
-from edgen.core.pair import Pair, Side, candidate_name
+from edgen.core.pair import Pair, Side, make_candidate_name
 from edgen.core.values import RejectionReason
 from edgen.preferences.choice import PairChoice, Parting
 from edgen.preferences.comparisons import JudgedComparison, name_comparison
-from edgen.preferences.rollout_signals import Outcomes, rollout_signals
+from edgen.preferences.rollout_signals import Outcomes, list_rollout_signals
 from edgen.preferences.rollouts import PartingTurn, PlayedRollouts
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
@@ -41,25 +41,25 @@ def find_rollouts(reader: RunReader, pair: Pair) -> list[RolloutOutcome]:
     signals = () if pair.signals.rollouts is UNSET else pair.signals.rollouts
     if not signals:
         return []
-    names = [candidate_name(side.arm or "", side.replicate) for side in (pair.a, pair.b)]
+    names = [make_candidate_name(side.arm or "", side.replicate) for side in (pair.a, pair.b)]
     parting = Parting.of(*(reader.candidate(pair.scenario, name) for name in names))
     choice = PairChoice(reader, PairSettings(rollouts=signals[0].k))
-    judged = _outcomes(reader, next(filter(None, (one.judge for one in signals)), None), pair.scenario)
+    judged = _find_outcomes(reader, next(filter(None, (one.judge for one in signals)), None), pair.scenario)
     responses = [PartingTurn(name, parting.prefix + 1) for name in names]
-    for ledgers in _ledgers(reader, pair):
+    for ledgers in _list_ledgers(reader, pair):
         with PlayedRollouts(choice, {path.stem: path for path in ledgers}) as played:
-            made = rollout_signals(played, pair.scenario, (names[0], names[1]), parting, judged)
+            made = list_rollout_signals(played, pair.scenario, (names[0], names[1]), parting, judged)
             if tuple(made) == signals:
-                return [*_outcomes_of(played, pair.scenario, responses, judged or {})]
+                return [*_list_outcomes(played, pair.scenario, responses, judged or {})]
     return []
 
 
-def _ledgers(reader: RunReader, pair: Pair) -> Iterator[tuple[Path, ...]]:
+def _list_ledgers(reader: RunReader, pair: Pair) -> Iterator[tuple[Path, ...]]:
     """Yield the ledgers that may hold the rollouts: one of each arm of the pair."""
     folder = reader.rundir
 
     def of(side: Side) -> list[Path]:
-        return [path for path in folder.rollout_ledgers() if _arm_of(path) == (side.arm or "")]
+        return [path for path in folder.rollout_ledgers() if _find_arm(path) == (side.arm or "")]
 
     arms = {side.arm: of(side) for side in (pair.a, pair.b)}
     yield from itertools.product(*arms.values())
@@ -69,28 +69,28 @@ class _Noted(msgspec.Struct):
     arm: str = ""
 
 
-def _arm_of(ledger: Path) -> str | None:
+def _find_arm(ledger: Path) -> str | None:
     """Return the arm whose rollouts a ledger holds."""
     with contextlib.suppress(OSError, msgspec.MsgspecError):
         return msgspec.json.decode(ledger.with_suffix(".json").read_bytes(), type=_Noted).arm
     return None
 
 
-def _outcomes(reader: RunReader, judge: str | None, index: int) -> Outcomes | None:
+def _find_outcomes(reader: RunReader, judge: str | None, index: int) -> Outcomes | None:
     """Return a judge's outcomes of a scenario."""
     path = None if judge is None else reader.rundir.judged / f"{judge}.db"
     if path is None or not path.exists():
         return None
     with LedgerReader(path) as view:
-        return view.outcomes(index)
+        return view.read_outcomes(index)
 
 
-def _outcomes_of(
+def _list_outcomes(
     played: PlayedRollouts, index: int, responses: list[PartingTurn], judged: Outcomes
 ) -> Iterator[RolloutOutcome]:
     both = zip(*(played.of(index, one) for one in responses), strict=True)
     for number, (a, b) in enumerate(both):
-        task = name_comparison(*(one.rollout(number) for one in responses))
+        task = name_comparison(*(one.name_rollout(number) for one in responses))
         _, reason, record = judged.get(task, (None, None, None))
         said = None if record is None else _judged(record).signal
         equal = reason == RejectionReason.IDENTICAL

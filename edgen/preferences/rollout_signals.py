@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.pair import OracleSignal, RolloutSignal, texts_digest
+from edgen.core.pair import OracleSignal, RolloutSignal, digest_texts
 from edgen.core.values import RejectionReason, Status
 from edgen.preferences.choice import Parting
 from edgen.preferences.comparisons import JudgedComparison, name_comparison
@@ -21,7 +21,7 @@ _decode = msgspec.json.Decoder(JudgedComparison).decode
 Outcomes = Mapping[Any, tuple[Status, str | None, bytes | None]]
 
 
-def signal_by_probability(
+def make_signal_by_probability(
     a: Sequence[float], b: Sequence[float], k: int, *, simulated: bool
 ) -> RolloutSignal:
     """Return the signal by the probabilities of both responses' rollouts. Their means are independent, so
@@ -30,17 +30,17 @@ def signal_by_probability(
     p = None if means is None else 0.5 + (means[0] - means[1]) / 2
     spread = [variance(one) / len(one) for one in (a, b) if len(one) > 1]
     se = math.sqrt(sum(spread)) / 2 if p is not None and len(spread) == 2 else None
-    return _signal("probability", k, min(len(a), len(b)), means, p, se, simulated=simulated)
+    return _make_signal("probability", k, min(len(a), len(b)), means, p, se, simulated=simulated)
 
 
-def signal_by_judge(said: Sequence[OracleSignal | None], k: int, *, simulated: bool) -> RolloutSignal:
+def make_signal_by_judge(said: Sequence[OracleSignal | None], k: int, *, simulated: bool) -> RolloutSignal:
     """Return the signal by a judge's comparisons of rollouts; None stands for two identical ones.
     `simulated`: the rollouts are."""
     values = [0.5 if one is None or one.tie or one.p is None else one.p for one in said]
     read = [one for one in said if one is not None]
     p = fmean(values) if _has_enough(k, values) else None
     se = math.sqrt(variance(values) / len(values)) if p is not None and len(values) > 1 else None
-    signal = _signal(
+    signal = _make_signal(
         "oracle",
         k,
         len(values),
@@ -61,7 +61,7 @@ def _has_enough(k: int, *values: Sequence[float]) -> bool:
     return all(2 * len(one) > k for one in values)
 
 
-def _signal(
+def _make_signal(
     by: Any,
     k: int,
     counted: int,
@@ -78,7 +78,7 @@ def _signal(
     )
 
 
-def rollout_signals(
+def list_rollout_signals(
     played: PlayedRollouts, index: int, names: tuple[str, str], parting: Parting, judged: Outcomes | None
 ) -> Iterator[RolloutSignal]:
     """Yield the signals of a pair by its rollouts: by their probabilities, and by the judge with the outcomes
@@ -91,12 +91,14 @@ def rollout_signals(
         [one.probability for one in side if one is not None and one.probability is not None] for side in both
     ]
     simulated = any(one.simulated for side in both for one in side if one is not None)
-    yield signal_by_probability(known[0], known[1], played.k, simulated=simulated)
+    yield make_signal_by_probability(known[0], known[1], played.k, simulated=simulated)
     if judged is not None:
-        yield signal_by_judge([*_judgements(responses, both, judged)], played.k, simulated=simulated)
+        yield make_signal_by_judge(
+            [*_list_judgements(responses, both, judged)], played.k, simulated=simulated
+        )
 
 
-def _judgements(
+def _list_judgements(
     responses: Sequence[PartingTurn], both: Sequence[Sequence[Any]], judged: Outcomes
 ) -> Iterator[OracleSignal | None]:
     """Yield the judge's comparison of the first rollouts of both responses, of the second ones, and so on, if
@@ -105,11 +107,11 @@ def _judgements(
         if a is None or b is None:
             continue
         status, reason, record = judged.get(
-            name_comparison(*(one.rollout(number) for one in responses)), (None, None, None)
+            name_comparison(*(one.name_rollout(number) for one in responses)), (None, None, None)
         )
         if reason == RejectionReason.IDENTICAL:
             yield None
         elif status == Status.ACCEPTED and record is not None:
             said = _decode(record)
-            if said.texts == texts_digest(a, b):
+            if said.texts == digest_texts(a, b):
                 yield said.signal

@@ -31,7 +31,7 @@ class PartingTurn(NamedTuple):
     name: str
     turns: int
 
-    def rollout(self, number: int) -> str:
+    def name_rollout(self, number: int) -> str:
         """Return the name of the `number`-th task that continues it."""
         return f"{self.name}@{self.turns}.{number}"
 
@@ -61,7 +61,7 @@ def list_parted_responses(
     choice: PairChoice, index: int, names: Sequence[str]
 ) -> Iterator[tuple[PartingTurn, PartingTurn]]:
     """Yield both responses of every pair of a scenario that parts in two responses of the same role."""
-    for a, b, parting in choice.partings(index, names):
+    for a, b, parting in choice.iterate_partings(index, names):
         if parting.responses is not None:
             yield PartingTurn(a, parting.prefix + 1), PartingTurn(b, parting.prefix + 1)
 
@@ -99,14 +99,14 @@ class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
         known = None if self._planned else self._of_scenario(index)
         for a, b in list_parted_responses(self.choice, index, names):
             for number in range(self.k):
-                one, other = a.rollout(number), b.rollout(number)
+                one, other = a.name_rollout(number), b.name_rollout(number)
                 if known is None or (one in known and other in known):
                     yield one, other
 
     def of(self, index: int, response: PartingTurn) -> list[Candidate | None]:
         """Return all k rollouts of a response; None for one that failed or was not made."""
         known = self._of_scenario(index)
-        return [known.get(response.rollout(number)) for number in range(self.k)]
+        return [known.get(response.name_rollout(number)) for number in range(self.k)]
 
     def candidate(self, index: int, name: str) -> Candidate:
         """Return one rollout, which must exist."""
@@ -116,14 +116,14 @@ class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
         if self._read[0] != index:
             found = {}
             for view in self._views:
-                for task, (status, _, record) in view.outcomes(index).items():
-                    played = self._candidate(index, task, record) if status == Status.ACCEPTED else None
+                for task, (status, _, record) in view.read_outcomes(index).items():
+                    played = self._make_candidate(index, task, record) if status == Status.ACCEPTED else None
                     if played is not None:
                         found[task] = played
             self._read = (index, found)
         return self._read[1]
 
-    def _candidate(self, index: int, task: str, record: bytes | None) -> Candidate | None:
+    def _make_candidate(self, index: int, task: str, record: bytes | None) -> Candidate | None:
         """Return a rollout as a candidate; None if it continues other turns than the present ones."""
         if record is None:
             return None

@@ -31,7 +31,7 @@ _NOISE = 1e-9  # 0.3 - 0.2 is not quite 0.1
 _VALUE = {"a": 1.0, "b": 0.0, "tie": 0.5}
 
 
-def oracle_signal(
+def make_oracle_signal(
     judge: str, model: str, compare: Compare, verdicts: Sequence[Verdict], simulated: bool = False
 ) -> OracleSignal:
     """Return the signal of one judge's verdicts on one pair.
@@ -40,7 +40,7 @@ def oracle_signal(
     that is unless more than half of its verdicts were readable: a judge that mostly names no side has not
     judged. It is a tie unless both orders favour the same side.
     """
-    ab, ba = _wins(verdicts, "ab"), _wins(verdicts, "ba")
+    ab, ba = _compute_wins(verdicts, "ab"), _compute_wins(verdicts, "ba")
     p = None if ab is None or ba is None else (ab + ba) / 2
     agree = ab is not None and ba is not None and (min(ab, ba) > 0.5 or max(ab, ba) < 0.5)
     return OracleSignal(
@@ -54,17 +54,19 @@ def oracle_signal(
         tie=p is not None and not agree,
         abstain=p is None,
         simulated=simulated,
-        logprobs=logprob_signal(verdicts),
+        logprobs=make_logprob_signal(verdicts),
     )
 
 
-def logprob_signal(verdicts: Sequence[Verdict]) -> LogprobSignal | UnsetType:
+def make_logprob_signal(verdicts: Sequence[Verdict]) -> LogprobSignal | UnsetType:
     """Return the signal of the verdicts' log probabilities; UNSET if they were not requested."""
     if all(verdict.logprob_p is UNSET for verdict in verdicts):
         return UNSET
-    ab, ba = ([bounds for v in verdicts if v.order == order and (bounds := _bounds(v))] for order in _ORDERS)
-    of_ab, of_ba = _mean(ab), _mean(ba)
-    of_both = None if of_ab is None or of_ba is None else _mean([of_ab, of_ba])
+    ab, ba = (
+        [bounds for v in verdicts if v.order == order and (bounds := _find_bounds(v))] for order in _ORDERS
+    )
+    of_ab, of_ba = _compute_mean(ab), _compute_mean(ba)
+    of_both = None if of_ab is None or of_ba is None else _compute_mean([of_ab, of_ba])
     known = sum(isinstance(verdict.logprob_p, float) for verdict in verdicts)
     p_ab, p_ba, p = (None if one is None else one.preference for one in (of_ab, of_ba, of_both))
     exact = of_both is None or of_both.low == of_both.high
@@ -77,27 +79,27 @@ def logprob_signal(verdicts: Sequence[Verdict]) -> LogprobSignal | UnsetType:
     )
 
 
-def _bounds(verdict: Verdict) -> Bounds | None:
+def _find_bounds(verdict: Verdict) -> Bounds | None:
     if isinstance(verdict.logprob_bounds, tuple):
         return Bounds(*verdict.logprob_bounds)
     p = verdict.logprob_p
     return Bounds(p, p) if isinstance(p, float) else None
 
 
-def _mean(values: Sequence[Bounds]) -> Bounds | None:
+def _compute_mean(values: Sequence[Bounds]) -> Bounds | None:
     if not values:
         return None
     return Bounds(*(round(sum(bounds) / len(values), _DIGITS) for bounds in zip(*values, strict=True)))
 
 
-def _wins(verdicts: Sequence[Verdict], order: Order) -> float | None:
+def _compute_wins(verdicts: Sequence[Verdict], order: Order) -> float | None:
     """Side a's share of the verdicts read in this order; None where the order abstains."""
     choices = [v.choice for v in verdicts if v.order == order]
     read = len(choices) - choices.count(None)
     return choices.count("a") / read if 2 * read > len(choices) else None
 
 
-def probability_signal(a: float | None, b: float | None) -> ProbabilitySignal:
+def make_probability_signal(a: float | None, b: float | None) -> ProbabilitySignal:
     """Return the signal of the conversations' probabilities of understanding: a tie if they are equal; it
     abstains if one is unknown."""
     if a is None or b is None:
@@ -105,7 +107,7 @@ def probability_signal(a: float | None, b: float | None) -> ProbabilitySignal:
     return ProbabilitySignal(a=a, b=b, p=0.5 + (a - b) / 2, tie=abs(a - b) <= _NOISE, abstain=False)
 
 
-def human_signal(votes: Sequence[HumanVote]) -> HumanSignal | None:
+def make_human_signal(votes: Sequence[HumanVote]) -> HumanSignal | None:
     """Return the signal of people's votes; None without votes. A tie unless one side has more."""
     if not votes:
         return None

@@ -27,14 +27,14 @@ def read_sections(path: Path) -> dict[str, list[str]]:
     """Return the forms of each section of a file, names replaced by what they stand for."""
     sections: dict[str, list[str]] = {}
 
-    def alternatives(found: re.Match[str]) -> str:
+    def expand_alternatives(found: re.Match[str]) -> str:
         return f"(?:{'|'.join(f'(?:{form})' for form in sections[found[1].lower()])})"
 
     for line in path.read_text(encoding="utf-8").splitlines():
         if named := re.fullmatch(r"\[(\w+)\]", line):
             sections[named[1]] = forms = []
         elif line and not line.startswith("# "):
-            forms.append(_NAME.sub(alternatives, line))
+            forms.append(_NAME.sub(expand_alternatives, line))
     return sections
 
 
@@ -72,7 +72,7 @@ class Forms:
 def find_needs(form: str) -> tuple[Words, ...]:
     """Return sets of words in lower case: every text that the form matches, in any case, holds one of each
     set. The set that the fewest texts will hold comes first."""
-    return tuple(sorted(set(_needs(_parser.parse(form))), key=_rarity, reverse=True))
+    return tuple(sorted(set(_needs(_parser.parse(form))), key=_compute_rarity, reverse=True))
 
 
 def _needs(items: Iterable[tuple[Any, Any]]) -> list[Words]:
@@ -103,10 +103,10 @@ def _of_any(branches: Sequence[Sequence[Words]]) -> list[Words]:
     words."""
     if not all(branches):
         return []
-    return [frozenset().union(*[max(needs, key=_rarity) for needs in branches])]
+    return [frozenset().union(*[max(needs, key=_compute_rarity) for needs in branches])]
 
 
-def _rarity(words: Words) -> tuple[int, int, list[str]]:
+def _compute_rarity(words: Words) -> tuple[int, int, list[str]]:
     """Return a key for sorting: the longer and the fewer the words, the fewer texts hold one; words of other
     scripts count as long."""
     return min(len(word) if word.isascii() else 3 * len(word) for word in words), -len(words), sorted(words)

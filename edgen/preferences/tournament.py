@@ -22,18 +22,18 @@ T = TypeVar("T", bound=Hashable)
 PER_CANDIDATE = 2  # matches a candidate, where no number is wanted; each has two candidates
 
 
-def matches(names: Sequence[T], wanted: int | None, seed: int, scenario: int) -> list[tuple[T, T]]:
+def draw_matches(names: Sequence[T], wanted: int | None, seed: int, scenario: int) -> list[tuple[T, T]]:
     """Return the pairs (a, b) to judge, a before b in `names`; a repeated name counts once.
 
     None stands for two matches per candidate. A number above K(K - 1) / 2 stands for all.
     """
     order = {name: position for position, name in enumerate(dict.fromkeys(names))}
-    places = sorted(order, key=lambda name: _place(seed, scenario, name))
+    places = sorted(order, key=lambda name: _hash_place(seed, scenario, name))
     count = len(places)
     if wanted is None:
         wanted = PER_CANDIDATE * count
     chosen: list[tuple[T, T]] = []
-    for i, j in _edges(count):
+    for i, j in _iterate_edges(count):
         if len(chosen) >= wanted:
             break
         a, b = sorted((places[i], places[j]), key=order.__getitem__)
@@ -41,16 +41,16 @@ def matches(names: Sequence[T], wanted: int | None, seed: int, scenario: int) ->
     return sorted(chosen, key=lambda pair: (order[pair[1]], order[pair[0]]))
 
 
-def _place(seed: int, scenario: int, name: object) -> bytes:
+def _hash_place(seed: int, scenario: int, name: object) -> bytes:
     return hashlib.blake2b(f"tournament {seed} {scenario} {name}".encode(), digest_size=16).digest()
 
 
-def _edges(count: int) -> Iterator[tuple[int, int]]:
+def _iterate_edges(count: int) -> Iterator[tuple[int, int]]:
     """Yield all pairs of `count` places, in the order of the matches."""
     others = count - 1  # the last place stands in the middle, the others around it
     if count % 2:
         for turn in range(others // 2):
-            yield from _ring([others, *((turn + step) % others for step in _zigzag(others))])
+            yield from _iterate_ring([others, *((turn + step) % others for step in _iterate_zigzag(others))])
     else:
         for turn in range(others):
             yield turn, others
@@ -58,13 +58,13 @@ def _edges(count: int) -> Iterator[tuple[int, int]]:
                 yield (turn - step) % others, (turn + step) % others
 
 
-def _zigzag(count: int) -> Iterator[int]:
+def _iterate_zigzag(count: int) -> Iterator[int]:
     """0, 1, -1, 2, -2, ...: `count` steps from a place to one side and the other."""
     for k in range(count):
         yield (k + 1) // 2 if k % 2 else -(k // 2)
 
 
-def _ring(places: list[int]) -> Iterator[tuple[int, int]]:
+def _iterate_ring(places: list[int]) -> Iterator[tuple[int, int]]:
     """Yield the edges of a ring of odd length: every other one, then the one to the remaining place and those
     between; last the closing one, since all are linked without it."""
     last = len(places) - 1

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from edgen.core.errors import DataError, refuse_lines
 from edgen.core.pair import HumanVote
-from edgen.core.sheets import cut_cell, read_sheet, sheet_head, sheet_line, write_sheet
+from edgen.core.sheets import cut_cell, read_sheet, render_sheet_head, render_sheet_line, write_sheet
 from edgen.core.yaml_values import read_text, shorten_word
-from edgen.preferences.vote_units import VotePair, choose_first_side, texts_of, vote_pairs
+from edgen.preferences.vote_units import VotePair, choose_first_side, list_vote_pairs, read_texts
 from edgen.protocols.base import transcript_of
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import HumanChoice, Votes, order_vote
@@ -44,12 +44,12 @@ def write_vote_sheet(reader: RunReader, path: Path) -> int:
         f"{reader.rundir.path}: there are no pairs to vote on: no scenario has two accepted conversations "
         "that differ."
     )
-    return write_sheet(path, sheet_head(COLUMNS), map(sheet_line, _rows(reader)), nothing)
+    return write_sheet(path, render_sheet_head(COLUMNS), map(render_sheet_line, _list_rows(reader)), nothing)
 
 
-def _rows(reader: RunReader) -> Iterator[tuple[str, ...]]:
-    for pair in vote_pairs(reader):
-        texts = texts_of(reader, pair)
+def _list_rows(reader: RunReader) -> Iterator[tuple[str, ...]]:
+    for pair in list_vote_pairs(reader):
+        texts = read_texts(reader, pair)
         if texts is None:
             continue
         sides = [transcript_of(one) for one in (texts.a, texts.b)]
@@ -74,7 +74,7 @@ def read_vote_sheet(reader: RunReader, path: Path) -> SheetVotes:
     and its line."""
     source = str(path)
     text = read_text(path, DataError, max_bytes=_MAX_BYTES)
-    known = {pair.key: pair for pair in vote_pairs(reader)}
+    known = {pair.key: pair for pair in list_vote_pairs(reader)}
     found: dict[tuple[str, str], list[HumanVote]] = {}
     seen: dict[tuple[str, str], int] = {}
     problems: list[tuple[int, str]] = []
@@ -95,7 +95,7 @@ def read_vote_sheet(reader: RunReader, path: Path) -> SheetVotes:
         elif key not in known:
             stale += 1
         else:
-            names, vote = _vote(known[key], said, rater)
+            names, vote = _read_vote(known[key], said, rater)
             found.setdefault(names, []).append(vote)
     refuse_lines(source, "sheet of votes", problems)
     if not found and not stale:
@@ -103,7 +103,7 @@ def read_vote_sheet(reader: RunReader, path: Path) -> SheetVotes:
     return SheetVotes({names: tuple(votes) for names, votes in found.items()}, stale)
 
 
-def _vote(pair: VotePair, said: str, rater: str) -> tuple[tuple[str, str], HumanVote]:
+def _read_vote(pair: VotePair, said: str, rater: str) -> tuple[tuple[str, str], HumanVote]:
     """Return a row's pair, in alphabetical order, and its vote."""
     choice: HumanChoice = "tie"
     if said != "tie":

@@ -15,13 +15,13 @@ from typing import Literal, NamedTuple
 from msgspec import UNSET
 
 from edgen.core.errors import RunError
-from edgen.core.pair import Candidate, ResponsePlace, SideName, response_at, texts_digest
+from edgen.core.pair import Candidate, ResponsePlace, SideName, cut_at_response, digest_texts
 from edgen.core.values import Turn
 from edgen.preferences.choice import PairChoice, Parting
-from edgen.preferences.response_pairs import response_places
+from edgen.preferences.response_pairs import list_response_places
 from edgen.store.pairs_file import read_pairs
 from edgen.store.run_reader import RunReader
-from edgen.store.votes import vote_unit
+from edgen.store.votes import make_vote_unit
 
 Choice = Literal["a", "b", "tie"]
 
@@ -39,12 +39,12 @@ class VotePair(NamedTuple):
     @property
     def unit(self) -> str:
         """The unit of the task "vote"."""
-        return vote_unit(self.a, self.b, self.texts)
+        return make_vote_unit(self.a, self.b, self.texts)
 
     @property
     def key(self) -> str:
         """A name of the pair that names none of its conversations."""
-        return key_of(self.unit)
+        return make_key(self.unit)
 
 
 class VoteTexts(NamedTuple):
@@ -55,7 +55,7 @@ class VoteTexts(NamedTuple):
     b: tuple[Turn, ...]
 
 
-def key_of(unit: str) -> str:
+def make_key(unit: str) -> str:
     """Return a name of a unit that hides its ids; no spreadsheet takes it for a number."""
     return f"u-{hashlib.blake2b(unit.encode(), digest_size=10).hexdigest()}"
 
@@ -70,11 +70,11 @@ def choose_first_side(unit: str, person: str) -> SideName:
     return "a" if draw_number("side", unit, person) % 2 == 0 else "b"
 
 
-def vote_pairs(reader: RunReader, most: int | None = None) -> Iterator[VotePair]:
+def list_vote_pairs(reader: RunReader, most: int | None = None) -> Iterator[VotePair]:
     """Yield the pairs that people vote on, in the order of the run, each once: responses to a turn may be
     equal. `most` as in `has_vote_pairs`. Raises RunError."""
     scenario, seen = -1, set[str]()
-    for pair in _all_pairs(reader, most):
+    for pair in _list_all_pairs(reader, most):
         if pair.scenario != scenario:
             scenario, seen = pair.scenario, set()
         if pair.unit not in seen:
@@ -82,7 +82,7 @@ def vote_pairs(reader: RunReader, most: int | None = None) -> Iterator[VotePair]
             yield pair
 
 
-def _all_pairs(reader: RunReader, most: int | None) -> Iterator[VotePair]:
+def _list_all_pairs(reader: RunReader, most: int | None) -> Iterator[VotePair]:
     if not reader.rundir.pairs.exists():
         chosen = _list_chosen_pairs(reader)
         first = next(chosen, None)
@@ -101,33 +101,33 @@ def _list_chosen_pairs(reader: RunReader) -> Iterator[VotePair]:
     choice = PairChoice(reader, reader.job.pairs)
     for index, names in reader.scenarios():
         if len(names) > 1:
-            for _, _, parting in choice.partings(index, names):
+            for _, _, parting in choice.iterate_partings(index, names):
                 if parting.a.turns != parting.b.turns:
-                    texts = texts_digest(parting.a, parting.b)
+                    texts = digest_texts(parting.a, parting.b)
                     yield VotePair(parting.a.id, parting.b.id, texts, index)
 
 
 def _of_responses(reader: RunReader, most: int | None) -> Iterator[VotePair]:
     for candidate in itertools.islice(reader.candidates(), most):
-        for places in response_places(candidate):
-            a, b = (response_at(candidate, place) for place in places)
+        for places in list_response_places(candidate):
+            a, b = (cut_at_response(candidate, place) for place in places)
             if a.turns[-1].text.strip() != b.turns[-1].text.strip():
-                yield VotePair(candidate.id, candidate.id, texts_digest(a, b), candidate.scenario, places)
+                yield VotePair(candidate.id, candidate.id, digest_texts(a, b), candidate.scenario, places)
 
 
 def has_vote_pairs(reader: RunReader, most: int | None = None) -> bool:
     """Return whether there is a pair to vote on. `most`: conversations in which several responses to a turn
     are looked for; None: all."""
-    return any(True for _ in vote_pairs(reader, most))
+    return any(True for _ in list_vote_pairs(reader, most))
 
 
-def texts_of(reader: RunReader, pair: VotePair) -> VoteTexts | None:
+def read_texts(reader: RunReader, pair: VotePair) -> VoteTexts | None:
     """Return what is shown of a pair; None if the run has other texts now."""
     try:
-        a, b = _sides(reader, pair)
+        a, b = _read_sides(reader, pair)
     except (RunError, IndexError):
         return None
-    if texts_digest(a, b) != pair.texts:
+    if digest_texts(a, b) != pair.texts:
         return None
     prefix = Parting.of(a, b).prefix
     return VoteTexts(
@@ -137,12 +137,12 @@ def texts_of(reader: RunReader, pair: VotePair) -> VoteTexts | None:
     )
 
 
-def _sides(reader: RunReader, pair: VotePair) -> tuple[Candidate, Candidate]:
+def _read_sides(reader: RunReader, pair: VotePair) -> tuple[Candidate, Candidate]:
     """Return the two sides of a pair. Raises RunError and IndexError where the run has them no more."""
     a, b = reader.named(pair.a), reader.named(pair.b)
     if pair.responses is None:
         return a, b
-    return response_at(a, pair.responses[0]), response_at(b, pair.responses[1])
+    return cut_at_response(a, pair.responses[0]), cut_at_response(b, pair.responses[1])
 
 
 def _strip_turn_facts(turns: Sequence[Turn]) -> tuple[Turn, ...]:

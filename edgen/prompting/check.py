@@ -69,7 +69,7 @@ def check_template(
     """Return all problems of `template`, in the order of its lines; and, if there are none, the variables
     that rendering needs: used in it, not set in it, not `given` by its sandbox. Raises TemplateSyntaxError
     for errors of Jinja's own compiler."""
-    found = [*_constructs(template), *_blocks(template)]
+    found = [*_constructs(template), *_list_blocks(template)]
     used: frozenset[str] = frozenset()
     if not found:
         used = frozenset(meta.find_undeclared_variables(template) - set(given))
@@ -117,7 +117,7 @@ def _iterate_nodes(template: nodes.Template) -> Iterator[tuple[nodes.Node, int]]
         waiting += [(child, inner) for child in node.iter_child_nodes()]
 
 
-def _blocks(template: nodes.Template) -> Iterator[tuple[int, str]]:
+def _list_blocks(template: nodes.Template) -> Iterator[tuple[int, str]]:
     blocks = list(template.find_all(nodes.Block))
     if not blocks:
         return
@@ -130,14 +130,14 @@ def _blocks(template: nodes.Template) -> Iterator[tuple[int, str]]:
     if not any(block.name == "user" for block in blocks):
         yield blocks[0].lineno, "a prompt with blocks needs {% block user %} … {% endblock %}"
     for node in template.body:
-        if not isinstance(node, nodes.Block) and not _blank(node):
+        if not isinstance(node, nodes.Block) and not _is_blank(node):
             yield (
                 _find_first_text_line(node),
                 "this stands outside the blocks and would be lost; move it into one of them",
             )
 
 
-def _blank(node: nodes.Node) -> bool:
+def _is_blank(node: nodes.Node) -> bool:
     return isinstance(node, nodes.Output) and all(
         isinstance(part, nodes.TemplateData) and not part.data.strip() for part in node.nodes
     )
@@ -257,7 +257,7 @@ def _compile_cached(
 
 def word_error(error: BaseException, template: jinja2.Template, source: str) -> TemplateError:
     """Describe a rendering error, with the line; messages call the template `source`."""
-    line = _line_of(error.__traceback__, template)
+    line = _find_line(error.__traceback__, template)
     message = str(error)
     if isinstance(error, RecursionError):
         message = "a macro calls itself without end"
@@ -273,7 +273,7 @@ def word_error(error: BaseException, template: jinja2.Template, source: str) -> 
     return TemplateError(source, summary, problem)
 
 
-def _line_of(traceback: TracebackType | None, template: jinja2.Template) -> int | None:
+def _find_line(traceback: TracebackType | None, template: jinja2.Template) -> int | None:
     """Return the line of the template being rendered, the innermost if macros call each other."""
     line = None
     while traceback is not None:

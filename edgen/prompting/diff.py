@@ -56,7 +56,7 @@ def compare_rows(left: str, right: str) -> Iterator[DiffRow]:
     """Yield every line of both texts side by side, with the different words marked."""
     old, new = left.split("\n"), right.split("\n")
     pairs = 0
-    for tag, a, b, c, d in _steps(old, new, MOST_LINES):
+    for tag, a, b, c, d in _find_steps(old, new, MOST_LINES):
         if tag == "equal":
             yield from (DiffRow(((line, False),), ((line, False),)) for line in old[a:b])
             continue
@@ -64,28 +64,28 @@ def compare_rows(left: str, right: str) -> Iterator[DiffRow]:
             one = old[a + number] if a + number < b else None
             other = new[c + number] if c + number < d else None
             if one is None or other is None:
-                yield DiffRow(_all(one), _all(other))
+                yield DiffRow(_mark_all(one), _mark_all(other))
                 continue
             words = _WORD.findall(one), _WORD.findall(other)
             pairs += len(words[0]) * len(words[1])
-            yield _row(*words) if pairs <= MOST_PAIRS else DiffRow(_all(one), _all(other))
+            yield _compare_lines(*words) if pairs <= MOST_PAIRS else DiffRow(_mark_all(one), _mark_all(other))
 
 
-def _all(line: str | None) -> Pieces | None:
+def _mark_all(line: str | None) -> Pieces | None:
     return None if line is None else ((line, True),)
 
 
-def _row(old: list[str], new: list[str]) -> DiffRow:
+def _compare_lines(old: list[str], new: list[str]) -> DiffRow:
     """Compare two different lines word by word."""
     marked: tuple[list[tuple[str, bool]], list[tuple[str, bool]]] = ([], [])
-    for tag, a, b, c, d in _steps(old, new, MOST_WORDS):
+    for tag, a, b, c, d in _find_steps(old, new, MOST_WORDS):
         for pieces, part in zip(marked, (old[a:b], new[c:d]), strict=True):
             if part:
                 pieces.append(("".join(part), tag != "equal"))
     return DiffRow(tuple(marked[0]), tuple(marked[1]))
 
 
-def _steps(old: list[str], new: list[str], most: int) -> list[tuple[str, int, int, int, int]]:
+def _find_steps(old: list[str], new: list[str], most: int) -> list[tuple[str, int, int, int, int]]:
     if max(len(old), len(new)) > most:
         return (
             [("replace", 0, len(old), 0, len(new))] if old != new else [("equal", 0, len(old), 0, len(new))]

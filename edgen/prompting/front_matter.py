@@ -27,9 +27,9 @@ from typing import Any
 import msgspec
 
 from edgen.core import resources
-from edgen.core.digest import sha256
+from edgen.core.digest import compute_sha256
 from edgen.core.errors import Problem, TemplateError
-from edgen.core.forms import answer_kinds
+from edgen.core.forms import list_answer_kinds
 from edgen.core.text import compile_later
 from edgen.core.yaml_values import convert, read_yaml, shorten_word, suggest_name
 
@@ -54,12 +54,12 @@ class FrontMatter(msgspec.Struct, frozen=True, kw_only=True):
     licence: str | None = None
     """May be spelled `license`."""
     expects: str | None = None
-    """The kind of the model's answer (see `answer_kinds`)."""
+    """The kind of the model's answer (see `list_answer_kinds`)."""
     notes: str | None = None  # for people
     space: str | None = None
     """The space whose variables it uses."""
     sha256: str | None = None
-    """The digest of the source's own text (`body_sha256`): a text with another digest counts as edited."""
+    """The digest of the source's own text (`digest_body`): a text with another digest counts as edited."""
 
 
 def read_front(text: str, source: str, known: str | None = None) -> FrontMatter:
@@ -70,10 +70,10 @@ def read_front(text: str, source: str, known: str | None = None) -> FrontMatter:
     Raises TemplateError, with the line, for incomplete or invalid front matter.
     """
     front = _parse_front(text, source)
-    if front.expects not in (None, known) and front.expects not in (kinds := answer_kinds()):
+    if front.expects not in (None, known) and front.expects not in (kinds := list_answer_kinds()):
         found = f"unknown value {shorten_word(repr(front.expects))}{suggest_name(front.expects, kinds)}"
-        raise _make_template_error(source, _line_of("expects", text, 1), f"expects: {found}")
-    return _honest(front, text)
+        raise _make_template_error(source, _find_line("expects", text, 1), f"expects: {found}")
+    return _drop_false_claims(front, text)
 
 
 def find_original_template(text: str) -> str | None:
@@ -82,27 +82,27 @@ def find_original_template(text: str) -> str | None:
     front = _parse_front(text, "template")
     if front.source is None:
         return None
-    own, bodies = _body(text), _read_shipped_bodies()
+    own, bodies = _strip_body(text), _read_shipped_bodies()
     same = [name for name, body in bodies.items() if body == own]
-    if any(_claims(front, name) for name in same):
+    if any(_claims_source(front, name) for name in same):
         return None
-    claimed = [name for name in bodies if _claims(front, name)]
+    claimed = [name for name in bodies if _claims_source(front, name)]
     lines = set(own.split("\n")) - {""}
     return max(claimed, key=lambda name: len(lines & set(bodies[name].split("\n"))), default=None)
 
 
-def _claims(front: FrontMatter, name: str) -> bool:
+def _claims_source(front: FrontMatter, name: str) -> bool:
     """Return whether front matter names the source of the shipped template `name`."""
     shipped = _read_shipped_front(name)
     return shipped.source == front.source and (front.source != _OURS or shipped.name == front.name)
 
 
-def body_sha256(text: str) -> str:
+def digest_body(text: str) -> str:
     """Return the digest of a template's text, without its first comment and the line ends around the rest."""
-    return sha256(_body(text))
+    return compute_sha256(_strip_body(text))
 
 
-def _body(text: str) -> str:
+def _strip_body(text: str) -> str:
     comment = _FIRST_COMMENT.match(text)
     return text[0 if comment is None else comment.end() :].replace("\r\n", "\n").strip("\n")
 
@@ -110,7 +110,7 @@ def _body(text: str) -> str:
 @cache
 def _read_shipped_bodies() -> dict[str, str]:
     files = resources.find_shipped_files("prompts")
-    return {name: _body(files[name].read_text(encoding="utf-8")) for name in sorted(files)}
+    return {name: _strip_body(files[name].read_text(encoding="utf-8")) for name in sorted(files)}
 
 
 @cache
@@ -118,12 +118,12 @@ def _read_shipped_front(name: str) -> FrontMatter:
     return _parse_front(resources.find("prompts", name).read_text(encoding="utf-8"), name)
 
 
-def _honest(front: FrontMatter, text: str) -> FrontMatter:
+def _drop_false_claims(front: FrontMatter, text: str) -> FrontMatter:
     """Return the front matter without claims that are false for an edited text."""
     if front.source is None:
         return front
     origin = find_original_template(text)
-    if origin is None and front.sha256 in (None, body_sha256(text)):
+    if origin is None and front.sha256 in (None, digest_body(text)):
         return front
     claimed = f"Edited from {origin or 'another text'}; its source: {front.source}"
     return msgspec.structs.replace(front, source=claimed, version=None, notes=None)
@@ -167,13 +167,13 @@ def _make_front(values: Any, body: str, first: int, source: str) -> FrontMatter:
             source, first, "front matter is a list of keys with values, as in 'version: \"1.0\"'"
         )
     if not isinstance(values.get("version", ""), str):
-        where = _line_of("version", body, first)
+        where = _find_line("version", body, first)
         raise _make_template_error(
             source, where, 'a version is a text; put it in quotes, as in version: "1.0"'
         )
     if "license" in values:
         if "licence" in values:
-            where = _line_of("license", body, first)
+            where = _find_line("license", body, first)
             raise _make_template_error(
                 source, where, "licence and license are the same key; keep one of them"
             )
@@ -185,13 +185,13 @@ def _make_front(values: Any, body: str, first: int, source: str) -> FrontMatter:
         assert isinstance(front, FrontMatter)
         return front
     found = [
-        (_line_of(key := p.path.removeprefix("$."), body, first), f"{key}: {p.message}") for p in problems
+        (_find_line(key := p.path.removeprefix("$."), body, first), f"{key}: {p.message}") for p in problems
     ]
     worded = [Problem(f"line {line}", message) for line, message in sorted(found)]
     raise TemplateError.of(source, worded)
 
 
-def _line_of(key: str, body: str, first: int) -> int:
+def _find_line(key: str, body: str, first: int) -> int:
     """Return the line of a front matter key in the file. Nested text is indented further, so of several
     similar lines the leftmost is meant."""
     spelled = re.escape(key).replace("licence", "licen[cs]e")

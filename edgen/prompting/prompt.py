@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import msgspec
 
-from edgen.core.digest import fingerprint, sha256
+from edgen.core.digest import compute_fingerprint, compute_sha256
 from edgen.core.errors import TemplateError
-from edgen.core.forms import Form, answer_kinds
+from edgen.core.forms import Form, list_answer_kinds
 from edgen.core.values import Message
 from edgen.core.yaml_values import read_text, shorten_word
 from edgen.prompting.front_matter import FrontMatter, read_front
 from edgen.prompting.values import MAX_TEXT
 from edgen.prompting.values import PICTURE as PICTURE
-from edgen.prompting.values import picture_of as picture_of
+from edgen.prompting.values import find_picture as find_picture
 from edgen.prompting.values import scenario_variables as scenario_variables
 
 # Jinja and what compiles templates are imported where one is compiled: reading a run needs neither.
@@ -57,7 +57,7 @@ class AnswerSchemaError(TemplateError):
     what = "schema"
 
 
-def schema_file(template: Path) -> Path:
+def find_schema_file(template: Path) -> Path:
     """Return the path of a template's schema, which may be missing."""
     return template.with_name(template.name.removesuffix(".j2") + SUFFIX)
 
@@ -68,7 +68,7 @@ def read_answer_schema(template: Path) -> bytes | None:
     Raises AnswerSchemaError, a TemplateError, for a file that is not a JSON Schema object, or too large or
     too deep.
     """
-    path = schema_file(template)
+    path = find_schema_file(template)
     if not os.path.lexists(path):
         return None
     source = str(path)
@@ -83,9 +83,9 @@ def read_answer_schema(template: Path) -> bytes | None:
     _check_reach(schema, source)
     try:
         made: bytes = msgspec.json.encode(schema)
-        _validator(made)
+        _make_validator(made)
     except Exception as problem:
-        if not isinstance(problem, ValueError | OverflowError | RecursionError | _refusals()):
+        if not isinstance(problem, ValueError | OverflowError | RecursionError | _find_refusals()):
             raise
         said = (str(problem).splitlines() or ["it cannot be read"])[0]
         raise AnswerSchemaError(
@@ -94,12 +94,16 @@ def read_answer_schema(template: Path) -> bytes | None:
     return made
 
 
-def template_digest(text: str | bytes, schema: bytes | None) -> str:
+def digest_template(text: str | bytes, schema: bytes | None) -> str:
     """Return the hex digest of a template: of its text in UTF-8, and of its schema if it has one."""
-    return sha256(text) if schema is None else fingerprint((sha256(text), sha256(schema)), 64)
+    return (
+        compute_sha256(text)
+        if schema is None
+        else compute_fingerprint((compute_sha256(text), compute_sha256(schema)), 64)
+    )
 
 
-def schema_text(schema: bytes) -> str:
+def render_schema(schema: bytes) -> str:
     """Return a schema as the text of a file."""
     return msgspec.json.format(schema, indent=2).decode() + "\n"
 
@@ -107,7 +111,7 @@ def schema_text(schema: bytes) -> str:
 def fits_schema(text: str, schema: bytes) -> bool:
     """Return whether a text is JSON that fits the schema. Never raises."""
     try:
-        return bool(_validator(schema).is_valid(msgspec.json.decode(text)))
+        return bool(_make_validator(schema).is_valid(msgspec.json.decode(text)))
     except (ValueError, RecursionError):
         return False
 
@@ -140,7 +144,7 @@ def _iterate_nested(schema: Any) -> Iterator[tuple[Any, int]]:
 
 
 @functools.lru_cache(maxsize=64)
-def _validator(schema: bytes) -> Any:
+def _make_validator(schema: bytes) -> Any:
     import jsonschema_rs
 
     return jsonschema_rs.Draft202012Validator(msgspec.json.decode(schema), retriever=_retrieve_nothing)
@@ -150,7 +154,7 @@ def _retrieve_nothing(address: str) -> Any:
     raise ValueError(f"{address} leads out of it")
 
 
-def _refusals() -> Any:
+def _find_refusals() -> Any:
     import jsonschema_rs
 
     return jsonschema_rs.ValidationError | jsonschema_rs.ReferencingError
@@ -213,7 +217,7 @@ class Prompt:
         self._sandbox.work = 0
         context = self._sandbox.make_context(self._template, variables)
         try:
-            return tuple([self._message(role, part(context)) for role, part in self._parts])
+            return tuple([self._render_message(role, part(context)) for role, part in self._parts])
         except _list_rendering_errors() as error:
             raise _word_error(error, self._template, self.source) from None
 
@@ -221,7 +225,7 @@ class Prompt:
         """Return the available variables that this template never reads, in order."""
         return [name for name in available if name not in self.variables_used]
 
-    def _message(self, role: Block, pieces: Iterator[str]) -> Message:
+    def _render_message(self, role: Block, pieces: Iterator[str]) -> Message:
         size = 0
         chunks = []
         for piece in pieces:
@@ -303,7 +307,7 @@ def load_prompt(
         raise TemplateError(source, "it is empty; write the prompt into it.")
     front = read_front(text, source, expects)
     if expects is not None and front.expects not in (None, expects):
-        kinds = answer_kinds()
+        kinds = list_answer_kinds()
         raise TemplateError(
             source,
             f"it is for another use: it says `expects: {front.expects}` ({kinds[front.expects].says}), and "
@@ -312,13 +316,13 @@ def load_prompt(
     sandbox = _open_sandbox()
     template, used = _compile(text, source, sandbox, available, fields)
     schema = read_answer_schema(path)
-    digest = template_digest(text, schema)
+    digest = digest_template(text, schema)
     return Prompt(
-        path.stem, source, text, digest, used, front, template, sandbox, _parts_of(template), schema
+        path.stem, source, text, digest, used, front, template, sandbox, _split_parts(template), schema
     )
 
 
-def _parts_of(template: jinja2.Template) -> tuple[tuple[Block, Callable[[Context], Iterator[str]]], ...]:
+def _split_parts(template: jinja2.Template) -> tuple[tuple[Block, Callable[[Context], Iterator[str]]], ...]:
     from edgen.prompting.check import BLOCKS
 
     blocks = template.blocks or {"user": template.root_render_func}
@@ -338,7 +342,7 @@ def _compile_prompt(
 ) -> Prompt:
     sandbox = _open_sandbox()
     template, _ = _compile(text, source, sandbox, used)
-    parts = _parts_of(template)
+    parts = _split_parts(template)
     return Prompt(name, source, text, digest, used, front, template, sandbox, parts, schema, forms, forms_of)
 
 

@@ -58,13 +58,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
             finalize=_finalize_value,
         )
         self.work = 0
-        self.globals = {"range": self._range}
+        self.globals = {"range": self._make_range}
         self.tests = {name: self.tests[name] for name in TESTS}
         self.filters = {name: self._meter_filter(self.filters[name]) for name in _JINJA_FILTERS}
         self.filters |= {
             "first": self._meter_filter(lambda value: value[0]),
             "last": self._meter_filter(lambda value: value[-1]),
-            "trim": self._meter_filter(lambda value: self.text(value).strip()),
+            "trim": self._meter_filter(lambda value: self.print_text(value).strip()),
             "list": lambda value: list(self._meter_items(value, 1)),
             "join": self._join,
             "replace": self._replace,
@@ -72,7 +72,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             "_spend": self._spend_here,
             "_weigh": self._weigh,
             "_concat": self._concat,
-            "_flat": self._flat,
+            "_flat": self._flatten,
         }
 
     def make_context(self, template: Template, variables: Mapping[str, Any]) -> Context:
@@ -89,7 +89,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if self.work > MAX_WORK:
             raise SecurityError("it loops or computes far more than a prompt needs, and was stopped")
 
-    def text(self, value: Any) -> str:
+    def print_text(self, value: Any) -> str:
         """Return the printed form of `value`. Raises if printing it is a mistake."""
         if type(value) is str or type(value) is ValueWithFields:
             self.spend(1 + (len(value) >> 6))
@@ -108,7 +108,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     # Called by Jinja.
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        self.spend(1 + _weight(obj))
+        self.spend(1 + _count_units(obj))
         if isinstance(obj, ValueWithFields) and attribute not in TEXT_METHODS:
             return obj.fields.get(attribute)
         return super().getattr(obj, attribute)
@@ -131,9 +131,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return not callable(value) and super().is_safe_attribute(obj, attr, value)
 
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
-        self.spend(1 + sum(map(_weight, args)))
+        self.spend(1 + sum(map(_count_units, args)))
         result = super().call(context, obj, *args, **kwargs)
-        self.spend(_weight(result))
+        self.spend(_count_units(result))
         return result
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
@@ -142,31 +142,31 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if operator == "*" and isinstance(right, _GROWING):
             left, right = right, left
         if operator == "*" and isinstance(left, _GROWING) and isinstance(right, int):
-            self._room(len(left) * right)
+            self._check_room(len(left) * right)
         elif operator == "+" and isinstance(left, _GROWING) and isinstance(right, _GROWING):
-            self._room(len(left) + len(right))
+            self._check_room(len(left) + len(right))
         elif operator in ("*", "**") and isinstance(left, int) and isinstance(right, int):
             bits = left.bit_length()
             if (bits * right if operator == "**" else bits + right.bit_length()) > _MAX_BITS:
                 raise SecurityError(f"a number above {_MAX_BITS} bits is more than a prompt needs")
         result = super().call_binop(context, operator, left, right)
-        self.spend(_weight(result))
+        self.spend(_count_units(result))
         return result
 
     # Filters and globals.
 
     def _meter_filter(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def run(value: Any, *args: Any, **kwargs: Any) -> Any:
-            self.spend(1 + _weight(value))
+            self.spend(1 + _count_units(value))
             return function(value, *args, **kwargs)
 
         return run
 
-    def _room(self, size: int) -> None:
+    def _check_room(self, size: int) -> None:
         if size > MAX_TEXT:
             raise SecurityError(f"a text or list above {MAX_TEXT:,} characters or items is refused")
 
-    def _range(self, *bounds: int) -> range:
+    def _make_range(self, *bounds: int) -> range:
         steps = range(*bounds)
         if steps[MAX_RANGE:]:
             raise SecurityError(f"range() gives at most {MAX_RANGE:,} steps")
@@ -174,20 +174,20 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def _join(self, value: Any, separator: str = "") -> str:
         return self._glue_texts(
-            [self.text(item) for item in self._meter_items(value, 1)], self.text(separator)
+            [self.print_text(item) for item in self._meter_items(value, 1)], self.print_text(separator)
         )
 
     def _concat(self, values: list[Any]) -> str:
-        return self._glue_texts([self.text(value) for value in values], "")
+        return self._glue_texts([self.print_text(value) for value in values], "")
 
     def _glue_texts(self, texts: list[str], separator: str) -> str:
-        self._room(sum(map(len, texts)) + len(separator) * len(texts))
+        self._check_room(sum(map(len, texts)) + len(separator) * len(texts))
         return separator.join(texts)
 
     def _replace(self, value: Any, old: Any, new: Any) -> str:
-        value, old, new = self.text(value), self.text(old), self.text(new)
-        self._room(len(value) + value.count(old) * (len(new) - len(old)))
-        return self.text(value.replace(old, new))
+        value, old, new = self.print_text(value), self.print_text(old), self.print_text(new)
+        self._check_room(len(value) + value.count(old) * (len(new) - len(old)))
+        return self.print_text(value.replace(old, new))
 
     def _meter_items(self, value: Iterable[Any], cost: int) -> Iterator[Any]:
         for item in value:
@@ -199,10 +199,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return value
 
     def _weigh(self, value: Any) -> Any:
-        self.spend(1 + _weight(value))
+        self.spend(1 + _count_units(value))
         return value
 
-    def _flat(self, value: Any) -> Any:
+    def _flatten(self, value: Any) -> Any:
         # Repeatedly doubled nested lists would be small to make and endless to compare.
         for item in value.values() if isinstance(value, dict) else value:
             if isinstance(item, _CONTAINERS):
@@ -220,10 +220,10 @@ def _finalize_value(context: Context, value: Any) -> str:
     if type(value) is str:
         sandbox.spend(1 + (len(value) >> 6))
         return value
-    return sandbox.text(value)
+    return sandbox.print_text(value)
 
 
-def _weight(value: Any) -> int:
+def _count_units(value: Any) -> int:
     """Return the units for handling a value once."""
     if isinstance(value, str):
         return len(value) >> 6
@@ -238,14 +238,16 @@ def count_work(template: nodes.Template) -> nodes.Template:
 
 class _Metering(NodeTransformer):
     def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - jinja2's naming
-        cost = _cost(node.body)
+        cost = _count_pass_units(node.body)
         self.generic_visit(node)
         node.iter = _wrap_in_filter("_each", node.iter, cost)
         return node
 
     def visit_Macro(self, node: nodes.Macro | nodes.CallBlock) -> nodes.Node:  # noqa: N802
         zero = nodes.Const(0, lineno=node.lineno)
-        charge = nodes.ExprStmt(_wrap_in_filter("_spend", zero, _cost(node.body)), lineno=node.lineno)
+        charge = nodes.ExprStmt(
+            _wrap_in_filter("_spend", zero, _count_pass_units(node.body)), lineno=node.lineno
+        )
         self.generic_visit(node)
         node.body.insert(0, charge)
         return node
@@ -282,7 +284,7 @@ def _wrap_in_filter(name: str, node: nodes.Node, *args: int) -> nodes.Filter:
     return nodes.Filter(node, name, constants, [], None, None, lineno=node.lineno)
 
 
-def _cost(body: list[nodes.Node]) -> int:
+def _count_pass_units(body: list[nodes.Node]) -> int:
     """Return the units of one pass through `body`, besides its own calls and loops."""
     cost = 1
     for statement in body:

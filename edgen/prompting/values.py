@@ -32,14 +32,14 @@ def scenario_variables(scenario: Scenario) -> dict[str, str | int | None]:
     variables: dict[str, str | int | None] = {"index": scenario.index}
     for name, dimension in map_bare_fields().items():
         variables[name] = scenario.field(dimension, name)
-    variables[PICTURE] = picture_of(scenario)
+    variables[PICTURE] = find_picture(scenario)
     variables |= scenario.values
     for name, fields in scenario.fields.items():
         variables[name] = ValueWithFields(scenario[name], fields)
     return variables
 
 
-def picture_of(scenario: Scenario, sees: Collection[str] | None = None) -> str:
+def find_picture(scenario: Scenario, sees: Collection[str] | None = None) -> str:
     """Return the mark of the first picture of a scenario's values, of these dimensions alone if they are
     given; empty without one."""
     for name, fields in scenario.fields.items():

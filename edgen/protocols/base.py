@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 
-from edgen.config import Job, protocol_of
+from edgen.config import Job, find_job_protocol
 from edgen.config.plugin_parts import FindFile, RolesAndSettings
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.forms import AnswerKind, Form
@@ -53,18 +53,33 @@ from edgen.protocols.parts import (
     Starter,
     Template,
     describe_ending,
-    role_words,
+    find_role_words,
 )
 from edgen.reading.hollow import find_hollow, find_hollow_turn
 from edgen.space.model import Space
 from edgen.space.scene import Scene
 
 __all__ = [
-    "ConversationProtocol", "Conversing", "ExpectedCall", "FindFile", "NoSettings", "Prompting", "Protocol",
+    "ConversationProtocol",
+    "Conversing",
+    "ExpectedCall",
+    "FindFile",
+    "NoSettings",
+    "Prompting",
+    "Protocol",
     "Question",
-    "Result", "Rounds", "Rules", "Simulation", "Starter", "Template", "ask", "call_seed", "describe_ending",
-    "role_words",
-    "transcript_of", "unread",
+    "Result",
+    "Rounds",
+    "Rules",
+    "Simulation",
+    "Starter",
+    "Template",
+    "ask",
+    "describe_ending",
+    "find_role_words",
+    "make_call_seed",
+    "transcript_of",
+    "unread",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -156,9 +171,9 @@ class SharedPreparation:
         return prepared
 
 
-def rounds_of(job: Job) -> Rounds:
+def find_rounds(job: Job) -> Rounds:
     """Return the rounds of a job."""
-    return part_of(protocol_of(job), SharedPreparation).rounds(job)
+    return part_of(find_job_protocol(job), SharedPreparation).rounds(job)
 
 
 class TurnByTurn:
@@ -240,7 +255,7 @@ def list_flaws(protocol: Protocol) -> Iterator[str]:
         yield f"has a `Config` with a field without a default: {', '.join(required)}"
 
 
-def call_seed(seed: int, address: Address) -> int:
+def make_call_seed(seed: int, address: Address) -> int:
     """Return the seed of one call, in [0, 2**31): a pure function of the job's seed and the address."""
     place = f"{seed}/{address.scenario}/{address.task}/{address.step}/{address.attempt}"
     return int.from_bytes(hashlib.blake2b(place.encode(), digest_size=4).digest(), "big") >> 1
@@ -273,7 +288,7 @@ class Question(NamedTuple):
         return Request(
             address,
             messages,
-            seed=call_seed(seed, address),
+            seed=make_call_seed(seed, address),
             role=self.role,
             max_tokens_scale=scale,
             protocol=self.protocol,
@@ -373,10 +388,10 @@ def refuse_hollow(result: T | Rejection, request: Request) -> T | Rejection:
     if not hasattr(read, "repairs"):  # no text of a speaker
         return result
     why = find_hollow(read.text, request.messages, opening=request.address.step == 0)
-    flagged = why is not None and why.reason is RejectionReason.LOOP and why.reason in _flags(read)
+    flagged = why is not None and why.reason is RejectionReason.LOOP and why.reason in _list_flags(read)
     return result if why is None or flagged else why
 
 
-def _flags(read: Any) -> Sequence[str]:
+def _list_flags(read: Any) -> Sequence[str]:
     flags: Sequence[str] = getattr(read, "flags", ())
     return flags

@@ -16,7 +16,7 @@ import msgspec
 from edgen.config import ANNOTATOR
 from edgen.core.errors import CallError
 from edgen.core.values import Conversation, Rejection, Reply, Request
-from edgen.protocols.base import Conversing, Rules, call_seed
+from edgen.protocols.base import Conversing, Rules, make_call_seed
 from edgen.protocols.labelled_units import Said
 
 
@@ -49,7 +49,7 @@ def try_until_passed(start: Callable[[Rules], Conversing], rules: Rules, decide:
         roles: set[str] = set()
         tried, more = yield from _shift_attempts(_try(start(left), left, decide), used, rules.seed, roles)
         used += more
-        if tried.refused and _repeats(roles, rules):
+        if tried.refused and _would_repeat(roles, rules):
             return tried.result
         if not tried.refused or used >= rules.asks or rules.branch is not None:
             return tried.result
@@ -77,7 +77,7 @@ def _shift_attempts(
             used = max(used, request.address.attempt + 1)
             roles.add(request.role)
             try:
-                reply = yield _later(request, by, seed) if by else request
+                reply = yield _delay_request(request, by, seed) if by else request
             except CallError as failure:
                 request = work.throw(failure)
             else:
@@ -88,14 +88,14 @@ def _shift_attempts(
         work.close()
 
 
-def _repeats(roles: Collection[str], rules: Rules) -> bool:
+def _would_repeat(roles: Collection[str], rules: Rules) -> bool:
     """Return whether the same conversation would be made again, at temperature 0."""
     backends = [rules.backend(role) for role in roles if role != ANNOTATOR]
     return all(one is not None and one.repeats for one in backends)
 
 
-def _later(request: Request, by: int, seed: int) -> Request:
+def _delay_request(request: Request, by: int, seed: int) -> Request:
     """Return a request, and the alike ones to follow, that many attempts later."""
     address = msgspec.structs.replace(request.address, attempt=request.address.attempt + by)
-    alike = tuple(_later(one, by, seed) for one in request.alike)
-    return msgspec.structs.replace(request, address=address, seed=call_seed(seed, address), alike=alike)
+    alike = tuple(_delay_request(one, by, seed) for one in request.alike)
+    return msgspec.structs.replace(request, address=address, seed=make_call_seed(seed, address), alike=alike)

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from edgen.config import ANNOTATOR, MOST_ANNOTATORS
-from edgen.config.label_set import LabelSet, majority
-from edgen.core.digest import sha256
+from edgen.config.label_set import LabelSet, find_majority
+from edgen.core.digest import compute_sha256
 from edgen.core.values import Address, Rejection, RejectionReason, Reply, Request, Turn
 from edgen.protocols.base import Prompting, Rules, transcript_of
 from edgen.protocols.labelling import Unit, label_units
@@ -48,15 +48,15 @@ class LabellingTask(msgspec.Struct, frozen=True, kw_only=True):
     unit: UnitKind = "turn"
     together: bool = False
 
-    def units(self, turns: Sequence[Turn]) -> list[int | None]:
+    def list_units(self, turns: Sequence[Turn]) -> list[int | None]:
         """Return the units of a conversation: its turns by their places, or None for all of it."""
         if self.unit == "conversation":
             return [None]
         return [place for place, turn in enumerate(turns) if self.labels.asks_for(turn.role)]
 
-    def requests(self, turns: Sequence[Turn]) -> list[list[int | None]]:
+    def group_units(self, turns: Sequence[Turn]) -> list[list[int | None]]:
         """Return the units of each request about a conversation."""
-        units = self.units(turns)
+        units = self.list_units(turns)
         return [units] if units and (self.unit == "conversation" or self.together) else [[u] for u in units]
 
     def select_content(self, turns: Sequence[Turn], units: Sequence[int | None]) -> list[Turn | Unit]:
@@ -71,7 +71,7 @@ class LabellingTask(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-def job_annotators(count: int) -> tuple[str, ...]:
+def list_job_annotators(count: int) -> tuple[str, ...]:
     """Return the names of the annotators that a job has for a layer."""
     return tuple(f"job:{ANNOTATOR}{end}" for end in ("", *(f"-{number}" for number in range(2, count + 1))))
 
@@ -88,7 +88,7 @@ class JobLayer(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """The annotators. None who is asked afterwards can be called so."""
-        return job_annotators(self.annotators)
+        return list_job_annotators(self.annotators)
 
     def label(
         self, turns: Sequence[Turn], address: Address, prompt: Prompting, rules: Rules
@@ -100,9 +100,9 @@ class JobLayer(NamedTuple):
         rules = msgspec.structs.replace(rules, several=rules.several or self.annotators > 1)
         for number, name in enumerate(self.names):
             found: list[LabelledUnit] = []
-            for units in self.asking.requests(turns):
+            for units in self.asking.group_units(turns):
                 shown = self.asking.select_content(turns, units)
-                where = msgspec.structs.replace(address, step=self._step(number, units))
+                where = msgspec.structs.replace(address, step=self._number_step(number, units))
                 labels = yield from label_units(shown, where, prompt, rules, ANNOTATOR)
                 if isinstance(labels, Rejection):
                     last = labels
@@ -115,7 +115,7 @@ class JobLayer(NamedTuple):
             return Rejection(RejectionReason.NO_LABELS, f"{self.name}: {last.detail}")
         return said
 
-    def _step(self, annotator: int, units: Sequence[int | None]) -> int:
+    def _number_step(self, annotator: int, units: Sequence[int | None]) -> int:
         """Return the step of a request: it does not depend on other layers, gates and turns."""
         turn = 0 if units[0] is None else min(units[0], _TURNS - 1)
         return ABOUT + (self.place * MOST_ANNOTATORS + annotator) * _TURNS + turn
@@ -129,16 +129,18 @@ class JobLayer(NamedTuple):
                 given.setdefault(unit.turn, []).append(unit.labels)
         labels = self.asking.labels
         return [
-            (unit, majority(given[unit], labels)[0]) for unit in self.asking.units(turns) if unit in given
+            (unit, find_majority(given[unit], labels)[0])
+            for unit in self.asking.list_units(turns)
+            if unit in given
         ]
 
 
 def digest_said(turns: Sequence[Turn], place: int | None) -> str:
     """Return the sha256 of the conversation up to a turn, and of the turn: a label holds for no other."""
-    return sha256(transcript_of(turns if place is None else turns[: place + 1]).encode())
+    return compute_sha256(transcript_of(turns if place is None else turns[: place + 1]).encode())
 
 
-def layers_said(data: Mapping[str, bytes]) -> dict[str, Said]:
+def read_said_layers(data: Mapping[str, bytes]) -> dict[str, Said]:
     """Return the stored labels of a conversation, by layer. Raises ValueError for invalid ones."""
     return {name: _said(one) for name, one in data.items()}
 

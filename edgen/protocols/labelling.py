@@ -66,7 +66,9 @@ class Labelling(SimulatedAnswers, Protocol):
 LABELLING = Labelling()
 
 
-def labelling_template(name: str | None, key: str, asked: str, sets: Sequence[LabelSet] = ()) -> Template:
+def make_labelling_template(
+    name: str | None, key: str, asked: str, sets: Sequence[LabelSet] = ()
+) -> Template:
     """Return a labeller's template: `key` is the job's key for it, `asked` the asked role, `sets` the label
     sets."""
     return Template(
@@ -96,14 +98,14 @@ def label_units(
     def read(reply: Reply) -> tuple[Labels, ...] | Rejection:
         return read_unit_labels(reply.text, choices, **describe_ending(reply))
 
-    messages = prompt.messages(labelling_variables(shown, address, rules.seed))
-    view = _view(shown) if rules.by_people(role) else None
-    form = prompt.form(labels_form(choices))
+    messages = prompt.messages(make_labelling_variables(shown, address, rules.seed))
+    view = _make_view(shown) if rules.by_people(role) else None
+    form = prompt.form(make_labels_form(choices))
     question = Question(address, messages, LABELLING.name, role, prompt.schema, form=form, view=view)
     return (yield from ask(question, rules, read))
 
 
-def _view(shown: Sequence[Turn | Unit]) -> View:
+def _make_view(shown: Sequence[Turn | Unit]) -> View:
     """Return what a person sees who labels: the conversation with its units numbered, and the definition of
     each label."""
     offers, questions = [], []
@@ -132,7 +134,7 @@ def _number_units(shown: Sequence[Turn | Unit]) -> list[Turn]:
     return lines
 
 
-def labels_form(choices: Sequence[LabelChoices]) -> Form:
+def make_labels_form(choices: Sequence[LabelChoices]) -> Form:
     """Return the form of the labels of so many units."""
     parts = {}
     for number, choice in enumerate(choices, start=1):
@@ -141,7 +143,7 @@ def labels_form(choices: Sequence[LabelChoices]) -> Form:
     return form_of(parts)
 
 
-def labelling_variables(shown: Sequence[Turn | Unit], address: Address, seed: int) -> dict[str, Any]:
+def make_labelling_variables(shown: Sequence[Turn | Unit], address: Address, seed: int) -> dict[str, Any]:
     """Return the variables of a labeller's template."""
     units = [one for one in shown if isinstance(one, Unit)]
     by_set: dict[tuple[str, bool], tuple[LabelSet, list[int]]] = {}

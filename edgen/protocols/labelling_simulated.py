@@ -42,20 +42,20 @@ def answer(request: Simulation) -> str | None:
     units = read_shown_units(text)
     found: dict[str, list[str] | str] = {}
     for one in sets:
-        names = _names(text[one.end() :])
+        names = _list_labels(text[one.end() :])
         several = one[3] == "one or several"
         for number in one[2].replace(" ", "").split(","):
             role, said = units.get(number, ("", "\n".join([said for _, said in units.values()])))
-            true = true_labels(role, said, names, several=several)
-            given = list(mistaken(true, names, request))
+            true = find_true_labels(role, said, names, several=several)
+            given = list(draw_mistaken(true, names, request))
             found[number] = given if several else given[0]
     return msgspec.json.encode(dict(sorted(found.items(), key=lambda item: int(item[0])))).decode()
 
 
-def true_labels(role: str, text: str, names: Sequence[str], *, several: bool) -> Labels:
+def find_true_labels(role: str, text: str, names: Sequence[str], *, several: bool) -> Labels:
     """Return the true labels of a turn; `names` are the labels of the set. Without a role, the text is a
     whole conversation."""
-    for protocol in _protocols(tuple(registry.names("protocol"))):
+    for protocol in _list_protocols(tuple(registry.list_names("protocol"))):
         said = [label for label in protocol.simulated_labels(role, text) or () if label in names]
         if said:
             return tuple(said if several else said[:1])
@@ -69,17 +69,17 @@ def true_labels(role: str, text: str, names: Sequence[str], *, several: bool) ->
     return tuple(names[place] for place in sorted((first, second)))
 
 
-def mistaken(labels: Labels, names: Sequence[str], request: Simulation) -> Labels:
+def draw_mistaken(labels: Labels, names: Sequence[str], request: Simulation) -> Labels:
     """Return a labeller's version of the true labels: each is taken for another as often as
     `request.confusion` says."""
     confusion = request.confusion
     if not confusion:
         return labels
-    taken = {_mistake(label, names, confusion, request.random()) for label in labels}
+    taken = {_draw_mistake(label, names, confusion, request.random()) for label in labels}
     return tuple(name for name in names if name in taken)
 
 
-def _mistake(
+def _draw_mistake(
     label: str, names: Sequence[str], confusion: Mapping[str, Mapping[str, float]], draw: float
 ) -> str:
     others = [name for name in names if name != label]
@@ -109,7 +109,7 @@ def read_shown_units(text: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _names(text: str) -> list[str]:
+def _list_labels(text: str) -> list[str]:
     """Return the labels listed at the beginning of the text."""
     names = []
     for line in text.split("\n"):
@@ -120,7 +120,7 @@ def _names(text: str) -> list[str]:
 
 
 @functools.cache
-def _protocols(names: tuple[str, ...]) -> list[SimulatedAnswers]:
+def _list_protocols(names: tuple[str, ...]) -> list[SimulatedAnswers]:
     """Return the protocols that may know the labels of their turns."""
     found: list[SimulatedAnswers] = []
     for name in names:

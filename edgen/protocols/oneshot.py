@@ -60,23 +60,23 @@ class _Told(NamedTuple):
     goal: str
 
 
-def _form(rules: Rules) -> Form:
+def _make_form(rules: Rules) -> Form:
     """Return the form of a conversation between a space's roles, with the probability if one of them
     learns."""
     backend = rules.backend("default")
-    return _form_of(rules.roles, None if backend is None else backend.room())
+    return _make_form_of_roles(rules.roles, None if backend is None else backend.room())
 
 
 @lru_cache(maxsize=64)
-def _form_of(roles: tuple[SpaceRole, ...], room: int | None) -> Form:
+def _make_form_of_roles(roles: tuple[SpaceRole, ...], room: int | None) -> Form:
     """Return the form of a conversation between these roles, in an answer of at most so many tokens."""
-    conversation = turns(tuple([role.name for role in roles]), _TURNS[0], *_bounds(room))
+    conversation = turns(tuple([role.name for role in roles]), _TURNS[0], *_limit_turns(room))
     if learner(roles) is None:
         return form(conversation=conversation)
     return form(conversation=conversation, probability=probability())
 
 
-def _bounds(room: int | None) -> tuple[int, int]:
+def _limit_turns(room: int | None) -> tuple[int, int]:
     """Return the most turns of a conversation and the most characters of a turn that fit so many tokens:
     an answer that is cut off is lost."""
     least, most = _TURNS
@@ -151,7 +151,7 @@ class Oneshot(SimulatedAnswers, SelfDescription, AnswerForms, SharedPreparation,
             self.name,
             schema=prompt.schema,
             speakers=rules.speakers,
-            form=prompt.form(_form(rules)),
+            form=prompt.form(_make_form(rules)),
             scene=rules.scene(scenario),
         )
         return (yield from ask(question, rules, read_reply))
@@ -168,7 +168,7 @@ class Oneshot(SimulatedAnswers, SelfDescription, AnswerForms, SharedPreparation,
 
     def forms(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Mapping[str, Form]:
         """Return the form of a conversation."""
-        return {"default": _form(rules)}
+        return {"default": _make_form(rules)}
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
         """Return one call."""

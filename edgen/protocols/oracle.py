@@ -147,23 +147,23 @@ def count_shared_turns(a: Candidate, b: Candidate) -> int:
     return count
 
 
-def oracle(
+def judge_pair(
     comparison: CandidatePair, prompt: Prompting, pairs: PairSettings, rules: Rules
 ) -> Generator[Request, Reply, list[Verdict] | Rejection]:
     """Yield a request per vote and order (and per retry); return every verdict, with the same number of both
     orders, or a rejection.
 
     Of `pairs` it uses the kind of comparison, the votes and the log probabilities. A judge that would get
-    identical requests and give identical answers votes once: see `votes_of`.
+    identical requests and give identical answers votes once: see `count_votes`.
     """
-    compare, votes = pairs.compared, votes_of(pairs, rules.backend("judge"))
+    compare, votes = pairs.compared, count_votes(pairs, rules.backend("judge"))
     if comparison.a.turns == comparison.b.turns:
         return Rejection(RejectionReason.IDENTICAL, "both conversations say the same")
     shown = _select_turns(comparison, compare)
     if isinstance(shown, Rejection):
         return shown
-    messages = _messages(comparison, shown, prompt, compare, rules)
-    views = _views(comparison, shown, prompt, compare, rules) if rules.by_people("judge") else {}
+    messages = _make_messages(comparison, shown, prompt, compare, rules)
+    views = _make_views(comparison, shown, prompt, compare, rules) if rules.by_people("judge") else {}
     verdicts = []
     for vote in range(votes):
         for step, order in enumerate(ORDERS):
@@ -183,11 +183,11 @@ def oracle(
                 view=views.get(order),
             )
             said = yield from ask(question, rules, _read)
-            verdicts.append(_verdict(said, order, vote, told=pairs.logprobs is not None))
+            verdicts.append(_make_verdict(said, order, vote, told=pairs.logprobs is not None))
     return verdicts
 
 
-def votes_of(pairs: PairSettings, judge: BackendConfig | None) -> int:
+def count_votes(pairs: PairSettings, judge: BackendConfig | None) -> int:
     """Return the number of votes that a judge has on a pair in each order: one if it answers at temperature
     0 and its requests carry no seeds of their own, or if people answer for it. Further votes would be
     copies of the first: they would be paid, and count as evidence that they are not."""
@@ -196,12 +196,12 @@ def votes_of(pairs: PairSettings, judge: BackendConfig | None) -> int:
     return pairs.votes
 
 
-def _verdict(said: _Said | Rejection, order: Order, vote: int, *, told: bool) -> Verdict:
+def _make_verdict(said: _Said | Rejection, order: Order, vote: int, *, told: bool) -> Verdict:
     """Return a verdict about sides, made of one about texts. `told`: log probabilities were requested."""
     if isinstance(said, Rejection):
         verdict = Verdict(order=order, vote=vote, choice=None, text=said.detail)
         return msgspec.structs.replace(verdict, logprob_p=None, logprob_gap="unread") if told else verdict
-    verdict = Verdict(order=order, vote=vote, choice=_side(said.choice, order))
+    verdict = Verdict(order=order, vote=vote, choice=_find_side(said.choice, order))
     if not told:
         return verdict
     found = read_preference(said.text, said.choice, said.tokens)
@@ -233,7 +233,7 @@ def _read(reply: Reply) -> _Said | Rejection:
     return unread(reply, (reply.refusal or reply.text)[:_SHOWN])
 
 
-def _side(said: int, order: Order) -> SideName:
+def _find_side(said: int, order: Order) -> SideName:
     return "a" if (said == 1) == (order == "ab") else "b"
 
 
@@ -283,7 +283,7 @@ def _fence_candidates(
     return fence_texts(rules.seed, comparison.scenario.index, comparison.task, texts)
 
 
-def _messages(
+def _make_messages(
     comparison: CandidatePair, shown: _ShownTurns, prompt: Prompting, compare: Compare, rules: Rules
 ) -> dict[Order, tuple[Message, ...]]:
     """Return the judge's messages in each order: the texts plain, by the names of PLAIN, and guarded."""
@@ -308,7 +308,7 @@ def _messages(
     return messages
 
 
-def _views(
+def _make_views(
     comparison: CandidatePair, shown: _ShownTurns, prompt: Prompting, compare: Compare, rules: Rules
 ) -> dict[Order, View]:
     """Return what a person sees who judges, in each order: the texts side by side, and the template's words

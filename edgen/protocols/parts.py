@@ -76,7 +76,7 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
     @functools.cached_property
     def role_words(self) -> RoleWords:
         """The readers' knowledge of the roles."""
-        return role_words(tuple(role.name for role in self.roles))
+        return find_role_words(tuple(role.name for role in self.roles))
 
     @functools.cached_property
     def speakers(self) -> tuple[tuple[str, ...], ...]:
@@ -208,11 +208,11 @@ def describe_ending(reply: Reply) -> dict[str, Any]:
 
 
 @functools.cache
-def role_words(names: tuple[str, ...]) -> RoleWords:
+def find_role_words(names: tuple[str, ...]) -> RoleWords:
     """Return the readers' knowledge of a space's roles."""
-    from edgen.reading.roles import words_of
+    from edgen.reading.roles import find_words
 
-    return words_of(names)
+    return find_words(names)
 
 
 Labels = Mapping[str, str]  # what people call each dimension
@@ -229,13 +229,13 @@ def labels_of(space: Space) -> dict[str, str]:
 def describe_values(scenario: Scenario, names: Collection[str], labels: Labels) -> str:
     """Return a line for each of these dimensions: its label, its value and what the value says of itself."""
     return "\n".join(
-        f"- {labels.get(name, name.replace('_', ' '))}: {scenario.values[name]}{_fields(scenario, name)}"
+        f"- {labels.get(name, name.replace('_', ' '))}: {scenario.values[name]}{_describe_fields(scenario, name)}"
         for name in scenario.values
         if name in names
     )
 
 
-def _fields(scenario: Scenario, name: str) -> str:
+def _describe_fields(scenario: Scenario, name: str) -> str:
     said = [
         f"{field.replace('_', ' ')}: {_join_value(value)}"
         for field, value in scenario.fields.get(name, {}).items()
@@ -256,7 +256,7 @@ def _join_value(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def turn_variables(
+def make_turn_variables(
     scenario: Scenario, roles: Sequence[SpaceRole], role: SpaceRole, labels: Labels
 ) -> dict[str, str]:
     """Return the variables of a template for one role's turns, in addition to the dimensions that the role

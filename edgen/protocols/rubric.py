@@ -90,7 +90,7 @@ class Judged(msgspec.Struct, frozen=True):
     turns: Sequence[Turn]
 
 
-def rubric(
+def score_by_rubric(
     judged: Judged, criteria: Sequence[Criterion], prompt: Prompting, rules: Rules
 ) -> Generator[Request, Reply, dict[str, float] | Rejection]:
     """Yield a request per ask; return the score of each criterion, in [0, 1], or a rejection."""

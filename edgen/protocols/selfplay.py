@@ -142,11 +142,11 @@ class SelfplayProtocol(
         elif not unknown and settings.first and settings.first.lower() not in order:
             yield Problem("$.selfplay.first", f"{settings.first} is not in selfplay.order")
         elif not unknown and job.branch is not None:
-            yield from self._branch_problems(job, settings)
+            yield from self._find_branch_problems(job, settings)
 
-    def _branch_problems(self, job: Job, settings: Selfplay) -> Iterator[Problem]:
+    def _find_branch_problems(self, job: Job, settings: Selfplay) -> Iterator[Problem]:
         assert job.branch is not None
-        turns = _turns_of(job)
+        turns = _list_branch_turns(job)
         if not turns:
             yield Problem("$.branch.role", f"{job.branch.role} is not in selfplay.order")
         elif isinstance(job.branch.at, int):
@@ -237,7 +237,7 @@ class SelfplayProtocol(
         """Return the turn that the job names; else the last one for the low level, the first one for the high
         level, all of the role's for the expected level."""
         assert job.branch is not None
-        turns = _turns_of(job)
+        turns = _list_branch_turns(job)
         if job.branch.at != "sampled":
             return [min(turns[job.branch.at - 1], calls - 1)]
         turns = [turn for turn in turns if turn < calls] or [0]
@@ -266,7 +266,7 @@ class SelfplayProtocol(
         return request.probability() or request.turn()
 
 
-def _turns_of(job: Job) -> list[int]:
+def _list_branch_turns(job: Job) -> list[int]:
     """Return the turns, from 0, of the role at whose turns a job branches."""
     assert job.branch is not None
     role = (job.branch.role or job.speakers[0]).lower()

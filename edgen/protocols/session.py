@@ -17,7 +17,7 @@ from edgen.core.forms import Form
 from edgen.core.person_requests import View
 from edgen.core.values import Address, Message, Rejection, RejectionReason, Reply, Request, Scenario
 from edgen.prompting import scenario_variables
-from edgen.prompting.prompt import PICTURE, picture_of
+from edgen.prompting.prompt import PICTURE, find_picture
 from edgen.protocols.base import (
     AnswerForms,
     ConversationProtocol,
@@ -71,7 +71,7 @@ class Session(ABC):
     def _seen(self, role: SpaceRole) -> dict[str, Any]:
         """Return the variables of a template on the scenario, for a reader with the role's knowledge."""
         known = scenario_variables(self._scenario)
-        picture = {PICTURE: picture_of(self._scenario, role.sees)}
+        picture = {PICTURE: find_picture(self._scenario, role.sees)}
         return picture | {
             name: value for name, value in known.items() if name == "index" or name in role.sees
         }

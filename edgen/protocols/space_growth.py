@@ -72,7 +72,7 @@ class Expanded(msgspec.Struct, frozen=True):
     empty: int
 
 
-def expansion(
+def ask_for_values(
     space: Space,
     dimension: str,
     wanted: int,
@@ -126,10 +126,10 @@ def draw_shown(values: Sequence[str], seed: int, number: int, *, shuffled: bool 
     """Return at most SHOWN of the values, in their order or shuffled; the choice depends on the seed and the
     request's number."""
 
-    def place(index: int) -> bytes:
+    def hash_place(index: int) -> bytes:
         return hashlib.blake2b(f"{seed}/{number}/{values[index]}".encode(), digest_size=8).digest()
 
-    drawn = sorted(range(len(values)), key=place)[:SHOWN]
+    drawn = sorted(range(len(values)), key=hash_place)[:SHOWN]
     return [values[index] for index in (drawn if shuffled else sorted(drawn))]
 
 

@@ -32,14 +32,14 @@ from edgen.core.values import (
     Turn,
 )
 from edgen.prompting import scenario_variables
-from edgen.prompting.prompt import PICTURE, picture_of
+from edgen.prompting.prompt import PICTURE, find_picture
 from edgen.protocols.base import Conversing, Prompting, Question, Rules, ask, transcript_of, unread
 from edgen.protocols.fence import fence_turns
-from edgen.protocols.parts import turn_variables
+from edgen.protocols.parts import make_turn_variables
 from edgen.protocols.selfplay_settings import CLOSING, CLOSING_STEP, MOST_TURNS, Selfplay
 from edgen.protocols.session import ask_turn
 from edgen.protocols.views import CLOSING as CLOSING_MARK
-from edgen.protocols.views import facts_of, list_utterances
+from edgen.protocols.views import list_facts, list_utterances
 from edgen.reading.answers.probability import read_probability
 from edgen.reading.detect import find_leak, loops
 from edgen.reading.one_turn.reader import TurnReply, read_turn
@@ -89,8 +89,8 @@ class Stage:
         seen_by_any = {name for role in rules.roles for name in role.sees}
         for one in rules.roles:
             role, sees = one.name, one.sees
-            told = turn_variables(scenario, rules.roles, one, rules.prepared or {})
-            brief = prompts[role.lower()].messages({**told, **self._variables(sees)})
+            told = make_turn_variables(scenario, rules.roles, one, rules.prepared or {})
+            brief = prompts[role.lower()].messages({**told, **self._list_variables(sees)})
             self._brief[role] = brief if role == self.speaker(0) else join_brief(brief)
             known = _fold(" ".join([message.content for message in brief]))
             hidden = [
@@ -98,9 +98,9 @@ class Stage:
             ]
             self._secret[role] = [text for text in hidden if _fold(text) not in known]
 
-    def _variables(self, sees: Collection[str]) -> dict[str, Any]:
+    def _list_variables(self, sees: Collection[str]) -> dict[str, Any]:
         """Return the variables of a template on the scenario, for a reader of these dimensions."""
-        known = {PICTURE: picture_of(self.scenario, sees)} | {
+        known = {PICTURE: find_picture(self.scenario, sees)} | {
             name: value for name, value in self._known.items() if name == "index" or name in sees
         }
         for field, dimension in map_bare_fields().items():
@@ -164,7 +164,7 @@ class Stage:
 
     def view(self, role: Role, entries: Sequence[PlayedTurn]) -> View:
         """Return what a person sees who plays a role."""
-        facts = facts_of(self.scenario, self._sees[role], self.rules.prepared or {})
+        facts = list_facts(self.scenario, self._sees[role], self.rules.prepared or {})
         return View(role, facts, list_utterances(entry.turn for entry in entries), closing=CLOSING_MARK)
 
     def hear(self, role: Role, entries: Sequence[PlayedTurn], said: TurnReply) -> PlayedTurn | Rejection:
@@ -206,7 +206,7 @@ class Stage:
             shown = fence_turns(self.rules.seed, self.scenario.index, "closing", turns)
             return prompt.messages({**self._known, **shown, "conversation": transcript_of(turns)})
         history = list(self.messages(asked, [PlayedTurn(turn) for turn in turns]))
-        question = prompt.messages(self._variables(self._sees[asked]))
+        question = prompt.messages(self._list_variables(self._sees[asked]))
         append_message(history, Message("user", "\n\n".join([message.content for message in question])))
         return tuple(history)
 
@@ -219,7 +219,7 @@ class Stage:
         prompt = self._prompts["closing"]
         role, view = self._names.get(asked.lower()), None
         if role is not None and self.rules.by_people(asked.lower()):
-            asks = prompt.messages(self._variables(self._sees[role]))
+            asks = prompt.messages(self._list_variables(self._sees[role]))
             text = "\n\n".join([message.content for message in asks])
             view = msgspec.structs.replace(self.view(role, played.entries), text=text, closing="")
         question = Question(
@@ -285,13 +285,13 @@ def play(stage: Stage, replicate: int) -> Conversing:
         tuple(played.turns),
         probability,
         played.ended_by,
-        repairs=_names(entry.repairs for entry in played.entries),
-        flags=_names(entry.flags for entry in played.entries),
+        repairs=_merge_names(entry.repairs for entry in played.entries),
+        flags=_merge_names(entry.flags for entry in played.entries),
         branch=branch,
     )
 
 
-def _names(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+def _merge_names(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for names in lists for name in names))
 
 

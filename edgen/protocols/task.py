@@ -107,15 +107,15 @@ class Tasks(Protocol):
     sharers: int = 1
     useless_help: str = ""
 
-    def task(self, scenario: int, task: Any) -> Task:
+    def make_task(self, scenario: int, task: Any) -> Task:
         """Return the work on one task of a scenario."""
         ...
 
-    def twins(self, scenario: int, task: Any) -> Iterable[TaskId]:
+    def list_twins(self, scenario: int, task: Any) -> Iterable[TaskId]:
         """Return the other tasks of a scenario that may begin with the same question, each for an answer of
         its own."""
         return ()
 
-    def fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
+    def make_fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
         """Return a name for everything that shapes the outcomes, with the backends' identities by role."""
         ...

@@ -28,13 +28,13 @@ def view_of(request: Request) -> View:
         return View(role, text="\n\n".join(message.content for message in messages))
     facts: tuple[tuple[str, str], ...] = ()
     if role:
-        facts = facts_of(scene.scenario, scene.list_visible(role), scene.book.labels)
+        facts = list_facts(scene.scenario, scene.list_visible(role), scene.book.labels)
     brief, chat = _split(messages)
     turns = tuple((role if one.role == "assistant" else "", one.content) for one in chat)
     return View(role, facts, turns, text=brief)
 
 
-def facts_of(
+def list_facts(
     scenario: Scenario, sees: Collection[str], labels: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
     """Return a label and a value for each dimension of a scenario that a role sees."""

@@ -76,7 +76,7 @@ class Writing(SimulatedAnswers, Protocol):
 WRITING = Writing()
 
 
-def writing_template(kind: Kind, name: str | None, asked: str) -> Template:
+def make_writing_template(kind: Kind, name: str | None, asked: str) -> Template:
     """Return a writer's template; `name`: a person's choice, None for the shipped one. `asked`: the asked
     role."""
     return Template(
@@ -115,8 +115,8 @@ def write_texts(
             )
         return written
 
-    messages = writing_messages(turns, count, address, prompt, rules)
-    view = _view(turns, count, address, prompt, rules) if rules.by_people(role) else None
+    messages = make_writing_messages(turns, count, address, prompt, rules)
+    view = _make_view(turns, count, address, prompt, rules) if rules.by_people(role) else None
     asked = form(texts=list_of(text_of(), count, count))
     question = Question(
         address, messages, WRITING.name, role, prompt.schema, form=prompt.form(asked), view=view
@@ -124,14 +124,14 @@ def write_texts(
     return (yield from ask(question, rules, read))
 
 
-def writing_messages(
+def make_writing_messages(
     turns: Sequence[Turn], count: int, address: Address, prompt: Prompting, rules: Rules
 ) -> tuple[Message, ...]:
     """Return the writer's messages: the conversation up to the turn, which has the number 1."""
-    return prompt.messages(_variables(turns, count, address, rules))
+    return prompt.messages(_make_variables(turns, count, address, rules))
 
 
-def _variables(turns: Sequence[Turn], count: int, address: Address, rules: Rules) -> dict[str, Any]:
+def _make_variables(turns: Sequence[Turn], count: int, address: Address, rules: Rules) -> dict[str, Any]:
     fenced = fence_turns(
         rules.seed, address.scenario, f"{address.task}/{address.step}", _number_last_turn(turns)
     )
@@ -143,9 +143,9 @@ def _number_last_turn(turns: Sequence[Turn]) -> list[Turn]:
     return [*before, Turn(f"(1) {said.role}", said.text)]
 
 
-def _view(turns: Sequence[Turn], count: int, address: Address, prompt: Prompting, rules: Rules) -> View:
+def _make_view(turns: Sequence[Turn], count: int, address: Address, prompt: Prompting, rules: Rules) -> View:
     """Return what a person sees who writes: the conversation up to the turn, and the template's words."""
-    known = _variables(turns, count, address, rules)
+    known = _make_variables(turns, count, address, rules)
     text = words_without_marks(prompt.messages({**known, "guarded": ""}), known["fence"])
     return View(turns=list_utterances(_number_last_turn(turns)), text=text)
 

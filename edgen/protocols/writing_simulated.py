@@ -35,12 +35,12 @@ def answer(request: Simulation) -> str | None:
         return None
     if request.fault == "garbage":
         return request.say("garbage")
-    one = _paraphrase if asked[2] == "paraphrases" else _write_small_talk
+    one = _write_paraphrase if asked[2] == "paraphrases" else _write_small_talk
     count = min(int(asked[1]), _MOST)
     return msgspec.json.encode([one(request, said[1], place) for place in range(count)]).decode()
 
 
-def _paraphrase(request: Simulation, said: str, place: int) -> str:
+def _write_paraphrase(request: Simulation, said: str, place: int) -> str:
     if request.random() < _AGAIN:
         return said.upper()
     first = int(request.random() * len(_OPENINGS)) + place

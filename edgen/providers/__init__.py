@@ -26,22 +26,22 @@ PATIENCE = 300.0  # seconds
 _PLACEHOLDER = Key("none")  # for a backend that sends nothing
 
 
-def provider_of(config: BackendConfig) -> Provider:
+def find_provider(config: BackendConfig) -> Provider:
     """Return the provider of a backend. Raises PluginError."""
     found: Provider = find("provider", config.provider)
     return found
 
 
-def calls_of(config: BackendConfig) -> LocalCalls:
+def find_calls(config: BackendConfig) -> LocalCalls:
     """Return how the calls of a backend's provider differ from those of a paid service. Raises
     PluginError."""
-    return part_of(provider_of(config), LocalCalls)
+    return part_of(find_provider(config), LocalCalls)
 
 
-def key_requests(config: BackendConfig) -> tuple[KeyRequest, ...]:
+def list_key_requests(config: BackendConfig) -> tuple[KeyRequest, ...]:
     """Return every key that one server asks for and only the owner may grant. Raises InputError for an
     invalid address."""
-    keys = part_of(provider_of(config), ServiceKeys)
+    keys = part_of(find_provider(config), ServiceKeys)
     key = keys.key_request(config)
     return ((key,) if key is not None else ()) + keys.header_requests(config)
 
@@ -74,13 +74,13 @@ def make(
         return Fleet({one.base_url.rstrip("/"): backend for one, backend in zip(several, made, strict=True)})
     (config,) = several
     key = Key()
-    if requests := key_requests(config):
-        from edgen.providers.keys import key_of
+    if requests := list_key_requests(config):
+        from edgen.providers.keys import assemble_key
 
         if consents is None:
             consents = gather_consents(environ)
-        key = _PLACEHOLDER if silent else key_of(requests, environ, consents)
-    return provider_of(config).create(config, key, Link(timeout, connections, environ, people))
+        key = _PLACEHOLDER if silent else assemble_key(requests, environ, consents)
+    return find_provider(config).create(config, key, Link(timeout, connections, environ, people))
 
 
 def make_batch_service(
@@ -99,15 +99,15 @@ def make_batch_service(
     """
     if len(config.each_server) > 1:
         raise InputError("a batch goes to one server; name one in base_url, or leave --via batch out.")
-    service = batch_services(config).open(backend, environ, patience)
+    service = find_batch_services(config).open(backend, environ, patience)
     if not offline:
         _ = service.client  # made now, so that a missing extra is reported before any work
     return service
 
 
-def batch_services(config: BackendConfig) -> BatchServices:
+def find_batch_services(config: BackendConfig) -> BatchServices:
     """Return the batch services of a backend's provider. Raises InputError if it has none."""
-    provider = provider_of(config)
+    provider = find_provider(config)
     answers = part_of(provider, BatchAnswers)
     if (services := answers.batches) is None:
         raise InputError(
@@ -119,10 +119,10 @@ def batch_services(config: BackendConfig) -> BatchServices:
 __all__ = [
     "PATIENCE",
     "Backend",
-    "batch_services",
-    "calls_of",
-    "key_requests",
+    "find_batch_services",
+    "find_calls",
+    "find_provider",
+    "list_key_requests",
     "make",
     "make_batch_service",
-    "provider_of",
 ]

@@ -120,7 +120,7 @@ class SeveralServers:
         return None
 
 
-def servers_of(backend: Backend) -> Mapping[str, Backend]:
+def list_servers(backend: Backend) -> Mapping[str, Backend]:
     """Return the servers of a backend by address: those of a fleet, else the backend itself."""
     if isinstance(backend, SeveralServers):
         return backend.servers

@@ -23,7 +23,7 @@ _PREFIX = 16  # bytes of a key in a custom id: enough to be unique in a run
 _ID = re.compile(r"(\d{1,13})-(\d{1,5})-(\d{1,2})-([0-9a-f]{32})(?:-[a-z2-7]{8})?")
 
 
-def custom_id(address: Address, key: bytes, mark: str = "") -> str:
+def make_custom_id(address: Address, key: bytes, mark: str = "") -> str:
     """Return a request's custom id in a batch's files, at most 64 characters: scenario, step and attempt, the
     start of its key, which depends on its task, and the batch's `mark`, if it has one."""
     name = f"{address.scenario}-{address.step}-{address.attempt}-{key[:_PREFIX].hex()}"

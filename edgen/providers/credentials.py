@@ -28,7 +28,7 @@ class Credentials:
         self._keys: Secrets = () if key.value is None else (key.value,)
         self._hint = key.hint
         self.headers = write(key.value)
-        self.secrets = _longest_first((*self._keys, *self._others))
+        self.secrets = _sort_longest_first((*self._keys, *self._others))
 
     async def current(self) -> Mapping[str, str]:
         """Return the current headers. Raises CallError if a command returns no key."""
@@ -52,10 +52,10 @@ class Credentials:
         key = await self._source.key_after(refused)
         if not self._keys or key != self._keys[-1]:
             self._keys = (*self._keys, key)[-_KEPT:]
-            self.secrets = _longest_first((*self._keys, *self._others))
+            self.secrets = _sort_longest_first((*self._keys, *self._others))
             self.headers = self._write(key)
 
 
-def _longest_first(secrets: Iterable[str]) -> Secrets:
+def _sort_longest_first(secrets: Iterable[str]) -> Secrets:
     """Sort secrets by length, longest first, since one may contain another."""
     return tuple(sorted(set(secrets), key=len, reverse=True))

@@ -123,23 +123,23 @@ def read_error(body: bytes) -> ErrorBody | None:
         value = value[0]
     if not isinstance(value, dict):
         return None
-    error = value.get("error") or (value if _word(value.get("message")) else value.get("detail"))
+    error = value.get("error") or (value if _read_word(value.get("message")) else value.get("detail"))
     if not error:
         return None
     if not isinstance(error, dict):
         return ErrorBody(error if isinstance(error, str) else json.dumps(error))
     details, metadata = error.get("details"), error.get("metadata")
     return ErrorBody(
-        message=_word(error.get("message")) or json.dumps(error),
-        code=_word(error.get("code")),
-        type=_word(error.get("type")),
-        status=_word(error.get("status")),
+        message=_read_word(error.get("message")) or json.dumps(error),
+        code=_read_word(error.get("code")),
+        type=_read_word(error.get("type")),
+        status=_read_word(error.get("status")),
         details=tuple(d for d in details if isinstance(d, dict)) if isinstance(details, list) else (),
         metadata=metadata if isinstance(metadata, dict) else {},
     )
 
 
-def _word(value: Any) -> str:
+def _read_word(value: Any) -> str:
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
@@ -234,11 +234,11 @@ def retry_after(headers: Mapping[str, str], details: Sequence[dict[str, Any]], n
     In this order: `retry-after-ms`, `Retry-After` as seconds or HTTP date (RFC 9110, 10.2.3), Google's
     RetryInfo. Negative and invalid values are ignored; a past date is 0.
     """
-    seconds = _number(headers.get("retry-after-ms"))
+    seconds = _read_number(headers.get("retry-after-ms"))
     if seconds is not None:
         return min(seconds / 1000, MAX_WAIT)
     header = headers.get("Retry-After")
-    seconds = _number(header)
+    seconds = _read_number(header)
     if seconds is None and header:
         with contextlib.suppress(ValueError, OverflowError):
             seconds = max(email.utils.parsedate_to_datetime(header).timestamp() - now, 0.0)
@@ -246,11 +246,11 @@ def retry_after(headers: Mapping[str, str], details: Sequence[dict[str, Any]], n
         for detail in details:
             delay = detail.get("retryDelay")
             if isinstance(delay, str) and delay.endswith("s"):
-                seconds = _number(delay[:-1])
+                seconds = _read_number(delay[:-1])
     return None if seconds is None else min(seconds, MAX_WAIT)
 
 
-def _number(text: str | None) -> float | None:
+def _read_number(text: str | None) -> float | None:
     try:
         value = float(text or "")
     except ValueError:

@@ -54,7 +54,7 @@ def find_odd_model(names: Mapping[str, Sequence[str]], model: str) -> tuple[str,
         if first is None:
             first = address, listed
         elif (model in listed) != (model in first[1]) or (
-            model not in listed and not {*map(_base, listed)} & {*map(_base, first[1])}
+            model not in listed and not {*map(_find_base_name, listed)} & {*map(_find_base_name, first[1])}
         ):
             return address, _pick_model(listed, model), first[0], _pick_model(first[1], model)
     return None
@@ -64,12 +64,12 @@ def _pick_model(listed: Sequence[str], model: str) -> str:
     return model if model in listed else listed[0]
 
 
-def _base(name: str) -> str:
+def _find_base_name(name: str) -> str:
     """Return a model's name without folders: a server may name a file."""
     return name.rstrip("/").rpartition("/")[2]
 
 
-def name_of_node_server(own: str) -> str:
+def find_node_server_name(own: str) -> str:
     """Return the address by which other nodes name a server: `own`, as this node finds it, with this node's
     name in place of 127.0.0.1."""
     address = URL(own)

@@ -75,7 +75,7 @@ class FunctionBackend:
                     "that is "
                     "closed or another one: open it inside the function, or call edgen.agenerate in its loop."
                 ) from problem
-            raise CallError(_kind_of(problem), self._describe(problem)) from problem
+            raise CallError(_find_kind(problem), self._describe(problem)) from problem
         if isinstance(answer, str):
             return Reply(text=scrub(answer), finish_reason="stop")
         if isinstance(answer, Reply):
@@ -139,7 +139,7 @@ class ThreadedFunctionBackend(FunctionBackend):
                 called.set_result(outcome)
 
         def work() -> None:
-            outcome = _outcome_of(self._function, request)
+            outcome = _find_outcome(self._function, request)
             with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
                 loop.call_soon_threadsafe(settle, outcome)
 
@@ -150,7 +150,7 @@ class ThreadedFunctionBackend(FunctionBackend):
         return await answer if inspect.isawaitable(answer) else answer
 
 
-def _outcome_of(function: AnswerFunction, request: Request) -> Callable[[], object]:
+def _find_outcome(function: AnswerFunction, request: Request) -> Callable[[], object]:
     """Call a function, and return another one that returns or raises the same."""
     try:
         answer = function(request)
@@ -164,19 +164,19 @@ def _outcome_of(function: AnswerFunction, request: Request) -> Callable[[], obje
     return lambda: answer
 
 
-def _kind_of(problem: Exception) -> FailureKind:
+def _find_kind(problem: Exception) -> FailureKind:
     if isinstance(problem, TimeoutError):
         return FailureKind.TIMEOUT
     return FailureKind.CONNECTION if isinstance(problem, ConnectionError) else FailureKind.BAD_REQUEST
 
 
-def backend_of(function: AnswerFunction, config: FunctionConfig, timeout: float) -> FunctionBackend:
+def make_backend(function: AnswerFunction, config: FunctionConfig, timeout: float) -> FunctionBackend:
     """Return the backend that a function is. `timeout`: seconds for one answer of an asynchronous one."""
     kind = FunctionBackend if _is_asynchronous(function) else ThreadedFunctionBackend
     return kind(function, config, timeout)
 
 
-def config_of(function: AnswerFunction) -> FunctionConfig:
+def make_config(function: AnswerFunction) -> FunctionConfig:
     """Return a job's configuration for a function. Raises UsageError for what cannot be called, has no name,
     or has another `threads` than a number."""
     inner = _unwrap_partial(function)

@@ -122,7 +122,7 @@ def http_key_request(variables: tuple[str, ...], base_url: str) -> KeyRequest:
     return KeyRequest(variables, str(base), host, required=base.scheme == "https" and not is_local(host))
 
 
-def proxy_for(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
+def find_proxy(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
     """Return aiohttp's settings for the proxy that `environ` names for `url`; empty if none.
 
     HTTPS_PROXY or HTTP_PROXY by the URL's scheme, in either case, unless NO_PROXY names the host or the host
@@ -187,7 +187,7 @@ class Http:
         # No byte has gone out.
         self._not_connected = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError)
         self._place = f"{base.host}:{base.port}"
-        self._options = proxy_for(base, link.environ)
+        self._options = find_proxy(base, link.environ)
         password = self._options.pop("proxy_headers", {}) if base.scheme == "http" else {}
         # Request no compression: aiohttp would decompress in a thread.
         self._common = {"Accept-Encoding": "identity", "Content-Type": "application/json", **password}
@@ -208,11 +208,11 @@ class Http:
 
         Raises CallError for anything else; cancellation passes through.
         """
-        return self._exchange("POST", url, body, answers)
+        return self._exchange_once("POST", url, body, answers)
 
     def get(self, url: URL) -> Awaitable[bytes]:
         """GET once and return the body of a 200. Raises CallError; cancellation passes through."""
-        return self._exchange("GET", url, None, _is_200)
+        return self._exchange_once("GET", url, None, _is_200)
 
     def make_format_error(self, body: bytes) -> CallError:
         """Return the CallError for the body of a 200 that does not match the format."""
@@ -227,7 +227,7 @@ class Http:
         """`reply` without the secrets that the server may have echoed."""
         return without_secrets(reply, self.secrets)
 
-    async def _exchange(self, method: str, url: URL, body: bytes | None, answers: Answers) -> bytes:
+    async def _exchange_once(self, method: str, url: URL, body: bytes | None, answers: Answers) -> bytes:
         used = await self._credentials.current()
         status, headers, answer = await self.send(method, url, body, used)
         if status == 401 and await self._credentials.renew_headers(used):
@@ -247,7 +247,7 @@ class Http:
                 method,
                 url,
                 data=body,
-                headers=self._headers_with(credentials),
+                headers=self._make_headers(credentials),
                 allow_redirects=False,
                 **self._options,
             )
@@ -262,7 +262,7 @@ class Http:
             ) from None
         return response.status, response.headers, answer
 
-    def _headers_with(self, credentials: Mapping[str, str]) -> CIMultiDict[str]:
+    def _make_headers(self, credentials: Mapping[str, str]) -> CIMultiDict[str]:
         """Return the headers of a call. They are not set on the session, since aiohttp would show those, with
         the key, to a proxy."""
         if self._headers is None or self._headers[0] is not credentials:

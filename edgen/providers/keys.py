@@ -44,7 +44,7 @@ def judge_key(
     return None
 
 
-def key_of(requests: Sequence[KeyRequest], environ: Mapping[str, str], consents: Consents) -> Key:
+def assemble_key(requests: Sequence[KeyRequest], environ: Mapping[str, str], consents: Consents) -> Key:
     """Return everything that a backend may send of its requests. Raises ProviderError if a required value is
     not set, InputError if it may not be sent."""
     key = Key()
@@ -60,7 +60,7 @@ def key_of(requests: Sequence[KeyRequest], environ: Mapping[str, str], consents:
             case _ if request.library:
                 key = key._replace(library=True)
             case _ if request.header:
-                key = key._replace(variables={**key.variables, **_value_of(request, environ)})
+                key = key._replace(variables={**key.variables, **_find_value(request, environ)})
             case _:
                 value = find_key(
                     request.variables, environ, service=request.service, required=request.required
@@ -69,7 +69,7 @@ def key_of(requests: Sequence[KeyRequest], environ: Mapping[str, str], consents:
     return key
 
 
-def _value_of(request: KeyRequest, environ: Mapping[str, str]) -> dict[str, str]:
+def _find_value(request: KeyRequest, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variable that a header names, with its value; empty if it may be left out."""
     (name,) = request.variables
     value = environ.get(name, "").strip()

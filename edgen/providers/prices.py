@@ -71,27 +71,27 @@ class PriceList:
         name = _strip_model_prefix(model)
         found = next((listed for listed in self.prices.models if name in listed.names), None)
         regional = host not in (None, self._host)
-        return None if found is None else self._price(found, found.regional if regional else 1.0)
+        return None if found is None else self._make_price(found, found.regional if regional else 1.0)
 
     def nearest_price(self, model: str) -> tuple[str, Price] | None:
         """Return the listed model with the most similar name, on any host, and its price; None if none
         is similar."""
         by_name = {name: listed for listed in self.prices.models for name in listed.names}
         close = difflib.get_close_matches(_strip_model_prefix(model), by_name, n=1, cutoff=0.6)
-        return (close[0], self._price(by_name[close[0]], 1.0)) if close else None
+        return (close[0], self._make_price(by_name[close[0]], 1.0)) if close else None
 
     def apply_long_cache_write(self, price: Price) -> Price:
         """Return a price of this list with the rate for longer-lived prompt cache writes."""
         share = self.prices.cache_write_long
-        return msgspec.structs.replace(price, cache_write=_share_of(price.prompt, share))
+        return msgspec.structs.replace(price, cache_write=_compute_share(price.prompt, share))
 
-    def _price(self, listed: _Model, factor: float) -> Price:
+    def _make_price(self, listed: _Model, factor: float) -> Price:
         prompt = listed.prompt * factor
         return Price(
             prompt=round(prompt, 6),
             completion=round(listed.completion * factor, 6),
-            cache_read=_share_of(prompt, _choose_rate(listed.cache_read, self.prices.cache_read)),
-            cache_write=_share_of(prompt, _choose_rate(listed.cache_write, self.prices.cache_write)),
+            cache_read=_compute_share(prompt, _choose_rate(listed.cache_read, self.prices.cache_read)),
+            cache_write=_compute_share(prompt, _choose_rate(listed.cache_write, self.prices.cache_write)),
             batch=self.prices.batch,
             batch_cache=self.prices.batch_cache,
             date=listed.date,
@@ -103,7 +103,7 @@ def _choose_rate(own: float | None, others: float | None) -> float | None:
     return others if own is None else own
 
 
-def _share_of(prompt: float, share: float | None) -> float | None:
+def _compute_share(prompt: float, share: float | None) -> float | None:
     return None if share is None else round(prompt * share, 6)
 
 

@@ -28,7 +28,7 @@ from edgen.core.values import MAX_ANSWER
 from edgen.providers.batches import OversizedError, is_id
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import Classify, call_error, clean_message
-from edgen.providers.http import proxy_for
+from edgen.providers.http import find_proxy
 from edgen.providers.trust import Destination, are_one_service, place_of
 
 if TYPE_CHECKING:
@@ -66,19 +66,19 @@ class SdkCalls:
         self._errors = errors  # module and name of the SDK's root exception
 
     @contextlib.contextmanager
-    def calling(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Turn exceptions of the SDK call in the body into CallError, except OSError of the disk."""
         module, name = self._errors
         own: type[Exception] = getattr(importlib.import_module(module), name)
         # Raised by both SDKs for answers that they cannot parse.
         unread = (ValueError, KeyError, TypeError, AttributeError)
-        all_of_it: tuple[type[Exception], ...] = (own, *_transport(), *unread)
+        all_of_it: tuple[type[Exception], ...] = (own, *_list_transport_errors(), *unread)
         try:
             yield
         except all_of_it as error:
             raise explain_sdk_error(error, self) from None
 
-    def failure(self, status: int, headers: Mapping[str, str], body: bytes) -> CallError:
+    def make_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> CallError:
         """Return the CallError for an unsuccessful answer, in HTTP or in a line."""
         secrets = self.credentials.secrets
         found = call_error(status, headers, body, classify=self._classify, now=time.time(), secrets=secrets)
@@ -94,7 +94,7 @@ class SdkCalls:
         )
 
 
-def _transport() -> tuple[type[Exception], ...]:
+def _list_transport_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions raised for broken connections."""
     import httpx2
 
@@ -123,14 +123,16 @@ def explain_sdk_error(error: Exception, place: SdkCalls) -> CallError:
             body = answer.content
         except httpx2.ResponseNotRead:
             body = b""
-        return place.failure(answer.status_code, answer.headers, body)
+        return place.make_failure(answer.status_code, answer.headers, body)
     status = getattr(error, "code", None)
     if isinstance(status, int):  # google-genai's APIError without its answer
-        return place.failure(status, {}, json.dumps(getattr(error, "details", None), default=str).encode())
+        return place.make_failure(
+            status, {}, json.dumps(getattr(error, "details", None), default=str).encode()
+        )
     under = error.__cause__  # openai wraps exceptions of its HTTP client
     if isinstance(under, CallError):  # there is no key to send
         return under
-    cause = under if isinstance(under, _transport()) else error
+    cause = under if isinstance(under, _list_transport_errors()) else error
     kind, message = _describe_failure(cause, place.name)
     told = OversizedError if isinstance(cause, AnswerTooLargeError) else CallError
     unsent = isinstance(cause, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError))
@@ -173,7 +175,7 @@ def _describe_failure(error: Exception, place: str) -> tuple[FailureKind, str]:
                 f"the proxy refused the way to {place} ({error}); check HTTPS_PROXY",
             )
         case httpx2.ConnectError():
-            why = _reason(error)
+            why = _find_reason(error)
             return (
                 FailureKind.CONNECTION,
                 f"no connection to {place} ({why}); check base_url, and that the server is up",
@@ -187,7 +189,7 @@ def _describe_failure(error: Exception, place: str) -> tuple[FailureKind, str]:
             return FailureKind.BAD_RESPONSE, f"{place} does not answer like a batch service ({what})"
 
 
-def _reason(error: BaseException) -> str:
+def _find_reason(error: BaseException) -> str:
     """Return the system's reason for a failed connection, found somewhere below the exception."""
     below: BaseException | None = error
     while below is not None:
@@ -223,7 +225,7 @@ class AnswerTooLargeError(Exception):
 
 
 @contextlib.contextmanager
-def downloading(size: int) -> Iterator[None]:
+def limit_download(size: int) -> Iterator[None]:
     """Within the body, read at most `size` bytes of an answer, and follow redirects that stay within the
     service."""
     most, downloads = _MOST.set(size), _DOWNLOADS.set(True)
@@ -286,15 +288,15 @@ def _make_bounded_stream() -> Any:
 
 def system_certificates() -> ssl.SSLContext:
     """Return the system's trusted certificates: one context per process, since each takes 15 ms to make."""
-    return _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+    return _load_certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
 
 @functools.lru_cache(maxsize=4)
-def _certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+def _load_certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
     return ssl.create_default_context()  # which reads both variables
 
 
-def http_client(
+def build_http_client(
     base: URL, credentials: Credentials, environ: Mapping[str, str], patience: float
 ) -> httpx2.AsyncClient:
     """Build an SDK's HTTP client for `base`, with proxies from `environ`. `patience`: seconds without a byte;
@@ -326,7 +328,7 @@ def http_client(
             if answer.status_code == 401 and await credentials.renew_headers(used):
                 yield request
 
-    options = proxy_for(base, environ)
+    options = find_proxy(base, environ)
     proxy = options.get("proxy")
     return httpx2.AsyncClient(
         proxy=None if proxy is None else httpx2.Proxy(str(proxy), headers=options.get("proxy_headers")),

@@ -21,7 +21,7 @@ from edgen.core.threads import run_in_thread
 from edgen.core.values import MAX_ANSWER
 from edgen.providers.batches import RemoteBatch
 from edgen.providers.failures import Classify, decode, scrub
-from edgen.providers.sdk import SdkCalls, downloading, http_client
+from edgen.providers.sdk import SdkCalls, build_http_client, limit_download
 
 if TYPE_CHECKING:
     import httpx2
@@ -53,7 +53,7 @@ class SdkBatches:
 
     @cached_property
     def _http(self) -> httpx2.AsyncClient:
-        return http_client(self._base, self._credentials, self._environ, self._patience)
+        return build_http_client(self._base, self._credentials, self._environ, self._patience)
 
     async def state(self, remote_id: str) -> RemoteBatch:
         """Return the state of a batch."""
@@ -62,7 +62,7 @@ class SdkBatches:
     async def cancel(self, remote_id: str) -> None:
         """Request cancellation of a batch, which may take minutes."""
         try:
-            with self._calls.calling():
+            with self._calls.translate_errors():
                 await self._cancel(remote_id)
         except CallError as refusal:  # an ended batch may refuse
             if refusal.status not in (400, 409) or (await self.state(remote_id)).state != "ended":
@@ -71,7 +71,7 @@ class SdkBatches:
     async def forget(self, file_id: str) -> None:
         """Delete an uploaded file."""
         try:
-            with self._calls.calling():
+            with self._calls.translate_errors():
                 await self._delete(file_id)
         except CallError as refusal:
             if refusal.kind is not FailureKind.NOT_FOUND:
@@ -80,7 +80,7 @@ class SdkBatches:
     async def download(self, file_id: str, to: Path, limit: int = MAX_ANSWER) -> None:
         """Stream a result file to `to`. Raises CallError, OSError."""
         async with write_result_file(to, self._calls, filled=file_id in self._filled) as sink:
-            with self._calls.calling(), downloading(limit):
+            with self._calls.translate_errors(), limit_download(limit):
                 await self._fetch(file_id, sink)
 
     async def aclose(self) -> None:
@@ -89,7 +89,7 @@ class SdkBatches:
             with contextlib.suppress(Exception):
                 await self._http.aclose()
 
-    def _id(self, made: Any) -> str:
+    def _read_id(self, made: Any) -> str:
         """Return the id of an object that the SDK created. Raises CallError if it has none."""
         return self._calls.read_id(getattr(made, "id", None))
 

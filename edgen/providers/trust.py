@@ -78,7 +78,7 @@ class Destination:
 def place_of(url: str) -> Destination | None:
     """Parse an address; None for an address with user, query, fragment, backslash, zone or empty label."""
     found = _ADDRESS.fullmatch(url)
-    host = None if found is None else _host(found[2])
+    host = None if found is None else _parse_host(found[2])
     if found is None or host is None:
         return None
     secure = found[1] == "https"
@@ -86,7 +86,7 @@ def place_of(url: str) -> Destination | None:
     return Destination(host, port, secure) if 0 < port < 65536 else None
 
 
-def _host(text: str) -> str | None:
+def _parse_host(text: str) -> str | None:
     """Return a host in the canonical form for comparison; None for an invalid one.
 
     Calls go to the host as yarl reads it, by IDNA 2008. Hosts that IDNA 2003 reads differently ("straße.de"
@@ -138,7 +138,7 @@ class Consents(msgspec.Struct, frozen=True):
         """Return whether the user typed exactly that pair."""
         return any(one.typed and one.variable == variable and _is_meant_for(one, place) for one in self.given)
 
-    def also(self, variable: str, place: Destination) -> Consents:
+    def add(self, variable: str, place: Destination) -> Consents:
         """Return these consents and a new one."""
         more = Consent(place.host, None if place.loopback else place.port, variable, typed=True)
         return Consents((*self.given, more), self.file)
@@ -153,15 +153,15 @@ def gather_consents(environ: Mapping[str, str], typed: Iterable[str] = ()) -> Co
 
     Raises InputError for an invalid consent, without repeating what may be a key.
     """
-    file = consent_file(environ)
-    given = [_consent(text, "--trust-host", typed=True) for text in typed]
-    given += [_consent(text, VARIABLE) for text in _split_words(environ.get(VARIABLE, ""))]
+    file = find_consent_file(environ)
+    given = [_parse_consent(text, "--trust-host", typed=True) for text in typed]
+    given += [_parse_consent(text, VARIABLE) for text in _split_words(environ.get(VARIABLE, ""))]
     if file is None:
         return Consents(tuple(given))
     return Consents((*given, *_read_file(file)), file)
 
 
-def consent_file(environ: Mapping[str, str]) -> Path | None:
+def find_consent_file(environ: Mapping[str, str]) -> Path | None:
     """Return the user's consent file, by XDG's rules; None if there is no home."""
     folder = environ.get("XDG_CONFIG_HOME", "")
     if folder.startswith("/"):  # ignore relative paths
@@ -175,7 +175,7 @@ def read_consents(text: str, source: str) -> list[Consent]:
     value = read_yaml(text, source, _ConsentError)
     if not all(isinstance(line, str) for line in value or ()) or not isinstance(value, list | None):
         raise _ConsentError(source, "it is to be a list, a line a host: - llm.example.org=MY_KEY")
-    return [_consent(line, source) for line in value or ()]
+    return [_parse_consent(line, source) for line in value or ()]
 
 
 def _read_file(file: Path) -> list[Consent]:
@@ -218,7 +218,7 @@ def _read_variable(text: str) -> str | None:
         return None
 
 
-def _consent(text: str, source: str, *, typed: bool = False) -> Consent:
+def _parse_consent(text: str, source: str, *, typed: bool = False) -> Consent:
     where, equals, given = text.strip().partition("=")
     variable = _read_variable(given)
     bare = where if where.startswith("[") or where.count(":") < 2 else f"[{where}]"  # an IPv6 address
@@ -286,7 +286,7 @@ def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey
         place.secure and place.port == 443 and _is_own(variable, place.host)
     ):
         return Allowed(place)
-    ways = _ways(variable, place, consents.file)
+    ways = _describe_ways(variable, place, consents.file)
     if place.loopback:
         return NoKey(f"{key} is not sent to {place.name}; it would be with {ways}")
     if is_command(variable):
@@ -307,16 +307,16 @@ def name_key(variable: str) -> str:
     return f"what `{variable[1:]}` prints" if is_command(variable) else f"the key in {variable}"
 
 
-def _ways(variable: str, place: Destination, file: Path) -> str:
+def _describe_ways(variable: str, place: Destination, file: Path) -> str:
     """Describe how to give consent."""
     pair = f"{place.name}={variable}"
-    line = f"with the line `- {line_of(pair)}` in {file}"
+    line = f"with the line `- {render_line(pair)}` in {file}"
     if is_command(variable):
         return f"--trust-host {shlex.quote(pair)}, or {line}"
     return f"--trust-host {pair}, with {VARIABLE}={pair} in the environment, or {line}"
 
 
-def line_of(pair: str) -> str:
+def render_line(pair: str) -> str:
     """Return a pair of host and variable as a line of the user's file: YAML, quoted where needed."""
     return json.dumps(pair) if is_command(pair.partition("=")[2]) else pair
 

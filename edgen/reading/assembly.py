@@ -80,7 +80,7 @@ def assemble(found: FoundParts, tail: Iterable[str] = ()) -> Conversation | Reje
     if ended_by is None and found.unspoken:
         ended_by = turns[-1].role
         repairs.append(Repair.UNSPOKEN_MARKER)
-    probability, unclear = _probability(found.probabilities)
+    probability, unclear = _agree_on_probability(found.probabilities)
     repairs += [*tail, *([Repair.PROBABILITY_UNCLEAR] if unclear else [])]
     names = tuple(dict.fromkeys(map(str, repairs)))
     return Conversation(tuple(turns), probability, ended_by, names)
@@ -96,7 +96,7 @@ def _find_rejection(turns: list[Turn]) -> Rejection | None:
     return None
 
 
-def _probability(values: list[Any]) -> tuple[float | None, bool]:
+def _agree_on_probability(values: list[Any]) -> tuple[float | None, bool]:
     """Return the one probability that all values agree on, and whether there was one but no such number."""
     if not values or all(value is None for value in values):
         return None, False

@@ -245,7 +245,7 @@ def _holds(text: str, words: tuple[str, ...]) -> bool:
 def drop_preamble(text: str, own: str, repairs: list[str], roles: RoleWords) -> str:
     """Return the turn without a first line in which the model announces it: `Here's the teacher's next
     turn:`."""
-    for pattern, name in _openings(own, roles):
+    for pattern, name in _compile_openings(own, roles):
         match = pattern.match(text)
         if match is not None:
             repairs.append(name)
@@ -254,7 +254,7 @@ def drop_preamble(text: str, own: str, repairs: list[str], roles: RoleWords) -> 
 
 
 @cache
-def _openings(own: str, roles: RoleWords) -> list[tuple[re.Pattern[str], Repair]]:
+def _compile_openings(own: str, roles: RoleWords) -> list[tuple[re.Pattern[str], Repair]]:
     return [(pattern.of(roles, own), name) for pattern, name in _OPENINGS]
 
 

@@ -33,7 +33,7 @@ from edgen.core.values import Conversation, Rejection, RejectionReason
 from edgen.reading.assembly import FoundParts, add_repairs, assemble, make_entries
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
-from edgen.reading.learned import layouts_of
+from edgen.reading.learned import find_layouts
 from edgen.reading.lines.conversation import find_in_lines
 from edgen.reading.lines.frames import rewrite_frames
 from edgen.reading.lines.role_lines import split_lines
@@ -88,7 +88,7 @@ def read(
 def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, str | None]:
     """Return the conversation in a text, in a layout that was learned or in any, with the marks in its turns
     where they are known."""
-    layouts = layouts_of(roles)
+    layouts = find_layouts(roles)
     if (known := layouts.find(text)) is not None:
         return known
     repairs: list[str] = []

@@ -102,7 +102,7 @@ class _Scan:
         while at < len(text) and self.done is None:
             char = text[at]
             if char == '"':
-                end = _end_of_string(text, at)
+                end = _find_end_of_string(text, at)
                 if end is None:
                     self.open = at if self._is_value and self.holds_members else None
                     return
@@ -133,7 +133,7 @@ class _Scan:
         self._is_value = False
 
 
-def _end_of_string(text: str, start: int) -> int | None:
+def _find_end_of_string(text: str, start: int) -> int | None:
     at = start + 1
     while at < len(text):
         if text[at] == "\\":

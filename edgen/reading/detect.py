@@ -105,7 +105,7 @@ def loops(text: str, earlier: Sequence[str]) -> bool:
         return _equals_last_two(said, [_split_words(other) for other in earlier[-2:]])
     if any(said == _split_words(other) for other in earlier):
         return True
-    if earlier and _nearly(said, _split_words(earlier[-1])):
+    if earlier and _are_nearly_equal(said, _split_words(earlier[-1])):
         return True
     if len(_SENTENCE.findall(text)) < 2:  # most texts: fewer than three sentences
         return False
@@ -139,7 +139,7 @@ def words(text: str) -> list[str]:
     return _ASCII_WORD.findall(folded.lower()) if blanked is None else blanked.split()
 
 
-def words_of_turns(texts: Sequence[str]) -> list[list[str]]:
+def split_words_of_turns(texts: Sequence[str]) -> list[list[str]]:
     """Return `words` of each text; in half the time if they hold only words between blanks and marks."""
     together = _with_plain_marks(f" {APART} ".join(texts))
     blanked = _blank_non_words(together) if together.isascii() else None
@@ -180,7 +180,7 @@ def join_words(words: Iterable[str]) -> str:
     return f" {' '.join(words)} "
 
 
-def _nearly(a: Sequence[str], b: Sequence[str]) -> bool:
+def _are_nearly_equal(a: Sequence[str], b: Sequence[str]) -> bool:
     """Return whether two long texts hold mostly the same words in the same order, and the same numbers.
 
     After their common beginning, a thousand words are compared: enough for any turn, at a bounded cost.
@@ -196,10 +196,10 @@ def _nearly(a: Sequence[str], b: Sequence[str]) -> bool:
     same = min(same, MAX_COMPARED)
     wanted = math.ceil(SAME * (same + max(len(a), len(b))) - 1e-9) - same
     allowed = len(a) + len(b) - 2 * wanted
-    return wanted <= 0 or (allowed >= 0 and _edits(a, b, allowed) <= allowed)
+    return wanted <= 0 or (allowed >= 0 and _count_edits(a, b, allowed) <= allowed)
 
 
-def _edits(a: Sequence[str], b: Sequence[str], most: int) -> int:
+def _count_edits(a: Sequence[str], b: Sequence[str], most: int) -> int:
     """Return the number of words to delete or insert to turn `a` into `b`; most + 1 if more than `most`.
 
     This is the greedy algorithm of Myers (An O(ND) difference algorithm, Algorithmica 1, 1986).

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from edgen.core.text import compile_later
 from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
 from edgen.reading.text.characters import find_marks
-from edgen.reading.vocabulary import letters_in, split_letters
+from edgen.reading.vocabulary import find_letters, split_letters
 
 _ARTICLES = "|".join(sorted(ARTICLES - {"l"}))
 _MOST = 20_000  # labels; no conversation has more
@@ -133,7 +133,7 @@ def translate(text: str, roles: RoleWords) -> Translation | None:
     text = _normalize_text(text)
     # A text with no letters but ASCII's, as most, is split in a tenth of the time of the search for labels.
     foreign = any(mark.isalpha() and not mark.isascii() for mark in {*find_marks(text)})
-    if not foreign and _table(roles).unknown.isdisjoint(letters_in(text)):
+    if not foreign and _build_table(roles).unknown.isdisjoint(find_letters(text)):
         return None
     labelled = _translate_labels(text, roles, tuple(roles.languages))
     if labelled is None:
@@ -239,7 +239,7 @@ def _translate_labels(text: str, roles: RoleWords, languages: tuple[str, ...]) -
 
 def _find_labels(text: str, roles: RoleWords) -> list[tuple[int, int, _Word]]:
     """Return (start, end, word) of the labels at the beginnings of lines, and in lists and objects."""
-    table = _table(roles)
+    table = _build_table(roles)
     quoted = '"' in text or "“" in text
     found = {}
     for pattern in (table.at_lines, table.elsewhere)[: 1 + quoted]:
@@ -249,7 +249,11 @@ def _find_labels(text: str, roles: RoleWords) -> list[tuple[int, int, _Word]]:
             if alone is None or any(mark in before for mark in "*#[<_【"):
                 start, end = match.span("word")
                 article = match.start("article")
-                found[end] = (start - 1 if article < 0 else article - 1, end - 1, table.words[_key(word)])
+                found[end] = (
+                    start - 1 if article < 0 else article - 1,
+                    end - 1,
+                    table.words[_make_key(word)],
+                )
     return sorted(found.values(), key=lambda label: label[0])
 
 
@@ -265,7 +269,7 @@ def _rename_labels(text: str, found: Iterable[tuple[int, int, _Word]], languages
 
 
 @cache
-def _table(roles: RoleWords) -> _Table:
+def _build_table(roles: RoleWords) -> _Table:
     """Return the patterns of labels, and whom each word names: a job's words before a language's, then the
     reader's own."""
     known = {**{word: role for word, role in roles.aliases.items() if len(word) > 2}, **roles.by_name}
@@ -275,7 +279,7 @@ def _table(roles: RoleWords) -> _Table:
     named: dict[str, str] = {}
     languages: dict[str, set[str]] = {}
     for language, role, words in foreign:
-        for key in map(_key, words):
+        for key in map(_make_key, words):
             if named.setdefault(key, role) == role:
                 languages.setdefault(key, set()).add(language)
     named = {**known, **named}
@@ -292,7 +296,7 @@ def _table(roles: RoleWords) -> _Table:
     unknown = {
         split_letters(form)[0]
         for form in spelt
-        if (word := words[_key(form)]).languages and (not word.known or _OWN in word.languages)
+        if (word := words[_make_key(form)]).languages and (not word.known or _OWN in word.languages)
     }
     return _Table(at_lines, elsewhere, words, frozenset(unknown))
 
@@ -309,5 +313,5 @@ def _compile_alternatives(words: Iterable[str]) -> str:
     return f"(?:{'|'.join(choices)}){'?' if ends else ''}"
 
 
-def _key(word: str) -> str:
+def _make_key(word: str) -> str:
     return unicodedata.normalize("NFC", word).lower()

@@ -58,7 +58,7 @@ class _Prompt:
     def __init__(self, text: str) -> None:
         self._text = text
         parts = text.replace("\n", ". ").split(". ")
-        self.known: frozenset[bytes] = frozenset().union(*map(_runs, parts))
+        self.known: frozenset[bytes] = frozenset().union(*map(_list_runs, parts))
 
     @functools.cached_property
     def examples(self) -> frozenset[str]:
@@ -69,7 +69,7 @@ class _Prompt:
     @functools.cached_property
     def lines(self) -> list[_Line]:
         """Its lines."""
-        return [_instruction(line) for line in self._text.split("\n")]
+        return [_split_instruction(line) for line in self._text.split("\n")]
 
     @functools.cached_property
     def each(self) -> frozenset[str]:
@@ -99,7 +99,7 @@ def find_hollow(text: str, messages: Sequence[Message], *, opening: bool = False
     """
     if not text.strip():
         return None
-    return _find(text, _sentences(text), _Asked.from_messages(messages, opening=opening))
+    return _find(text, _split_sentences(text), _Asked.from_messages(messages, opening=opening))
 
 
 class _Asked(NamedTuple):
@@ -113,13 +113,13 @@ class _Asked(NamedTuple):
     def from_messages(cls, messages: Sequence[Message], *, opening: bool) -> _Asked:
         if len(messages) == 1:
             (brief,) = messages
-            return cls(None, brief.content, (_prompt(brief.content),))
+            return cls(None, brief.content, (_split_prompt(brief.content),))
         spoken = [message.content for message in messages[1:] if message.role == "user"]
         briefs = [message.content for message in messages if message.role == "system"]
         briefs = briefs or [messages[0].content]
-        briefs += [line for line in [_opening_line(spoken, opening=opening)] if line]
+        briefs += [line for line in [_find_opening_line(spoken, opening=opening)] if line]
         heard = spoken[-1] if spoken else None
-        return cls(heard, messages[0].content, tuple(map(_prompt, briefs)))
+        return cls(heard, messages[0].content, tuple(map(_split_prompt, briefs)))
 
 
 def _find(text: str, said: Sequence[str], asked: _Asked) -> Rejection | None:
@@ -139,7 +139,7 @@ def _find(text: str, said: Sequence[str], asked: _Asked) -> Rejection | None:
     return None
 
 
-def _opening_line(spoken: Sequence[str], *, opening: bool) -> str:
+def _find_opening_line(spoken: Sequence[str], *, opening: bool) -> str:
     """Return the part of the first message that belongs to the prompt; "" if it may be the other side's turn.
 
     That part is all of it before anything is said, a paragraph in front of the first post, or a line before
@@ -151,7 +151,9 @@ def _opening_line(spoken: Sequence[str], *, opening: bool) -> str:
     line, *rest = first.split("\n\n")
     if rest:
         return line
-    stated = len(spoken) > 1 and line[:1].isupper() and line.endswith(".") and len(_sentences(line)) == 1
+    stated = (
+        len(spoken) > 1 and line[:1].isupper() and line.endswith(".") and len(_split_sentences(line)) == 1
+    )
     return line if stated else ""
 
 
@@ -163,7 +165,7 @@ def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejec
     asked = _Asked.from_messages(messages, opening=True)
     if _is_plain(texts, asked):
         return None
-    turns = [(text, said) for text, said in zip(texts, _sentences_of(texts), strict=True) if said]
+    turns = [(text, said) for text, said in zip(texts, _split_sentences_of_texts(texts), strict=True) if said]
     wholes = [" ".join(said) for _, said in turns]
     counts = Counter(whole for whole in wholes if whole.count(" ") >= SHORT - 1)
     said, count = next(iter(counts.most_common(1)), ("", 0))
@@ -287,11 +289,11 @@ def _repeats_prompts(text: str, said: Sequence[str], prompts: Sequence[_Prompt])
     return copied >= COPIED and copied >= SHARE * count
 
 
-def _sentences(text: str) -> list[str]:
-    return _sentences_of([text])[0]
+def _split_sentences(text: str) -> list[str]:
+    return _split_sentences_of_texts([text])[0]
 
 
-def _sentences_of(texts: Sequence[str]) -> list[list[str]]:
+def _split_sentences_of_texts(texts: Sequence[str]) -> list[list[str]]:
     """Return the sentences of each text as words with a blank between them."""
     marked, ends = _SENTENCE.subn(f" {APART} ", f" {APART}{APART} ".join(texts))
     said = join_plain_words(marked)
@@ -302,12 +304,12 @@ def _sentences_of(texts: Sequence[str]) -> list[list[str]]:
 
 
 @functools.lru_cache(maxsize=512)
-def _prompt(text: str) -> _Prompt:
+def _split_prompt(text: str) -> _Prompt:
     return _Prompt(text)
 
 
 @functools.lru_cache(maxsize=1024)  # the prompts of one template share most sentences
-def _runs(sentence: str) -> frozenset[bytes]:
+def _list_runs(sentence: str) -> frozenset[bytes]:
     """Return the runs of letters and digits of a sentence."""
     return frozenset((sentence if sentence.isascii() else fold(sentence)).encode().translate(_RUNS).split())
 
@@ -320,12 +322,12 @@ class _Line(NamedTuple):
 
 
 @functools.lru_cache(maxsize=4096)  # as above
-def _instruction(line: str) -> _Line:
+def _split_instruction(line: str) -> _Line:
     """Return a line of a prompt, without sentences if it lists something."""
     if _LISTED.match(line):
         return _Line()
     line = _QUOTED.sub("", line)
-    said = _sentences(line)
+    said = _split_sentences(line)
     label = _LABEL.match(line)
-    instructs = said if label is None else _sentences(label[1])  # without the text after a label
+    instructs = said if label is None else _split_sentences(label[1])  # without the text after a label
     return _Line(said, instructs)

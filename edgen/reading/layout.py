@@ -24,7 +24,7 @@ from edgen.reading.text.surroundings import (
     is_abbreviated,
     may_give,
     may_head,
-    value_of_line,
+    read_value_of_line,
 )
 from edgen.reading.vocabulary import TurnWords
 
@@ -147,8 +147,8 @@ class Layout(msgspec.Struct):
         return (
             self.head == other.head
             and self.below == other.below
-            and {skeleton(gap): role for gap, role in self.gaps.items()}
-            == {skeleton(gap): role for gap, role in other.gaps.items()}
+            and {make_skeleton(gap): role for gap, role in self.gaps.items()}
+            == {make_skeleton(gap): role for gap, role in other.gaps.items()}
             and self.translated == other.translated
             and self.named == other.named
             and self.lettered == other.lettered
@@ -219,7 +219,7 @@ class Layout(msgspec.Struct):
             said, found, rest = last.partition(before)
             if found and rest.endswith(after) and not (tail.labelled and said):
                 value = rest[: len(rest) - len(after)]
-                if unit_of(value) == unit and VALUE.fullmatch(value):
+                if find_unit(value) == unit and VALUE.fullmatch(value):
                     return said, value, tail
         return None
 
@@ -291,7 +291,7 @@ class Layout(msgspec.Struct):
         ):
             return True
         texts = [text for text in said[:-1] if DIGITS.search(text)] if lined else said[-1:]
-        return any(value_of_line(line) for text in texts for line in text.split("\n"))
+        return any(read_value_of_line(line) for text in texts for line in text.split("\n"))
 
     def _begin_plainly(self, lines: Sequence[str], marks: str, vocabulary: TurnWords) -> bool:
         """Return whether no line of the turns may be a label or a rule, or end the last turn."""
@@ -325,7 +325,7 @@ def _is_speech_alone(said: Sequence[str]) -> bool:
     )
 
 
-def unit_of(value: str) -> str:
+def find_unit(value: str) -> str:
     """Return what follows the number in a probability: nothing, `%`, `/100`, ` out of 100`."""
     return value.lstrip("0123456789.")
 
@@ -333,17 +333,17 @@ def unit_of(value: str) -> str:
 def zero_digits(text: str, *, lettered: bool = True) -> str:
     """Return the text with zeros as its digits and, where it is `lettered`, as the letters of a list."""
     if lettered:
-        text = _LETTERED.sub(_zeros, text)
+        text = _LETTERED.sub(_replace_letters, text)
     for digit in "123456789":
         text = text.replace(digit, "0")
     return text
 
 
-def _zeros(mark: re.Match[str]) -> str:
+def _replace_letters(mark: re.Match[str]) -> str:
     return mark[1] + "0" * (mark.end() - mark.end(1))
 
 
-def skeleton(gap: str) -> str:
+def make_skeleton(gap: str) -> str:
     """Return a text between turns with one digit for any number and one kind of straight quotation marks.
 
     Python literals use either kind.
@@ -384,4 +384,4 @@ def _decode_escape(escape: re.Match[str]) -> str:
 def _ends(match: re.Match[str], text: str) -> bool:
     """Return whether a line that may end the last turn does so."""
     line = text[match.start() :].partition("\n")[0]
-    return match.lastgroup != "likely" or value_of_line(line) is not None
+    return match.lastgroup != "likely" or read_value_of_line(line) is not None

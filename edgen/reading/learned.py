@@ -37,9 +37,9 @@ from edgen.reading.layout import (
     Behind,
     Layout,
     Tail,
+    find_unit,
     is_likely,
-    skeleton,
-    unit_of,
+    make_skeleton,
     zero_digits,
 )
 from edgen.reading.repairs import Repair
@@ -151,7 +151,7 @@ class Layouts:
 
 
 @cache
-def layouts_of(roles: RoleWords) -> Layouts:
+def find_layouts(roles: RoleWords) -> Layouts:
     """Return the layouts learned for these roles, in this process."""
     return Layouts(roles)
 
@@ -182,7 +182,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         return None
     before_turns = "".join((top, *gaps))
     translated = Repair.ROLE_ALIAS in result.repairs and not _is_alias(head, words)
-    marks = _kinds_around(top, gaps, rest)
+    marks = _list_kinds_around(top, gaps, rest)
     return Layout(
         head,
         spoken[0],
@@ -195,7 +195,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         tagged="<" in head,
         translated=translated,
         named=Repair.ROLE_NAME in result.repairs
-        and any(len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (_last_line(top), *before)),
+        and any(len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (_find_last_line(top), *before)),
         edges=frozenset("¿¡" if _MARKUP.search(before_turns) else "¿¡*"),
         json='"＂' in marks and ("{" in top or "[" in top),
         code=code,
@@ -204,7 +204,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
                 result.repairs,
                 result.ended_by is not None,
                 bool(label),
-                "".join([kind for kind in _kinds_in(rest) if kind not in marks]),
+                "".join([kind for kind in _list_kinds(rest) if kind not in marks]),
             )
         },
         below=below,
@@ -233,7 +233,7 @@ def _split_head(head: str, result: Conversation) -> tuple[str, str | None]:
     return (before, below) if len(before) >= _KEY and below and _is_apart(before, below) else (head, None)
 
 
-def _last_line(head: str) -> str:
+def _find_last_line(head: str) -> str:
     """Return the line of a text before the first turn that has this turn's label."""
     return head.rstrip().rpartition("\n")[2]
 
@@ -253,22 +253,22 @@ def _find_behind(rest: str, result: Conversation, before: Mapping[str, str]) -> 
     start, end = (place - len(label) for place in values[0].span())
     if start <= 0 or not _is_apart(rest[:start], rest[end:]):
         return None
-    return (rest[:start], rest[end:], unit_of(values[0][0])), label
+    return (rest[:start], rest[end:], find_unit(values[0][0])), label
 
 
-def _kinds_around(top: str, gaps: Sequence[str], rest: str) -> list[str]:
+def _list_kinds_around(top: str, gaps: Sequence[str], rest: str) -> list[str]:
     """Return the kinds of quotation marks and emphasis next to the turns, and of brackets anywhere; tags are
     left out."""
-    anywhere = _kinds_in(*{top, *gaps, rest})
+    anywhere = _list_kinds(*{top, *gaps, rest})
     bare = [_TAG.sub("", gap) for gap in (top, *gaps)]
-    edges = _kinds_in("".join([bare[0][-2:], *[gap[:2] + gap[-2:] for gap in bare[1:]]]))
+    edges = _list_kinds("".join([bare[0][-2:], *[gap[:2] + gap[-2:] for gap in bare[1:]]]))
     emphasis = [
         mark for mark in "*_" if any(mark in (gap[:1], gap[-1:]) for gap in (bare[0][-1:], *bare[1:]))
     ]
     return [*[kind for kind in anywhere if kind == "()" or kind in edges], *emphasis]
 
 
-def _kinds_in(*pieces: str) -> list[str]:
+def _list_kinds(*pieces: str) -> list[str]:
     """Return the kinds of quotation marks and brackets in some pieces of a layout, whole tags apart."""
     marks = "".join([_TAG.sub("", piece) for piece in pieces])
     return [kind for kind in _KINDS if any(mark in marks for mark in kind)]
@@ -340,14 +340,14 @@ def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str], first
     """
     skeletons: dict[str, set[str]] = {}
     for gap, role in before.items():
-        skeletons.setdefault(role, set()).add(skeleton(gap))
+        skeletons.setdefault(role, set()).add(make_skeleton(gap))
     if len(before) > len(CUTS) or len(skeletons) < 2 or any(len(some) > 1 for some in skeletons.values()):
         return False
     if any(map(_is_bare, gaps)) or not _names_next(head, before, first):
         return False
-    closings = {skeleton(gap.partition("\n")[0] if "\n" in gap else gap[:1]) for gap in gaps}
+    closings = {make_skeleton(gap.partition("\n")[0] if "\n" in gap else gap[:1]) for gap in gaps}
     closings = {TOKEN.sub("", closing) if "<" in closing else closing for closing in closings}
-    openings = {skeleton(label[-1:]) if label[-1:] in _QUOTES else "" for label in (head, *gaps)}
+    openings = {make_skeleton(label[-1:]) if label[-1:] in _QUOTES else "" for label in (head, *gaps)}
     if any("\n" not in gap and gap[:1] != '"' for gap in gaps):
         return False
     return len(closings) == len(openings) == 1
@@ -356,12 +356,14 @@ def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str], first
 def _names_next(head: str, before: Mapping[str, str], first: str) -> bool:
     """Return whether the texts between turns name who speaks next, not who spoke: the text before the first
     turn ends as those before this role's other turns do, and no other role's."""
-    top = skeleton(head)
+    top = make_skeleton(head)
     for gap, role in before.items():
         if role == first:
-            named = skeleton(gap)
+            named = make_skeleton(gap)
             label = next((named[at:] for at in range(len(named)) if top.endswith(named[at:])), "")
-            return not any(skeleton(other).endswith(label) for other, who in before.items() if who != first)
+            return not any(
+                make_skeleton(other).endswith(label) for other, who in before.items() if who != first
+            )
     return False
 
 

@@ -102,7 +102,7 @@ def speaks_for_another(text: str, role: str, roles: RoleWords) -> bool:
 def _has_marked_label(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:
     """Return whether another speaks under a label between marks, or is shown by a stage direction."""
     return patterns.names_somebody(text) and (
-        patterns.alone.search(text) is not None or _gestures(text, own, roles, patterns)
+        patterns.alone.search(text) is not None or _shows_other_role(text, own, roles, patterns)
     )
 
 
@@ -131,7 +131,7 @@ def _has_letter_label(text: str, own: str, roles: RoleWords, patterns: SpeakerPa
     )
 
 
-def _gestures(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:
+def _shows_other_role(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:
     """Return whether a stage direction shows another role: `*Student nods* I see.`"""
     actors = [found["actor"] for found in patterns.gesture.finditer(text)]
     return any((roles.by_name.get(actor.lower()) or roles.look_up_role(actor)) != own for actor in actors)

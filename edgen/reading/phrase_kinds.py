@@ -95,7 +95,7 @@ TEACHER_KINDS = (*_TEACHER_REACTIONS, OTHER)
 
 
 @lru_cache(maxsize=4096)
-def methods(phrase: str) -> tuple[str, ...]:
+def find_methods(phrase: str) -> tuple[str, ...]:
     """Return the families of a way of learning or teaching, in the order of its words."""
     text = phrase.lower()
     found = [(match.start(), name) for name, words in _METHOD_WORDS if (match := words.search(text))]
@@ -103,40 +103,42 @@ def methods(phrase: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def parts(phrase: str) -> tuple[str, ...]:
+def split_parts(phrase: str) -> tuple[str, ...]:
     """Return the parts of `a/b/c`, each a separate preference."""
     pieces = tuple(piece.strip() for piece in phrase.split("/"))
     return tuple(piece for piece in pieces if piece) or (phrase,)
 
 
-def families(preference: str) -> tuple[str, ...]:
+def find_families(preference: str) -> tuple[str, ...]:
     """Return the families of all parts of a preference, each once."""
-    return tuple(dict.fromkeys(name for part in parts(preference[:MOST]) for name in methods(part)))
+    return tuple(
+        dict.fromkeys(name for part in split_parts(preference[:MOST]) for name in find_methods(part))
+    )
 
 
-def preferences_match(learning: str, teaching: str) -> bool | None:
+def do_preferences_match(learning: str, teaching: str) -> bool | None:
     """Return whether a student and a teacher prefer the same way; None where either is of no known family."""
     if learning.strip() and learning.strip().lower() == teaching.strip().lower():
         return True
-    likes, has = families(learning), families(teaching)
+    likes, has = find_families(learning), find_families(teaching)
     return any(name in has for name in likes) if likes and has else None
 
 
 @lru_cache(maxsize=4096)
 def match(learning: str, teaching: str) -> bool:
     """Return whether a teacher who likes `teaching` serves a student who likes `learning`."""
-    theirs = methods(teaching)
-    return learning.lower() == teaching.lower() or any(name in theirs for name in methods(learning))
+    theirs = find_methods(teaching)
+    return learning.lower() == teaching.lower() or any(name in theirs for name in find_methods(learning))
 
 
 @lru_cache(maxsize=4096)
-def student_reaction(phrase: str) -> str:
+def find_student_reaction(phrase: str) -> str:
     """Return the kind of a student's reaction."""
     return _find_first_kind(_STUDENT_REACTIONS, phrase)
 
 
 @lru_cache(maxsize=4096)
-def teacher_reaction(phrase: str) -> str:
+def find_teacher_reaction(phrase: str) -> str:
     """Return the kind of a teacher's reaction."""
     return _find_first_kind(_TEACHER_REACTIONS, phrase)
 
@@ -171,7 +173,7 @@ def is_hedged(phrase: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def stage_direction(phrase: str) -> str:
+def make_stage_direction(phrase: str) -> str:
     """Return a reaction of an unknown kind as a stage direction: `and starts to hum otherwise` -> `*starts to
     hum*`."""
     text = re.sub(

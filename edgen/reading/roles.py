@@ -218,14 +218,14 @@ TEACHER_STUDENT = RoleWords(
 )
 
 
-def words_of(names: tuple[str, ...]) -> RoleWords:
+def find_words(names: tuple[str, ...]) -> RoleWords:
     """Return the words that the readers know for some roles, if one of them teaches and the other learns.
 
     For other roles these are the names alone.
     """
     if {*names} == {*TEACHER_STUDENT.names}:
         return TEACHER_STUDENT
-    sides = [side_of(name) for name in names]
+    sides = [find_side(name) for name in names]
     if sorted(side or "" for side in sides) != sorted(TEACHER_STUDENT.names):
         return RoleWords(names)
     role_of = {side: name for side, name in zip(sides, names, strict=True) if side is not None}
@@ -243,16 +243,16 @@ def words_of(names: tuple[str, ...]) -> RoleWords:
 
 def teaches(name: str) -> bool:
     """Return whether a role's name means a teacher in any language."""
-    return side_of(name) == TEACHER_STUDENT.names[0]
+    return find_side(name) == TEACHER_STUDENT.names[0]
 
 
 def learns(name: str) -> bool:
     """Return whether a role's name means a student in any language."""
-    return side_of(name) == TEACHER_STUDENT.names[1]
+    return find_side(name) == TEACHER_STUDENT.names[1]
 
 
 @lru_cache(maxsize=256)
-def side_of(name: str) -> str | None:
+def find_side(name: str) -> str | None:
     """Return Teacher or Student if a role's name means one of them in any language, else None."""
     word = name.lower()
     if word in TEACHER_STUDENT.by_name or (

@@ -23,7 +23,7 @@ _OPENERS = frozenset({
 
 
 @lru_cache(maxsize=2)  # several rules ask about one reply
-def letters_in(text: str) -> frozenset[str]:
+def find_letters(text: str) -> frozenset[str]:
     """Return the runs of letters in a text, in lower case."""
     return frozenset(split_letters(text))
 

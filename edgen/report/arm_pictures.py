@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from edgen.core.text import NONE, dollars, format_signed, join_list, number, percent, points, quantity
+from edgen.core.text import (
+    NONE,
+    format_dollars,
+    format_points,
+    format_signed,
+    join_list,
+    number,
+    percent,
+    quantity,
+)
 from edgen.evaluation.comparison.result import ArmFacts, ComparisonResult, Difference, Metric
 from edgen.evaluation.drawings import Axis, Interval, Intervals, Picture, Table, describe_rows, label_with_arm
 from edgen.stats.ratios import RatioEstimate
@@ -17,7 +26,7 @@ _ACROSS = 4  # arms next to each other in a table
 _Row = tuple[Metric, Difference, Interval]
 
 
-def forests(comparison: ComparisonResult) -> Iterator[Picture]:
+def draw_forests(comparison: ComparisonResult) -> Iterator[Picture]:
     """Yield two pictures per arm: shares in percentage points, everything else in per cent of the
     baseline."""
     for place, arm in enumerate(_list_other_arms(comparison)):
@@ -30,20 +39,20 @@ def forests(comparison: ComparisonResult) -> Iterator[Picture]:
             if not found.changed:
                 alike.append(metric.title)
             elif metric.kind == "share":
-                shares.append((metric, found, _interval(metric, found, 100.0)))
+                shares.append((metric, found, _make_interval(metric, found, 100.0)))
             elif base:
-                numbers.append((metric, found, _interval(metric, found, 100.0 / abs(base))))
+                numbers.append((metric, found, _make_interval(metric, found, 100.0 / abs(base))))
         kinds = [("shares", shares, "percentage points"), ("numbers", numbers, "% of the baseline")]
         drawn = [kind for kind in kinds if kind[1]]
         folded = "Pictures of the other arms" if place >= _DRAWN else ""
         for kind, rows, unit in drawn:
             last = kind == drawn[-1][0]
-            yield _forest(
+            yield _draw_forest(
                 f"forest-{place}-{kind}", arm, comparison.baseline, rows, unit, alike if last else [], folded
             )
 
 
-def identical_arms(comparison: ComparisonResult) -> Iterator[str]:
+def describe_identical_arms(comparison: ComparisonResult) -> Iterator[str]:
     """Yield a sentence for each arm in which no metric differs from the baseline: it has no picture."""
     for arm in _list_other_arms(comparison):
         found = [d for metric in comparison.metrics for d in metric.differences if d.arm == arm.label]
@@ -55,7 +64,7 @@ def identical_arms(comparison: ComparisonResult) -> Iterator[str]:
             )
 
 
-def _interval(metric: Metric, difference: Difference, factor: float) -> Interval:
+def _make_interval(metric: Metric, difference: Difference, factor: float) -> Interval:
     sure = _is_significant(difference)
     value, low, high = (
         None if v is None else v * factor for v in (difference.value, difference.low, difference.high)
@@ -66,7 +75,7 @@ def _interval(metric: Metric, difference: Difference, factor: float) -> Interval
     return Interval(metric.title, value, low, high, said, "vermillion" if sure else "blue", hollow=not sure)
 
 
-def _forest(
+def _draw_forest(
     name: str, arm: ArmFacts, baseline: str, found: list[_Row], unit: str, alike: list[str], folded: str
 ) -> Picture:
     clearest = sorted(found, key=lambda row: row[1].p_holm if row[1].p_holm is not None else 1.0)[:_MOST]
@@ -85,7 +94,7 @@ def _forest(
         + (f" The {len(rows)} clearest of {len(found)}." if len(found) > len(rows) else "")
         + _say_alike(alike),
         alternative=describe_rows("Forest plot", title, intervals),
-        tables=(_numbers(rows, unit, paired=arm.paired),),
+        tables=(_tabulate_numbers(rows, unit, paired=arm.paired),),
         folded=folded,
     )
 
@@ -97,7 +106,7 @@ def _say_alike(titles: list[str]) -> str:
     return f" No difference in any scenario: {', '.join(titles)}." if titles else ""
 
 
-def _numbers(rows: list[_Row], unit: str, *, paired: bool) -> Table:
+def _tabulate_numbers(rows: list[_Row], unit: str, *, paired: bool) -> Table:
     """Return the figures of a forest; the number of changed scenarios is known only for paired ones."""
     head = ("metric", f"difference, {unit} (95%)", "p", "p (Holm)", "scenarios", *["changed"] * paired)
     cells = (
@@ -110,7 +119,7 @@ def _numbers(rows: list[_Row], unit: str, *, paired: bool) -> Table:
     return Table(head, tuple(cells))
 
 
-def lead(comparison: ComparisonResult | None) -> str:
+def describe_arms(comparison: ComparisonResult | None) -> str:
     """Return a sentence or two on whether the arms share scenarios."""
     if comparison is None:
         return "Each arm is the same job with another setting."
@@ -153,23 +162,23 @@ def _is_significant(difference: Difference) -> bool:
     return difference.p_holm is not None and difference.p_holm < SIGNIFICANT
 
 
-def values(comparison: ComparisonResult) -> Iterator[Table]:
+def tabulate_values(comparison: ComparisonResult) -> Iterator[Table]:
     """Yield every metric's value in each arm with its 95% interval; those that differ from the baseline are
     starred. Arms that do not fit side by side are in further, collapsed tables, each with the baseline."""
     labels = [arm.label for arm in comparison.arms]
-    for names, title in _side_by_side(labels):
+    for names, title in _split_arms(labels):
         rows = []
         for metric in comparison.metrics:
             starred = {d.arm for d in metric.differences if _is_significant(d)}
             cells = (
-                f"{_value(metric.kind, metric.arms.get(name))}{' *' if name in starred else ''}"
+                f"{_format_value(metric.kind, metric.arms.get(name))}{' *' if name in starred else ''}"
                 for name in names
             )
             rows.append((metric.title, *cells))
         yield Table(("metric", *names), tuple(rows), title, style="wide")
 
 
-def differences(comparison: ComparisonResult) -> Iterator[Table]:
+def tabulate_differences(comparison: ComparisonResult) -> Iterator[Table]:
     """Yield every difference from the baseline in the metric's own unit, in collapsed tables of a few
     arms."""
     others = [arm.label for arm in _list_other_arms(comparison)]
@@ -178,7 +187,9 @@ def differences(comparison: ComparisonResult) -> Iterator[Table]:
         rows = []
         for metric in comparison.metrics:
             by_arm = {found.arm: found for found in metric.differences}
-            rows.append((metric.title, *(_difference(metric.kind, by_arm.get(name)) for name in names)))
+            rows.append(
+                (metric.title, *(_format_difference(metric.kind, by_arm.get(name)) for name in names))
+            )
         head = ("metric", *(f"{name} − {comparison.baseline}" for name in names))
         title = label_with_arm(
             "All differences in the metrics' own units", join_list(names) if len(others) >= _ACROSS else ""
@@ -186,7 +197,7 @@ def differences(comparison: ComparisonResult) -> Iterator[Table]:
         yield Table(head, tuple(rows), title, style="wide")
 
 
-def _side_by_side(labels: Sequence[str]) -> Iterator[tuple[list[str], str]]:
+def _split_arms(labels: Sequence[str]) -> Iterator[tuple[list[str], str]]:
     """Yield the arms of each table and, from the second on, its name."""
     baseline, *others = labels
     for start in range(0, max(len(others), 1), _ACROSS - 1):
@@ -195,21 +206,21 @@ def _side_by_side(labels: Sequence[str]) -> Iterator[tuple[list[str], str]]:
         yield [baseline, *names], title
 
 
-def _value(kind: str, found: RatioEstimate | None) -> str:
+def _format_value(kind: str, found: RatioEstimate | None) -> str:
     if found is None:
         return NONE
-    form = {"share": percent, "usd": dollars}.get(kind, number)
+    form = {"share": percent, "usd": format_dollars}.get(kind, number)
     if found.low is None or found.high is None:
         return form(found.value)
     ends = [form(end).removesuffix("%") for end in (found.low, found.high)]
     return f"{form(found.value)} ({' to '.join(ends)})"
 
 
-def _difference(kind: str, found: Difference | None) -> str:
+def _format_difference(kind: str, found: Difference | None) -> str:
     if found is None or found.value is None:
         return NONE
     if not found.changed:
         return "none differs"
-    form = {"share": points, "usd": dollars}.get(kind, format_signed)
+    form = {"share": format_points, "usd": format_dollars}.get(kind, format_signed)
     ends = "" if found.low is None else f" ({form(found.low)} to {form(found.high)})"
     return f"{form(found.value)}{ends}{' *' if _is_significant(found) else ''}"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from edgen.evaluation.drawings import LEVELS, Axis
-from edgen.report.lettering import SIZE, fit, width_of
+from edgen.report.lettering import SIZE, fit, measure_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,13 +41,13 @@ _STAND_INS = {name: f"#0e1d{place:02x}" for place, name in enumerate(VARIABLES)}
 _NAMES = {stand_in: f"var(--{name})" for name, stand_in in _STAND_INS.items()}
 
 
-def colour(name: str) -> str:
+def make_placeholder(name: str) -> str:
     """Return the placeholder of a colour of the page."""
     return _STAND_INS[name]
 
 
 class Canvas:
-    """A canvas for one picture, `height` units high. Use within `drawing()`."""
+    """A canvas for one picture, `height` units high. Use within `configure_drawing()`."""
 
     def __init__(self, height: float) -> None:
         from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -58,7 +58,7 @@ class Canvas:
         FigureCanvasSVG(self.figure)
         self.figure.patch.set_visible(False)
 
-    def axes(self, left: float, top: float, right: float, bottom: float) -> Axes:
+    def make_axes(self, left: float, top: float, right: float, bottom: float) -> Axes:
         """Return axes with these margins, in units from the picture's edges."""
         axes = self.figure.add_axes(
             (
@@ -71,28 +71,28 @@ class Canvas:
         axes.patch.set_visible(False)
         for side in ("top", "right", "left"):
             axes.spines[side].set_visible(False)
-        axes.spines["bottom"].set_color(colour("rule"))
-        axes.tick_params(length=0, colors=colour("muted"), pad=5)
+        axes.spines["bottom"].set_color(make_placeholder("rule"))
+        axes.tick_params(length=0, colors=make_placeholder("muted"), pad=5)
         return axes
 
-    def text(self, x: float, y: float, words: str, room: float = WIDTH, **how: Any) -> None:
+    def write_text(self, x: float, y: float, words: str, room: float = WIDTH, **how: Any) -> None:
         """Write words at units from the picture's left and top edge, truncated to `room`."""
-        how = {"color": colour("ink"), "va": "baseline", **how}
+        how = {"color": make_placeholder("ink"), "va": "baseline", **how}
         words = fit(words, room, how.get("size", SIZE))
         self.figure.text(x / WIDTH, 1 - y / self.height, words, **how)
 
-    def swatch(self, x: float, y: float, shade: str) -> None:
+    def draw_swatch(self, x: float, y: float, shade: str) -> None:
         """Draw a coloured square in front of a word whose baseline is at `y`."""
         from matplotlib.patches import Rectangle
 
         self.figure.add_artist(
             Rectangle(
                 (x / WIDTH, 1 - y / self.height), 9 / WIDTH, 9 / self.height,
-                facecolor=colour(shade), edgecolor="none", transform=self.figure.transFigure,
+                facecolor=make_placeholder(shade), edgecolor="none", transform=self.figure.transFigure,
             )
         )  # fmt: skip
 
-    def svg(self, name: str, label: str) -> str:
+    def render_svg(self, name: str, label: str) -> str:
         """Return the picture as an element of a page; `label` is its text alternative."""
         file = io.StringIO()
         with warnings.catch_warnings():
@@ -112,7 +112,7 @@ def has_font_list() -> bool:
 
 
 @contextlib.contextmanager
-def drawing() -> Iterator[None]:
+def configure_drawing() -> Iterator[None]:
     """Configure matplotlib for the pictures, independent of the user's matplotlibrc; restore it at the
     end."""
     import matplotlib
@@ -139,7 +139,7 @@ def _embed(text: str, name: str, label: str) -> str:
     """Return matplotlib's file as an `<svg>` of a page: variables for colours, own names, the page's font."""
     old = ElementTree.fromstring(text)  # noqa: S314 - matplotlib's own
     names = {node.get("href", node.get(_HREF, "")).removeprefix("#") for node in old.iter()}
-    names |= {_url(node.get("clip-path", "")) for node in old.iter()}
+    names |= {_rename_url(node.get("clip-path", "")) for node in old.iter()}
     new = ElementTree.Element(
         "svg",
         {"viewBox": old.get("viewBox", ""), "role": "img", "aria-label": label, "class": "picture"},
@@ -165,11 +165,11 @@ def _copy(node: ElementTree.Element, into: ElementTree.Element, name: str, used:
         elif key in (_HREF, "href"):
             made.set("href", f"#{name}-{value[1:]}")
         elif key == "clip-path":
-            made.set("clip-path", f"url(#{name}-{_url(value)})")
+            made.set("clip-path", f"url(#{name}-{_rename_url(value)})")
         elif key == "d":
             made.set("d", " ".join(value.split()))
         elif key == "style":
-            made.set("style", _style(value))
+            made.set("style", _clean_style(value))
         elif not (key == "transform" and value.startswith("rotate(-0 ")):
             made.set(key, value)
     made.text = node.text if tag == "text" else None
@@ -179,14 +179,14 @@ def _copy(node: ElementTree.Element, into: ElementTree.Element, name: str, used:
         into.remove(made)
 
 
-def _url(value: str) -> str:
+def _rename_url(value: str) -> str:
     return value.removeprefix("url(#").removesuffix(")")
 
 
 _PAGES = ("font-family", "text-anchor:start", f"font-size:{SIZE}px")  # set by the page's own style
 
 
-def _style(value: str) -> str:
+def _clean_style(value: str) -> str:
     parts = (part.strip().replace(": ", ":") for part in value.split(";"))
     joined = ";".join(part for part in parts if part and not part.startswith(_PAGES))
     for stand_in, variable in _NAMES.items():
@@ -194,7 +194,7 @@ def _style(value: str) -> str:
     return joined
 
 
-def ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> list[float]:
+def choose_ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> list[float]:
     """Return round numbers within [low, high]."""
     from matplotlib.ticker import MaxNLocator
 
@@ -206,11 +206,11 @@ def ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> li
 def set_ticks(axes: Axes, places: Sequence[float], labels: Sequence[str]) -> None:
     """Set the ticks of the x axis, with grid lines in the background."""
     axes.set_xticks(list(places), list(labels))
-    axes.grid(visible=True, axis="x", color=colour("rule"), linewidth=0.7)
+    axes.grid(visible=True, axis="x", color=make_placeholder("rule"), linewidth=0.7)
     axes.set_axisbelow(True)
 
 
-def foot_of(title: str) -> float:
+def compute_foot(title: str) -> float:
     """Return the units below an axis: for its ticks, and for its title if it has one."""
     return _FOOT if title else _TICKS
 
@@ -233,15 +233,15 @@ def set_scale(axes: Axes, axis: Axis, values: Sequence[float]) -> None:
     if len(places) > count + 1:
         places = places[:: math.ceil(len(places) / (count + 1))]
     if len(places) < 2:
-        places = _ticks_with_room(axes, axis, low, high, count)
+        places = _choose_ticks_with_room(axes, axis, low, high, count)
     set_ticks(axes, places, [axis.tick(place) for place in places])
-    axes.set_xlabel(axis.title, color=colour("muted"))
+    axes.set_xlabel(axis.title, color=make_placeholder("muted"))
 
 
-def _ticks_with_room(axes: Axes, axis: Axis, low: float, high: float, count: int) -> list[float]:
+def _choose_ticks_with_room(axes: Axes, axis: Axis, low: float, high: float, count: int) -> list[float]:
     """Return round ticks, only the first and the last if more would overlap."""
-    places = ticks(low, high, count, whole=axis.whole)
+    places = choose_ticks(low, high, count, whole=axis.whole)
     room = axes.get_position().width * WIDTH
-    if sum(width_of(axis.tick(place)) + 8 for place in places) > room and len(places) > 2:
+    if sum(measure_width(axis.tick(place)) + 8 for place in places) > room and len(places) > 2:
         return [places[0], places[-1]]
     return places

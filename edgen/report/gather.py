@@ -27,13 +27,13 @@ from edgen.evaluation.comparison.run_arms import open_comparison
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
-from edgen.families.base import Recorded, record_id
+from edgen.families.base import Recorded, make_record_id
 from edgen.families.reader import RecordContents, ReportWords
 from edgen.report.gather_pairs import gather_pairs
 from edgen.report.model import ArmReport, Pick, RejectedExample, RejectionGroup, Report, ShownConversation
 from edgen.report.selection import ReportSelection
 from edgen.stats.distributions import Bin, Distribution, summarize
-from edgen.store.inputs_copy import inputs_beside, inputs_named
+from edgen.store.inputs_copy import find_inputs_beside, find_named_inputs
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -63,14 +63,14 @@ def gather(run: Path, progress: Progress = lambda _: None) -> Report:
         words = part_of(next(iter(readers.values())).family, ReportWords)
         selection = ReportSelection(words.probability_words)
         arms = [_gather_arm(reader, found[arm], selection, progress) for arm, reader in readers.items()]
-        picks = selection.picks([arm.quality for arm in arms])
+        picks = selection.choose_picks([arm.quality for arm in arms])
         comparison, uncompared = _compare(run, list(readers), progress) if job.arms else (None, None)
-        written = _portable_job(rundir.job)
+        written = _read_portable_job(rundir.job)
         return Report(
             name=job.name,
             edgen=__version__,
             job=written,
-            inputs=_inputs(rundir, written),
+            inputs=_read_inputs(rundir, written),
             arms=tuple(arms),
             missing=tuple(arm for arm in job.arms if arm not in readers),
             chosen=tuple(_read_conversation(pick, readers) for pick in picks),
@@ -110,10 +110,10 @@ def _gather_arm(
         job={**reader.noted_job(), "piece": reader.piece},
         status=view.status,
         simulated=view.simulated,
-        sessions=tuple(view.sessions()),
-        latency=summarize_latency(view.latencies()),
+        sessions=tuple(view.read_sessions()),
+        latency=summarize_latency(view.iterate_latencies()),
         quality=quality,
-        reasons=_rejections(reader.job, view),
+        reasons=_list_rejections(reader.job, view),
         guide=data.guide,
         family=data.family,
         roles=tuple(role.name for role in data.roles),
@@ -132,7 +132,7 @@ def summarize_latency(seconds: Iterator[float]) -> Distribution:
     return summarize(data, tuple(bins))
 
 
-def _rejections(job: Job, view: LedgerReader) -> tuple[RejectionGroup, ...]:
+def _list_rejections(job: Job, view: LedgerReader) -> tuple[RejectionGroup, ...]:
     """Return the rejections and failures by status and reason, the most frequent first."""
     examples: defaultdict[tuple[str, str], list[RejectedExample]] = defaultdict(list)
     counts: Counter[tuple[str, str]] = Counter()
@@ -142,7 +142,7 @@ def _rejections(job: Job, view: LedgerReader) -> tuple[RejectionGroup, ...]:
         if len(examples[key]) < EXAMPLES:
             reply = None if last is None else last.text if last.refusal is None else last.refusal
             shown = None if reply is None else reply[:CUT]
-            identifier = record_id(job.name, index, replicate)
+            identifier = make_record_id(job.name, index, replicate)
             examples[key].append(
                 RejectedExample(id=identifier, detail=detail, reply=shown, length=len(reply or ""))
             )
@@ -165,7 +165,7 @@ def _read_conversation(pick: Pick, readers: Mapping[str, RunReader]) -> ShownCon
         if reader.scenario_of(pick.id) is None:
             continue
         candidate = reader.named(pick.id)
-        data = reader.views[""].record(candidate.scenario, candidate.replicate)
+        data = reader.views[""].read_record(candidate.scenario, candidate.replicate)
         if data is not None:
             record = reader.read(data)
             pictures = part_of(reader.family, RecordContents).pictures(record, reader.space)
@@ -200,7 +200,7 @@ def _cut(turn: Turn) -> Turn:
 LEFT_OUT = "(left out here)"
 
 
-def _portable_job(path: Path) -> str:
+def _read_portable_job(path: Path) -> str:
     """Return the job without the run's notes, which are meaningless for another run and name local
     folders."""
     job = read_yaml(read_text(path, JobError), str(path), JobError)
@@ -214,13 +214,13 @@ def _portable_job(path: Path) -> str:
     return yaml.safe_dump(job, sort_keys=False, allow_unicode=True, width=100)
 
 
-def _inputs(rundir: RunFolder, job: str) -> dict[str, str] | None:
+def _read_inputs(rundir: RunFolder, job: str) -> dict[str, str] | None:
     """Return the templates and spaces of the run, by their names in the job. None if a page cannot contain
     them all and the job: too large, named outside the run, or with parts that a page omits or alters."""
     texts: dict[str, str] = {}
     room = _MOST_INPUTS
-    named = inputs_named(yaml.safe_load(job))
-    for name in sorted(named | inputs_beside(rundir, named)):
+    named = find_named_inputs(yaml.safe_load(job))
+    for name in sorted(named | find_inputs_beside(rundir, named)):
         if (path := rundir.path / name).parent != rundir.inputs:
             return None
         try:

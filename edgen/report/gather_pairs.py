@@ -14,7 +14,7 @@ from edgen.core.pair import Label, Pair, SideName
 from edgen.core.registry import part_of
 from edgen.core.values import Turn
 from edgen.families.reader import ReportWords
-from edgen.preferences.bias import bias_of_compared
+from edgen.preferences.bias import report_bias_of_compared
 from edgen.preferences.pairs import PairCounts
 from edgen.report.model import PairExample, PairSide, PairsReport
 from edgen.stats.distributions import summarize_shares
@@ -46,7 +46,7 @@ def gather_pairs(run: RunFolder, progress: Callable[[str], None]) -> PairsReport
     try:
         with RunReader(run.path) as reader:
             seen = _SeenPairs(part_of(reader.family, ReportWords))
-            bias = bias_of_compared(map(seen.note, reader.compared()), reader.arms)
+            bias = report_bias_of_compared(map(seen.note, reader.compared()), reader.arms)
             return seen.report(bias)
     except EdgenError as problem:
         return str(problem).removeprefix(f"{run.path}: ")
@@ -75,22 +75,22 @@ class _SeenPairs:
             return one
         self._margins.append(pair.label.margin)
         self._rests[_describe_label(pair.label, self._words)] += 1
-        if self._clearest is None or _clearness(pair) < _clearness(self._clearest.pair):
+        if self._clearest is None or _compute_clearness(pair) < _compute_clearness(self._clearest.pair):
             self._clearest = one
-        if self._closest is None or _closeness(pair) < _closeness(self._closest.pair):
+        if self._closest is None or _compute_closeness(pair) < _compute_closeness(self._closest.pair):
             self._closest = one
         return one
 
     def report(self, bias: dict[str, object]) -> PairsReport:
         examples = []
         if self._clearest is not None:
-            examples.append(_example(self._clearest, "the clearest label"))
+            examples.append(_make_example(self._clearest, "the clearest label"))
         if self._closest is not None and self._closest is not self._clearest:
-            examples.append(_example(self._closest, "the least clear label"))
+            examples.append(_make_example(self._closest, "the least clear label"))
         told = {reason: one for reason, one in self._left_out.items() if reason != "identical"}
         if told:
             reason = min(told, key=lambda reason: (-self._counts.left_out[reason], reason))
-            examples.append(_example(told[reason], f"without a label: {reason.replace('_', ' ')}"))
+            examples.append(_make_example(told[reason], f"without a label: {reason.replace('_', ' ')}"))
         return PairsReport(
             train=self._counts.train,
             test=self._counts.test,
@@ -104,11 +104,11 @@ class _SeenPairs:
         )
 
 
-def _clearness(pair: Pair) -> tuple[float, str]:
+def _compute_clearness(pair: Pair) -> tuple[float, str]:
     return (-pair.label.margin if pair.label else 0.0, pair.id)
 
 
-def _closeness(pair: Pair) -> tuple[float, str]:
+def _compute_closeness(pair: Pair) -> tuple[float, str]:
     return (pair.label.margin if pair.label else 1.0, pair.id)
 
 
@@ -122,19 +122,19 @@ def _describe_label(label: Label, words: ReportWords) -> str:
     return f"{label.by}: {named}"
 
 
-def _example(one: ComparedPair, why: str) -> PairExample:
+def _make_example(one: ComparedPair, why: str) -> PairExample:
     pair, shared = one.pair, one.a.turns[: one.pair.prefix_turns]
     return PairExample(
         id=pair.id,
         why=why,
-        facts=tuple(_facts(pair)),
+        facts=tuple(_list_facts(pair)),
         shared=len(shared),
         before=_cut(shared[-1]) if shared else None,
-        sides=(_side(one, "a"), _side(one, "b")),
+        sides=(_make_side(one, "a"), _make_side(one, "b")),
     )
 
 
-def _side(one: ComparedPair, name: SideName) -> PairSide:
+def _make_side(one: ComparedPair, name: SideName) -> PairSide:
     candidate, side = (one.a, one.pair.a) if name == "a" else (one.b, one.pair.b)
     label, start = one.pair.label, one.pair.prefix_turns
     turns = candidate.turns[start:]
@@ -152,7 +152,7 @@ def _cut(turn: Turn) -> Turn:
     return msgspec.structs.replace(turn, text=text, alternatives=())
 
 
-def _facts(pair: Pair) -> list[tuple[str, str]]:
+def _list_facts(pair: Pair) -> list[tuple[str, str]]:
     """Return each source's signal on a pair."""
     said, signals = [], pair.signals
     if pair.label is not None:

@@ -18,7 +18,7 @@ _UNKNOWN = 0.8  # of a letter missing in the font, combining marks included: the
 _READ = 1_000  # letters of a text that are measured
 
 
-def width_of(words: str, size: float = SIZE) -> float:
+def measure_width(words: str, size: float = SIZE) -> float:
     """Return the width of one line of text, in units."""
     return size * sum(map(_advance, words))
 
@@ -27,7 +27,7 @@ def fit(words: str, room: float, size: float = SIZE) -> str:
     """Return the text on one line, truncated with an ellipsis if wider than `room` units."""
     flat = " ".join(escape_invisible(words[:_READ]).split())
     used = 0.0
-    limit = room - width_of("…", size)
+    limit = room - measure_width("…", size)
     kept = 0
     for place, char in enumerate(flat):
         used += size * _advance(char)
@@ -41,11 +41,11 @@ def fit(words: str, room: float, size: float = SIZE) -> str:
 def fit_ends(words: str, room: float, size: float = SIZE) -> str:
     """Return the text on one line, truncated in its middle: names of arms often differ only at their ends."""
     flat = fit(words, float("inf"), size)
-    if width_of(flat, size) <= room:
+    if measure_width(flat, size) <= room:
         return flat
-    half = (room - width_of("…", size)) / 2
-    start = fit(flat, half + width_of("…", size), size).removesuffix("…")
-    end = fit(flat[::-1], room - width_of(start + "…", size) + width_of("…", size), size)
+    half = (room - measure_width("…", size)) / 2
+    start = fit(flat, half + measure_width("…", size), size).removesuffix("…")
+    end = fit(flat[::-1], room - measure_width(start + "…", size) + measure_width("…", size), size)
     return f"{start}…{end.removesuffix('…')[::-1]}"
 
 
@@ -54,7 +54,7 @@ def _advance(char: str) -> float:
     """Return the width of a letter in sizes of the text."""
     if unicodedata.east_asian_width(char) in "WF":
         return _WIDE
-    font = _font()
+    font = _load_font()
     if not font.get_char_index(ord(char)):
         return _UNKNOWN
     if unicodedata.combining(char):
@@ -63,7 +63,7 @@ def _advance(char: str) -> float:
 
 
 @functools.cache
-def _font():  # type: ignore[no-untyped-def]
+def _load_font():  # type: ignore[no-untyped-def]
     import matplotlib
     from matplotlib.ft2font import FT2Font
 

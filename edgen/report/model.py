@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.space_layouts import find_layout
-from edgen.core.text import readable_name, value_in_words
+from edgen.core.text import describe_value, readable_name
 from edgen.core.values import Turn
 from edgen.evaluation.comparison.result import ComparisonResult
 from edgen.evaluation.measuring import Quality
@@ -106,7 +106,7 @@ class ShownConversation(msgspec.Struct, frozen=True, kw_only=True):
     def about(self) -> list[tuple[str, str]]:
         """The rest of the scenario, for a table of two columns."""
         row = {
-            key: value_in_words(said) for key, said in self.record.scenario.as_row().items() if key != "index"
+            key: describe_value(said) for key, said in self.record.scenario.as_row().items() if key != "index"
         }
         row.pop(next(iter(self.record.scenario.values), ""), None)
         layout = find_layout(self.record.scenario.values)

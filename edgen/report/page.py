@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING, Any
 from edgen.core.files import write_lines
 from edgen.core.page_parts import PAGE_PARTS, STYLE
 from edgen.core.text import (
-    dollars,
     escape_invisible,
+    format_dollars,
+    format_moment,
+    format_seconds,
     join_list,
-    moment,
     number,
     percent,
     quantity,
     readable_name,
-    seconds,
     shorten,
 )
-from edgen.evaluation.measuring import describe_faults, measures
-from edgen.evaluation.views import show, tiles_of
+from edgen.evaluation.measuring import describe_faults, list_measures
+from edgen.evaluation.views import list_tiles, show
 from edgen.report import arm_pictures, run_pictures
-from edgen.report.canvas import drawing
-from edgen.report.charts import count_folded_rows, draw, key_of
+from edgen.report.canvas import configure_drawing
+from edgen.report.charts import count_folded_rows, draw, make_key
 from edgen.report.gather import gather
 from edgen.report.model import ArmReport, PairsReport, Report
-from edgen.report.sections import group_tables, merge_arms, sections
+from edgen.report.sections import group_tables, list_sections, merge_arms
 from edgen.store.run_folder import RunFolder
 from edgen.store.written_file import check_file
 
@@ -76,7 +76,7 @@ def write_report(
     with RunFolder(run).lock_for_reading():
         found = gather(run, progress)
         progress("drawing")
-        text = page(found).encode()
+        text = render_page(found).encode()
         # the file may have changed since the first check
         check_file(path, RunFolder(run), _MARK, "report")
         write_lines(path, [text])
@@ -91,34 +91,34 @@ def write_report(
     )
 
 
-def page(report: Report) -> str:
+def render_page(report: Report) -> str:
     """Return the whole file as HTML. The same report gives the same text."""
-    template = _environment().get_template("report.html.j2")
-    with drawing():
+    template = _make_environment().get_template("report.html.j2")
+    with configure_drawing():
         return template.render(
             report=report,
             arms=report.arms,
-            whole=_totals(report.arms),
-            sections=list(sections(report)),
-            tiles=_tiles(report),
+            whole=_compute_totals(report.arms),
+            sections=list(list_sections(report)),
+            tiles=_list_tiles(report),
             style=STYLE.read_text("utf-8") + (_HERE / "report.css").read_text("utf-8"),
             generator=_GENERATOR,
-            facts=list(_merge_facts(report.arms, _facts)),
-            digests=list(_merge_facts(report.arms, lambda arm: _digests(arm.job, report.edgen))),
-            costs=run_pictures.costs(report.arms),
-            notes=[*merge_arms(_notes(report.arms), [arm.label for arm in report.arms])],
+            facts=list(_merge_facts(report.arms, _list_facts)),
+            digests=list(_merge_facts(report.arms, lambda arm: _list_digests(arm.job, report.edgen))),
+            costs=run_pictures.tabulate_costs(report.arms),
+            notes=[*merge_arms(_list_notes(report.arms), [arm.label for arm in report.arms])],
             most_sessions=_MOST_SESSIONS,
             draw=draw,
-            key_of=key_of,
-            arm_values=list(arm_pictures.values(report.comparison)) if report.comparison else [],
+            key_of=make_key,
+            arm_values=list(arm_pictures.tabulate_values(report.comparison)) if report.comparison else [],
             pairs=None if isinstance(report.pairs, str) else report.pairs,
-            bias_text=_bias_text(report),
+            bias_text=_render_bias(report),
             compared=arm_pictures.describe_comparison(report.comparison) if report.comparison else "",
         )
 
 
 @functools.cache
-def _environment() -> Environment:
+def _make_environment() -> Environment:
     """Return the environment of the page's template, cached."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -131,7 +131,7 @@ def _environment() -> Environment:
         finalize=_escape,
     )
     environment.filters.update(
-        number=number, percent=percent, dollars=dollars, seconds=seconds, moment=moment,
+        number=number, percent=percent, dollars=format_dollars, seconds=format_seconds, moment=format_moment,
             readable=readable_name,
         quantity=quantity, joined=join_list, shorten=shorten, grouped=group_tables,
             folded_rows=count_folded_rows,
@@ -155,7 +155,7 @@ def _escape(value: Any) -> Any:
     return escape_invisible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _totals(arms: Iterable[ArmReport]) -> dict[str, Any]:
+def _compute_totals(arms: Iterable[ArmReport]) -> dict[str, Any]:
     """Return the totals over the arms."""
     arms = list(arms)
     costs = [cost for arm in arms if (cost := arm.status.counts.cost_usd) is not None]
@@ -171,16 +171,16 @@ def _totals(arms: Iterable[ArmReport]) -> dict[str, Any]:
     }
 
 
-def _tiles(report: Report) -> list[tuple[str, str, str]]:
+def _list_tiles(report: Report) -> list[tuple[str, str, str]]:
     """Return the figures at the top: (figure, name, remark)."""
-    arms, whole = report.arms, _totals(report.arms)
+    arms, whole = report.arms, _compute_totals(report.arms)
     share = percent(whole["accepted"] / whole["planned"] if whole["planned"] else None)
     cost = "no price in the job" if whole["cost_usd"] is None else "all sessions"
     tiles = [
         (number(whole["accepted"]), "accepted", f"{share} of {number(whole['planned'])} planned"),
         (number(whole["refused"]), "rejected or failed", _describe_top_reason(arms)),
         (number(whole["tokens"]), "tokens", f"{quantity(whole['made'], 'call')} answered"),
-        (dollars(whole["cost_usd"]), "cost", cost),
+        (format_dollars(whole["cost_usd"]), "cost", cost),
     ]
     if isinstance(report.pairs, PairsReport):
         of = f"of {quantity(report.pairs.count, 'preference pair')}"
@@ -191,8 +191,8 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
         remark = names if fits else f"the first is {shorten(arms[0].label, _LONGEST_REMARK)}"
         return [*tiles, (number(len(arms)), "arms", remark)]
     quality = arms[0].quality
-    for one in measures(quality.values):
-        tiles += show(one, partial(tiles_of, one, quality.values[one.name]), tuple, quality.faults)
+    for one in list_measures(quality.values):
+        tiles += show(one, partial(list_tiles, one, quality.values[one.name]), tuple, quality.faults)
     return tiles
 
 
@@ -203,7 +203,7 @@ def _describe_top_reason(arms: Iterable[ArmReport]) -> str:
     return f"most often {readable_name(max(reasons, key=lambda reason: reason.count).reason)}"
 
 
-def _bias_text(report: Report) -> str:
+def _render_bias(report: Report) -> str:
     """Return the text of `edgen pairs --report`."""
     from edgen.preferences.render import render
 
@@ -213,7 +213,7 @@ def _bias_text(report: Report) -> str:
     )
 
 
-def _notes(arms: Iterable[ArmReport]) -> Iterator[str]:
+def _list_notes(arms: Iterable[ArmReport]) -> Iterator[str]:
     """Yield the measures' notes on each arm's data."""
     for arm in arms:
         quality = arm.quality
@@ -244,7 +244,7 @@ def _merge_facts(
         yield name, " · ".join(each)
 
 
-def _digests(job: dict[str, Any], edgen: str) -> Iterable[tuple[str, str]]:
+def _list_digests(job: dict[str, Any], edgen: str) -> Iterable[tuple[str, str]]:
     """Return the digests that identify the job of a run."""
     resolved = job.get("resolved") or {}
     yield "edgen", str(resolved.get("edgen", edgen))
@@ -257,25 +257,25 @@ def _digests(job: dict[str, Any], edgen: str) -> Iterable[tuple[str, str]]:
             yield name, str(resolved[key])
 
 
-def _facts(arm: ArmReport) -> Iterable[tuple[str, str]]:
+def _list_facts(arm: ArmReport) -> Iterable[tuple[str, str]]:
     """Yield the settings of the arm's job, as (name, value)."""
     job, status = arm.job, arm.status
     resolved = job.get("resolved") or {}
     templates = (resolved.get("prompts") or {}).values() or [job.get("prompt") or ""]
-    yield "Scenarios", f"{_scenarios(job)}, drawn with seed {job['seed']}, design {job['design']}"
+    yield "Scenarios", f"{_describe_scenarios(job)}, drawn with seed {job['seed']}, design {job['design']}"
     if status.planned != status.plan.asked:
         yield "Conversations", f"{number(status.plan.asked)} asked for, {number(status.planned)} planned"
     yield "Replicates", f"{quantity(job['replicates'], 'conversation')} of each scenario"
     yield "Space", Path(resolved.get("space") or job["space"]).stem
     yield "Protocol", str(job["protocol"])
     yield "Template", ", ".join(dict.fromkeys(Path(name).stem for name in templates))
-    models = (f"{role}: {', '.join(_backend(backend))}" for role, backend in job["backends"].items())
+    models = (f"{role}: {', '.join(_describe_backend(backend))}" for role, backend in job["backends"].items())
     yield "Models", "; ".join(models)
     yield "Asks", f"at most {number(job['asks'])} until an answer is a conversation"
     yield "Split", f"{percent(job['split']['test'], 0)} test, by {job['split']['by']}"
 
 
-def _scenarios(job: dict[str, Any]) -> str:
+def _describe_scenarios(job: dict[str, Any]) -> str:
     """Describe the number of scenarios; for a piece, its range."""
     if piece := job.get("piece"):
         first, end, of = piece
@@ -283,7 +283,7 @@ def _scenarios(job: dict[str, Any]) -> str:
     return number(job["conversations"])
 
 
-def _backend(backend: dict[str, Any]) -> Iterable[str]:
+def _describe_backend(backend: dict[str, Any]) -> Iterable[str]:
     """Yield a service, its model and the settings that shape its answers."""
     yield str(backend["type"])
     for key in ("model", "temperature", "top_p", "max_tokens", "faults"):

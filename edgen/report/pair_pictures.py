@@ -18,8 +18,8 @@ from edgen.evaluation.drawings import (
     Stack,
     Stacks,
     Table,
-    histograms_picture,
-    intervals_picture,
+    draw_histograms,
+    draw_intervals,
     label_with_arm,
     series_colour,
 )
@@ -33,7 +33,7 @@ Values = Mapping[str, Any]
 Get = Callable[[Values], Values | None]
 
 
-def lead(pairs: PairsReport) -> str:
+def describe_pairs(pairs: PairsReport) -> str:
     """Return how many pairs there are and how many have labels."""
     simulated = " A simulator had a part in them." if pairs.simulated else ""
     return (
@@ -43,22 +43,22 @@ def lead(pairs: PairsReport) -> str:
     )
 
 
-def blocks(pairs: PairsReport) -> Iterator[Block]:
+def render_blocks(pairs: PairsReport) -> Iterator[Block]:
     """Yield the pictures and tables of the section."""
-    yield _outcomes(pairs)
-    yield from histograms_picture(
+    yield _draw_outcomes(pairs)
+    yield from draw_histograms(
         "pairs-margins", "How clear the labels are", [HistogramBars("margin", pairs.margins)], _MARGINS,
         "A margin of 1: the source has no doubt. Near 0: it could have been the other side. Look for many "
         "near 0.",
     )  # fmt: skip
     judges = pairs.bias["judges"]
-    yield from intervals_picture(
-        "pairs-order", "Does the judge keep its verdict?", list(_estimates(_RELIABILITY, judges)),
+    yield from draw_intervals(
+        "pairs-order", "Does the judge keep its verdict?", list(_list_estimates(_RELIABILITY, judges)),
         "Flips: the other order favours the other side. Ties: no side is favoured in both orders, so there "
         "is no label. Abstentions: too few verdicts could be read. A reliable judge has few of each.",
     )  # fmt: skip
-    yield from intervals_picture(
-        "pairs-bias", "What else sways the judge?", list(_estimates(_BIASES, judges)),
+    yield from draw_intervals(
+        "pairs-bias", "What else sways the judge?", list(_list_estimates(_BIASES, judges)),
         "Wins of the side that is shown first, and of the longer one; 50% (dashed) is a judge that ignores "
         "it. Look for an "
         "interval that leaves 50% out. Longer may also be better: by itself its share proves no bias.",
@@ -71,20 +71,20 @@ def blocks(pairs: PairsReport) -> Iterator[Block]:
     if not judges:
         yield "No judge has been asked about these pairs, so nothing is known about position or length bias."
     for matrix in pairs.bias.get("policies", ()):
-        yield from policy_blocks(matrix)
+        yield from render_policies(matrix)
     if pairs.rests:
         rests = tuple((words, number(count)) for words, count in pairs.rests.items())
         yield Table(("labels rest on", "pairs"), rests, style="words")
     if judges:
-        yield _judges(judges)
-    agreement = _agreement(pairs.bias["agreement"], judges)
+        yield _tabulate_judges(judges)
+    agreement = _tabulate_agreement(pairs.bias["agreement"], judges)
     if agreement.rows:
         yield agreement
 
 
-def policy_blocks(matrix: Values) -> Iterator[Block]:
+def render_policies(matrix: Values) -> Iterator[Block]:
     """Yield the matrix of policies by one judge."""
-    cells = {(cell["row"], cell["column"]): _policy_cell(cell) for cell in matrix["cells"]}
+    cells = {(cell["row"], cell["column"]): _format_policy_cell(cell) for cell in matrix["cells"]}
     rows = tuple(
         (row, *(cells.get((row, column), NONE) for column in matrix["arms"])) for row in matrix["arms"]
     )
@@ -96,12 +96,12 @@ def policy_blocks(matrix: Values) -> Iterator[Block]:
     yield Table(("row over column", *matrix["arms"]), rows, style="wide")
 
 
-def _policy_cell(cell: Values) -> str:
+def _format_policy_cell(cell: Values) -> str:
     sd = "" if cell["sd"] is None else f", sd {cell['sd']:.3f} over {cell['replicates']} replicates"
-    return f"{_share(cell['preference'])}{sd}, {quantity(cell['preference']['n'], 'pair')}"
+    return f"{_format_share(cell['preference'])}{sd}, {quantity(cell['preference']['n'], 'pair')}"
 
 
-def _outcomes(pairs: PairsReport) -> Picture:
+def _draw_outcomes(pairs: PairsReport) -> Picture:
     shown = [("train", "green", pairs.train), ("test", "blue", pairs.test)]
     left_out = [
         (reason, _REASONS[place % len(_REASONS)], count)
@@ -145,17 +145,17 @@ _BIASES: dict[str, Get] = {
 }
 
 
-def _estimates(figures: Mapping[str, Get], judges: Sequence[Values]) -> Iterator[Interval]:
+def _list_estimates(figures: Mapping[str, Get], judges: Sequence[Values]) -> Iterator[Interval]:
     """Yield each figure of each judge that has it."""
     for words, get in figures.items():
         for place, judge in enumerate(judges):
             if (estimate := get(judge)) is not None:
-                yield _interval(label_with_arm(words, _name(judge, judges)), estimate, place)
+                yield _make_interval(label_with_arm(words, _name(judge, judges)), estimate, place)
 
 
-def _interval(label: str, estimate: Values, place: int) -> Interval:
+def _make_interval(label: str, estimate: Values, place: int) -> Interval:
     low, high = estimate["low"], estimate["high"]
-    return Interval(label, estimate["value"], low, high, _share(estimate), series_colour(place))
+    return Interval(label, estimate["value"], low, high, _format_share(estimate), series_colour(place))
 
 
 def _name(judge: Values, judges: Sequence[Values]) -> str:
@@ -163,7 +163,7 @@ def _name(judge: Values, judges: Sequence[Values]) -> str:
     return f"{judge['model']} {judge['judge'][:6]}" if len(judges) > 1 else ""
 
 
-def _judges(judges: Sequence[Values]) -> Table:
+def _tabulate_judges(judges: Sequence[Values]) -> Table:
     """Return the single figures of all judges."""
     rows = []
     for judge in judges:
@@ -174,7 +174,7 @@ def _judges(judges: Sequence[Values]) -> Table:
             (
                 f"{judge['model']} ({judge['judge']})", judge["compare"], number(judge["pairs"]),
                 f"{number(judge['verdicts']['n'])}, {number(judge['verdicts']['unread'])} unread",
-                _logits(length["slope"]), _logits(length["slope_adjusted"]), _format_interval(brier),
+                _format_logits(length["slope"]), _format_logits(length["slope_adjusted"]), _format_interval(brier),
                     number(error),
             )
         )  # fmt: skip
@@ -186,13 +186,13 @@ def _judges(judges: Sequence[Values]) -> Table:
     return Table(head, tuple(rows), "The judges in numbers", style="wide")
 
 
-def _agreement(agreement: Values, judges: Sequence[Values]) -> Table:
+def _tabulate_agreement(agreement: Values, judges: Sequence[Values]) -> Table:
     rows = tuple(
         (
-            " and ".join(_source(name, judges) for name in row["sources"]), number(row["n"]),
+            " and ".join(_name_source(name, judges) for name in row["sources"]), number(row["n"]),
             percent(row["observed"]),
-            _coefficient(row["kappa"], row["kappa_interval"]),
-                _coefficient(row["alpha"], row["alpha_interval"]),
+            _format_coefficient(row["kappa"], row["kappa_interval"]),
+                _format_coefficient(row["alpha"], row["alpha_interval"]),
         )
         for row in agreement["between"]
         if row["n"]
@@ -201,7 +201,7 @@ def _agreement(agreement: Values, judges: Sequence[Values]) -> Table:
     return Table(head, rows)
 
 
-def _source(name: str, judges: Sequence[Values]) -> str:
+def _name_source(name: str, judges: Sequence[Values]) -> str:
     """Return the name of a source of labels, with enough of a judge's fingerprint to distinguish it."""
     kind, _, judge = name.partition(" ")
     if judge not in {one["judge"] for one in judges}:
@@ -209,13 +209,13 @@ def _source(name: str, judges: Sequence[Values]) -> str:
     return f"{kind} {judge[:6]}" if len(judges) > 1 else kind
 
 
-def _share(estimate: Values) -> str:
+def _format_share(estimate: Values) -> str:
     if estimate["low"] is None or estimate["high"] is None:
         return percent(estimate["value"])
     return f"{percent(estimate['value'])} ({estimate['low'] * 100:.1f} to {estimate['high'] * 100:.1f})"
 
 
-def _logits(estimate: Values | None) -> str:
+def _format_logits(estimate: Values | None) -> str:
     if estimate is None:
         return NONE
     ends = [format_signed(estimate[end]) for end in ("low", "high") if estimate[end] is not None]
@@ -229,7 +229,7 @@ def _format_interval(estimate: Values | None) -> str:
     return number(estimate["value"]) + (f" ({' to '.join(ends)})" if len(ends) == 2 else "")
 
 
-def _coefficient(value: float | None, interval: Sequence[float] | None) -> str:
+def _format_coefficient(value: float | None, interval: Sequence[float] | None) -> str:
     if value is None:
         return "undefined: all labels are alike"
     return number(value) + (f" ({number(interval[0])} to {number(interval[1])})" if interval else "")

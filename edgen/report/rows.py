@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
 from edgen.evaluation.drawings import ARM_SEPARATOR, Bars, Histograms, Intervals
-from edgen.report.canvas import WIDTH, Canvas, colour, foot_of, set_scale
-from edgen.report.lettering import fit, fit_ends, width_of
+from edgen.report.canvas import WIDTH, Canvas, compute_foot, make_placeholder, set_scale
+from edgen.report.lettering import fit, fit_ends, measure_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,9 +37,9 @@ class Rows:
         lines = [(name, said[place]) for group in groups.values() for place, name in group if name]
         left = right = margin
         if lines:
-            right = max(width_of(text) for _, text in lines) + 10
+            right = max(measure_width(text) for _, text in lines) + 10
             room = max(_LEAST_NAME, WIDTH - right - _LEAST_MARK - 10)
-            left = min(max(width_of(name) for name, _ in lines), room) + 10
+            left = min(max(measure_width(name) for name, _ in lines), room) + 10
         self.marks = [0.0] * len(labels)
         words: list[tuple[float, str, str, str]] = []  # baseline, head, name, number
         y = 0.0
@@ -59,7 +59,7 @@ class Rows:
                 y += _LINE
             y += _GAP
         self.canvas = Canvas(y + foot)
-        self.axes: Axes = self.canvas.axes(left, 0, right, foot)
+        self.axes: Axes = self.canvas.make_axes(left, 0, right, foot)
         self.axes.set_ylim(max(y, 1), 0)
         self.axes.set_yticks([])
         for baseline, head, name, text in words:
@@ -67,14 +67,16 @@ class Rows:
 
     def _write(self, y: float, head: str, name: str, said: str, left: float) -> None:
         # grid lines do not cross words
-        behind = {"facecolor": colour("card"), "edgecolor": "none", "pad": 1.5}
+        behind = {"facecolor": make_placeholder("card"), "edgecolor": "none", "pad": 1.5}
         if head:
-            room = WIDTH - 2 * EDGE - (width_of(said) + 10 if said else 0)
-            self.canvas.text(EDGE, y, _fit_label(head, room), bbox=behind)
+            room = WIDTH - 2 * EDGE - (measure_width(said) + 10 if said else 0)
+            self.canvas.write_text(EDGE, y, _fit_label(head, room), bbox=behind)
         if name:
-            self.canvas.text(EDGE, y, fit_ends(name, left - 10))
+            self.canvas.write_text(EDGE, y, fit_ends(name, left - 10))
         if said:
-            self.canvas.text(WIDTH - EDGE, y, said, ha="right", color=colour("muted"), bbox=behind)
+            self.canvas.write_text(
+                WIDTH - EDGE, y, said, ha="right", color=make_placeholder("muted"), bbox=behind
+            )
 
 
 def _group(labels: Sequence[str], said: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
@@ -82,7 +84,7 @@ def _group(labels: Sequence[str], said: Sequence[str]) -> dict[str, list[tuple[i
     mark."""
     split = [label.rpartition(ARM_SEPARATOR) for label in labels]
     shared = Counter(head for head, _, _ in split if head)
-    widest = max(map(width_of, labels), default=0) + max(map(width_of, said), default=0)
+    widest = max(map(measure_width, labels), default=0) + max(map(measure_width, said), default=0)
     if all(labels) and max(shared.values(), default=1) == 1 and widest + 20 + _LEAST_MARK <= WIDTH:
         return {"": [*enumerate(labels)]}
     groups: dict[str, list[tuple[int, str]]] = {}
@@ -97,8 +99,8 @@ def _fit_label(words: str, room: float) -> str:
     head, separator, arm = words.rpartition(ARM_SEPARATOR)
     if not separator:
         return fit(words, room)
-    tail = separator + fit_ends(arm, max(room / 3, room - width_of(head + separator)))
-    return fit(head, room - width_of(tail)) + tail
+    tail = separator + fit_ends(arm, max(room / 3, room - measure_width(head + separator)))
+    return fit(head, room - measure_width(tail)) + tail
 
 
 def draw_bars(chart: Bars) -> Canvas:
@@ -112,15 +114,15 @@ def draw_bars(chart: Bars) -> Canvas:
     found.axes.set_xticks([])
     for row, value, y in zip(rows, values, found.marks, strict=True):
         if chart.top:
-            found.axes.barh(y, top, height=_BAR, color=colour("track"))
-        found.axes.barh(y, min(value, top), height=_BAR, color=colour(row.colour))
+            found.axes.barh(y, top, height=_BAR, color=make_placeholder("track"))
+        found.axes.barh(y, min(value, top), height=_BAR, color=make_placeholder(row.colour))
     return found.canvas
 
 
 def draw_intervals(chart: Intervals) -> Canvas:
     """Draw a dot on a line for each value and its interval; the reference is a dashed line at each mark."""
     rows, axis, reference = chart
-    found = Rows([row.label for row in rows], [row.said for row in rows], foot_of(axis.title))
+    found = Rows([row.label for row in rows], [row.said for row in rows], compute_foot(axis.title))
     axes = found.axes
     known = [v for row in rows for v in (row.value, row.low, row.high) if _is_finite(v)]
     set_scale(axes, axis, [*known, *([] if reference is None else [reference])])
@@ -128,16 +130,18 @@ def draw_intervals(chart: Intervals) -> Canvas:
         # only next to the marks: a full line would cross the words
         axes.vlines(
             [reference] * len(rows), [y - 6 for y in found.marks], [y + 6 for y in found.marks],
-            color=colour("muted"), linewidth=1.4, linestyle=(0, (2, 2)),
+            color=make_placeholder("muted"), linewidth=1.4, linestyle=(0, (2, 2)),
         )  # fmt: skip
     for row, y in zip(rows, found.marks, strict=True):
         if _is_finite(row.low) and _is_finite(row.high):
-            axes.plot([row.low, row.high], [y] * 2, color=colour(row.colour), linewidth=2.4, alpha=0.55)
+            axes.plot(
+                [row.low, row.high], [y] * 2, color=make_placeholder(row.colour), linewidth=2.4, alpha=0.55
+            )
         if _is_finite(row.value):
-            face = colour("card") if row.hollow else colour(row.colour)
+            face = make_placeholder("card") if row.hollow else make_placeholder(row.colour)
             axes.plot(
                 [row.value], [y], "o", markersize=7, markerfacecolor=face, markeredgewidth=1.8,
-                markeredgecolor=colour(row.colour), clip_on=False,
+                markeredgecolor=make_placeholder(row.colour), clip_on=False,
             )  # fmt: skip
     return found.canvas
 
@@ -146,17 +150,17 @@ def draw_strips(chart: Histograms) -> Canvas:
     """Draw each distribution as a strip: the median, the middle half, 5% to 95%."""
     rows, axis = chart
     said = ["" if row.distribution.median is None else axis.tick(row.distribution.median) for row in rows]
-    found = Rows([row.label for row in rows], said, foot_of(axis.title))
+    found = Rows([row.label for row in rows], said, compute_foot(axis.title))
     axes = found.axes
     ends = [v for row in rows for v in (row.distribution.p5, row.distribution.p95) if v is not None]
     set_scale(axes, axis, ends)
     for row, y in zip(rows, found.marks, strict=True):
-        d, shade = row.distribution, colour(row.colour)
+        d, shade = row.distribution, make_placeholder(row.colour)
         if d.p5 is None or d.p25 is None or d.median is None or d.p75 is None or d.p95 is None:
             continue
         axes.plot([d.p5, d.p95], [y] * 2, color=shade, linewidth=1.6, alpha=0.6)
         axes.plot([d.p25, d.p75], [y] * 2, color=shade, linewidth=7, alpha=0.6, solid_capstyle="butt")
-        axes.plot([d.median], [y], "o", markersize=8, color=shade, markeredgecolor=colour("card"))
+        axes.plot([d.median], [y], "o", markersize=8, color=shade, markeredgecolor=make_placeholder("card"))
     return found.canvas
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from edgen.core.text import dollars, number, percent, quantity, readable_name, seconds
+from edgen.core.text import format_dollars, format_seconds, number, percent, quantity, readable_name
 from edgen.evaluation.drawings import (
     Axis,
     Bar,
@@ -26,7 +26,7 @@ _COLOURS = {"accepted": "green", "rejected": "vermillion", "failed": "purple", "
 _MOST_BARS = 20
 
 
-def outcomes(arms: Sequence[ArmReport]) -> Picture:
+def draw_outcomes(arms: Sequence[ArmReport]) -> Picture:
     """Return planned = accepted + rejected + failed + pending, one bar per arm."""
     rows, cells = [], []
     for arm in arms:
@@ -35,12 +35,12 @@ def outcomes(arms: Sequence[ArmReport]) -> Picture:
         pieces = [(_COLOURS[status], count) for status, count in counts.items()]
         rows.append(Stack(arm.name, f"{share} accepted", pieces))
         cells.append((arm.name, number(planned), *map(number, counts.values())))
-    said = "; ".join(f"{arm.name}: {equation(arm)}" for arm in arms)
+    said = "; ".join(f"{arm.name}: {describe_equation(arm)}" for arm in arms)
     return Picture(
         name="outcomes",
         title="What became of everything planned",
         chart=Stacks(rows),
-        caption=f"{_equations(arms)} Look for anything that is not accepted."
+        caption=f"{_describe_equations(arms)} Look for anything that is not accepted."
         + (" Pending conversations may still come." if any(arm.outcomes["pending"] for arm in arms) else ""),
         alternative=f"Stacked bars. {said}.",
         tables=(Table(("", "planned", *_COLOURS), tuple(cells)),),
@@ -52,17 +52,21 @@ def outcomes(arms: Sequence[ArmReport]) -> Picture:
     )
 
 
-def equation(arm: ArmReport) -> str:
+def describe_equation(arm: ArmReport) -> str:
     """Return `200 planned = 190 accepted + 8 rejected + 0 failed + 2 pending`."""
     parts = " + ".join(f"{number(count)} {status}" for status, count in arm.outcomes.items())
     return f"{number(arm.status.planned)} planned = {parts}"
 
 
-def _equations(arms: Sequence[ArmReport]) -> str:
-    return f"{equation(arms[0])}." if len(arms) == 1 else "Planned = accepted + rejected + failed + pending."
+def _describe_equations(arms: Sequence[ArmReport]) -> str:
+    return (
+        f"{describe_equation(arms[0])}."
+        if len(arms) == 1
+        else "Planned = accepted + rejected + failed + pending."
+    )
 
 
-def rejections(arms: Sequence[ArmReport]) -> Iterator[Picture]:
+def draw_rejections(arms: Sequence[ArmReport]) -> Iterator[Picture]:
     """Yield the reasons of rejections and failures."""
     found = sorted(((arm, reason) for arm in arms for reason in arm.reasons), key=lambda row: -row[1].count)
     if not found:
@@ -93,7 +97,7 @@ def rejections(arms: Sequence[ArmReport]) -> Iterator[Picture]:
     )
 
 
-def tokens(arms: Sequence[ArmReport]) -> Iterator[Picture]:
+def draw_tokens(arms: Sequence[ArmReport]) -> Iterator[Picture]:
     """Yield the tokens of prompts and completions."""
     if not any(arm.tokens for arm in arms):
         return
@@ -115,7 +119,7 @@ def tokens(arms: Sequence[ArmReport]) -> Iterator[Picture]:
     )
 
 
-def latencies(arms: Sequence[ArmReport]) -> Iterator[Picture]:
+def draw_latencies(arms: Sequence[ArmReport]) -> Iterator[Picture]:
     """Yield the latencies of answers, on a logarithmic axis."""
     rows = [
         HistogramBars(arm.name, arm.latency, series_colour(place))
@@ -125,18 +129,22 @@ def latencies(arms: Sequence[ArmReport]) -> Iterator[Picture]:
     if not rows:
         return
     said = " ".join(
-        f"{row.label}: median {_time(row.distribution.median)}, 95% within {_time(row.distribution.p95)}."
+        f"{row.label}: median {_format_time(row.distribution.median)}, 95% within {_format_time(row.distribution.p95)}."
         for row in rows
     )
     keys = ("p5", "p25", "median", "p75", "p95", "max")
     cells = (
-        (row.label, number(row.distribution.n), *(_time(getattr(row.distribution, key)) for key in keys))
+        (
+            row.label,
+            number(row.distribution.n),
+            *(_format_time(getattr(row.distribution, key)) for key in keys),
+        )
         for row in rows
     )
     yield Picture(
         name="latency",
         title="How long an answer took",
-        chart=Histograms(rows, Axis("time of an answer", _tick, log=True)),
+        chart=Histograms(rows, Axis("time of an answer", _format_tick, log=True)),
         caption="Every stored answer, also to earlier forms of the job: the attempt that succeeded, without "
         "waits and retries. The axis is logarithmic. Look for a second peak: "
         f"the service stalls or queues. {explain_histograms(rows)}",
@@ -145,25 +153,25 @@ def latencies(arms: Sequence[ArmReport]) -> Iterator[Picture]:
     )
 
 
-def _time(logarithm: float | None) -> str:
-    return seconds(None if logarithm is None else 10**logarithm)
+def _format_time(logarithm: float | None) -> str:
+    return format_seconds(None if logarithm is None else 10**logarithm)
 
 
-def _tick(logarithm: float) -> str:
+def _format_tick(logarithm: float) -> str:
     value = 10**logarithm
     if abs(logarithm - round(logarithm)) < 1e-9:
         for size, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
             if value >= size * 0.999:
                 return f"{value / size:,.0f} {unit}"
-    return seconds(value)
+    return format_seconds(value)
 
 
-def costs(arms: Sequence[ArmReport]) -> Table:
+def tabulate_costs(arms: Sequence[ArmReport]) -> Table:
     """Return the use of each arm's answers."""
     rows = (
         (
             arm.name, number(arm.status.counts.made), number(arm.status.counts.retried), number(arm.tokens),
-            "no price" if arm.status.counts.cost_usd is None else dollars(arm.status.counts.cost_usd),
+            "no price" if arm.status.counts.cost_usd is None else format_dollars(arm.status.counts.cost_usd),
             describe_sessions(arm),
         )
         for arm in arms
@@ -175,5 +183,7 @@ def describe_sessions(arm: ArmReport) -> str:
     """Describe the duration of the sessions in words."""
     known = [max(0.0, each.ended_at - each.started_at) for each in arm.sessions if each.ended_at is not None]
     open_ends = len(arm.sessions) - len(known)
-    words = f"{seconds(sum(known))} in {quantity(len(arm.sessions), 'session')}" if known else "unknown"
+    words = (
+        f"{format_seconds(sum(known))} in {quantity(len(arm.sessions), 'session')}" if known else "unknown"
+    )
     return words + (f", {quantity(open_ends, 'session')} without a noted end" if open_ends and known else "")

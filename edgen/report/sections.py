@@ -11,9 +11,9 @@ import msgspec
 from edgen.core.text import join_list, quantity, readable_name
 from edgen.evaluation.drawings import ARM_SEPARATOR, Block, Drawing, Picture, Table
 from edgen.evaluation.measure import Measure
-from edgen.evaluation.measuring import measures
+from edgen.evaluation.measuring import list_measures
 from edgen.evaluation.panels import ArmResult
-from edgen.evaluation.views import blocks_of, show
+from edgen.evaluation.views import list_blocks, show
 from edgen.report import arm_pictures, pair_pictures, run_pictures
 from edgen.report.model import ArmReport, Report
 
@@ -87,7 +87,7 @@ def group_tables(tables: Iterable[Table]) -> Iterator[tuple[str, list[Table]]]:
             yield "", [table for _, table in group]
 
 
-def sections(report: Report) -> Iterator[Section]:
+def list_sections(report: Report) -> Iterator[Section]:
     """Yield all sections of the page, in order."""
     arms, found = report.arms, report.comparison
     yield Section(
@@ -95,21 +95,24 @@ def sections(report: Report) -> Iterator[Section]:
         title="Plan and outcome",
         lead="Every conversation that was planned ends as exactly one of accepted, rejected or failed, or is "
         "pending.",
-        pictures=(run_pictures.outcomes(arms), *run_pictures.rejections(arms)),
+        pictures=(run_pictures.draw_outcomes(arms), *run_pictures.draw_rejections(arms)),
     )
     yield Section(
         name="cost",
         title="Cost and time",
         lead="Tokens, money and time of all sessions. A stored answer is never paid for twice.",
-        pictures=(*run_pictures.tokens(arms), *run_pictures.latencies(arms)),
+        pictures=(*run_pictures.draw_tokens(arms), *run_pictures.draw_latencies(arms)),
     )
     if len(arms) > 1 or report.missing:
         pictures, sentences, tables = [], [], []
         if found:
-            pictures, sentences = [*arm_pictures.forests(found)], [*arm_pictures.identical_arms(found)]
-            tables = [*arm_pictures.differences(found)]
+            pictures, sentences = (
+                [*arm_pictures.draw_forests(found)],
+                [*arm_pictures.describe_identical_arms(found)],
+            )
+            tables = [*arm_pictures.tabulate_differences(found)]
         section = lay_out(
-            "arms", "Arms side by side", arm_pictures.lead(found), [*pictures, *sentences, *tables],
+            "arms", "Arms side by side", arm_pictures.describe_arms(found), [*pictures, *sentences, *tables],
             tuple((metric.title, metric.definition) for metric in found.metrics) if found else (),
         )  # fmt: skip
         yield msgspec.structs.replace(section, method=(found.method,) if found else ())
@@ -121,8 +124,8 @@ def sections(report: Report) -> Iterator[Section]:
         yield lay_out(
             "pairs",
             "Preference pairs",
-            pair_pictures.lead(report.pairs),
-            [*pair_pictures.blocks(report.pairs)],
+            pair_pictures.describe_pairs(report.pairs),
+            [*pair_pictures.render_blocks(report.pairs)],
         )
     if report.chosen:
         yield Section(
@@ -152,13 +155,13 @@ def _list_measure_sections(
     `section_words`: the family's titles and texts of sections."""
     accepted = any(arm.status.accepted for arm in arms)
     by_section: dict[str, list[Measure[object]]] = {name: [] for name in _MEASURED}
-    for measure in measures({name for arm in arms for name in arm.quality.values}):
+    for measure in list_measures({name for arm in arms for name in arm.quality.values}):
         if accepted or measure.describes_plan:
             by_section.get(measure.section, by_section["more"]).append(measure)
     for name, (title, lead) in {**_MEASURED, **section_words}.items():
         blocks: list[Block] = []
         for measure in by_section[name]:
-            found = partial(blocks_of, measure, _results(measure, arms))
+            found = partial(list_blocks, measure, _list_results(measure, arms))
             blocks += show(measure, found, get_args(Block), arms[0].quality.faults)
         if blocks:
             definitions = tuple((readable_name(one.name), one.definition) for one in by_section[name])
@@ -203,7 +206,7 @@ def merge_arms(sentences: Iterable[str], arms: Sequence[str]) -> Iterator[str]:
         yield f"{who}: {words}" if who else words
 
 
-def _results(measure: Measure[object], arms: Sequence[ArmReport]) -> list[ArmResult[object]]:
+def _list_results(measure: Measure[object], arms: Sequence[ArmReport]) -> list[ArmResult[object]]:
     return [
         ArmResult(
             arm.label, arm.name, arm.quality.values[measure.name], arm.job, arm.guide, arm.family, arm.roles

@@ -17,9 +17,9 @@ import msgspec
 from edgen.core.digest import hash64
 from edgen.core.space_layouts import find_layout
 from edgen.core.text import join_list, number, percent, quantity, readable_name
-from edgen.evaluation.measuring import Quality, measures
+from edgen.evaluation.measuring import Quality, list_measures
 from edgen.evaluation.sample import Sample, Words
-from edgen.evaluation.views import examples_of, show
+from edgen.evaluation.views import list_examples, show
 from edgen.report.model import Pick
 
 SHOWN = 12
@@ -83,7 +83,7 @@ class ReportSelection:
         self._sample: list[tuple[int, str, ConversationFacts]] = []
 
     def see(self, sample: Sample, words: Words) -> None:
-        facts = _facts(sample, words, self._measured)
+        facts = _collect_facts(sample, words, self._measured)
         for place, (score, _) in enumerate(_EXTREMES):
             value, best = score(facts), self._best[place]
             if value is None:
@@ -102,10 +102,10 @@ class ReportSelection:
         elif entry > self._sample[0]:
             heapq.heapreplace(self._sample, entry)
 
-    def picks(self, qualities: Iterable[Quality]) -> list[Pick]:
+    def choose_picks(self, qualities: Iterable[Quality]) -> list[Pick]:
         """Return at most SHOWN different conversations. An extreme of several kinds has a clause for each."""
         why: dict[str, list[str]] = {}
-        for name, clause in self._kinds(qualities):
+        for name, clause in self._iterate_kinds(qualities):
             if name in why:
                 why[name].append(clause)
             elif len(why) < SHOWN:
@@ -115,15 +115,15 @@ class ReportSelection:
                 why[name] = ["drawn at random"]
         return [Pick(id=name, why=tuple(clauses)) for name, clauses in why.items()]
 
-    def _kinds(self, qualities: Iterable[Quality]) -> Iterator[_Clause]:
+    def _iterate_kinds(self, qualities: Iterable[Quality]) -> Iterator[_Clause]:
         sampled = [facts for _, _, facts in self._sample]
-        yield from _typical(sampled)
+        yield from _find_typical(sampled)
         for best, (_, describe) in zip(self._best, _EXTREMES, strict=True):
             if best is not None:
                 yield best[1].id, describe(best[1])
         if self._stating and self._unstated is not None:
             yield self._unstated, "states no probability"
-        yield from _middle(sampled)
+        yield from _find_middle(sampled)
         yield from _list_findings(list(qualities))
         if len(self._ended) > 1:
             rare = min(self._ended, key=lambda who: self._ended[who])
@@ -135,17 +135,17 @@ class ReportSelection:
 
 def _list_findings(qualities: Sequence[Quality]) -> Iterator[_Clause]:
     """Yield the measures' findings: of each the first example of any arm."""
-    for measure in measures({name for quality in qualities for name in quality.values}):
+    for measure in list_measures({name for quality in qualities for name in quality.values}):
         for quality in qualities:
             if measure.name not in quality.values:
                 continue
-            given = partial(examples_of, measure, quality.values[measure.name])
+            given = partial(list_examples, measure, quality.values[measure.name])
             if examples := show(measure, given, tuple, quality.faults):
                 yield examples[0]
                 break
 
 
-def _facts(sample: Sample, words: Words, measured: str) -> ConversationFacts:
+def _collect_facts(sample: Sample, words: Words, measured: str) -> ConversationFacts:
     by_role: Counter[str] = Counter()
     for said, turn in zip(words, sample.turns, strict=True):
         by_role[turn.role] += len(said)
@@ -168,20 +168,20 @@ def _facts(sample: Sample, words: Words, measured: str) -> ConversationFacts:
     )
 
 
-def _typical(sampled: Sequence[ConversationFacts]) -> Iterator[_Clause]:
+def _find_typical(sampled: Sequence[ConversationFacts]) -> Iterator[_Clause]:
     """Yield the nearest to the medians, each measure in units of its middle half's width."""
     if not sampled:
         return
     columns = zip(*((facts.turns, facts.words, facts.share) for facts in sampled), strict=True)
     scales = [_scale(sorted(column)) for column in columns]
 
-    def far(facts: ConversationFacts) -> tuple[float, str]:
+    def measure_distance(facts: ConversationFacts) -> tuple[float, str]:
         values = (facts.turns, facts.words, facts.share)
         distances = (abs(v - middle) / width for v, (middle, width) in zip(values, scales, strict=True))
         return sum(distances), facts.id
 
     yield (
-        min(sampled, key=far).id,
+        min(sampled, key=measure_distance).id,
         "typical: near the medians of turns, words and shares of the talk",
     )
 
@@ -192,7 +192,7 @@ def _scale(ordered: Sequence[float]) -> tuple[float, float]:
     return ordered[n // 2], (ordered[(3 * n) // 4] - ordered[n // 4]) or 1.0
 
 
-def _middle(sampled: Sequence[ConversationFacts]) -> Iterator[_Clause]:
+def _find_middle(sampled: Sequence[ConversationFacts]) -> Iterator[_Clause]:
     known = sorted((facts.probability, facts.id) for facts in sampled if facts.probability is not None)
     if known:
         probability, name = known[len(known) // 2]

@@ -11,14 +11,14 @@ from typing import Any
 
 import msgspec
 
-from edgen.config import BackendConfig, Job, Limits, backend_name, check_budget
+from edgen.config import BackendConfig, Job, Limits, check_budget, find_backend_name
 from edgen.core.errors import UsageError
 from edgen.core.options import CallMode
 from edgen.core.plugin_faults import refuse_value, require_type
-from edgen.core.registry import find, part_of, plugin_of
+from edgen.core.registry import find, find_plugin, part_of
 from edgen.core.system import limit_open_files
 from edgen.core.text import shorten
-from edgen.execution.online_scheduler import call_by_call
+from edgen.execution.online_scheduler import make_online_scheduler
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.planning.plan import Plan
 from edgen.providers import PATIENCE, Backend, make, make_batch_service
@@ -29,10 +29,10 @@ from edgen.runtime.key_consent import Trust
 from edgen.runtime.people import Desk
 
 
-def configs_of(plan: Plan) -> dict[str, BackendConfig]:
+def list_configs(plan: Plan) -> dict[str, BackendConfig]:
     """Return the backends that a plan uses, by their names in the job."""
     job = plan.job
-    names = {backend_name(job, role) for role in plan.roles}
+    names = {find_backend_name(job, role) for role in plan.roles}
     for name in [*names]:
         for other in job.backends[name].others:
             if other not in job.backends or job.backends[other].BY_PEOPLE:
@@ -43,7 +43,7 @@ def configs_of(plan: Plan) -> dict[str, BackendConfig]:
     return {name: job.backends[name] for name in sorted(names)}
 
 
-def arms_at_once(whole: Job, plans: Mapping[str, Plan]) -> int:
+def count_arms_at_once(whole: Job, plans: Mapping[str, Plan]) -> int:
     """Return how many arms of a job run at once.
 
     The job's own number; else all if they use different services, so that none waits for another, and one if
@@ -51,14 +51,14 @@ def arms_at_once(whole: Job, plans: Mapping[str, Plan]) -> int:
     """
     if whole.limits.arms_at_once is not None:
         return whole.limits.arms_at_once
-    return len(plans) if services_differ(plans.values()) else 1
+    return len(plans) if do_services_differ(plans.values()) else 1
 
 
-def services_differ(plans: Iterable[Plan]) -> bool:
+def do_services_differ(plans: Iterable[Plan]) -> bool:
     """Return whether some plans use other services than others."""
     services = {
         frozenset(
-            (config.provider, getattr(config, "base_url", None)) for config in configs_of(plan).values()
+            (config.provider, getattr(config, "base_url", None)) for config in list_configs(plan).values()
         )
         for plan in plans
     }
@@ -101,9 +101,9 @@ async def open_backends(
                     people = desks[place] = Desk(run, place, tuple(together))
                     stack.push_async_callback(people.close)
             if (function := (functions or {}).get(name)) is not None:
-                from edgen.providers.function import backend_of, config_of
+                from edgen.providers.function import make_backend, make_config
 
-                backends[name] = backend_of(function, config_of(function), limits.timeout)
+                backends[name] = make_backend(function, make_config(function), limits.timeout)
             else:
                 backends[name] = make(
                     config,
@@ -114,7 +114,7 @@ async def open_backends(
                     silent=trust is None,
                     people=people,
                 )
-                if plugin_of("provider", config.provider) is not None:
+                if find_plugin("provider", config.provider) is not None:
                     _require_backend(config.provider, backends[name])
             stack.push_async_callback(backends[name].aclose)
         yield backends
@@ -167,13 +167,13 @@ async def open_scheduler(
 ) -> AsyncIterator[tuple[Mapping[str, Backend], SchedulerFactory]]:
     """Open what makes calls: the backends as a scheduler uses them, and its factory, with the batch services
     or the cluster that it needs. Raises UsageError for a way that does not exist."""
-    if on := address_of(job, way):
+    if on := find_address(job, way):
         if way.via != "online":
             raise UsageError("--on goes with single calls; leave it or --via batch out.")
         async with _open_cluster(job, backends, on, way.workers or job.workers, trust) as opened:
             yield opened
     elif way.via == "online":
-        yield backends, call_by_call
+        yield backends, make_online_scheduler
     else:
         from edgen.execution.batch.scheduler import BatchScheduler
 
@@ -181,7 +181,7 @@ async def open_scheduler(
             yield backends, partial(BatchScheduler, services=services, write_only=write_only)
 
 
-def address_of(job: Job, way: CallMode) -> str:
+def find_address(job: Job, way: CallMode) -> str:
     """Return the cluster, `ray` or `ray://ADDRESS`, that a command uses: the option's, else the job's for
     single calls; empty for none. Raises UsageError for anything else."""
     on = way.on or (job.on if way.via == "online" else None) or _HERE

@@ -45,7 +45,7 @@ class BudgetStatus(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | UnsetType = UNSET
 
 
-def budget_status(job: Path) -> BudgetStatus | None:
+def read_budget_status(job: Path) -> BudgetStatus | None:
     """Return the present status of the budget that the job of a run names; None without a budget or a
     readable job."""
     try:
@@ -59,7 +59,7 @@ def budget_status(job: Path) -> BudgetStatus | None:
     from edgen.store.budget_book import BudgetBook  # brings all that reads jobs
 
     try:
-        stands = BudgetBook(Path(file), create=False).today()
+        stands = BudgetBook(Path(file), create=False).list_stands()
     except EdgenError as problem:
         return BudgetStatus(file=file, problem=str(problem))
     return BudgetStatus(file=file, caps=tuple(map(CapStatus.of, stands)))

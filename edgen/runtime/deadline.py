@@ -30,8 +30,8 @@ class Deadline:
     ) -> None:
         self._wall = wall
         self._passed = passed
-        self._at = None if until is None else _moment(until.strip(), wall())
-        self._end = None if for_ is None else passed() + _span(for_)
+        self._at = None if until is None else _parse_moment(until.strip(), wall())
+        self._end = None if for_ is None else passed() + _parse_span(for_)
         self._until, self._for = until, for_
 
     def check(self) -> None:
@@ -51,7 +51,7 @@ class Deadline:
             left = min(left, self._end - self._passed())
         return left
 
-    def reason(self) -> DeadlineError:
+    def make_reason(self) -> DeadlineError:
         """Return the error that stops the work."""
         by_clock = self._at is not None and self._wall() >= self._at
         option = f"--until {self._until}" if by_clock else f"--for {self._for}"
@@ -60,7 +60,7 @@ class Deadline:
         )
 
 
-def _span(text: str) -> float:
+def _parse_span(text: str) -> float:
     try:
         span = seconds(text)
     except ValueError as problem:
@@ -70,7 +70,7 @@ def _span(text: str) -> float:
     return span
 
 
-def _moment(text: str, now: float) -> float:
+def _parse_moment(text: str, now: float) -> float:
     """Return a moment in seconds since the epoch: the next HH:MM, or an ISO date and time; local, unless it
     names a zone."""
     if hour := _HOUR.fullmatch(text):
@@ -92,9 +92,9 @@ def _find_next_moment(wanted: int, now: float) -> float:
     It is found minute by minute in the system's time zone, since an hour occurs twice when clocks are put
     back.
     """
-    before = _minute(now)
+    before = _round_to_minute(now)
     for moment in range((int(now) // 60 + 1) * 60, int(now) + 3 * 86_400, 60):
-        here = _minute(moment)
+        here = _round_to_minute(moment)
         step = (here - before) % _DAY
         if here == wanted or (0 < (wanted - before) % _DAY <= step <= _DAY // 2):
             return float(moment)
@@ -102,6 +102,6 @@ def _find_next_moment(wanted: int, now: float) -> float:
     raise AssertionError("every day has every minute, or jumps over it")
 
 
-def _minute(moment: float) -> int:
+def _round_to_minute(moment: float) -> int:
     local = time.localtime(moment)
     return local.tm_hour * 60 + local.tm_min

@@ -14,19 +14,19 @@ from pathlib import Path
 from edgen.config import BackendConfig
 from edgen.core.errors import InputError, UsageError
 from edgen.core.files import write_whole
-from edgen.providers import key_requests
+from edgen.providers import list_key_requests
 from edgen.providers.trust import (
     Allowed,
     Consents,
     Destination,
     NoKey,
     Refused,
-    consent_file,
+    find_consent_file,
     gather_consents,
     is_command,
-    line_of,
     name_key,
     read_consents,
+    render_line,
 )
 
 
@@ -67,7 +67,7 @@ class Trust:
 
     def judge(self, *configs: BackendConfig) -> Iterator[tuple[str, Allowed | NoKey | Refused]]:
         """Yield each variable whose key a server needs, and the decision on it."""
-        if requests := [request for one in configs for request in key_requests(one)]:
+        if requests := [request for one in configs for request in list_key_requests(one)]:
             from edgen.providers.keys import judge_key
 
             found = (judge_key(request, self.environ, self.consents) for request in requests)
@@ -92,7 +92,7 @@ class Trust:
 
     def _ask(self, variable: str, place: Destination, sentence: str, confirm: Callable[[str], bool]) -> None:
         """Ask a person, and remember a yes. Raises InputError for a no."""
-        file = consent_file(self.environ)
+        file = find_consent_file(self.environ)
         kept = f" (a yes is remembered in {file})" if file is not None else ""
         wanted = f"the job wants {name_key(variable)} sent to {place.name}. Send it?"
         if is_command(variable):
@@ -101,7 +101,7 @@ class Trust:
             raise InputError(sentence)
         if file is not None:
             remember_consent(file, f"{place.name}={variable}")
-        self.consents = self.consents.also(variable, place)
+        self.consents = self.consents.add(variable, place)
 
 
 def remember_consent(file: Path, pair: str) -> None:
@@ -110,7 +110,7 @@ def remember_consent(file: Path, pair: str) -> None:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         before = file.read_text(encoding="utf-8").rstrip() if file.exists() else _HEAD
-        text = f"{before}\n- {line_of(pair)}\n"
+        text = f"{before}\n- {render_line(pair)}\n"
         read_consents(text, str(file))  # a list that somebody wrote in brackets has no line more
         file = file.resolve()  # it is the user's own, also where they keep it elsewhere
         write_whole(file, text)

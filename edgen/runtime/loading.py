@@ -35,7 +35,7 @@ class Loading:
             try:
                 answer = await ask()
             except CallError as failure:
-                if not _loads(failure) or not self._has_time():
+                if not _is_loading(failure) or not self._has_time():
                     raise
                 await asyncio.sleep(min(_EVERY, self._patience))
             else:
@@ -50,6 +50,6 @@ class Loading:
         return time.monotonic() - self._since < self._patience
 
 
-def _loads(failure: CallError) -> bool:
+def _is_loading(failure: CallError) -> bool:
     """Return whether a server refused a call because it is loading its model."""
     return failure.kind is FailureKind.OVERLOADED and _LOADING.search(failure.message) is not None

@@ -26,7 +26,7 @@ from edgen.runtime.snapshot import (
     Title,
     UsageCounts,
     add_usage,
-    usage_before,
+    count_usage_before,
 )
 from edgen.store.ledger import OPEN
 
@@ -54,8 +54,8 @@ class Monitor:
         self.session = session
         self._title = title
         self._events = events
-        self._status = session.ledger.status()
-        self._before = usage_before(self._status)
+        self._status = session.ledger.read_status()
+        self._before = count_usage_before(self._status)
         self._began = self._looked = time.monotonic()
         self._ended_before = session.counts.ended - session.counts.kept
         self._seen = 0  # answers
@@ -71,7 +71,7 @@ class Monitor:
         status, tally = self._status, self.session.counts
         known = status.accepted + sum(status.rejected.values())
         same = status.plan.fingerprint == self.session.fingerprint
-        self._events.send(start_event(self._snapshot(), min(known, tally.planned) if same else 0))
+        self._events.send(start_event(self._make_snapshot(), min(known, tally.planned) if same else 0))
         if count := self.session.ledger.damaged_outcomes:
             self.note(
                 f"{self.session.ledger.path}: what was made of stored answers was damaged in {count:,} "
@@ -104,7 +104,7 @@ class Monitor:
         self._events.send(Event(event, text, _with_arm(self._title.arm, facts)))
 
     def _send(self, name: str) -> None:
-        self._events.send(StatusEvent(name, snapshot=self._snapshot()))
+        self._events.send(StatusEvent(name, snapshot=self._make_snapshot()))
 
     def _look(self) -> None:
         """Find the changes since the last look, and report them."""
@@ -144,7 +144,7 @@ class Monitor:
     def _tell_rates(self, admissions: dict[str, Admission]) -> None:
         for role, admission in admissions.items():
             for server, lane in _name_lanes(admission):
-                rate = (lane.window.size, admission.circuit_of(lane))
+                rate = (lane.window.size, admission.find_circuit_state(lane))
                 if self._rates.get((role, server)) != rate:
                     self._rates[role, server] = rate
                     self._tell(
@@ -164,15 +164,15 @@ class Monitor:
         """Count the sent batches in the ledger, which must be open."""
         out = self.session.ledger.out
         try:
-            batches = out.batches(*OPEN)
-            requests = sum(out.sums(batch.number)[0] for batch in batches)
+            batches = out.list_batches(*OPEN)
+            requests = sum(out.read_sums(batch.number)[0] for batch in batches)
         except Exception:  # noqa: BLE001 - a ledger that cannot be read stops the run, not its figures
             return
         self._activity = msgspec.structs.replace(
             self._activity, batches_out=len(batches), batch_requests_out=requests
         )
 
-    def _snapshot(self) -> Snapshot:
+    def _make_snapshot(self) -> Snapshot:
         session, tally = self.session, self.session.counts
         flows = tuple(
             Flow(role, server, lane.running, min(lane.window.size, admission.window), not lane.usable)
@@ -193,11 +193,11 @@ class Monitor:
                 wait=session.scheduler.paused_for,
                 flows=flows,
                 workers=session.scheduler.workers,
-                **self._budget_left(),
+                **self._compute_budget_left(),
             ),
         )
 
-    def _budget_left(self) -> dict[str, Any]:
+    def _compute_budget_left(self) -> dict[str, Any]:
         """Return the part of the budget that is neither spent nor reserved for calls under way."""
         budget, limits = self.session.budget, self.session.limits
         if budget is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.person_requests import PersonAnswer, PersonRequest, fields_of
+from edgen.core.person_requests import PersonAnswer, PersonRequest, list_fields
 from edgen.core.threads import run_in_thread
 from edgen.core.values import TaskId
 from edgen.store.mailbox import ConversationPlace, Mailbox
@@ -35,7 +35,7 @@ class Desk:
             self._mailbox = Mailbox(self._folder)
         key = hashlib.sha256(f"{self._arm}/{request.key}".encode()).hexdigest() if self._arm else request.key
         request = msgspec.structs.replace(request, key=key, arm=self._arm, together=self._together)
-        if any(field.kind == "json" for field in fields_of(request)):
+        if any(field.kind == "json" for field in list_fields(request)):
             request = msgspec.structs.replace(request, schema=b"")  # nobody writes JSON: prose is read, too
         if await run_in_thread(self._mailbox.has_left, ConversationPlace.of(request), request.role):
             return None
@@ -62,11 +62,11 @@ class Desk:
             now = time.time()
             if now - looked >= _OVERDUE:
                 looked = now
-                for key in mailbox.overdue(now):
+                for key in mailbox.list_overdue(now):
                     if key in self._waiting:
                         await run_in_thread(mailbox.give_up, key, now)
                 known = -1
-            if (version := mailbox.version()) != known:
+            if (version := mailbox.read_version()) != known:
                 known = version
                 for key in [*self._waiting]:
                     done, answer = mailbox.find_answer(key)

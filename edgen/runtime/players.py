@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgen.config import arm_jobs, backend_of, load_job, roles_asked, with_speakers
+from edgen.config import find_backend, list_arm_jobs, list_asked_roles, load_job, with_speakers
 from edgen.core.person_requests import PersonRequest, View
 from edgen.core.values import Address
 from edgen.core.yaml_values import read_text
@@ -40,24 +40,24 @@ class Paper(NamedTuple):
             return self.text
         return {"name": self.request.key, "questions": dict(self.request.view.questions)}
 
-    def form(self, role: str, person: str) -> str:
+    def name_form(self, role: str, person: str) -> str:
         """Return the name of the page, of which one answer is kept."""
         digest = hashlib.sha256(repr(self.shown).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        return f"{task_of(role)}/{self.unit}/{person}/{digest}"
+        return f"{make_task_name(role)}/{self.unit}/{person}/{digest}"
 
 
-def task_of(role: str) -> str:
+def make_task_name(role: str) -> str:
     """Return the task to which people are invited who play a role."""
     return f"play {role}"
 
 
-def role_of(task: str) -> str | None:
+def find_role(task: str) -> str | None:
     """Return the role that people play in a task; None for another task."""
     word, _, role = task.partition(" ")
     return role if word == "play" else None
 
 
-def players_of(run: Path) -> dict[str, HumanConfig]:
+def find_players(run: Path) -> dict[str, HumanConfig]:
     """Return the settings of the roles that people play in the conversations of a run and its arms, by role;
     empty for a folder without a job. Raises EdgenError for a job or a space that cannot be read."""
     folder, found = RunFolder(run), {}
@@ -65,15 +65,15 @@ def players_of(run: Path) -> dict[str, HumanConfig]:
         return {}
     space = folder.inputs / "space.yaml"
     speakers = [role.name for role in load_space(space).roles] if space.exists() else []
-    for arm_job in arm_jobs(load_job(folder.job), str(folder.job)).values():
+    for arm_job in list_arm_jobs(load_job(folder.job), str(folder.job)).values():
         one = with_speakers(arm_job, speakers) if speakers else arm_job
-        for role in roles_asked(one):
-            if isinstance(config := backend_of(one, role), HumanConfig):
+        for role in list_asked_roles(one):
+            if isinstance(config := find_backend(one, role), HumanConfig):
                 found[role] = config
     return found
 
 
-def paper_before(config: HumanConfig, answered: Mapping[str, UnitAnswer]) -> Paper | None:
+def find_paper_before(config: HumanConfig, answered: Mapping[str, UnitAnswer]) -> Paper | None:
     """Return the next paper of a person before the first conversation; None if nothing is left. `answered`:
     the person's answers that count, by unit."""
     if config.consent is not None:
@@ -81,19 +81,19 @@ def paper_before(config: HumanConfig, answered: Mapping[str, UnitAnswer]) -> Pap
         if CONSENT not in answered or answered[CONSENT].shown != paper.shown:
             return paper
     if config.before is not None and BEFORE not in answered:
-        return _questionnaire(config.before, BEFORE, BEFORE)
+        return _make_paper(config.before, BEFORE, BEFORE)
     return None
 
 
-def paper_after(config: HumanConfig, answered: Mapping[str, UnitAnswer], game: str) -> Paper | None:
+def find_paper_after(config: HumanConfig, answered: Mapping[str, UnitAnswer], game: str) -> Paper | None:
     """Return the paper after a conversation, whose token is `game`; None if nothing is left."""
     unit = f"{AFTER} {game}"
     if config.after is None or unit in answered:
         return None
-    return _questionnaire(config.after, AFTER, unit)
+    return _make_paper(config.after, AFTER, unit)
 
 
-def _questionnaire(path: str, name: str, unit: str) -> Paper:
+def _make_paper(path: str, name: str, unit: str) -> Paper:
     asked = load_questionnaire(Path(path))
     questions = tuple((item.name, f"{item.text}{item.ends}") for item in asked.items)
     view = View(text=asked.description or "", questions=questions)
@@ -105,4 +105,4 @@ def read_person_answers(people: People | None, role: str, person: str) -> dict[s
     """Return the answers of a person who plays a role that count, by unit."""
     if people is None:
         return {}
-    return {unit: one for (unit, _), one in people.read_latest_answers(task_of(role), person).items()}
+    return {unit: one for (unit, _), one in people.read_latest_answers(make_task_name(role), person).items()}

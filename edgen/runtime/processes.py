@@ -69,7 +69,7 @@ class Processes:
     ) -> None:
         self._place.end()
 
-    def results(self, work: Iterable[Work]) -> Iterator[Any]:
+    def iterate_results(self, work: Iterable[Work]) -> Iterator[Any]:
         """Begin pieces of work at once, a few for each process, and return an iterator over all results in
         the order of the work. It begins the next pieces, and raises the error that ended one."""
         each = iter(work)

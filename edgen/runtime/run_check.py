@@ -20,7 +20,7 @@ from edgen.core.kept_files import DIGESTS, find_damage, has_digest
 from edgen.execution.finish import find_stale_files
 from edgen.store.layers import read_layer
 from edgen.store.ledger import ACKNOWLEDGED, find_ledger_damage, has_acknowledgement, has_tally
-from edgen.store.pairs_file import pair_sets, places_of_pairs, read_pairs_of, use_pair_set
+from edgen.store.pairs_file import list_pair_sets, list_places_of_pairs, read_pairs_of, use_pair_set
 from edgen.store.people import has_people
 from edgen.store.run_folder import RunFolder
 from edgen.store.split_side import read_test_side
@@ -28,7 +28,7 @@ from edgen.store.votes import read_filed_votes, read_stored_votes
 from edgen.store.written_texts import read_written
 from edgen.validation.checker import FileReport
 from edgen.validation.findings import Finding
-from edgen.validation.reading import printable
+from edgen.validation.reading import make_printable
 
 _LARGE = 1 << 26  # bytes of a ledger that takes seconds to look through
 _LARGEST = 1 << 30  # bytes of a comparison
@@ -73,18 +73,21 @@ def check_run(run: RunFolder, note: Callable[[str], None], others: FindReaders) 
     long work; `others` returns readers of further files.
     Nothing is changed."""
     folders = [run, *(RunFolder(path) for path in sorted(run.arms_folder.glob("*")) if path.is_dir())]
-    found = [*_find_missing_arms(run), *_ledgers(folders, note)]
+    found = [*_find_missing_arms(run), *_check_ledgers(folders, note)]
     for folder in folders:
-        found += _digests(folder, run, others)
-    found += _unreadable(folders, others)
+        found += _check_digests(folder, run, others)
+    found += _check_readability(folders, others)
     if not any(one.kind in ("ledger", "damaged") for one in found):
-        if sum(_size(folder.ledger) for folder in folders) > _LARGE:
+        if sum(_read_size(folder.ledger) for folder in folders) > _LARGE:
             note(f"{run.path}: holding the finished files against the ledger …")
         found += _check_finished_files(run)
     found.sort(key=lambda one: str(one.path))
     reports = (
         FileReport(
-            printable(path), 0, 0, tuple(Finding.of(None, "$", one.problem, one.kind) for one in problems)
+            make_printable(path),
+            0,
+            0,
+            tuple(Finding.of(None, "$", one.problem, one.kind) for one in problems),
         )
         for path, problems in itertools.groupby(found, key=lambda one: one.path)
     )
@@ -93,16 +96,16 @@ def check_run(run: RunFolder, note: Callable[[str], None], others: FindReaders) 
 
 def _find_missing_arms(run: RunFolder) -> Iterator[_Found]:
     """Yield the folders of arms that the run had and that are missing."""
-    with _telling(run.arm_numbers, "damaged") as told:
+    with _report_errors(run.arm_numbers, "damaged") as told:
         for arm in run.number_arms():
             if not run.arm(arm).path.is_dir():
                 problem = "the folder of this arm is missing, with its ledger"
-                yield _Found(run.arm(arm).path, "missing", problem, _copy_of(run.arm(arm).path))
+                yield _Found(run.arm(arm).path, "missing", problem, _describe_copy(run.arm(arm).path))
     if not has_digest(run.arm_numbers):  # else its digest reports it
         yield from told
 
 
-def _ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) -> Iterator[_Found]:
+def _check_ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) -> Iterator[_Found]:
     seen = set[Path]()
     for folder in folders:
         if (
@@ -111,15 +114,15 @@ def _ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) -> Itera
             and (folder.path / DIGESTS).is_file()
         ):
             problem = "the ledger is missing, and with it every raw reply"
-            yield _Found(folder.ledger, "ledger", problem, _copy_of(folder.ledger))
+            yield _Found(folder.ledger, "ledger", problem, _describe_copy(folder.ledger))
         for path in sorted({*folder.ledgers(), *_list_asker_ledgers(folder)} - seen):
             seen.add(path)
-            if (size := _size(path)) > _LARGE:
+            if (size := _read_size(path)) > _LARGE:
                 note(f"{path}: looking through {size >> 20:,} MB …")
-            with _telling(path, "ledger") as told:
+            with _report_errors(path, "ledger") as told:
                 sentences = [*find_ledger_damage(path)]
                 if not path.exists() and not sentences:
-                    yield _Found(path, "missing", "the ledger is missing", _copy_of(path))
+                    yield _Found(path, "missing", "the ledger is missing", _describe_copy(path))
                 elif path.exists() and not has_acknowledgement(path):
                     note_of = path.with_name(path.name + ACKNOWLEDGED)
                     problem = (
@@ -145,14 +148,14 @@ def _list_asker_ledgers(folder: RunFolder) -> Iterator[Path]:
                 yield path.with_name(path.name.removesuffix(ACKNOWLEDGED)).with_suffix(".db")
 
 
-def _digests(folder: RunFolder, run: RunFolder, others: FindReaders) -> Iterator[_Found]:
+def _check_digests(folder: RunFolder, run: RunFolder, others: FindReaders) -> Iterator[_Found]:
     """Yield the files that differ from their digests; those without one are counted."""
     if not (folder.path / DIGESTS).is_file():
         problem = "there are no digests, so nothing says whether the run's files are as edgen wrote them"
         yield _Found(folder.path / DIGESTS, "missing", problem)
     if not folder.job.is_file() and not has_digest(folder.job):
         yield _Found(folder.job, "damaged", "it is missing", _restore(run))
-    with _telling(folder.path / DIGESTS, "damaged", _restore(run)) as told:
+    with _report_errors(folder.path / DIGESTS, "damaged", _restore(run)) as told:
         for one in find_damage(folder.path):
             path = folder.path / one.name
             missing = one.missing and not is_input(one.name)
@@ -184,8 +187,8 @@ def _list_derived_files(
     folder: RunFolder, others: FindReaders
 ) -> Iterator[tuple[Path, Callable[[], object]]]:
     """Yield the files made of a run's answers, or given by people, each with its reader."""
-    for own in places_of_pairs(folder):
-        for name in pair_sets(own):
+    for own in list_places_of_pairs(folder):
+        for name in list_pair_sets(own):
             use_pair_set(own, name)
             yield own.pairs, partial(_exhaust_pairs, own.pairs, folder.path)
         if own.votes.exists():
@@ -220,7 +223,7 @@ def _exhaust_pairs(path: Path, run: Path) -> None:
     _exhaust(read_pairs_of(path, run))
 
 
-def _unreadable(folders: Iterable[RunFolder], others: FindReaders) -> Iterator[_Found]:
+def _check_readability(folders: Iterable[RunFolder], others: FindReaders) -> Iterator[_Found]:
     """Yield the files that no command could read. Damaged ones are reported by their digests."""
     for folder in folders:
         for path, read in _list_derived_files(folder, others):
@@ -238,7 +241,7 @@ def _unreadable(folders: Iterable[RunFolder], others: FindReaders) -> Iterator[_
 
 def _check_finished_files(run: RunFolder) -> Iterator[_Found]:
     """Finished files that are not what the ledger comes to."""
-    with _telling(run.path, "ledger") as told:
+    with _report_errors(run.path, "ledger") as told:
         arms = run.list_begun_arms()
         side = read_test_side([own for _, own in arms], load_job(run.job).split.test)
         again = describe_rewriting(run)
@@ -252,7 +255,7 @@ def _check_finished_files(run: RunFolder) -> Iterator[_Found]:
 
 
 @contextlib.contextmanager
-def _telling(path: Path, kind: str, repair: str | None = None) -> Iterator[list[_Found]]:
+def _report_errors(path: Path, kind: str, repair: str | None = None) -> Iterator[list[_Found]]:
     """Turn an error of the body into a finding."""
     found: list[_Found] = []
     try:
@@ -278,10 +281,10 @@ def _repair(folder: RunFolder, run: RunFolder, name: str) -> str:
             f"`edgen annotate {folder.path}` with the same labels writes {path} again from what its "
             "annotators said; a layer of the job's own gates is written by `edgen generate`."
         )
-    return _copy_of(path)
+    return _describe_copy(path)
 
 
-def _copy_of(path: Path) -> str:
+def _describe_copy(path: Path) -> str:
     return f"Restore {path} from a copy of the run: nothing else holds what it says."
 
 
@@ -302,5 +305,5 @@ def _exhaust(lines: Iterable[object]) -> None:
         pass
 
 
-def _size(path: Path) -> int:
+def _read_size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0

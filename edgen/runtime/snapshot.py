@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.core.durations import span
+from edgen.core.durations import format_span
 from edgen.core.events import Event
-from edgen.core.text import describe_reasons, dollars, format_short, round_usd
+from edgen.core.text import describe_reasons, format_dollars, format_short, round_usd
 from edgen.execution.scheduler import ProgressCounts
 from edgen.store.ledger import LedgerCounts, RunStatus, TokenCounts
 from edgen.store.ledger.facts import WorkerCounts
@@ -176,7 +176,7 @@ class StatusEvent(Event, frozen=True, kw_only=True):
     snapshot: Snapshot
 
 
-def usage_before(status: RunStatus) -> UsageCounts:
+def count_usage_before(status: RunStatus) -> UsageCounts:
     """Return the usage of earlier starts, without replayed calls."""
     return UsageCounts.of(msgspec.structs.replace(status.counts, replayed=0))
 
@@ -185,7 +185,7 @@ def read_still_snapshot(status: RunStatus, title: Title) -> Snapshot:
     """Return the state of a run without work, from its ledger."""
     counts = ProgressCounts()
     counts.take(status)
-    return Snapshot(title=title, counts=counts, total=usage_before(status))
+    return Snapshot(title=title, counts=counts, total=count_usage_before(status))
 
 
 def describe_progress(snapshot: Snapshot) -> str:
@@ -206,7 +206,7 @@ def describe_progress(snapshot: Snapshot) -> str:
     if activity.timeouts:
         parts.append(f"{activity.timeouts:,} timeouts")
     if activity.wait > 1:
-        parts.append(f"told to wait {span(activity.wait)}")
+        parts.append(f"told to wait {format_span(activity.wait)}")
     if counts.cost_usd is not None:
-        parts.append(dollars(counts.cost_usd))
+        parts.append(format_dollars(counts.cost_usd))
     return " · ".join(parts)

@@ -20,8 +20,8 @@ from edgen.core.reasons import REASONS, explain_own_reasons
 from edgen.core.text import describe_counts
 from edgen.runtime.budget_status import BudgetStatus
 from edgen.runtime.snapshot import Amount, CallCounts, Tokens, UsageCounts, add_amounts, add_usage
-from edgen.store.layers import layer_names
-from edgen.store.ledger import OPEN, LedgerSummary, NotedBatch, count_outstanding_at, summary_at
+from edgen.store.layers import list_layer_names
+from edgen.store.ledger import OPEN, LedgerSummary, NotedBatch, count_outstanding_at, read_summary
 from edgen.store.ledger.facts import (
     END,
     RETRIES,
@@ -104,7 +104,7 @@ class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read_from(cls, ledger: Path) -> Self:
         """Return how the tasks of this ledger stand."""
-        status = _ledger_status(str(ledger.parent), ledger, held=False)
+        status = _read_ledger_status(str(ledger.parent), ledger, held=False)
         facts: dict[str, Any] = {key: getattr(status, key) for key in TasksStatus.__struct_fields__}
         path = ledger.with_suffix("").parts
         facts |= {key: path[part] for key, part in cls.parts.items()}
@@ -224,7 +224,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, arms=arms, calls=calls)
 
 
-def status_of(rundir: RunFolder, *, held: bool = False) -> StatusReport:
+def read_run_status(rundir: RunFolder, *, held: bool = False) -> StatusReport:
     """Return the status of a run; `held`: a live process works on it."""
     status = _run_status(rundir, held=held)
     asked = {
@@ -233,7 +233,7 @@ def status_of(rundir: RunFolder, *, held: bool = False) -> StatusReport:
     }
     return msgspec.structs.replace(
         status,
-        layers=tuple(layer_names(rundir) if rundir.has_layers else ()) or UNSET,
+        layers=tuple(list_layer_names(rundir) if rundir.has_layers else ()) or UNSET,
         reasons=_explain_reasons(rundir, status) or UNSET,
         **asked,
     )
@@ -259,13 +259,13 @@ _ASKERS: dict[str, tuple[type[TasksStatus], Callable[[RunFolder], list[Path]]]] 
 }  # what the status of a run has of its askers, by key
 
 
-def partitions_status(rundir: RunFolder) -> StatusReport | None:
+def read_partitions_status(rundir: RunFolder) -> StatusReport | None:
     """Return the sums of a run's partitions that have begun, before they are merged; None without any."""
     parts = [run for run in rundir.partitions() if run.ledger.exists()]
     if not parts:
         return None
     held = any(run.is_locked() for run in parts)
-    each = [_ledger_status(str(run.path), run.ledger, held=run.is_locked()) for run in parts]
+    each = [_read_ledger_status(str(run.path), run.ledger, held=run.is_locked()) for run in parts]
     state: State = "running" if held else "stopped"
     return msgspec.structs.replace(_add_up(each), run=str(rundir.path), state=state)
 
@@ -273,10 +273,10 @@ def partitions_status(rundir: RunFolder) -> StatusReport | None:
 def _run_status(rundir: RunFolder, *, held: bool) -> StatusReport:
     arms = dict(rundir.arms())
     if "" in arms:
-        return _ledger_status(str(rundir.path), rundir.ledger, held=held)
+        return _read_ledger_status(str(rundir.path), rundir.ledger, held=held)
     each: dict[str, StatusReport | None] = dict.fromkeys(arms)
     for name, arm in rundir.list_begun_arms():
-        each[name] = _ledger_status(str(arm.path), arm.ledger, held=held and arm.is_locked())
+        each[name] = _read_ledger_status(str(arm.path), arm.ledger, held=held and arm.is_locked())
     begun_arms = [status for status in each.values() if status is not None]
     states = {"stopped" if status is None else status.state for status in each.values()}
     state: State = "stopped" if "stopped" in states else "short" if "short" in states else "complete"
@@ -291,15 +291,15 @@ def _run_status(rundir: RunFolder, *, held: bool) -> StatusReport:
     )
 
 
-def _ledger_status(run: str, ledger: Path, *, held: bool) -> StatusReport:
+def _read_ledger_status(run: str, ledger: Path, *, held: bool) -> StatusReport:
     """Return the status by one ledger of its run."""
-    kept = summary_at(ledger)
+    kept = read_summary(ledger)
     status, plan, usage = kept.status, kept.status.plan, UsageCounts.of(kept.status.counts)
     return StatusReport(
         run=run,
-        state=cast(State, status.state(held=held)),
+        state=cast(State, status.find_state(held=held)),
         range=UNSET if plan.of is None else ScenarioRange(plan.first, plan.scenarios, plan.of),
-        round=_round_of(kept, ledger),
+        round=_find_round(kept, ledger),
         planned=status.planned,
         accepted=status.accepted,
         rejected=status.rejected,
@@ -325,13 +325,13 @@ def _find_stop_reason(kept: LedgerSummary, ledger: Path, *, held: bool) -> Stopp
     detail = status.describe_last_end(held=held)
     if detail is None or status.ended_at is None:
         return UNSET
-    reason = read_end(kept.facts.get(END), status.session, ledger) or status.state(held=held)
+    reason = read_end(kept.facts.get(END), status.session, ledger) or status.find_state(held=held)
     if status.session_state == "running":
         reason = "killed"
-    return Stopped(reason, detail, _iso(status.ended_at))
+    return Stopped(reason, detail, _format_iso(status.ended_at))
 
 
-def _iso(moment: float) -> str:
+def _format_iso(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -346,7 +346,7 @@ def _find_last_stop(arms: dict[str, StatusReport | None]) -> Stopped | UnsetType
     return msgspec.structs.replace(last, detail=f"{name}: {last.detail}")
 
 
-def _round_of(kept: LedgerSummary, ledger: Path) -> RoundStatus | UnsetType:
+def _find_round(kept: LedgerSummary, ledger: Path) -> RoundStatus | UnsetType:
     plan = kept.status.plan
     if plan.rounds == 1:
         return UNSET
@@ -357,7 +357,7 @@ def _round_of(kept: LedgerSummary, ledger: Path) -> RoundStatus | UnsetType:
 def _open_batch(batch: NotedBatch, ledger: Path) -> OpenBatch:
     requests, sent_at = count_outstanding_at(ledger, batch.number), None
     if batch.sent_at is not None:
-        sent_at = _iso(batch.sent_at)
+        sent_at = _format_iso(batch.sent_at)
     return OpenBatch(batch.number, batch.state, batch.backend, batch.remote_id, requests, sent_at)
 
 

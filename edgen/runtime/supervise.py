@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from edgen.core import system
 from edgen.core.errors import EdgenError, RunError, StoppedError, UselessError
 from edgen.core.system import is_hangup
-from edgen.execution.session import Charged, RunSession, interruption
+from edgen.execution.session import Charged, RunSession, make_signal_error
 from edgen.runtime.control import Control
 from edgen.runtime.deadline import Deadline
 from edgen.runtime.monitor import Monitor
@@ -33,7 +33,7 @@ class FolderWatch:
         self._path = path.absolute()
         self._shown = path
         self._folder = system.open_folder(self._path.parent)
-        self._known = _identity(self._path)
+        self._known = _identify_folder(self._path)
 
     def __enter__(self) -> FolderWatch:
         return self
@@ -44,7 +44,7 @@ class FolderWatch:
     def look(self) -> EdgenError | None:
         """Return the error that stops the work if the ledger is gone."""
         try:
-            if _identity(self._path) == self._known:
+            if _identify_folder(self._path) == self._known:
                 return None
             gone = f"{self._shown}: this ledger has been replaced by another one"
         except (FileNotFoundError, NotADirectoryError):
@@ -53,7 +53,7 @@ class FolderWatch:
             return None
         if self._is_moved():
             return StoppedError(
-                f"{self._shown}: the folder of this ledger has been moved{self._whereto()} while it was "
+                f"{self._shown}: the folder of this ledger has been moved{self._read_target()} while it was "
                 "worked on. "
                 "No further call was made, and all answers are stored where the folder is now: name it with "
                 "-o, and the same command resumes the run."
@@ -65,17 +65,17 @@ class FolderWatch:
 
     def _is_moved(self) -> bool:
         try:
-            return _identity(self._path.name, self._folder) == self._known
+            return _identify_folder(self._path.name, self._folder) == self._known
         except OSError:
             return False
 
-    def _whereto(self) -> str:
+    def _read_target(self) -> str:
         with contextlib.suppress(OSError):
             return f" to {Path(f'/proc/self/fd/{self._folder}').readlink()}"
         return ""
 
 
-def _identity(path: Path | str, folder: int | None = None) -> tuple[int, int]:
+def _identify_folder(path: Path | str, folder: int | None = None) -> tuple[int, int]:
     found = os.stat(path, dir_fd=folder)
     return found.st_dev, found.st_ino
 
@@ -109,7 +109,7 @@ async def supervise(parts: Sequence[Supervised], control: Control) -> None:
         if control.deadline is not None:
             beside.append(_stop_in_time(control.deadline, monitors))
         for task in beside:
-            await stack.enter_async_context(_beside(task))
+            await stack.enter_async_context(_run_beside(task))
         stack.enter_context(control.interrupts(partial(_on_signal, monitors)))
         try:
             await _work_together(parts, monitors)
@@ -146,7 +146,7 @@ async def _work_together(parts: Sequence[Supervised], monitors: Sequence[Monitor
 
 
 @contextlib.asynccontextmanager
-async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def _run_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run work concurrently with the body, until that ends.
 
     An error of the body counts; else an error of the work, which is a bug, is raised then.
@@ -167,7 +167,7 @@ async def _stop_in_time(deadline: Deadline, monitors: Sequence[Monitor]) -> None
     """Stop when the deadline comes. Calls in flight may take as long as any call may."""
     while (left := deadline.count_seconds_left()) > 0:  # noqa: ASYNC110 - time is what it waits for
         await asyncio.sleep(min(left, _LOOK_EVERY))
-    _stop(monitors, deadline.reason(), max(one.session.limits.timeout for one in monitors))
+    _stop(monitors, deadline.make_reason(), max(one.session.limits.timeout for one in monitors))
 
 
 async def _stop_when_gone(presence: FolderWatch, monitors: Sequence[Monitor]) -> None:
@@ -179,7 +179,7 @@ async def _stop_when_gone(presence: FolderWatch, monitors: Sequence[Monitor]) ->
 
 def _on_signal(monitors: Sequence[Monitor], number: int) -> None:
     if any(monitor.session.scheduler.stopped is None for monitor in monitors):
-        _stop(monitors, interruption(number))
+        _stop(monitors, make_signal_error(number))
     elif not is_hangup(number):  # one closed terminal may send several
         for monitor in monitors:
             monitor.session.scheduler.hurry()

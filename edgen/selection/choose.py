@@ -15,7 +15,7 @@ from typing import Any
 from edgen.core.digest import hash64
 from edgen.core.errors import UsageError
 from edgen.core.values import Role
-from edgen.expressions.conversation import ConversationNames, Facts, Labels, label_value
+from edgen.expressions.conversation import ConversationNames, Facts, Labels, make_label_value
 from edgen.expressions.language import ExpressionError
 from edgen.selection.clauses import Limit, Where, read_limits, read_split, read_where
 from edgen.selection.options import SelectOptions
@@ -60,14 +60,14 @@ class ConversationChoice:
             if fate != _KEPT:
                 yield scenario, task, self.clauses[fate]
 
-    def groups(self) -> Iterator[tuple[int, int, int]]:
+    def iterate_groups(self) -> Iterator[tuple[int, int, int]]:
         """(scenario, task, group of the split) of each that is kept, in order."""
         rows = zip(self._scenarios, self._tasks, self._groups, self._fates, strict=True)
         return ((scenario, task, group) for scenario, task, group, fate in rows if fate == _KEPT)
 
-    def side(self, share: float, *, in_order: bool = False) -> HeldOutGroups:
+    def choose_side(self, share: float, *, in_order: bool = False) -> HeldOutGroups:
         """Return the test side of the kept conversations."""
-        counts = Counter(group for _, _, group in self.groups())
+        counts = Counter(group for _, _, group in self.iterate_groups())
         return choose_common_side([sorted(counts.items())], share, in_order=in_order)
 
     @property
@@ -90,10 +90,10 @@ class ConversationChoice:
 
             in_order = InOrder([one.expression for one in ordered])
         digest, numbers = hashlib.sha256(), [Numbers() for _ in self.limits]
-        for scenario, task, group, data in reader.views[""].records():
+        for scenario, task, group, data in reader.views[""].iterate_records():
             digest.update(data)
             recorded = reader.read(data)
-            labels = _labels_of(layers.of(scenario, recorded.id, recorded.turns))
+            labels = _find_labels(layers.of(scenario, recorded.id, recorded.turns))
             facts = Facts(recorded.scenario, recorded.conversation, recorded.id, labels)
             fate = _find_first_missed(plain, facts)
             if in_order is not None and fate == _KEPT:
@@ -113,7 +113,7 @@ class ConversationChoice:
             self._draw(self.draw)
         if self.split is not None:
             alive = self._list_alive()
-            for place, group in zip(alive, self.split.groups(self._scenarios, alive), strict=True):
+            for place, group in zip(alive, self.split.list_groups(self._scenarios, alive), strict=True):
                 self._groups[place] = group
 
     def _note(
@@ -181,13 +181,13 @@ class Numbers(dict[Any, int]):
         return number
 
 
-def _labels_of(found: LabelsByLayer) -> Labels:
+def _find_labels(found: LabelsByLayer) -> Labels:
     """Return the majority's labels of a conversation, by layer, in the form of expressions."""
 
     def get(layer: str, _conversation: str) -> Sequence[tuple[Role, str]] | float | None:
         if layer not in found:
             return None
-        return label_value((unit.turn, unit.role, unit.labels) for unit in found[layer])
+        return make_label_value((unit.turn, unit.role, unit.labels) for unit in found[layer])
 
     return get
 

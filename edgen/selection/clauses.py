@@ -56,8 +56,8 @@ def read_limits(options: SelectOptions, names: ConversationNames) -> list[Limit]
         name, equals, count = text.rpartition("=")
         if not equals or not count.strip().isdecimal() or not 0 < int(count) < 2**40:
             raise UsageError(f"--cap {text}: expected NAME=N, as in --cap topic=50.")
-        found.append(_limit("--cap", name.strip(), text, names, int(count)))
-    return [*found, *(_limit("--balance", text.strip(), text, names, None) for text in options.balance)]
+        found.append(_parse_limit("--cap", name.strip(), text, names, int(count)))
+    return [*found, *(_parse_limit("--balance", text.strip(), text, names, None) for text in options.balance)]
 
 
 def read_split(options: SelectOptions, names: ConversationNames) -> NewSplit | None:
@@ -75,7 +75,7 @@ def read_split(options: SelectOptions, names: ConversationNames) -> NewSplit | N
     return NewSplit(name, named, in_order=options.in_order)
 
 
-def _limit(option: str, name: str, says: str, names: ConversationNames, most: int | None) -> Limit:
+def _parse_limit(option: str, name: str, says: str, names: ConversationNames, most: int | None) -> Limit:
     return Limit(f"{option[2:]}_{name}", says, _find(option, name, names), most, name)
 
 

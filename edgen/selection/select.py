@@ -22,13 +22,13 @@ from edgen.config import Job, load_job
 from edgen.core.errors import RunError, ShortError, UsageError
 from edgen.core.text import quantity, replace_surrogates
 from edgen.execution.finish import JOB, RunSummary, write_files
-from edgen.expressions.conversation import ConversationNames, LabelledWith, layers_named
+from edgen.expressions.conversation import ConversationNames, LabelledWith, list_named_layers
 from edgen.merging.extras import copy_rest
-from edgen.merging.new_run import copy_job, describe_original_job, making, refuse_open, refuse_target
+from edgen.merging.new_run import copy_job, describe_original_job, make_run, refuse_open, refuse_target
 from edgen.selection.choose import ConversationChoice
 from edgen.selection.options import SelectOptions
 from edgen.space.splits import HeldOutGroups
-from edgen.store.layers import LayerJoin, layer_names
+from edgen.store.layers import LayerJoin, list_layer_names
 from edgen.store.ledger import (
     SELECTION,
     Ledger,
@@ -71,7 +71,7 @@ def select(
         )
     with run.lock_for_reading():
         choice, selection, side = _choose(run, options, tell, note)
-        with making(output, "selecting") as work:
+        with make_run(output, "selecting") as work:
             return _Selector(run, work, choice, selection, side, tell).make()
 
 
@@ -79,12 +79,12 @@ def _choose(
     run: RunFolder, options: SelectOptions, tell: Callable[[str], None], note: Callable[[str], None]
 ) -> tuple[ConversationChoice, Selection, HeldOutGroups]:
     with RunReader(run.path) as reader:
-        known = {name: _read_layer_note(run, name) for name in layer_names(run)}
+        known = {name: _read_layer_note(run, name) for name in list_layer_names(run)}
         choice = ConversationChoice(options, ConversationNames(reader.space, known))
         for clause in choice.where:
             for sentence in clause.expression.notes:
                 note(f"--where, {sentence}")
-        with LayerJoin(run, layers_named(choice.asked_names)) as layers:
+        with LayerJoin(run, list_named_layers(choice.asked_names)) as layers:
             choice.look(reader, layers, tell)
         for what, count in layers.left_out.items():
             note(f"{quantity(count, 'unit')} left out of the layer {what}.")
@@ -97,7 +97,9 @@ def _choose(
     if options.split_by is not None:
         test = rule.test if options.test is None and rule is not None else options.test
         rule = SplitRule(options.split_by.strip(), share if test is None else test, options.in_order)
-    side = choice.side(share) if rule is None else choice.side(rule.test, in_order=rule.in_order)
+    side = (
+        choice.choose_side(share) if rule is None else choice.choose_side(rule.test, in_order=rule.in_order)
+    )
     if options.split_by is not None and rule is not None and rule.test and not side.count:
         raise _make_no_split_error(choice, rule)
     selection = Selection(
@@ -116,7 +118,7 @@ def _choose(
 
 def _make_no_split_error(choice: ConversationChoice, rule: SplitRule) -> ShortError:
     """Return the error for whole groups that do not come close to the share of the test side."""
-    counts = Counter(group for _, _, group in choice.groups())
+    counts = Counter(group for _, _, group in choice.iterate_groups())
     if len(counts) == 1:
         why = f"all {choice.kept:,} hang together by it, or by their scenarios, which are never apart"
     else:
@@ -189,7 +191,7 @@ class _Selector:
             ledger.add(source)
             ledger.reject(self._list_removed(selection.depth))
             if self._choice.split is not None:
-                ledger.regroup(self._choice.groups())
+                ledger.regroup(self._choice.iterate_groups())
             kept = ledger.close(plan, facts, lambda _status: None)
         return RunSummary(job, kept, described, noted.template_sha256, noted.space_sha256)
 

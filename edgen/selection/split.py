@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.union_find import roots
+from edgen.core.union_find import find_roots
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Named
 from edgen.space.splits import hash_key
@@ -45,10 +45,10 @@ class NewSplit:
         if self._in_order:
             self._check(found, facts.id)
         values = found if isinstance(found, tuple) and found else (None if found == () else found,)
-        numbers = tuple(sorted({self._number(one) for one in values}))
+        numbers = tuple(sorted({self._number_value(one) for one in values}))
         self._noted.append(self._sets.setdefault(numbers, len(self._sets)))
 
-    def _number(self, value: Any) -> int:
+    def _number_value(self, value: Any) -> int:
         value = int(value) if isinstance(value, float) and value.is_integer() else value
         number = self._numbers.setdefault(_encode(value), len(self._values))
         if number == len(self._values):
@@ -68,7 +68,7 @@ class NewSplit:
             )
         self._kind = kind
 
-    def groups(self, scenarios: Sequence[int], kept: Sequence[int]) -> list[int]:
+    def list_groups(self, scenarios: Sequence[int], kept: Sequence[int]) -> list[int]:
         """Return the group of each kept conversation; `kept` are places in the run's order, `scenarios` those
         of all.
 
@@ -80,9 +80,9 @@ class NewSplit:
         if kept and all(self._values[number] is None for number in different):
             raise UsageError(f"--split-by {self.name}: none of the conversations that are kept has it.")
         where = [scenarios[place] for place in kept]
-        return self._ranks(where, having) if self._in_order else self._hashes(where, having)
+        return self._list_ranks(where, having) if self._in_order else self._list_hashes(where, having)
 
-    def _ranks(self, scenarios: Sequence[int], having: Sequence[tuple[int, ...]]) -> list[int]:
+    def _list_ranks(self, scenarios: Sequence[int], having: Sequence[tuple[int, ...]]) -> list[int]:
         """Return the rank of each scenario's latest value, the latest first. A scenario without a value comes
         before all others."""
         latest: dict[int, Any] = {}
@@ -94,13 +94,13 @@ class NewSplit:
         ranks: dict[Any, int] = {value: rank for rank, value in enumerate(different)}
         return [ranks.get(latest[scenario], len(ranks)) for scenario in scenarios]
 
-    def _hashes(self, scenarios: Sequence[int], having: Sequence[tuple[int, ...]]) -> list[int]:
+    def _list_hashes(self, scenarios: Sequence[int], having: Sequence[tuple[int, ...]]) -> list[int]:
         """Return the hash of the values linked with each conversation's. A single value hashes as in a job's
         split by a dimension."""
         together = [pair for one in {*having} for pair in itertools.pairwise(one)]
         neighbours = itertools.pairwise(zip(scenarios, having, strict=True))
         together += [(one[0], other[0]) for (here, one), (there, other) in neighbours if here == there]
-        root = roots(len(self._values), together)
+        root = find_roots(len(self._values), together)
         members: defaultdict[int, list[Any]] = defaultdict(list)
         for number in {number for one in having for number in one}:
             members[root[number]].append(self._values[number])

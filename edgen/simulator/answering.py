@@ -13,7 +13,7 @@ from edgen.simulator import faults as fault
 from edgen.simulator.logprobs import score
 from edgen.simulator.prompts.prompt_scene import SceneFinder
 from edgen.simulator.service.wire import WireCall
-from edgen.simulator.text import request_key, respond
+from edgen.simulator.text import make_request_key, respond
 
 _REMEMBERED = 100_000  # requests whose repetitions are counted
 
@@ -38,28 +38,28 @@ class SimulatedModel:
         self._tallies: OrderedDict[bytes, _Tally] = OrderedDict()
         self._lock = threading.Lock()
 
-    def key(self, call: WireCall) -> bytes:
+    def make_key(self, call: WireCall) -> bytes:
         """Return 16 bytes that identify the request."""
-        return request_key(call.messages, -1 if call.seed is None else call.seed, self._salt)
+        return make_request_key(call.messages, -1 if call.seed is None else call.seed, self._salt)
 
     def strike(self, key: bytes) -> fault.Fault | None:
         """Count a try of the request; return its transport fault, if any."""
         with self._lock:
-            tally = self._tally(key)
+            tally = self._find_tally(key)
             tally.tried += 1
-            return fault.transport(self.faults, key, tally.tried - 1)
+            return fault.choose_transport_fault(self.faults, key, tally.tried - 1)
 
-    def replies(self, call: WireCall, key: bytes) -> list[Reply]:
+    def make_replies(self, call: WireCall, key: bytes) -> list[Reply]:
         """Return as many replies as the call wants choices, and count the request as answered."""
         with self._lock:
-            tally = self._tally(key)
+            tally = self._find_tally(key)
             variation = tally.answered if call.temperature != 0 else 0
             tally.answered += 1
         seed = variation if call.seed is None else call.seed
         # Further choices take seeds that no caller sends.
-        return [self._reply(call, seed + (i << 64)) for i in range(call.choices)]
+        return [self._make_reply(call, seed + (i << 64)) for i in range(call.choices)]
 
-    def _reply(self, call: WireCall, seed: int) -> Reply:
+    def _make_reply(self, call: WireCall, seed: int) -> Reply:
         reply = respond(
             call.messages,
             seed=seed,
@@ -77,7 +77,7 @@ class SimulatedModel:
             reply, call.messages, seed=seed, salt=self._salt, faults=self.faults, top=call.top_logprobs
         )
 
-    def _tally(self, key: bytes) -> _Tally:
+    def _find_tally(self, key: bytes) -> _Tally:
         """Return the request's tally; evict the least recently used one if needed."""
         tally = self._tallies.get(key)
         if tally is None:

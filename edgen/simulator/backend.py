@@ -15,7 +15,7 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Request
 from edgen.simulator import faults as fault
 from edgen.simulator.config import SimulatorConfig
-from edgen.simulator.text import VERSION, request_key, respond
+from edgen.simulator.text import VERSION, make_request_key, respond
 
 _REMEMBERED = 100_000  # requests whose tries are counted; only failed ones are kept
 
@@ -41,7 +41,7 @@ class Simulator:
             "seed": self._salt,
             "max_tokens": self._config.max_tokens,
             "stop": list(self._config.stop),
-            "faults": fault.canonical(self._faults.content),
+            "faults": fault.render_canonical(self._faults.content),
         }
         planted = self._config.planted
         if planted is not None:
@@ -59,13 +59,13 @@ class Simulator:
         """Answer, or raise the CallError of a transport fault; see Backend."""
         delay = self._config.latency_ms / 1000
         if self._faults.transport:
-            struck = self._struck(request)
+            struck = self._choose_fault(request)
             if struck is not None:
                 delay += await self._fail(struck)
         if delay:
             await self._wait(delay)
         config = self._config
-        schema = None if request.schema is None else _schema_of(request.schema)
+        schema = None if request.schema is None else _parse_schema(request.schema)
         reply = respond(
             request.messages,
             seed=request.seed,
@@ -100,11 +100,11 @@ class Simulator:
             top=request.logprobs or 0
         )  # fmt: skip
 
-    def _struck(self, request: Request) -> fault.Fault | None:
+    def _choose_fault(self, request: Request) -> fault.Fault | None:
         """Count the attempt and return its fault."""
-        key = request_key(request.messages, request.seed, self._salt)
+        key = make_request_key(request.messages, request.seed, self._salt)
         tries = self._tries.pop(key, 0)
-        struck = fault.transport(self._faults, key, tries)
+        struck = fault.choose_transport_fault(self._faults, key, tries)
         if struck is not None:
             self._tries[key] = tries + 1
             if len(self._tries) > _REMEMBERED:
@@ -128,7 +128,7 @@ class Simulator:
             raise CallError(FailureKind.TIMEOUT, f"no answer within {self._timeout:g} s (simulated)")
 
 
-def _schema_of(schema: bytes) -> bytes:
+def _parse_schema(schema: bytes) -> bytes:
     """Return the schema for `respond`. Raises CallError for an unsupported one."""
     from edgen.simulator.schema_patterns import UnfitSchema
     from edgen.simulator.structured import read_schema_text

@@ -12,10 +12,10 @@ from random import Random
 from typing import NamedTuple
 
 from edgen.core.values import Message
-from edgen.simulator.judge import find_fenced, turns_of
+from edgen.simulator.judge import find_fenced, split_turns
 from edgen.simulator.prompts import conversation_prompt
 from edgen.simulator.prompts.agent_prompt import AgentPrompt
-from edgen.simulator.tone import tone
+from edgen.simulator.tone import measure_tone
 
 _ASKED = re.compile(
     r"\b(?:how (?:probable|likely|sure|certain)|probability|likelihood|chances?)\b[^\n]{0,160}"
@@ -51,7 +51,7 @@ def read(messages: Sequence[Message], place: AgentPrompt | None) -> tuple[str, .
         turns = [said for _, said in place.said[:-1]]
         return (*turns, text[:last]) if last > 0 else tuple(turns)
     if (fenced := find_fenced(text)) is not None:
-        return tuple(turns_of(fenced.replace("\n  | ", "\n")))
+        return tuple(split_turns(fenced.replace("\n  | ", "\n")))
     question = text.rfind("\n", 0, asked[-1].start()) + 1
     label = _LABEL.search(text, 0, question) or _ANY_LABEL.search(text, 0, question)
     if (
@@ -60,7 +60,7 @@ def read(messages: Sequence[Message], place: AgentPrompt | None) -> tuple[str, .
         or conversation_prompt.asks_for_conversation(text[question:])
     ):
         return None
-    return tuple(turns_of(_RULE.sub("", text[label.start() : question])))
+    return tuple(split_turns(_RULE.sub("", text[label.start() : question])))
 
 
 _ASKED_FREELY = re.compile(
@@ -96,7 +96,7 @@ def read_freely(messages: Sequence[Message]) -> FreeQuestion | None:
 def answer(turns: Sequence[str], rng: Random) -> str:
     """Return the number, with two decimals, in [0.01, 0.99]."""
     weights = [1 + 2 * i / len(turns) for i in range(len(turns))]
-    course = sum([weight * tone(text) for weight, text in zip(weights, turns, strict=True)])
+    course = sum([weight * measure_tone(text) for weight, text in zip(weights, turns, strict=True)])
     course = course / sum(weights) if turns else 0.0
     # Two uniform draws make a triangle: small errors are more common than large ones.
     chance = 0.25 * (rng.random() + rng.random() - 1)

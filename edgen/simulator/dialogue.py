@@ -59,14 +59,14 @@ class SpokenDialogue(NamedTuple):
 def converse(task: ConversationPrompt, rng: Random, aspects: tuple[Way, ...] = ()) -> SpokenDialogue:
     """Return the requested conversation; every choice is drawn from `rng`. `aspects`: those of the topic."""
     plot_ = plot(task, rng)
-    voice = PhraseSpeaker(rng, _slots(task.brief, rng), aspects)
+    voice = PhraseSpeaker(rng, _fill_slots(task.brief, rng), aspects)
     turns: Entries = []
     for i in range(plot_.length):
         if i % 2 == 0:
             heard = turns[-1][1] if turns else ""
-            turns.append(("Teacher", _teacher(plot_, task.brief, i, voice, rng, heard)))
+            turns.append(("Teacher", _write_teacher_turn(plot_, task.brief, i, voice, rng, heard)))
         else:
-            turns.append(("Student", _student(plot_, task.brief, i, voice, rng)))
+            turns.append(("Student", _write_student_turn(plot_, task.brief, i, voice, rng)))
     role, text = turns[-1]
     if plot_.marker_alone:
         turns.append(("Student" if role == "Teacher" else "Teacher", END_MARKER))
@@ -79,13 +79,13 @@ def plot(task: ConversationPrompt, rng: Random) -> Plot:
     """Decide the course of the conversation."""
     draw = rng.random
     brief = task.brief
-    student = ways.student_reaction(brief.student_reaction or "")
-    teacher = ways.teacher_reaction(brief.teacher_reaction or "")
+    student = ways.find_student_reaction(brief.student_reaction or "")
+    teacher = ways.find_teacher_reaction(brief.teacher_reaction or "")
     low, high = task.turns
     length = low + int(draw() * (high - low + 1))
     marker_alone = task.end_marker and length < high and draw() < _MARKER_ALONE
-    course = _course(brief, student, teacher, rng)
-    turning = _turning(course, length, rng)
+    course = _draw_course(brief, student, teacher, rng)
+    turning = _draw_turning(course, length, rng)
     middle, spread = _PROBABILITY[course]
     # Two uniform draws make a triangle: most values near the middle, none beyond the spread.
     probability = round(min(0.99, max(0.01, middle + spread * (draw() + draw() - 1))), 2)
@@ -93,17 +93,17 @@ def plot(task: ConversationPrompt, rng: Random) -> Plot:
         course=course,
         length=length,
         turning=turning,
-        mood=_mood(course, probability),
+        mood=_make_mood(course, probability),
         probability=probability,
         marker_alone=marker_alone,
         student=student,
         teacher=teacher,
-        wants=_family(brief.student_preference, rng),
-        offers=_family(brief.teacher_preference, rng),
+        wants=_choose_family(brief.student_preference, rng),
+        offers=_choose_family(brief.teacher_preference, rng),
     )
 
 
-def _course(brief: ScenarioBrief, student: str, teacher: str, rng: Random) -> Course:
+def _draw_course(brief: ScenarioBrief, student: str, teacher: str, rng: Random) -> Course:
     learning, teaching = brief.student_preference, brief.teacher_preference
     if learning is None or teaching is None or ways.match(learning, teaching):
         return "harmony"
@@ -125,7 +125,7 @@ def _yields(teacher: str, reaction: str | None, *, told: bool) -> float:
     return 0.2
 
 
-def _turning(course: Course, length: int, rng: Random) -> int:
+def _draw_turning(course: Course, length: int, rng: Random) -> int:
     """Draw an even entry for the teacher, an odd one for the student, with room on both sides."""
     if course in ("harmony", "clash"):
         return 0 if course == "harmony" else length
@@ -134,37 +134,39 @@ def _turning(course: Course, length: int, rng: Random) -> int:
     return choices[int(rng.random() * len(choices))] if choices else 2
 
 
-def _mood(course: Course, probability: float) -> Mood:
+def _make_mood(course: Course, probability: float) -> Mood:
     if probability >= 0.5:
         return "good"
     return "bad" if course == "clash" and probability < 0.22 else "mixed"
 
 
-def _family(phrase: str | None, rng: Random) -> str:
+def _choose_family(phrase: str | None, rng: Random) -> str:
     """Return the phrase's most frequent family of methods, or draw one."""
-    names = ways.methods(phrase) if phrase else ()
+    names = ways.find_methods(phrase) if phrase else ()
     if not names:
         return ways.OTHER
     u = rng.random()
     return names[0] if u < 0.6 else names[int(u * len(names))]
 
 
-def _slots(brief: ScenarioBrief, rng: Random) -> dict[str, str]:
+def _fill_slots(brief: ScenarioBrief, rng: Random) -> dict[str, str]:
     return {
         "topic": fit_inside_sentence(brief.topic),
-        "want": _part(brief.student_preference, "another way of learning", rng),
-        "have": _part(brief.teacher_preference, "my usual method", rng),
+        "want": _find_part(brief.student_preference, "another way of learning", rng),
+        "have": _find_part(brief.teacher_preference, "my usual method", rng),
     }
 
 
-def _part(phrase: str | None, default: str, rng: Random) -> str:
+def _find_part(phrase: str | None, default: str, rng: Random) -> str:
     if phrase is None:
         return default
-    parts = ways.parts(phrase)
+    parts = ways.split_parts(phrase)
     return parts[int(rng.random() * len(parts))]
 
 
-def _teacher(plot_: Plot, brief: ScenarioBrief, i: int, voice: PhraseSpeaker, rng: Random, heard: str) -> str:
+def _write_teacher_turn(
+    plot_: Plot, brief: ScenarioBrief, i: int, voice: PhraseSpeaker, rng: Random, heard: str
+) -> str:
     """Return the teacher's entry `i`, after what it heard last."""
     say, draw = voice.say, rng.random
     if i == 0:
@@ -187,12 +189,12 @@ def _teacher(plot_: Plot, brief: ScenarioBrief, i: int, voice: PhraseSpeaker, rn
         return join(say("t.press"), say(f"t.teach.{plot_.offers}"))
     reaction = say(f"t.react.{plot_.teacher}")
     if plot_.teacher == ways.OTHER:
-        reaction = join(ways.stage_direction(brief.teacher_reaction or ""), reaction)
+        reaction = join(ways.make_stage_direction(brief.teacher_reaction or ""), reaction)
     goes_on = plot_.teacher != "gives_up" or i < plot_.length // 2
     return join(reaction, say(f"t.teach.{plot_.offers}") if goes_on and draw() < 0.7 else "")
 
 
-def _student(plot_: Plot, brief: ScenarioBrief, i: int, voice: PhraseSpeaker, rng: Random) -> str:
+def _write_student_turn(plot_: Plot, brief: ScenarioBrief, i: int, voice: PhraseSpeaker, rng: Random) -> str:
     """Return the student's entry `i`."""
     say, draw = voice.say, rng.random
     if i == plot_.length - 1:
@@ -211,7 +213,7 @@ def _student(plot_: Plot, brief: ScenarioBrief, i: int, voice: PhraseSpeaker, rn
         return say("s.confused") if draw() < 0.6 else join(say("s.prefer"), say(f"s.ask.{plot_.wants}"))
     reaction = say(f"s.react.{plot_.student}")
     if plot_.student == ways.OTHER:
-        reaction = join(ways.stage_direction(brief.student_reaction or ""), reaction)
+        reaction = join(ways.make_stage_direction(brief.student_reaction or ""), reaction)
     if draw() < 0.4:
         return join(reaction, say(f"s.ask.{plot_.wants}") if draw() < 0.6 else say("s.prefer"))
     return reaction

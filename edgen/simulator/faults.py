@@ -89,7 +89,7 @@ def parse(spec: str) -> Faults:
     """Parse a specification; the empty one has no faults. Raises InputError."""
     classes: dict[str, dict[str, Fault]] = {"content": {}, "transport": {}, "batch": {}}
     for part in filter(None, (piece.strip() for piece in spec.split(","))):
-        fault = _fault(part)
+        fault = _parse_fault(part)
         into = classes[
             "transport" if fault.name in TRANSPORT else "batch" if fault.name in BATCH else "content"
         ]
@@ -106,18 +106,18 @@ def parse(spec: str) -> Faults:
     return Faults(*(tuple(chosen[name] for name in sorted(chosen)) for chosen in classes.values()))
 
 
-def _fault(part: str) -> Fault:
+def _parse_fault(part: str) -> Fault:
     name, equals, rest = (piece.strip() for piece in part.partition("="))
     if name not in list_fault_names():
         raise InputError(f"faults: there is no fault '{name}'. Known are {', '.join(list_fault_names())}.")
     share_text, colon, seconds_text = rest.partition(":")
-    share = _number(share_text)
+    share = _parse_number(share_text)
     if not equals or share is None or share > 1:
         raise InputError(f"faults: '{part}' needs a share between 0 and 1, as in {name}=0.1.")
     default = (TRANSPORT | BATCH)[name][1] if name in TRANSPORT or name in BATCH else None
     if not colon:
         return Fault(name, share, default)
-    seconds = _number(seconds_text)
+    seconds = _parse_number(seconds_text)
     if default is None:
         raise InputError(f"faults: '{part}': {name} takes a share and nothing else, as in {name}=0.1.")
     if seconds is None or seconds > 3600:
@@ -125,7 +125,7 @@ def _fault(part: str) -> Fault:
     return Fault(name, share, seconds)
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         value = float(text)
     except ValueError:
@@ -138,12 +138,12 @@ def list_fault_names() -> tuple[str, ...]:
     return (*CONTENT, *layout_defects.NAMES, *TRANSPORT, *BATCH)
 
 
-def canonical(faults: tuple[Fault, ...]) -> str:
+def render_canonical(faults: tuple[Fault, ...]) -> str:
     """Return the canonical specification of the faults."""
     return ",".join(f"{fault.name}={fault.share:g}" for fault in faults)
 
 
-def struck(faults: tuple[Fault, ...], u: float) -> Fault | None:
+def choose_struck(faults: tuple[Fault, ...], u: float) -> Fault | None:
     """Return the fault selected by the number `u` in [0, 1)."""
     for fault in faults:
         u -= fault.share
@@ -152,12 +152,12 @@ def struck(faults: tuple[Fault, ...], u: float) -> Fault | None:
     return None
 
 
-def transport(faults: Faults, key: bytes, tries: int) -> Fault | None:
+def choose_transport_fault(faults: Faults, key: bytes, tries: int) -> Fault | None:
     """Return the transport fault of this request at its try number `tries` (from 0)."""
     return _draw_fault(faults.transport, b"transport", key, tries)
 
 
-def batch(faults: Faults, name: str, key: bytes, tries: int = 0) -> Fault | None:
+def choose_batch_fault(faults: Faults, name: str, key: bytes, tries: int = 0) -> Fault | None:
     """Return the batch fault `name` if it strikes the call `key` at its try number `tries` (from 0)."""
     asked = tuple(fault for fault in faults.batch if fault.name == name)
     return _draw_fault(asked, name.encode()[:16], key, tries)
@@ -167,7 +167,7 @@ def _draw_fault(faults: tuple[Fault, ...], person: bytes, key: bytes, tries: int
     if not faults:
         return None
     digest = blake2b(key + tries.to_bytes(8, "big"), digest_size=8, person=person).digest()
-    return struck(faults, int.from_bytes(digest, "big") / 2**64)
+    return choose_struck(faults, int.from_bytes(digest, "big") / 2**64)
 
 
 def describe_faults() -> str:
@@ -175,7 +175,9 @@ def describe_faults() -> str:
     lines = ["Content faults (the answer itself, the same for the same request):"]
     lines += [f"  {name}: {what}" for name, what in CONTENT.items()]
     lines.append("Layout defects, each also by its own name:")
-    lines += [f"  {name}: {_sentence(family.__doc__)}" for name, family in layout_defects.FAMILIES.items()]
+    lines += [
+        f"  {name}: {_describe_sentence(family.__doc__)}" for name, family in layout_defects.FAMILIES.items()
+    ]
     lines.append("Transport faults (drawn anew at each try):")
     lines += [f"  {name}: {what}" for name, (what, _) in TRANSPORT.items()]
     lines.append("Batch faults (served batches only):")
@@ -183,6 +185,6 @@ def describe_faults() -> str:
     return "\n".join(lines)
 
 
-def _sentence(doc: str | None) -> str:
+def _describe_sentence(doc: str | None) -> str:
     text = (doc or "").strip().rstrip(".")
     return text[:1].lower() + text[1:]

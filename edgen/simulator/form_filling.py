@@ -17,7 +17,7 @@ import msgspec
 from edgen.core.values import END_MARKER, Conversation
 from edgen.reading.answers.body import object_in
 from edgen.reading.conversation import read
-from edgen.reading.roles import words_of
+from edgen.reading.roles import find_words
 from edgen.simulator.schema_patterns import UnfitSchema
 from edgen.simulator.structured import accepts
 
@@ -29,18 +29,20 @@ _BULLET = re.compile(r"\A\s*(?:[-*•]|\d{1,4}[.)])\s+")
 
 def pour(text: str, schema: bytes) -> str:
     """Return an answer's content as JSON of the form, or the answer if its content does not go in."""
-    properties = {name: _part(one) for name, one in msgspec.json.decode(schema).get("properties", {}).items()}
+    properties = {
+        name: _find_part(one) for name, one in msgspec.json.decode(schema).get("properties", {}).items()
+    }
     held = object_in(text)
-    bounded = bool(_places_of(properties.get("conversation", {})))
+    bounded = bool(_list_places(properties.get("conversation", {})))
     if held is not None and properties.keys() <= held.keys() and not bounded:
         return text
     if held is not None and isinstance(held.get("text"), str) and len(held) == 1:  # as JSON mode has it
         text, held = held["text"], None
     if "conversation" in properties:
-        filled = _conversation(text, properties)
+        filled = _fill_conversation(text, properties)
     elif len(properties) == 1:
         (name, part), *_ = properties.items()
-        filled = {name: _value(text, part)}
+        filled = {name: _read_value(text, part)}
     else:
         filled = _fill_properties(text, properties, held)
     if any(value is None for value in filled.values()):
@@ -48,13 +50,13 @@ def pour(text: str, schema: bytes) -> str:
     return msgspec.json.encode(filled).decode()
 
 
-def _conversation(text: str, properties: Mapping[str, Part]) -> dict[str, Any]:
+def _fill_conversation(text: str, properties: Mapping[str, Part]) -> dict[str, Any]:
     part = properties["conversation"]
-    bounded = _places_of(part)
-    places = bounded or [_properties_of(part.get("items"))]
-    roles = tuple(dict.fromkeys(role for place in places for role in _roles_of(place)))
+    bounded = _list_places(part)
+    places = bounded or [_list_properties(part.get("items"))]
+    roles = tuple(dict.fromkeys(role for place in places for role in _list_roles(place)))
     known = len(roles) > 1 and all("text" in place for place in places)
-    made = read(text, roles=words_of(roles)) if known else None
+    made = read(text, roles=find_words(roles)) if known else None
     if not isinstance(made, Conversation):
         return {"conversation": None}
     turns = [{"role": turn.role, "text": turn.text} for turn in made.turns]
@@ -68,23 +70,23 @@ def _conversation(text: str, properties: Mapping[str, Part]) -> dict[str, Any]:
     return found
 
 
-def _part(part: Any) -> Part:
+def _find_part(part: Any) -> Part:
     """Return a part of a schema; one that says nothing for true and false."""
     return part if isinstance(part, Mapping) else {}
 
 
-def _places_of(part: Part) -> Sequence[Part]:
+def _list_places(part: Part) -> Sequence[Part]:
     """Return the properties of each turn of a list that has a part for each; none if it has not."""
-    return [*map(_properties_of, part.get("prefixItems", ()))]
+    return [*map(_list_properties, part.get("prefixItems", ()))]
 
 
-def _properties_of(part: Any) -> Part:
-    properties: Part = _part(part).get("properties", {})
+def _list_properties(part: Any) -> Part:
+    properties: Part = _find_part(part).get("properties", {})
     return properties
 
 
-def _roles_of(place: Part) -> Sequence[str]:
-    role = _part(place.get("role"))
+def _list_roles(place: Part) -> Sequence[str]:
+    role = _find_part(place.get("role"))
     named = [role["const"]] if "const" in role else role.get("enum", ())
     return [name for name in named if isinstance(name, str)]
 
@@ -96,7 +98,7 @@ def _place_turns(turns: Sequence[Mapping[str, str]], places: Sequence[Part]) -> 
     passed: list[Mapping[str, str]] = []
     for place in places:
         for turn in (*left, *passed):
-            if turn["role"] in _roles_of(place) and (said := _fitting(turn["text"], place["text"])):
+            if turn["role"] in _list_roles(place) and (said := _choose_fitting(turn["text"], place["text"])):
                 break
         else:
             return None
@@ -109,7 +111,7 @@ def _place_turns(turns: Sequence[Mapping[str, str]], places: Sequence[Part]) -> 
     return placed
 
 
-def _fitting(text: str, part: Part) -> str | None:
+def _choose_fitting(text: str, part: Part) -> str | None:
     """Return the most sentences in a row of a text that fit a part; None if none do, or if the part does not
     stand alone."""
     schema = msgspec.json.encode(part)
@@ -130,13 +132,17 @@ def _fill_properties(
     said = held or dict(re.findall(r"(?m)^\W*(\w+)\s*:\s*(.+)$", text))
     named = {name: said[name] for name in properties if name in said}
     if not named:
-        fits = ((name, _value(text, part)) for name, part in properties.items())
+        fits = ((name, _read_value(text, part)) for name, part in properties.items())
         named = dict([next(((name, value) for name, value in fits if value is not None), ("", None))])
     found = {}
     for name, part in properties.items():
         value = named.get(name)
         found[name] = (
-            _make_empty(part) if value is None else _value(value, part) if isinstance(value, str) else value
+            _make_empty(part)
+            if value is None
+            else _read_value(value, part)
+            if isinstance(value, str)
+            else value
         )
     return found
 
@@ -152,25 +158,27 @@ def _make_empty(part: Part) -> Any:
     return next(iter(part.get("enum", ())), None)
 
 
-def _value(text: str, part: Part) -> Any:
+def _read_value(text: str, part: Part) -> Any:
     """Return what a text says as a value of a part, None if it says no such thing."""
-    text, part = text.strip(), _part(part)
+    text, part = text.strip(), _find_part(part)
     if "anyOf" in part:
-        fitting = (one for one in part["anyOf"] if _part(one).get("type") != "integer" or text.isdecimal())
-        return next((value for one in fitting if (value := _value(text, one)) is not None), None)
+        fitting = (
+            one for one in part["anyOf"] if _find_part(one).get("type") != "integer" or text.isdecimal()
+        )
+        return next((value for one in fitting if (value := _read_value(text, one)) is not None), None)
     if "properties" in part:
-        found = {name: _value(text, one) for name, one in part["properties"].items()}
+        found = {name: _read_value(text, one) for name, one in part["properties"].items()}
         return None if None in found.values() else found
     if "enum" in part:
-        return _choice(text, part["enum"])
+        return _choose_value(text, part["enum"])
     if part.get("type") == "integer":
         return next((int(float(found)) for found in _NUMBER.findall(text)), None)
     if part.get("type") == "array":
-        return _list(text, _part(part.get("items")))
+        return _list(text, _find_part(part.get("items")))
     return (text or None) if part.get("type") == "string" else None
 
 
-def _choice(text: str, values: Sequence[Any]) -> Any:
+def _choose_value(text: str, values: Sequence[Any]) -> Any:
     if all(isinstance(value, str) for value in values):
         return next((value for value in values if value.casefold() == text.casefold()), None)
     number = next((float(found) for found in _NUMBER.findall(text)), None)

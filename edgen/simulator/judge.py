@@ -1,7 +1,7 @@
 """The simulated judge: two numbered transcripts in, `1` or `2` out.
 
 A prompt is a judge's if its last user message shows two numbered interactions, conversations, responses or
-the like and asks for 1 or 2, or which is better. The judge's preference is `quality`, a function of one
+the like and asks for 1 or 2, or which is better. The judge's preference is `rate_quality`, a function of one
 transcript's text. Planted faults make it prefer a slot or length instead, or obey a line in a text that looks
 like one of the prompt's.
 """
@@ -20,7 +20,7 @@ from edgen.core.values import Message
 from edgen.reading.answers.verdict import read_verdict
 from edgen.simulator.phrases import PhraseSpeaker
 from edgen.simulator.prompts import conversation_prompt
-from edgen.simulator.tone import tone
+from edgen.simulator.tone import measure_tone
 
 
 class ShownPair(NamedTuple):
@@ -94,7 +94,7 @@ def read(messages: Sequence[Message]) -> ShownPair | None:
     second = _SECOND[noun].search(text, first.end())
     if second is None:
         return None
-    end = _end(text, second.end())
+    end = _find_end(text, second.end())
     if not _asks_for_choice(text[: first.start()] + text[end:], messages):
         return None
     shown = (text[first.end() : second.start()], text[second.end() : end])
@@ -128,7 +128,7 @@ def _list_other_messages(messages: Sequence[Message]) -> list[str]:
     return [message.content for message in messages[:-1] if message.role != "assistant"]
 
 
-def _end(text: str, start: int) -> int:
+def _find_end(text: str, start: int) -> int:
     """Return the end of the second transcript: the last rule, else the line with the question, else the
     text's end."""
     ends = [found.start() for found in _RULE.finditer(text, start)]
@@ -143,7 +143,7 @@ def find_fenced(text: str) -> str | None:
     return None if found is None else found[2]
 
 
-def turns_of(text: str) -> list[str]:
+def split_turns(text: str) -> list[str]:
     """Return the turns of a transcript in lines like `Teacher: …`; a text without such lines is one turn."""
     turns: list[list[str]] = []
     lines = text.split("\n")
@@ -159,7 +159,7 @@ def turns_of(text: str) -> list[str]:
     return ["\n".join(turn).strip() for turn in turns]
 
 
-def quality(text: str) -> float:
+def rate_quality(text: str) -> float:
     """Return the quality of one shown transcript, in [-1, 1]: the mean tone of both sides, equally weighted.
 
     The longer of two conversations of a scenario, in words, is better in half of all pairs, one-shot,
@@ -167,20 +167,20 @@ def quality(text: str) -> float:
     bias. For that, openings are excluded and the remaining effect of length on a lesson's tone is subtracted.
     A hash of the text breaks ties, by a millionth.
     """
-    return _cached(text) if len(text) <= _CACHED else _quality(text)
+    return _cached(text) if len(text) <= _CACHED else _rate_shown(text)
 
 
-def _quality(text: str) -> float:
-    turns = turns_of(text)
+def _rate_shown(text: str) -> float:
+    turns = split_turns(text)
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).digest()
     share = int.from_bytes(digest, "big") / 2**32
-    return _course(turns) * (1 - 1e-6) + (share - 0.5) * 1e-6
+    return _compute_course(turns) * (1 - 1e-6) + (share - 0.5) * 1e-6
 
 
-def _course(turns: Sequence[str]) -> float:
+def _compute_course(turns: Sequence[str]) -> float:
     if not turns:
         return -1.0
-    tones = [tone(turn) for turn in turns]
+    tones = [measure_tone(turn) for turn in turns]
     whole = len(turns) >= _WHOLE
     if whole:
         del tones[:2]  # an initial doubt or friendly greeting would weigh less in a longer lesson
@@ -194,11 +194,11 @@ def _course(turns: Sequence[str]) -> float:
     return max(-1.0, min(1.0, mean - usual))
 
 
-_cached = lru_cache(maxsize=1_024)(_quality)
+_cached = lru_cache(maxsize=1_024)(_rate_shown)
 
 
 def answer(
-    comparison: ShownPair, fault: str | None, rng: Random, quality: Callable[[str], float] = quality
+    comparison: ShownPair, fault: str | None, rng: Random, quality: Callable[[str], float] = rate_quality
 ) -> str:
     """Return the judge's answer; every choice of words is drawn from `rng`. `quality` rates a text."""
     if fault == "judge_both":
@@ -208,7 +208,7 @@ def answer(
     return _dress(_choose(comparison, fault, quality), comparison.noun, rng)
 
 
-def _choose(comparison: ShownPair, fault: str | None, quality: Callable[[str], float] = quality) -> int:
+def _choose(comparison: ShownPair, fault: str | None, quality: Callable[[str], float] = rate_quality) -> int:
     better = 1 if quality(comparison.first) >= quality(comparison.second) else 2
     match fault:
         case "judge_first":
@@ -225,7 +225,7 @@ def _choose(comparison: ShownPair, fault: str | None, quality: Callable[[str], f
     return better
 
 
-def leaning(messages: Sequence[Message], text: str, fault: str | None) -> float | None:
+def compute_leaning(messages: Sequence[Message], text: str, fault: str | None) -> float | None:
     """Return the probability, for the judge whose verdict is `text` or begins with it, that the first text is
     better; None if it is not a verdict. A verdict may be in JSON.
 
@@ -237,12 +237,12 @@ def leaning(messages: Sequence[Message], text: str, fault: str | None) -> float 
     if comparison is None:
         return None
     choice = _choose(comparison, fault)
-    begun = any(verdict.startswith(text) for verdict in _verdicts(choice, comparison.noun))
+    begun = any(verdict.startswith(text) for verdict in _list_verdicts(choice, comparison.noun))
     if not begun and read_verdict(text) != choice:
         return None
     if fault in _BIASES:
         return _SURE if choice == 1 else 1 - _SURE
-    difference = quality(comparison.first) - quality(comparison.second)
+    difference = rate_quality(comparison.first) - rate_quality(comparison.second)
     first = 1 / (1 + math.exp(-_SLOPE * difference))
     return 1 - first if fault == "judge_noise" else first
 
@@ -266,6 +266,6 @@ def _dress(number: int, noun: str, rng: Random) -> str:
     return _DRESSES[int(rng.random() * len(_DRESSES))].format(noun=noun, number=number)
 
 
-def _verdicts(number: int, noun: str) -> list[str]:
+def _list_verdicts(number: int, noun: str) -> list[str]:
     """Return every wording of the number."""
     return [str(number), *[dress.format(noun=noun, number=number) for dress in _DRESSES]]

@@ -70,7 +70,7 @@ def read(messages: Sequence[Message]) -> Wish | None:
 
 def answer(wish: Wish, rng: Random) -> str:
     """Return at most the requested number of distinct lines; every choice is drawn from `rng`."""
-    parted = [_part(value) for value in wish.shown]
+    parted = [_split_value(value) for value in wish.shown]
     heads = list(dict.fromkeys(head for head, _ in parted if head)) or [""]
     tails = list(dict.fromkeys(tail for _, tail in parted if tail))
     lines: list[str] = []
@@ -80,13 +80,13 @@ def answer(wish: Wish, rng: Random) -> str:
             said = there if rng.random() < 0.5 else wish.shown or there
             line = rng.choice(_AGAIN)(rng.choice(said))
         else:
-            line = f"{rng.choice(heads)} {_end(tails, rng)}".strip()
+            line = f"{rng.choice(heads)} {_choose_end(tails, rng)}".strip()
         if line not in lines:
             lines.append(line)
     return "\n".join(lines)
 
 
-def _part(value: str) -> tuple[str, str]:
+def _split_value(value: str) -> tuple[str, str]:
     """Split a value near its middle; the end is empty for one word or one of the simulator's."""
     if (own := _OWN.search(value)) is not None:
         return value[: own.start()], ""
@@ -96,7 +96,7 @@ def _part(value: str) -> tuple[str, str]:
     return " ".join(words[:place]), " ".join(words[place:])
 
 
-def _end(tails: Sequence[str], rng: Random) -> str:
+def _choose_end(tails: Sequence[str], rng: Random) -> str:
     """Return an end of one of the values, or one of the simulator's own."""
     if rng.random() * (len(tails) + _OWN_ENDS) < len(tails):
         return rng.choice(tails)

@@ -2,8 +2,8 @@
 
 A token is four characters, as in usage. The numbers follow from the request, like the answer. A judge that
 answers with a number is as certain as the qualities differ: the token with the number and the same token with
-the other number share their probability according to `judge.leaning`. At the first token, unless that begins
-JSON, `1` and `2` do so, regardless of further words.
+the other number share their probability according to `judge.compute_leaning`. At the first token, unless that
+begins JSON, `1` and `2` do so, regardless of further words.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from edgen.core.values import Message, Reply, Token
 from edgen.simulator import judge
 from edgen.simulator.faults import Faults
-from edgen.simulator.text import CHARS_PER_TOKEN, content_fault, request_key
+from edgen.simulator.text import CHARS_PER_TOKEN, choose_content_fault, make_request_key
 
 MOST = 20  # tokens returned at one position
 _BARE = 0.85  # of a verdict that begins with its number
@@ -38,9 +38,9 @@ def score(
 ) -> Reply:
     """Return the reply with the tokens of its text, or of its refusal, and at most `top` likely ones at each
     position, including the chosen token."""
-    key = request_key(messages, seed, salt)
-    fault = content_fault(faults, key)
-    leaning = judge.leaning(messages, reply.text, fault.name if fault else None)
+    key = make_request_key(messages, seed, salt)
+    fault = choose_content_fault(faults, key)
+    leaning = judge.compute_leaning(messages, reply.text, fault.name if fault else None)
     rng = Random(int.from_bytes(key, "big"))  # noqa: S311 - reproducible, not secret
     text = reply.refusal if reply.refusal and reply.finish_reason == "stop" else reply.text
     tokens = []
@@ -50,28 +50,28 @@ def score(
         sure = 1 - 0.5 * rng.random() ** 2
         shares = {said: sure}
         if leaning is not None and number is not None and start <= number.start() < start + CHARS_PER_TOKEN:
-            shares = _numbers(said, leaning, _DRESSED if start == 0 and len(said) > 1 else _SAID)
+            shares = _share_numbers(said, leaning, _DRESSED if start == 0 and len(said) > 1 else _SAID)
         if leaning is not None and not start and not said.startswith("{"):
-            shares = _opening(said, shares, leaning)
-        tokens.append(_token(said, shares, top, rng))
+            shares = _share_opening(said, shares, leaning)
+        tokens.append(_make_token(said, shares, top, rng))
     return msgspec.structs.replace(reply, tokens=tuple(tokens))
 
 
-def _numbers(said: str, leaning: float, share: float) -> dict[str, float]:
+def _share_numbers(said: str, leaning: float, share: float) -> dict[str, float]:
     """Return the probabilities of the token with a verdict's number, and of the same token with the other
     one, which sum to `share`."""
     own = leaning if "1" in said else 1 - leaning
     return {said: share * own, said.translate(_OTHER): share * (1 - own)}
 
 
-def _opening(said: str, shares: dict[str, float], leaning: float) -> dict[str, float]:
+def _share_opening(said: str, shares: dict[str, float], leaning: float) -> dict[str, float]:
     """Return the first tokens of a verdict: either number, and this verdict's beginning if it does not start
     with its number."""
     begun = shares if _NUMBER.search(said) else {said: _DRESSED}
     return {**begun, "1": _BARE * leaning, "2": _BARE * (1 - leaning)}
 
 
-def _token(said: str, shares: dict[str, float], top: int, rng: Random) -> Token:
+def _make_token(said: str, shares: dict[str, float], top: int, rng: Random) -> Token:
     """Return a token with its `top` alternatives, itself included; `shares` has the known probabilities."""
     left = (1 - sum(shares.values())) * _LIKELY
     start = int(rng.random() * len(_COMMON))

@@ -55,16 +55,16 @@ class Talk:
         """Return the role's next turn, given its own and the others' so far. `opened`: it opens the talk."""
         self._own, self._heard, self._said = own, heard, "\n".join(own)
         if last:
-            said = self._choose_way(self.phrases.closes) or self.generic("v.close")
+            said = self._choose_way(self.phrases.closes) or self.say_generic("v.close")
             return f"{answer} {said}" if (answer := self._answer(last=True)) else said
-        return self._answer() or self._step(opened=opened) or self._values()
+        return self._answer() or self._choose_step(opened=opened) or self._list_values()
 
     def is_through(self, own: list[str], heard: list[str], *, opened: bool) -> bool:
         """Return whether the role has said all its steps, or without steps all that it knows."""
         self._own, self._heard, self._said = own, heard, "\n".join(own)
         if steps := self.phrases.says:
             return len(own) >= len(steps) + (opened and bool(self.phrases.opens))
-        return not any(True for _ in self._unsaid()) and not self._list_unknown()
+        return not any(True for _ in self._list_unsaid()) and not self._list_unknown()
 
     @property
     def persona_labels(self) -> frozenset[str]:
@@ -75,14 +75,14 @@ class Talk:
         """Return the role's answer to the last of what it heard: by its phrases, or the value of what it is
         asked for; None if it has none."""
         self._own, self._heard, self._said = own, heard, "\n".join(own)
-        return self._answer() or self._value_asked_for()
+        return self._answer() or self._find_value_asked_for()
 
     def choose_way(self, ways: Sequence[str], own: list[str], heard: list[str]) -> str | None:
         """Return one of the ways that the role can say, one that it has not said if there is any."""
         self._own, self._heard, self._said = own, heard, "\n".join(own)
         return self._choose_way(ways)
 
-    def generic(self, rule: str, **slots: str) -> str:
+    def say_generic(self, rule: str, **slots: str) -> str:
         """Return a way to say a rule of the phrase book."""
         voice, whole = self._voice, "\n".join([*self._own, *self._heard])
         voice.slots = slots
@@ -91,7 +91,7 @@ class Talk:
                 break
         return said
 
-    def secret(self) -> str | None:
+    def find_secret(self) -> str | None:
         """Return a value that the role may not know."""
         sees = self.scene.list_visible(self.role)
         hidden = [value for name, value in self._scenario.values.items() if name not in sees]
@@ -127,7 +127,7 @@ class Talk:
         before, slot, after = split_words(words)
         if slot is not None and after is not None:
             name, field, *_ = read_slot(slot)
-            if field and isinstance(items := self._fact(name, field), (list, tuple)):
+            if field and isinstance(items := self._find_fact(name, field), (list, tuple)):
                 if before not in heard or after not in heard:  # most turns
                     return False
                 said = [str(item).lower() for item in items]
@@ -142,7 +142,7 @@ class Talk:
         values = self._scenario.values
         return all(values.get(name) in among for name, among in wanted.items())
 
-    def _step(self, *, opened: bool) -> str | None:
+    def _choose_step(self, *, opened: bool) -> str | None:
         phrases, number = self.phrases, len(self._own)
         if opened and phrases.opens:
             if number == 0:
@@ -158,7 +158,7 @@ class Talk:
         new, again, _ = self._choose(ways)
         return new if anew else new or again
 
-    def _repeats(self, text: str) -> bool:
+    def _is_repeated(self, text: str) -> bool:
         return text in self._said or (self._depth == 0 and loops(text, self._own))
 
     def _choose_way(self, ways: Sequence[str]) -> str | None:
@@ -173,7 +173,7 @@ class Talk:
         for i in range(len(ways)):
             before = self._again
             text = self._fill(ways[(start + i) % len(ways)])
-            if text and not self._repeats(text):
+            if text and not self._is_repeated(text):
                 if self._again == before:
                     return text, None, None
                 again = again or text
@@ -191,17 +191,17 @@ class Talk:
             return way
         out = [parts[0]]
         for i in range(1, len(parts), 2):
-            if (value := self._slot(parts[i])) is None:
+            if (value := self._fill_slot(parts[i])) is None:
                 return None
             out += (value, parts[i + 1])
         return tidy("".join(out))
 
-    def _slot(self, slot: str) -> str | None:
+    def _fill_slot(self, slot: str) -> str | None:
         name, field, lower, new = read_slot(slot)
         if name == HEARD:
             return self._note_place(find_last_example(self._heard))
         if name == KNOWLEDGE:
-            return self._pick([*self._facts()])
+            return self._pick([*self._list_facts()])
         values = self._scenario.values
         if capital := name not in values:
             name = name[:1].lower() + name[1:]
@@ -211,27 +211,27 @@ class Talk:
             return None
         if new and not self._note_unsaid(name, field):
             return None
-        said = self._field(name, field) if field else self._value(name)
+        said = self._fill_field(name, field) if field else self._choose_value(name)
         if said and len(said) >= LONG_ENOUGH and said.rstrip(".?!") in self._said:
             self._again += 1
         if not said or not (lower or capital):
             return said
         return (said[:1].lower() if lower else said[:1].upper()) + said[1:]
 
-    def _field(self, name: str, field: str) -> str | None:
-        value = self._fact(name, field)
+    def _fill_field(self, name: str, field: str) -> str | None:
+        value = self._find_fact(name, field)
         if isinstance(value, str):
             return value or None
         if isinstance(value, (list, tuple)):
-            return self._item(name, [one for one in value if isinstance(one, str)])
+            return self._fill_item(name, [one for one in value if isinstance(one, str)])
         return str(value) if isinstance(value, int | float) else None
 
-    def _item(self, name: str, texts: list[str]) -> str | None:
+    def _fill_item(self, name: str, texts: list[str]) -> str | None:
         """Return an item of a list. Lists of one entry belong together: all of a way have the same place."""
         place = self._places.get(name)
         if place is None:
-            place, latest = self._place_of(name)
-            if place is None or place >= len(texts) or (self._just_said(texts[place]) and not latest):
+            place, latest = self._find_place(name)
+            if place is None or place >= len(texts) or (self._has_just_said(texts[place]) and not latest):
                 picked = self._pick(texts)
                 place = texts.index(picked) if picked is not None else None
             if place is not None:
@@ -240,7 +240,7 @@ class Talk:
 
     def _note_unsaid(self, name: str, field: str) -> bool:
         """Let the present way have the place of an item that nobody has said; return whether there is one."""
-        items, whole = self._fact(name, field), "\n".join([*self._own, *self._heard])
+        items, whole = self._find_fact(name, field), "\n".join([*self._own, *self._heard])
         listed = items if isinstance(items, (list, tuple)) else ()
         unsaid = [i for i, one in enumerate(listed) if one.rstrip(".?!") not in whole]
         if unsaid:
@@ -251,20 +251,20 @@ class Talk:
         """Return an example that was heard; items in the present way are in its place."""
         if said:
             for name in self._scenario.fields:
-                if (place := self._place_in(name, said)) is not None:
+                if (place := self._find_place_in_text(name, said)) is not None:
                     self._places[name] = place
         return said
 
-    def _fact(self, name: str, field: str) -> Any:
+    def _find_fact(self, name: str, field: str) -> Any:
         """Return a field of the scenario's entry, or a fact of the phrases about its value."""
         value = self._scenario.fields.get(name, _NO_FIELDS).get(field)
-        return self._facts_of(name).get(field) if value is None else value
+        return self._find_facts(name).get(field) if value is None else value
 
-    def _facts_of(self, name: str) -> Mapping[str, Any]:
+    def _find_facts(self, name: str) -> Mapping[str, Any]:
         facts = self.scene.book.phrases.facts.get(name)
         return _NO_FIELDS if facts is None else facts.get(self._scenario.values.get(name, ""), _NO_FIELDS)
 
-    def _value(self, name: str) -> str | None:
+    def _choose_value(self, name: str) -> str | None:
         value, book = self._scenario.values[name], self.scene.book
         ways = book.phrases.said.get(name, _NO_WAYS).get(value)
         if ways is None:
@@ -277,29 +277,29 @@ class Talk:
         finally:
             self._depth -= 1
 
-    def _just_said(self, text: str) -> bool:
+    def _has_just_said(self, text: str) -> bool:
         """Return whether the role's last turn has this text."""
         return bool(self._own) and names_item(self._own[-1], text)
 
-    def _place_of(self, name: str) -> tuple[int | None, bool]:
+    def _find_place(self, name: str) -> tuple[int | None, bool]:
         """Return the place of the item of a list of the entry that was heard last, and whether the latest
         turn has it."""
         for back, text in enumerate(self._heard[: -_REMEMBERED - 1 : -1]):
-            if (place := self._place_in(name, text)) is not None:
+            if (place := self._find_place_in_text(name, text)) is not None:
                 return place, not back
         return None, False
 
-    def _place_in(self, name: str, text: str) -> int | None:
+    def _find_place_in_text(self, name: str, text: str) -> int | None:
         """Return the place of the item of one of the entry's lists that a text holds; of several with the
         same item, the one that the role itself named last."""
         fields = self._scenario.fields.get(name, _NO_FIELDS)
-        for items in (*fields.values(), *self._facts_of(name).values()):
+        for items in (*fields.values(), *self._find_facts(name).values()):
             if not isinstance(items, (list, tuple)):
                 continue
             places = [i for i, item in enumerate(items) if isinstance(item, str) and names_item(text, item)]
             alike = len(places) > 1 and items[places[0]] == items[places[-1]]
             if alike and self._own and text != self._own[-1]:
-                named = self._place_in(name, self._own[-1])
+                named = self._find_place_in_text(name, self._own[-1])
                 return named if named in places else places[0]
             if places:
                 return places[0]
@@ -316,19 +316,19 @@ class Talk:
 
     # ---- by its values alone
 
-    def _values(self) -> str:
+    def _list_values(self) -> str:
         labels, known = self.scene.book.labels, self._list_known_dimensions()
-        if answer := self._value_asked_for():
+        if answer := self._find_value_asked_for():
             return answer
         if not self._own and not self._heard and known:
-            return self.generic("v.open", value=str(self._value(known[0])))
-        unknown, unsaid = self._list_unknown(), next(self._unsaid(), None)
+            return self.say_generic("v.open", value=str(self._choose_value(known[0])))
+        unknown, unsaid = self._list_unknown(), next(self._list_unsaid(), None)
         if unknown and (unsaid is None or self._draw() < 0.45):
-            return self.generic("v.ask", label=labels[unknown[int(self._draw() * len(unknown))]])
+            return self.say_generic("v.ask", label=labels[unknown[int(self._draw() * len(unknown))]])
         if unsaid is None:
             return self._goes_on()
         rule, text, name = unsaid
-        return self.generic(rule, value=text, label=labels.get(name, name))
+        return self.say_generic(rule, value=text, label=labels.get(name, name))
 
     def _goes_on(self) -> str:
         """Return a turn about something that was said, once all is said."""
@@ -336,16 +336,16 @@ class Talk:
         persona, values = self.scene.book.persona, self._scenario.values
         named = [value for name, value in values.items() if name not in persona and value in whole]
         if not named or self._draw() < 0.2:
-            return self.generic("v.nod")
-        return self.generic("v.more", value=named[int(self._draw() * len(named))])
+            return self.say_generic("v.nod")
+        return self.say_generic("v.more", value=named[int(self._draw() * len(named))])
 
-    def _value_asked_for(self) -> str | None:
+    def _find_value_asked_for(self) -> str | None:
         """Return the value of the dimension whose label the last question names."""
         labels, heard = self.scene.book.labels, self._heard[-1].lower() if self._heard else ""
         asked = " ".join(_ASKING.findall(heard))
         for name in self._list_known_dimensions() if asked else ():
             if labels[name].lower() in asked and self._scenario.values[name] not in self._said:
-                return self.generic("v.answer", label=labels[name], value=str(self._value(name)))
+                return self.say_generic("v.answer", label=labels[name], value=str(self._choose_value(name)))
         return None
 
     def _list_known_dimensions(self) -> list[str]:
@@ -370,22 +370,22 @@ class Talk:
             and values[name] not in heard
         ]
 
-    def _unsaid(self) -> Iterator[tuple[str, str, str]]:
+    def _list_unsaid(self) -> Iterator[tuple[str, str, str]]:
         """Yield unsaid things that the role knows: the rule to say each by, the text, the dimension."""
         whole = "\n".join([*self._own, *self._heard]).lower()
         for name in self._list_known_dimensions():
-            if self._scenario.values[name].lower() not in whole and (value := self._value(name)):
+            if self._scenario.values[name].lower() not in whole and (value := self._choose_value(name)):
                 yield "v.say", value, name
             for said in self._scenario.fields.get(name, {}).values():
                 texts = said if isinstance(said, list | tuple) else [said]
                 for text in texts:
                     if isinstance(text, str) and " " in text and text.lower().rstrip(".?!") not in whole:
                         yield "v.fact", text, name
-        for fact in self._facts():
+        for fact in self._list_facts():
             if fact.lower() not in whole:
                 yield "v.fact", fact, KNOWLEDGE
 
-    def _facts(self) -> Iterator[str]:
+    def _list_facts(self) -> Iterator[str]:
         """Yield the facts of the knowledge file on what the role sees."""
         facts = self.scene.book.facts
         if not facts:

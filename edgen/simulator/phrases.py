@@ -55,7 +55,7 @@ class PhraseSpeaker:
 
     def say(self, rule: str) -> str:
         """Return one way to say `rule`, with a capital."""
-        return _capital(self._fill(self._choose_fresh_way(BOOK[rule])))
+        return _capitalize(self._fill(self._choose_fresh_way(BOOK[rule])))
 
     def close(self, side: str, kind: str, mood: str) -> str:
         """Return the last words of a side, `s` or `t`, for this kind of reaction."""
@@ -75,7 +75,7 @@ class PhraseSpeaker:
                 value = self._fill(
                     self._choose_fresh_way(ways) if rule in _ONCE else self._choose_any_way(ways)
                 )
-            out += (value if name == rule else _capital(value), way[i + 1])
+            out += (value if name == rule else _capitalize(value), way[i + 1])
         return "".join(out)
 
     def _choose_any_way(self, ways: tuple[Way, ...]) -> Way:
@@ -98,7 +98,7 @@ class PhraseSpeaker:
 
 
 @lru_cache(maxsize=256)
-def aspects_of(texts: tuple[str, ...]) -> tuple[Way, ...]:
+def list_aspects(texts: tuple[str, ...]) -> tuple[Way, ...]:
     """Return the aspects of a topic as ways to say `aspect`, with some that every topic has."""
     return (*((text,) for text in texts), *(way for way in BOOK["aspect"] if way[0] in _OF_ANY_TOPIC))
 
@@ -171,7 +171,7 @@ def fit_inside_sentence(topic: str | None) -> str:
 _WITHOUT_ARTICLE = ("Pythagorean Theorem", "Minotaur")
 
 
-def _capital(text: str) -> str:
+def _capitalize(text: str) -> str:
     first = text[:1]
     return text if "A" <= first <= "Z" else first.upper() + text[1:]
 
@@ -192,13 +192,13 @@ class FreshVoice(PhraseSpeaker):
         text = self._fill(self._choose_fresh_way(ways))
         return text[:1].upper() + text[1:]
 
-    def name_of(self, family: str) -> str:
+    def choose_name(self, family: str) -> str:
         """Return a plain name of a family of methods."""
         return self._fill(self._choose_any_way(BOOK[f"name.{family}"]))
 
     def _choose_fresh_way(self, ways: tuple[Way, ...]) -> Way:
         heard, said = self._heard, self._said
-        misleading = _misleading()
+        misleading = _find_misleading()
         start = int(self._random() * len(ways))
         for step in range(len(ways)):
             way = ways[(start + step) % len(ways)]
@@ -217,6 +217,6 @@ def _probe(way: Way) -> str:
 
 
 @lru_cache(maxsize=1)
-def _misleading() -> frozenset[int]:
+def _find_misleading() -> frozenset[int]:
     """Return the aspects whose words look like a method: `the clearest illustration` is not a picture."""
-    return frozenset([id(way) for way in BOOK["aspect"] if ways.methods(way[0])])
+    return frozenset([id(way) for way in BOOK["aspect"] if ways.find_methods(way[0])])

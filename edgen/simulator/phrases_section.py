@@ -19,8 +19,8 @@ from edgen.space.scene import (
     Phrases,
     RolePhrases,
     Ways,
-    persona_of,
-    phrases_of,
+    find_persona,
+    find_phrases,
 )
 
 if TYPE_CHECKING:
@@ -34,24 +34,24 @@ def with_lists(value: Any) -> Any:
     found = {key: one for key, one in value.items() if one is not None}
     if isinstance(said := found.get("said"), dict):
         found["said"] = {
-            name: {text: _ways(ways) for text, ways in of.items()} if isinstance(of, dict) else of
+            name: {text: _read_ways(ways) for text, ways in of.items()} if isinstance(of, dict) else of
             for name, of in said.items()
         }
     if isinstance(roles := found.get("roles"), dict):
-        found["roles"] = {name: _role(one) for name, one in roles.items()}
+        found["roles"] = {name: _read_role(one) for name, one in roles.items()}
     return found
 
 
-def _ways(value: Any) -> Any:
+def _read_ways(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-def _role(value: Any) -> Any:
+def _read_role(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    found = {key: _ways(one) for key, one in value.items() if one is not None}
+    found = {key: _read_ways(one) for key, one in value.items() if one is not None}
     if isinstance(steps := found.get("says"), list):
-        found["says"] = [_ways(step) for step in steps]
+        found["says"] = [_read_ways(step) for step in steps]
     if isinstance(answers := found.get("answers"), list):
         found["answers"] = [
             {key: _list_ways(key, said) for key, said in one.items()} if isinstance(one, dict) else one
@@ -62,8 +62,8 @@ def _role(value: Any) -> Any:
 
 def _list_ways(key: str, value: Any) -> Any:
     if key == "when" and isinstance(value, dict):
-        return {name: _ways(values) for name, values in value.items()}
-    return _ways(value)
+        return {name: _read_ways(values) for name, values in value.items()}
+    return _read_ways(value)
 
 
 def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
@@ -81,7 +81,7 @@ def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
         for answer in one.answers:
             steps += [answer.to, answer.says]
             yield from _find_empty_ways(f"{path}.answers", [answer.to, answer.says])
-            yield from _impossible(f"{path}.answers", answer.when, space)
+            yield from _find_impossible(f"{path}.answers", answer.when, space)
         yield from _find_unfilled(path, steps, space)
 
 
@@ -106,7 +106,7 @@ def _find_unknown_values(path: str, named: Iterable[str], values: Iterable[str])
     )
 
 
-def _impossible(path: str, when: Mapping[str, Ways], space: Space) -> Iterator[Problem]:
+def _find_impossible(path: str, when: Mapping[str, Ways], space: Space) -> Iterator[Problem]:
     """Yield the conditions that no scenario fulfils."""
     for name, values in when.items():
         if name not in space.names:
@@ -139,7 +139,7 @@ def _fills(slot: str, space: Space) -> bool:
     name = name if name in space.names else name[:1].lower() + name[1:]
     if name not in space.names:
         return False
-    facts = phrases_of(space).facts.get(name, {}).values()
+    facts = find_phrases(space).facts.get(name, {}).values()
     return not field or field in space[name].fields or any(field in one for one in facts)
 
 
@@ -208,7 +208,7 @@ class PhrasesSection(SpaceSection):
         """Return the persona's dimensions, and the number of steps of each role with some examples."""
         found: Phrases = space.sections[self.name]
         return {
-            "persona": sorted(persona_of(space)),
+            "persona": sorted(find_persona(space)),
             "unused_facts": find_unused_facts(found, space),
             "roles": {
                 role: {"steps": len(said.says), "shown": [ways[0] for ways in said.says[:examples] if ways]}

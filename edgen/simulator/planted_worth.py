@@ -25,33 +25,33 @@ CHANCE = 0.25  # maximum noise on that probability; triangular
 _LABEL = re.compile(r"([^\W\d_][\w-]{0,30}): ?")
 
 
-def worth(seed: int, text: str) -> float:
+def compute_worth(seed: int, text: str) -> float:
     """Return the contribution of a teacher's turn, uniform in [-1, 1]; 0 for a goodbye."""
-    return 0.0 if is_goodbye(text) else 2 * _share(seed, "worth", text) - 1
+    return 0.0 if is_goodbye(text) else 2 * _draw_share(seed, "worth", text) - 1
 
 
 @lru_cache(maxsize=8_192)
 def is_goodbye(text: str) -> bool:
     """Return whether a turn is one of the teacher's last words."""
-    return any(part in text for part in _goodbyes())
+    return any(part in text for part in _list_goodbyes())
 
 
 @lru_cache(maxsize=1)
-def _goodbyes() -> tuple[str, ...]:
+def _list_goodbyes() -> tuple[str, ...]:
     """Return an identifying part of each of the teacher's last words; its first letter may be a capital."""
     ways = [way for rule, ways in BOOK.items() if rule.startswith("t.close.") for way in ways]
     return tuple({max(way[::2], key=len)[1:] for way in ways})
 
 
-def quality(seed: int, shown: str) -> float:
+def rate_quality(seed: int, shown: str) -> float:
     """Return a judge's rating of a transcript or single response: the sum of the worths that it sees in the
     teacher's turns."""
     return sum(_judge_worth(seed, text) for text in _split_teacher_turns(shown))
 
 
 def _judge_worth(seed: int, text: str) -> float:
-    error = _share(seed, "error", text) + _share(seed, "further error", text) - 1
-    return worth(seed, text) + JUDGE_ERROR * error
+    error = _draw_share(seed, "error", text) + _draw_share(seed, "further error", text) - 1
+    return compute_worth(seed, text) + JUDGE_ERROR * error
 
 
 def _split_teacher_turns(shown: str) -> list[str]:
@@ -72,9 +72,9 @@ def _split_teacher_turns(shown: str) -> list[str]:
     return ["\n".join(lines).strip() for lines in found]
 
 
-def probability(seed: int, taught: Iterable[str], rng: Random) -> str:
+def answer_probability(seed: int, taught: Iterable[str], rng: Random) -> str:
     """Return the answer to the closing question, with two decimals, in [0.01, 0.99]."""
-    added = STEP * sum(worth(seed, text.strip()) for text in taught)
+    added = STEP * sum(compute_worth(seed, text.strip()) for text in taught)
     return f"{min(0.99, max(0.01, 0.5 + added + CHANCE * (rng.random() + rng.random() - 1))):.2f}"
 
 
@@ -90,7 +90,7 @@ def pick_teacher_turns(turns: Sequence[str], place: AgentPrompt | None) -> list[
     return [text for text, own in zip(turns, flags, strict=True) if own == teaches]
 
 
-def _share(seed: int, what: str, text: str) -> float:
+def _draw_share(seed: int, what: str, text: str) -> float:
     """Draw a number in [0, 1) from the seed and a text."""
     data = f"{seed}\0{what}\0{text}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "big") / 2**64

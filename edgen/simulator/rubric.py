@@ -13,9 +13,9 @@ import msgspec
 
 from edgen.core.values import Message
 from edgen.reading.answers.scores import MOST_SCORE
-from edgen.simulator.judge import find_fenced, turns_of
+from edgen.simulator.judge import find_fenced, split_turns
 from edgen.simulator.phrases import PhraseSpeaker
-from edgen.simulator.tone import tone
+from edgen.simulator.tone import measure_tone
 
 _ASKED = "JSON object with a number from 0 to 10 for each criterion"
 
@@ -37,14 +37,14 @@ def read(messages: Sequence[Message]) -> RubricSheet | None:
         names = list(msgspec.json.decode(form, type=dict[str, int]))
     except (msgspec.DecodeError, UnicodeError):
         return None
-    return RubricSheet(turns_of(shown), names)
+    return RubricSheet(split_turns(shown), names)
 
 
 def answer(sheet: RubricSheet, fault: str | None, rng: Random) -> str:
     """Return the judge's scores; every error is drawn from `rng`."""
     if fault in ("judge_prose", "judge_both", "garbage"):
         return PhraseSpeaker(rng, {"noun": "conversation"}).say("judge.prose")
-    course = sum(map(tone, sheet.turns)) / max(1, len(sheet.turns))
+    course = sum(map(measure_tone, sheet.turns)) / max(1, len(sheet.turns))
     scores = {
         name: MOST_SCORE * (0.3 + 0.9 * course) + 2 * (rng.random() + rng.random() - 1)
         for name in sheet.names

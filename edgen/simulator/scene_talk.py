@@ -35,7 +35,7 @@ def speak_next(scene: Scene, messages: Sequence[Message], fault: str | None, rng
     )
     last = last and (count >= turns[1] or not _is_asked(heard))
     text = talk.choose_turn(own, heard, last=last, opened=not said or said[0][0])
-    if fault == "leaked_secret" and (secret := talk.secret()):
+    if fault == "leaked_secret" and (secret := talk.find_secret()):
         text = f"{text} {secret}."
     if fault == "tells_judge":
         text = f"{text}\n{TELLS_JUDGE}"
@@ -43,9 +43,9 @@ def speak_next(scene: Scene, messages: Sequence[Message], fault: str | None, rng
         text = f"{text} {END_MARKER}"
     others = [role for role in scene.book.sees if role != scene.role]
     if fault == "speaks_for_other" and others:
-        return f"{text}\n{others[0]}: {talk.generic('v.nod')}"
+        return f"{text}\n{others[0]}: {talk.say_generic('v.nod')}"
     if fault == "two_turns":
-        return f"{scene.role}: {text}\n{scene.role}: {talk.generic('v.nod')}"
+        return f"{scene.role}: {text}\n{scene.role}: {talk.say_generic('v.nod')}"
     return text
 
 

@@ -33,10 +33,10 @@ def make_match(pattern: str, rng: Random) -> str:
         parsed = regex_parser.parse(pattern)
     except (re.error, RecursionError, OverflowError):
         raise UnfitSchema(f"the pattern {pattern[:80]!r} cannot be read") from None
-    return "".join(_pieces(parsed, rng))
+    return "".join(_make_pieces(parsed, rng))
 
 
-def _pieces(parsed: Any, rng: Random) -> Iterator[str]:
+def _make_pieces(parsed: Any, rng: Random) -> Iterator[str]:
     for kind, value in parsed:
         match str(kind):
             case "LITERAL":
@@ -46,24 +46,24 @@ def _pieces(parsed: Any, rng: Random) -> Iterator[str]:
             case "ANY":
                 yield rng.choice(_ANY)
             case "IN":
-                yield rng.choice(_members(value))
+                yield rng.choice(_list_members(value))
             case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
                 low, high, part = value
                 if low > MOST_TEXT:
                     raise UnfitSchema("a pattern repeats something too often")
                 for _ in range(rng.randint(low, min(high, low + 3))):
-                    yield from _pieces(part, rng)
+                    yield from _make_pieces(part, rng)
             case "SUBPATTERN":
-                yield from _pieces(value[-1], rng)
+                yield from _make_pieces(value[-1], rng)
             case "BRANCH":
-                yield from _pieces(rng.choice(value[1]), rng)
+                yield from _make_pieces(rng.choice(value[1]), rng)
             case "AT":
                 pass
             case other:
                 raise UnfitSchema(f"{other} in a pattern cannot be simulated")
 
 
-def _members(parts: Any) -> str:
+def _list_members(parts: Any) -> str:
     """Return the characters of a class, as many as needed."""
     refused, found = False, ""
     for kind, value in parts:

@@ -19,7 +19,7 @@ from edgen.core.values import Message
 from edgen.protocols.base import Protocol, SimulatedAnswers
 from edgen.simulator import layout_defects
 from edgen.simulator.dialogue import SpokenDialogue, converse, render
-from edgen.simulator.phrases import PhraseSpeaker, Way, aspects_of
+from edgen.simulator.phrases import PhraseSpeaker, Way, list_aspects
 from edgen.simulator.prompts import conversation_prompt, prompt_roles
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class SimulatedRequest:
             names = tuple(list_own_protocols())
             self._wants_less = protocol in names
         else:
-            names = tuple(registry.names("protocol"))
+            names = tuple(registry.list_names("protocol"))
             if len(names) == len(list_own_protocols()) and conversation_prompt.asks_for_nothing_else(
                 self.messages
             ):
@@ -114,7 +114,7 @@ class SimulatedRequest:
         if task is None:
             return None
         if self.fault == "garbage":
-            return self._garbage()
+            return self._make_garbage()
         scene: Scene | None = None
         if self._find_scene is None or task.brief.student_preference is None:
             values = {} if self.scene is None else self.scene.scenario.values
@@ -122,7 +122,7 @@ class SimulatedRequest:
                 task = task._replace(brief=task.brief._replace(topic=topic))
             scene = self._speaking_scene
         dialogue = (
-            converse(task, self._rng, self._aspects(self._scene))
+            converse(task, self._rng, self._list_aspects(self._scene))
             if scene is None
             else self._talk_over(scene, task)
         )
@@ -157,12 +157,12 @@ class SimulatedRequest:
         return self.scene if self.scene is not None and self.scene.book.speaks else None
 
     @staticmethod
-    def _aspects(scene: Scene | None) -> tuple[Way, ...]:
+    def _list_aspects(scene: Scene | None) -> tuple[Way, ...]:
         """Return the aspects that the space names of the scene's topic."""
         if scene is None or not (facts := scene.book.phrases.facts.get("topic")):
             return ()
         texts = facts.get(scene.scenario.values.get("topic", ""), {}).get("aspects", ())
-        return aspects_of(tuple(texts)) if texts and not isinstance(texts, str) else ()
+        return list_aspects(tuple(texts)) if texts and not isinstance(texts, str) else ()
 
     def turn(self) -> str | None:
         """Return a side's next turn."""
@@ -176,7 +176,7 @@ class SimulatedRequest:
         from edgen.simulator import turns
 
         return self._garble() or self.as_json(
-            "text", turns.speak(self._place, self.fault, self._rng, self._aspects(self.scene))
+            "text", turns.speak(self._place, self.fault, self._rng, self._list_aspects(self.scene))
         )
 
     def probability(self) -> str | None:
@@ -200,7 +200,7 @@ class SimulatedRequest:
         if self._planted is None:
             return closing_question.answer(turns, self._rng)
         taught = planted_worth.pick_teacher_turns(turns, self._place)
-        return planted_worth.probability(self._planted, taught, self._rng)
+        return planted_worth.answer_probability(self._planted, taught, self._rng)
 
     def verdict(self) -> str | None:
         """Return which of two conversations is better."""
@@ -212,11 +212,11 @@ class SimulatedRequest:
         comparison = judge.read(self.messages)
         if comparison is None:
             return None
-        quality = judge.quality
+        quality = judge.rate_quality
         if self._planted is not None:
             from edgen.simulator import planted_worth
 
-            quality = functools.partial(planted_worth.quality, self._planted)
+            quality = functools.partial(planted_worth.rate_quality, self._planted)
         return self.as_json("answer", judge.answer(comparison, self.fault, self._rng, quality))
 
     def scores(self) -> str | None:
@@ -246,14 +246,14 @@ class SimulatedRequest:
         from edgen.simulator import turns
 
         if self.fault == "garbage":
-            return self._garbage()
+            return self._make_garbage()
         said = turns.make_small_talk(self.messages, self._rng) or self.say("plain")
         return self.as_json("answer", turns.shape(said, self.messages, self._rng))
 
     def _garble(self) -> str | None:
-        return self._garbage() if self.fault == "garbage" else None
+        return self._make_garbage() if self.fault == "garbage" else None
 
-    def _garbage(self) -> str:
+    def _make_garbage(self) -> str:
         voice = PhraseSpeaker(self._rng, {})
         return " ".join(voice.say("garbage") for _ in range(1 + int(self.random() * 4)))
 
@@ -273,7 +273,7 @@ def list_own_protocols() -> list[str]:
     """Return the names of edgen's own protocols."""
     return [
         plugin.name
-        for plugin in registry.plugins()
+        for plugin in registry.list_plugins()
         if plugin.kind == "protocol" and plugin.package == registry.DISTRIBUTION
     ]
 

@@ -65,14 +65,14 @@ _FORMATS = {
 
 
 def read_schema(schema: Any) -> bytes:
-    """Return the schema as JSON for `fit`. Raises UnfitSchema for an invalid or unsupported one."""
+    """Return the schema as JSON for `fit_to_schema`. Raises UnfitSchema for an invalid or unsupported one."""
     try:
         text: bytes = msgspec.json.encode(_drop_annotations(schema, 0))
     except (TypeError, ValueError, RecursionError):
         raise UnfitSchema("the schema cannot be read") from None
     if len(text) > MOST_BYTES:
         raise UnfitSchema(f"the schema has more than {MOST_BYTES} bytes")
-    fit("", text, Random(0))  # noqa: S311 - whether there is an answer at all
+    fit_to_schema("", text, Random(0))  # noqa: S311 - whether there is an answer at all
     return text
 
 
@@ -82,7 +82,7 @@ def read_schema_text(schema: bytes) -> bytes:
     return read_schema(json.loads(schema))
 
 
-def fit(text: str, schema: bytes, rng: Random) -> str:
+def fit_to_schema(text: str, schema: bytes, rng: Random) -> str:
     """Return `text` if it is JSON that fits the schema, else JSON that does. Raises UnfitSchema."""
     whole, validator = _compile_schema(schema)
     try:
@@ -161,14 +161,14 @@ class _Maker:
             if not schema["enum"]:
                 raise UnfitSchema("no value is in an enum of the schema")
             return self._rng.choice(schema["enum"])
-        return self._KINDS[self._type(schema)](self, schema, depth)
+        return self._KINDS[self._choose_type(schema)](self, schema, depth)
 
     def _resolve_schema(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a schema merged with its $ref and its allOf."""
         for _ in range(_DEEPEST):
             if "$ref" in schema:
                 rest = {key: value for key, value in schema.items() if key != "$ref"}
-                schema = _merge_schemas(self._target(schema["$ref"]), rest)
+                schema = _merge_schemas(self._find_target(schema["$ref"]), rest)
             elif "allOf" in schema:
                 rest = {key: value for key, value in schema.items() if key != "allOf"}
                 schema = functools.reduce(_merge_schemas, schema["allOf"], rest)
@@ -176,7 +176,7 @@ class _Maker:
                 return schema
         raise UnfitSchema("a $ref of the schema leads round in a circle")
 
-    def _target(self, ref: str) -> Any:
+    def _find_target(self, ref: str) -> Any:
         found = self._whole
         for step in ref.removeprefix("#").split("/")[1:]:
             key = step.replace("~1", "/").replace("~0", "~")
@@ -198,7 +198,7 @@ class _Maker:
                 continue
         raise UnfitSchema(f"none of the schemas of an {choice} can be met")
 
-    def _type(self, schema: Mapping[str, Any]) -> str:
+    def _choose_type(self, schema: Mapping[str, Any]) -> str:
         said = schema.get("type")
         if said is None:
             hints = {"properties": "object", "items": "array", "prefixItems": "array", "minimum": "number"}
@@ -209,7 +209,7 @@ class _Maker:
             raise UnfitSchema(f"there is no type {str(kind)[:40]!r}")
         return str(kind)
 
-    def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    def _make_object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
         properties, required = schema.get("properties", {}), schema.get("required", ())
         more = schema.get("additionalProperties", True)
         names = [name for name in properties if depth < _TERSE or name in required]
@@ -219,7 +219,7 @@ class _Maker:
             made.setdefault("answer", self.make(more, depth + 1))
         return made
 
-    def _array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:
+    def _make_array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:
         first, items = schema.get("prefixItems", []), schema.get("items", True)
         least, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
         wanted = max(len(first), least, 0 if depth >= _TERSE or items is False else self._rng.randint(1, 3))
@@ -234,7 +234,7 @@ class _Maker:
                 value = self.make(part, depth + 1)
         return made
 
-    def _string(self, schema: Mapping[str, Any], _depth: int) -> str:
+    def _make_string(self, schema: Mapping[str, Any], _depth: int) -> str:
         least, most = schema.get("minLength", 0), schema.get("maxLength", math.inf)
         if least > MOST_TEXT:
             raise UnfitSchema(f"a text of {least} characters is longer than any that is made")
@@ -247,8 +247,8 @@ class _Maker:
             text += " " + self._phrases.say("plain")
         return text if len(text) <= most else text[: int(most)].strip().ljust(int(least), ".")
 
-    def _number(self, schema: Mapping[str, Any], _depth: int) -> float:
-        low, high = _bounds(schema, 1e-6)
+    def _make_number(self, schema: Mapping[str, Any], _depth: int) -> float:
+        low, high = _find_bounds(schema, 1e-6)
         step = schema.get("multipleOf")
         if step:
             return float(
@@ -259,32 +259,32 @@ class _Maker:
             )
         return round(self._rng.uniform(low, high), 2) if high - low > 0.1 else self._rng.uniform(low, high)
 
-    def _integer(self, schema: Mapping[str, Any], _depth: int) -> int:
-        low, high = _bounds(schema, 1)
+    def _make_integer(self, schema: Mapping[str, Any], _depth: int) -> int:
+        low, high = _find_bounds(schema, 1)
         step = int(schema.get("multipleOf", 1)) or 1
         first, last = math.ceil(low / step), math.floor(high / step)
         if first > last:
             raise UnfitSchema("no whole number is between the bounds of the schema")
         return step * self._rng.randint(first, last)
 
-    def _boolean(self, _schema: Mapping[str, Any], _depth: int) -> bool:
+    def _make_boolean(self, _schema: Mapping[str, Any], _depth: int) -> bool:
         return self._rng.random() < 0.5
 
-    def _null(self, _schema: Mapping[str, Any], _depth: int) -> None:
+    def _make_null(self, _schema: Mapping[str, Any], _depth: int) -> None:
         return None
 
     _KINDS: ClassVar[dict[str, Callable[[_Maker, Mapping[str, Any], int], Any]]] = {
-        "object": _object,
-        "array": _array,
-        "string": _string,
-        "number": _number,
-        "integer": _integer,
-        "boolean": _boolean,
-        "null": _null,
+        "object": _make_object,
+        "array": _make_array,
+        "string": _make_string,
+        "number": _make_number,
+        "integer": _make_integer,
+        "boolean": _make_boolean,
+        "null": _make_null,
     }
 
 
-def _bounds(schema: Mapping[str, Any], apart: float) -> tuple[float, float]:
+def _find_bounds(schema: Mapping[str, Any], apart: float) -> tuple[float, float]:
     """Return the least and the greatest number; an open end is ten away from the other."""
     low = [schema["minimum"]] if "minimum" in schema else []
     low += [schema["exclusiveMinimum"] + apart] if "exclusiveMinimum" in schema else []

@@ -13,7 +13,7 @@ from random import Random
 
 from edgen.core.pictures import BEGIN, pictures_in, without_pictures
 from edgen.core.values import FinishReason, Message, Reply, Usage
-from edgen.simulator.faults import NO_FAULTS, Fault, Faults, struck
+from edgen.simulator.faults import NO_FAULTS, Fault, Faults, choose_struck
 from edgen.simulator.simulated_request import SimulatedRequest
 from edgen.space.scene import Scene
 
@@ -22,7 +22,7 @@ DRAWS = 3
 CHARS_PER_TOKEN = 4  # the usual rule of thumb for English; no tokenizer is simulated
 
 
-def request_key(messages: Sequence[Message], seed: int, salt: int = 0) -> bytes:
+def make_request_key(messages: Sequence[Message], seed: int, salt: int = 0) -> bytes:
     """Return 16 bytes that identify a request: roles and texts, the seed, and the simulator's own seed."""
     parts = [f"{DRAWS}\0{salt}\0{seed}"]
     for message in messages:
@@ -60,10 +60,10 @@ def respond(
     `planted`: the seed of planted
     worths, None without them. `confusion`: how often a labeller confuses a label with which other.
     """
-    key = request_key(messages, seed, salt)
+    key = make_request_key(messages, seed, salt)
     messages = _replace_pictures(messages)
     rng = Random(int.from_bytes(key[:8], "big"))  # noqa: S311 - reproducible, not secret
-    fault = content_fault(faults, key)
+    fault = choose_content_fault(faults, key)
     request = SimulatedRequest(
         messages,
         fault.name if fault else None,
@@ -79,14 +79,14 @@ def respond(
     if schema is not None and fault is None:
         from edgen.simulator import form_filling, structured
 
-        text = structured.fit(form_filling.pour(text, schema), schema, rng)
+        text = structured.fit_to_schema(form_filling.pour(text, schema), schema, rng)
     for sequence in stop:
         text = text.split(sequence, 1)[0]
     if max_tokens is not None and len(text) > max_tokens * CHARS_PER_TOKEN:
         text, finish = text[: max_tokens * CHARS_PER_TOKEN], "length"
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()
-    usage = Usage(sum([tokens(message.content) for message in messages]), tokens(text))
+    usage = Usage(sum([count_tokens(message.content) for message in messages]), count_tokens(text))
     return Reply(text=text, finish_reason=finish, refusal=refusal, usage=usage, model=model, simulated=True)
 
 
@@ -97,12 +97,12 @@ def _replace_pictures(messages: Sequence[Message]) -> Sequence[Message]:
     return [Message(message.role, without_pictures(message.content)) for message in messages]
 
 
-def content_fault(faults: Faults, key: bytes) -> Fault | None:
+def choose_content_fault(faults: Faults, key: bytes) -> Fault | None:
     """Return the content fault of the request with this key."""
-    return struck(faults.content, int.from_bytes(key[8:], "big") / 2**64)
+    return choose_struck(faults.content, int.from_bytes(key[8:], "big") / 2**64)
 
 
-def tokens(text: str) -> int:
+def count_tokens(text: str) -> int:
     """Return the approximate number of tokens in the text."""
     return -(-len(text) // CHARS_PER_TOKEN)
 

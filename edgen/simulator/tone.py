@@ -43,12 +43,12 @@ _MARKS = str.maketrans(dict.fromkeys('.,;:!?()[]{}*_"“”«»…—–\t\r\n/'
 _CACHED = 2_000  # characters: longer texts are not cached, so that the cache stays small
 
 
-def tone(text: str) -> float:
+def measure_tone(text: str) -> float:
     """Return the tone of a turn, in (-1, 1); 0 is neutral."""
-    return _cached(text) if len(text) <= _CACHED else _tone(text)
+    return _cached(text) if len(text) <= _CACHED else _compute_tone(text)
 
 
-def _tone(text: str) -> float:
+def _compute_tone(text: str) -> float:
     words = text.lower().translate(_MARKS).split()
     worth = _QUESTION if "?" in text else 0.0
     for word in words:
@@ -61,4 +61,4 @@ def _tone(text: str) -> float:
     return worth / (1.0 + abs(worth))
 
 
-_cached = lru_cache(maxsize=16_384)(_tone)
+_cached = lru_cache(maxsize=16_384)(_compute_tone)

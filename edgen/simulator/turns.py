@@ -28,10 +28,10 @@ from edgen.simulator.phrases import (
     join,
     nod_to,
 )
-from edgen.simulator.prompts.agent_prompt import AgentPrompt, methods, mood
+from edgen.simulator.prompts.agent_prompt import AgentPrompt, compute_mood, find_methods
 from edgen.simulator.prompts.conversation_prompt import MARKER
 from edgen.simulator.prompts.prompt_length import read_any_turns
-from edgen.simulator.tone import tone
+from edgen.simulator.tone import measure_tone
 
 # Possible preferences of the other side, in the words of the Education Dialogue vocabulary (arXiv 2405.14655,
 # C.1).
@@ -55,15 +55,15 @@ SECRETS: dict[Role, tuple[str, ...]] = {
 def clear(rule: str) -> tuple[Way, ...]:
     """Return the ways of a rule such as `s.ask.visual` whose words name only its family."""
     family = rule.rsplit(".", 1)[1]
-    found = tuple([way for way in BOOK[rule] if ways.methods(" ".join(way[::2]))[:1] == (family,)])
+    found = tuple([way for way in BOOK[rule] if ways.find_methods(" ".join(way[::2]))[:1] == (family,)])
     return found if len(found) >= 2 else ()
 
 
 @lru_cache(maxsize=256)
-def harmless(rule: str) -> tuple[Way, ...]:
+def list_harmless(rule: str) -> tuple[Way, ...]:
     """Return the ways of a rule that name its family or none."""
     family = rule.rsplit(".", 1)[1]
-    told = [(way, ways.methods(" ".join(way[::2]))) for way in BOOK[rule]]
+    told = [(way, ways.find_methods(" ".join(way[::2]))) for way in BOOK[rule]]
     return tuple([way for way, names in told if not names or family in names]) or BOOK[rule]
 
 
@@ -77,9 +77,9 @@ class _Speaker:
         self.number = len(place.said)
         self.own = place.own
         self.other = place.other
-        self.mood = mood(place)
+        self.mood = compute_mood(place)
         self.topic = fit_inside_sentence(place.side.topic)
-        names = ways.methods(place.side.preference) if place.side.preference else ()
+        names = ways.find_methods(place.side.preference) if place.side.preference else ()
         self.likes = names or (ways.OTHER,)
         self.way = self.likes[int(self.draw() * len(self.likes))]
         self.slots = {"topic": self.topic, "want": "", "have": ""}
@@ -88,17 +88,17 @@ class _Speaker:
 
     def hears(self, text: str) -> tuple[str, ...]:
         """Return the families of methods in a text."""
-        return methods(text, self.topic)
+        return find_methods(text, self.topic)
 
     def name(self, slot: str, family: str) -> None:
         """Let `slot` stand for a family of methods, by one of its plain names."""
-        self.slots[slot] = self.voice.name_of(family)
+        self.slots[slot] = self.voice.choose_name(family)
 
-    def chance(self, share: float) -> bool:
+    def draw_chance(self, share: float) -> bool:
         """Return True with this probability."""
         return self.draw() < share
 
-    def lately(self) -> str:
+    def choose_mood_word(self) -> str:
         """Return a word for the recent mood."""
         return "good" if self.mood > 0.2 else "bad" if self.mood < -0.12 else "mixed"
 
@@ -106,12 +106,12 @@ class _Speaker:
         """Return whether this is the last turn: each requested length is equally likely."""
         low, high = self.side.turns
         count = self.number + 1
-        return count >= high or (count >= low and self.chance(1 / (high - count + 1)))
+        return count >= high or (count >= low and self.draw_chance(1 / (high - count + 1)))
 
-    def closing(self, side: str, kind: str) -> str:
+    def choose_last_words(self, side: str, kind: str) -> str:
         """Return the last words; they do not praise who has just complained."""
-        lately = self.lately()
-        if lately == "good" and self.other and tone(self.other[-1]) < 0:
+        lately = self.choose_mood_word()
+        if lately == "good" and self.other and measure_tone(self.other[-1]) < 0:
             lately = "mixed"
         return self.voice.close(side, kind, lately)
 
@@ -128,13 +128,13 @@ def speak(place: AgentPrompt, fault: str | None, rng: Random, aspects: tuple[Way
     role = place.side.role
     if fault == "loop" and speaker.own:
         return speaker.own[int(speaker.draw() * len(speaker.own))]
-    compose = _teacher if role == "Teacher" else _student
+    compose = _write_teacher_turn if role == "Teacher" else _write_student_turn
     last = speaker.closes()
     text = _speak_anew(speaker, compose, last)
     if fault == "leaked_secret":
         secrets = SECRETS[role]
         speaker.slots["secret"] = secrets[int(speaker.draw() * len(secrets))]
-        text = join(text, speaker.say(f"{_side(role)}.leak"))
+        text = join(text, speaker.say(f"{_find_side(role)}.leak"))
     if fault == "tells_judge":
         text = f"{text}\n{TELLS_JUDGE}"
     if last and place.side.end_marker:
@@ -144,7 +144,7 @@ def speak(place: AgentPrompt, fault: str | None, rng: Random, aspects: tuple[Way
         reply = speaker.say("s.confused" if other == "Student" else "t.nod")
         return f"{text}\n{other}: {reply}"
     if fault == "two_turns":
-        return f"{role}: {text}\n{role}: {speaker.say(f'{_side(role)}.more')}"
+        return f"{role}: {text}\n{role}: {speaker.say(f'{_find_side(role)}.more')}"
     return text
 
 
@@ -185,7 +185,7 @@ def shape(text: str, messages: Sequence[Message], rng: Random) -> str:
     return text if shown is None else msgspec.json.encode({shown[1]: text}).decode()
 
 
-def _side(role: Role) -> str:
+def _find_side(role: Role) -> str:
     return "t" if role == "Teacher" else "s"
 
 
@@ -196,27 +196,27 @@ def _speak_anew(speaker: _Speaker, compose: Callable[[_Speaker, bool], str], las
     if text in said:
         text = compose(speaker, last)
     while text in said:
-        text = join(text, speaker.say(f"{_side(speaker.side.role)}.more"))
+        text = join(text, speaker.say(f"{_find_side(speaker.side.role)}.more"))
     return text
 
 
 # ---- the teacher ---------------------------------------------------------------------------------
 
 
-def _teacher(speaker: _Speaker, last: bool) -> str:
+def _write_teacher_turn(speaker: _Speaker, last: bool) -> str:
     """Return the teacher's next turn."""
-    say, chance = speaker.say, speaker.chance
-    kind = ways.teacher_reaction(speaker.side.reaction or "")
+    say, chance = speaker.say, speaker.draw_chance
+    kind = ways.find_teacher_reaction(speaker.side.reaction or "")
     served = _find_served(speaker)
     speaker.name("have", speaker.way)
     if last:
-        return speaker.closing("t", kind)
+        return speaker.choose_last_words("t", kind)
     if not speaker.own:
         return join(say("t.open"), _announce(speaker))
     if speaker.number + 2 >= speaker.side.turns[0] and chance(0.3):
-        return say(f"t.before.{speaker.lately()}")
+        return say(f"t.before.{speaker.choose_mood_word()}")
     heard = speaker.other[-1] if speaker.other else ""
-    felt = tone(heard)
+    felt = measure_tone(heard)
     pleased = felt > 0 and not is_grudging(heard)
     wishes = [name for name in speaker.hears(heard) if name not in speaker.likes]
     if served not in speaker.likes:  # already changed
@@ -230,7 +230,7 @@ def _teacher(speaker: _Speaker, last: bool) -> str:
         return join(say("t.react.adapts" if chance(0.6) else "t.press"), _teach(speaker, speaker.way))
     if chance(0.3 + 0.3 * speaker.mood):
         return join(say("t.press"), _teach(speaker, speaker.way))
-    reaction = _reaction(speaker, "t", kind)
+    reaction = _write_reaction(speaker, "t", kind)
     if kind == "gives_up" and speaker.number >= speaker.side.turns[0] // 2:
         return join(reaction, say("t.more") if chance(0.7) else "")
     return join(reaction, _teach(speaker, speaker.way) if chance(0.73) else say("t.more"))
@@ -257,64 +257,71 @@ def _find_served(speaker: _Speaker) -> str:
 
 def _announce(speaker: _Speaker) -> str:
     ways = clear(f"t.method.{speaker.way}")
-    return speaker.voice.say_one(ways) if ways and speaker.chance(0.7) else speaker.say("t.stay")
+    return speaker.voice.say_one(ways) if ways and speaker.draw_chance(0.7) else speaker.say("t.stay")
 
 
 def _teach(speaker: _Speaker, family: str) -> str:
     """Return a step of the lesson in the style of a family, sometimes with its name."""
     if family in speaker.likes:
-        if speaker.chance(0.35):
+        if speaker.draw_chance(0.35):
             return join(speaker.say("t.stay"), speaker.say("t.teach.plain"))
-    elif speaker.chance(0.45):
+    elif speaker.draw_chance(0.45):
         speaker.name("want", family)
         return speaker.say("t.offer")
     if family == ways.OTHER:
         return speaker.say("t.teach.plain")
-    return speaker.voice.say_one(harmless(f"t.teach.{family}"))
+    return speaker.voice.say_one(list_harmless(f"t.teach.{family}"))
 
 
-def _reaction(speaker: _Speaker, side: str, kind: str) -> str:
+def _write_reaction(speaker: _Speaker, side: str, kind: str) -> str:
     reaction = speaker.say(f"{side}.react.{kind}")
-    if kind == ways.OTHER and speaker.side.reaction and speaker.chance(0.4):
-        return ways.stage_direction(speaker.side.reaction) or reaction
+    if kind == ways.OTHER and speaker.side.reaction and speaker.draw_chance(0.4):
+        return ways.make_stage_direction(speaker.side.reaction) or reaction
     return reaction
 
 
 # ---- the student ---------------------------------------------------------------------------------
 
 
-def _student(speaker: _Speaker, last: bool) -> str:
+def _write_student_turn(speaker: _Speaker, last: bool) -> str:
     """Return the student's next turn."""
-    say, chance = speaker.say, speaker.chance
-    kind = ways.student_reaction(speaker.side.reaction or "")
+    say, chance = speaker.say, speaker.draw_chance
+    kind = ways.find_student_reaction(speaker.side.reaction or "")
     speaker.name("want", speaker.way)
     if last:
         heard = speaker.other[-1] if speaker.other else ""
         asked = heard.endswith("?") and not is_summary(heard)
-        return say(f"s.close.asked.{speaker.lately()}") if asked else speaker.closing("s", kind)
+        return (
+            say(f"s.close.asked.{speaker.choose_mood_word()}")
+            if asked
+            else speaker.choose_last_words("s", kind)
+        )
     if not speaker.other:
         return say("s.open")
     taught = _find_taught_families(speaker)
     # The fit of an unknown method cannot be decided.
     fits = any(name in speaker.likes for name in taught) or (speaker.way == ways.OTHER and chance(0.4))
     if speaker.number + 2 >= speaker.side.turns[0] and chance(0.3):
-        return say(f"s.before.{speaker.lately()}")
+        return say(f"s.before.{speaker.choose_mood_word()}")
     if not speaker.own:
         if fits:
             return join(say("s.first.welcome"), say("s.first.more") if chance(0.25) else "")
-        return join(say("s.first.doubt"), _wish(speaker) if chance(0.6) else "")
-    before = tone(speaker.own[-1])
-    if chance(_willing(speaker, kind, fits=fits, before=before, felt=tone(speaker.other[-1]))):
+        return join(say("s.first.doubt"), _ask_for_wish(speaker) if chance(0.6) else "")
+    before = measure_tone(speaker.own[-1])
+    if chance(
+        _compute_willingness(speaker, kind, fits=fits, before=before, felt=measure_tone(speaker.other[-1]))
+    ):
         return _speak_engaged(speaker, taught, fits=fits, before=before)
     if kind == "adapts":
         if fits or chance(0.4):
             return say("s.confused")
-        return say("s.react.adapts") if chance(0.4) else _wish(speaker)
+        return say("s.react.adapts") if chance(0.4) else _ask_for_wish(speaker)
     if fits and chance(0.6):
         return say("s.confused")
-    reaction = _reaction(speaker, "s", kind)
+    reaction = _write_reaction(speaker, "s", kind)
     return join(
-        reaction, "" if fits else _wish(speaker) if chance(0.6) else say("s.prefer") if chance(0.3) else ""
+        reaction,
+        "" if fits else _ask_for_wish(speaker) if chance(0.6) else say("s.prefer") if chance(0.3) else "",
     )
 
 
@@ -326,7 +333,7 @@ def _find_taught_families(speaker: _Speaker) -> tuple[str, ...]:
     return ()
 
 
-def _willing(speaker: _Speaker, kind: str, *, fits: bool, before: float, felt: float) -> float:
+def _compute_willingness(speaker: _Speaker, kind: str, *, fits: bool, before: float, felt: float) -> float:
     """Return the probability that the next turn is an engaged one."""
     if fits:
         share = 0.7 + 0.15 * (before > 0.1)
@@ -346,10 +353,10 @@ def _speak_engaged(speaker: _Speaker, taught: tuple[str, ...], *, fits: bool, be
     if u < 0.5 or not taught:
         return join(say("s.insight"), say("s.more") if u < 0.22 else "")
     family = speaker.way if fits else taught[0]
-    return speaker.voice.say_one(harmless(f"s.enjoy.{family}"))
+    return speaker.voice.say_one(list_harmless(f"s.enjoy.{family}"))
 
 
-def _wish(speaker: _Speaker) -> str:
+def _ask_for_wish(speaker: _Speaker) -> str:
     """Ask for the side's own way, without its name in the brief."""
     ways = clear(f"s.ask.{speaker.way}")
-    return speaker.voice.say_one(ways) if ways and speaker.chance(0.5) else speaker.say("s.wish")
+    return speaker.voice.say_one(ways) if ways and speaker.draw_chance(0.5) else speaker.say("s.wish")

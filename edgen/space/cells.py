@@ -52,14 +52,14 @@ class AllowedCells:
         self.dimensions = space.dimensions
         self.places = {dimension.name: place for place, dimension in enumerate(self.dimensions)}
         self._named = _find_named_values(space, unfit)
-        self.classes = [self._class_list(dimension) for dimension in self.dimensions]
+        self.classes = [self._list_classes(dimension) for dimension in self.dimensions]
         self._samples = [
             [dimension.entries[places[0]] for places in classes]
             for dimension, classes in zip(self.dimensions, self.classes, strict=True)
         ]
         rules = [
-            *self._condition_rules(),
-            *map(self._exclusion_rule, [*space.exclude, *[one.when for one in unfit]]),
+            *self._list_condition_rules(),
+            *map(self._make_exclusion_rule, [*space.exclude, *[one.when for one in unfit]]),
         ]
         linked = frozenset().union(*[rule.scope for rule in rules])
         self._free = [place for place in range(len(self.dimensions)) if place not in linked]
@@ -70,11 +70,11 @@ class AllowedCells:
         }
         self._possible: dict[frozenset[tuple[int, int]], bool] = {}
         self._chosen = [0] * len(self.dimensions)
-        self._roots = self._tree(rules, set(linked))
+        self._roots = self._build_tree(rules, set(linked))
         self.count: int | None = None
         if self._roots is not None:
             self.count = math.prod(size for _, size in self._sizes) * math.prod(
-                self._total(root)[-1] for root in self._roots
+                self._count_cells(root)[-1] for root in self._roots
             )
 
     def positions(self, rank: int) -> list[int]:
@@ -83,7 +83,7 @@ class AllowedCells:
         for place, size in self._sizes:
             rank, positions[place] = divmod(rank, size)
         for root in self._roots or ():
-            rank, within = divmod(rank, self._total(root)[-1])
+            rank, within = divmod(rank, self._count_cells(root)[-1])
             self._descend(root, within, positions)
         return positions
 
@@ -116,7 +116,7 @@ class AllowedCells:
     def _reaches(self, node: _Node, fixed: Mapping[int, int], known: dict[tuple[int, ...], bool]) -> bool:
         key = node.dimension, *[self._chosen[place] for place in node.separator]
         if key not in known:
-            row = self._total(node)
+            row = self._count_cells(node)
             wanted = fixed.get(node.dimension)
             known[key] = False
             for number in range(len(row)) if wanted is None else (wanted,):
@@ -143,7 +143,7 @@ class AllowedCells:
     def _count_with(self, node: _Node, fixed: tuple[int, int], known: dict[tuple[int, ...], int]) -> int:
         key = node.dimension, *[self._chosen[place] for place in node.separator]
         if key not in known:
-            row = self._total(node)
+            row = self._count_cells(node)
             total = 0
             for number, places in enumerate(self.classes[node.dimension]):
                 wanted = node.dimension != fixed[0] or number == fixed[1]
@@ -155,7 +155,7 @@ class AllowedCells:
             known[key] = total
         return known[key]
 
-    def _class_list(self, dimension: Dimension) -> list[list[int]]:
+    def _list_classes(self, dimension: Dimension) -> list[list[int]]:
         """Return the places of the entries that all conditions treat alike."""
         named = self._named.get(dimension.name, [])
         found: dict[object, list[int]] = {}
@@ -165,14 +165,14 @@ class AllowedCells:
             found.setdefault(alike, []).append(place)
         return list(found.values())
 
-    def _condition_rules(self) -> Iterable[Rule]:
+    def _list_condition_rules(self) -> Iterable[Rule]:
         """Yield a rule for each two dimensions of which one has conditions on the other."""
         for place, samples in enumerate(self._samples):
             for name in dict.fromkeys(name for sample in samples for name in sample.when):
                 other = self.places[name]
                 anything = frozenset(range(len(self.classes[other])))
                 fits = [
-                    self._classes_named(name, sample.when[name]) if name in sample.when else anything
+                    self._find_classes(name, sample.when[name]) if name in sample.when else anything
                     for sample in samples
                 ]
                 yield Rule(
@@ -180,20 +180,20 @@ class AllowedCells:
                     lambda chosen, place=place, other=other, fits=fits: chosen[other] in fits[chosen[place]],  # type: ignore[misc]
                 )
 
-    def _exclusion_rule(self, exclude: Combination) -> Rule:
-        hits = [(self.places[name], self._classes_named(name, values)) for name, values in exclude.items()]
+    def _make_exclusion_rule(self, exclude: Combination) -> Rule:
+        hits = [(self.places[name], self._find_classes(name, values)) for name, values in exclude.items()]
         return Rule(
             frozenset(place for place, _ in hits),
             lambda chosen: not all(chosen[place] in numbers for place, numbers in hits),
         )
 
-    def _classes_named(self, name: str, values: Iterable[str]) -> frozenset[int]:
+    def _find_classes(self, name: str, values: Iterable[str]) -> frozenset[int]:
         """Return the classes of a dimension whose entries have one of these values, which some condition
         names."""
         wanted, samples = frozenset(values), self._samples[self.places[name]]
         return frozenset(number for number, sample in enumerate(samples) if sample.value in wanted)
 
-    def _tree(self, rules: Sequence[Rule], waiting: set[int]) -> list[_Node] | None:
+    def _build_tree(self, rules: Sequence[Rule], waiting: set[int]) -> list[_Node] | None:
         """Return the roots of the tree in which dimensions are chosen; None if it has too many states.
 
         The dimension with the fewest dependencies is taken out first, and is lowest.
@@ -217,7 +217,7 @@ class AllowedCells:
             pending = [one for one in pending if place not in one.separator] + [node]
         return pending
 
-    def _total(self, node: _Node) -> list[int]:
+    def _count_cells(self, node: _Node) -> list[int]:
         """Return the number of cells below, given the choices above: running sums by class."""
         chosen = self._chosen
         key = tuple([chosen[place] for place in node.separator])
@@ -230,13 +230,13 @@ class AllowedCells:
                 if not all(rule.allows(chosen) for rule in node.rules):
                     count = 0
                 for below in node.below if count else ():
-                    count *= self._total(below)[-1]
+                    count *= self._count_cells(below)[-1]
                 counts.append(count)
             row = node.counted[key] = list(accumulate(counts))
         return row
 
     def _descend(self, node: _Node, rank: int, positions: list[int]) -> None:
-        row = self._total(node)
+        row = self._count_cells(node)
         number = bisect_right(row, rank)
         rank -= row[number - 1] if number else 0
         self._chosen[node.dimension] = number
@@ -244,7 +244,7 @@ class AllowedCells:
         rank, within = divmod(rank, len(places))
         positions[node.dimension] = places[within]
         for below in node.below:
-            rank, inner = divmod(rank, self._total(below)[-1])
+            rank, inner = divmod(rank, self._count_cells(below)[-1])
             self._descend(below, inner, positions)
 
 

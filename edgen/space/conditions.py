@@ -16,15 +16,15 @@ from edgen.space.model import Combination, Dimension, Space
 _MOST = 100  # problems of one kind
 
 
-def condition_problems(space: Space, paths: Mapping[str, str]) -> list[Problem]:
+def find_condition_problems(space: Space, paths: Mapping[str, str]) -> list[Problem]:
     """Return every problem of the conditions of a space with valid entries. `paths`: the places of each
     dimension's entries."""
     problems = [*islice(_find_unknown(space, paths), _MOST)]
     if not problems:
-        problems = [*_circles(space, paths)]
+        problems = [*_find_circles(space, paths)]
     if not problems:
         problems = [*_find_dead_ends(space, paths)]
-    return problems or [*islice(_never(space, paths), _MOST)]
+    return problems or [*islice(_find_impossible_values(space, paths), _MOST)]
 
 
 def order_by_dependency(space: Space) -> list[int]:
@@ -33,7 +33,7 @@ def order_by_dependency(space: Space) -> list[int]:
     found: dict[int, None] = {}
 
     def add(place: int) -> None:
-        for name in parents(space.dimensions[place]):
+        for name in list_parents(space.dimensions[place]):
             add(places[name])
         found.setdefault(place)
 
@@ -42,7 +42,7 @@ def order_by_dependency(space: Space) -> list[int]:
     return list(found)
 
 
-def parents(dimension: Dimension) -> tuple[str, ...]:
+def list_parents(dimension: Dimension) -> tuple[str, ...]:
     """Return the dimensions named in the conditions of this one."""
     return tuple(dict.fromkeys(name for entry in dimension.entries for name in entry.when))
 
@@ -50,11 +50,13 @@ def parents(dimension: Dimension) -> tuple[str, ...]:
 def _find_unknown(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
     """Yield conditions on unknown dimensions and values."""
     values = {dimension.name: frozenset(dimension.values) for dimension in space.dimensions}
-    for path, combination, own in _combinations(space, paths):
+    for path, combination, own in _iterate_combinations(space, paths):
         yield from _find_unknown_in(combination, values, own, path)
 
 
-def _combinations(space: Space, paths: Mapping[str, str]) -> Iterator[tuple[str, Combination, str | None]]:
+def _iterate_combinations(
+    space: Space, paths: Mapping[str, str]
+) -> Iterator[tuple[str, Combination, str | None]]:
     """Yield every condition and exclusion with its path, and the dimension whose condition it is."""
     for dimension in space.dimensions:
         for i, entry in enumerate(dimension.entries):
@@ -83,10 +85,10 @@ def _find_unknown_in(
                     yield Problem(where, message)
 
 
-def _circles(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
+def _find_circles(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
     """Yield a circle of conditions, if there is one."""
     try:
-        TopologicalSorter({one.name: parents(one) for one in space.dimensions}).prepare()
+        TopologicalSorter({one.name: list_parents(one) for one in space.dimensions}).prepare()
     except CycleError as found:
         circle = found.args[1][:0:-1]
         start = circle.index(min(circle, key=space.names.index))
@@ -99,7 +101,7 @@ def _circles(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
 def _find_dead_ends(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
     """Yield dimensions that have no possible value for some values of the others."""
     for dimension in space.dimensions:
-        names = parents(dimension)
+        names = list_parents(dimension)
         if not names or any(not entry.when and entry.weight > 0 for entry in dimension.entries):
             continue
         above = _with_all_above(space, names)
@@ -125,13 +127,13 @@ def _with_all_above(space: Space, names: Sequence[str]) -> tuple[Dimension, ...]
     found = set(names)
     waiting = list(names)
     while waiting:
-        more = [name for name in parents(space[waiting.pop()]) if name not in found]
+        more = [name for name in list_parents(space[waiting.pop()]) if name not in found]
         found.update(more)
         waiting += more
     return tuple(dimension for dimension in space.dimensions if dimension.name in found)
 
 
-def _never(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
+def _find_impossible_values(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
     """Yield values that occur in no allowed cell."""
     cells = AllowedCells(space)
     if cells.count is None:

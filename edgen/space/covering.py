@@ -17,7 +17,7 @@ from itertools import combinations, product
 
 from edgen.core.errors import SpaceError
 from edgen.space.cells import AllowedCells
-from edgen.space.covering_constructions import affine_maps, construct_rows
+from edgen.space.covering_constructions import construct_rows, list_affine_maps
 
 MAX_TUPLES = 1_000_000  # tuples to be covered
 _EFFORT = 4_000  # approximate total of candidates
@@ -30,7 +30,7 @@ Row = tuple[int, ...]  # the place of each dimension's entry
 _Part = tuple[int, ...]  # dimensions, and their places: one value fewer than a tuple
 
 
-def covering_array(cells: AllowedCells, strength: int, key: bytes) -> list[Row]:
+def build_covering_array(cells: AllowedCells, strength: int, key: bytes) -> list[Row]:
     """Return cells that cover every allowed combination of values of any `strength` dimensions.
 
     Raises SpaceError if there are too many, or if the space's conditions are too many to follow.
@@ -52,20 +52,20 @@ def covering_array(cells: AllowedCells, strength: int, key: bytes) -> list[Row]:
     candidates = min(_MOST_CANDIDATES, max(1, _EFFORT // least))
     restarts = min(_RESTARTS, max(1, _EFFORT // (candidates * least)))
     rng = random.Random(key)  # noqa: S311 - reproducible, not secret
-    start = _all_uncovered(cells, sizes, strength)
+    start = _list_uncovered(cells, sizes, strength)
     known = [] if cells.linked else construct_rows(sizes, strength)
-    found = [_Builder(start.copy(), cells, rng, candidates).array(known)] if known else []
+    found = [_Builder(start.copy(), cells, rng, candidates).build_array(known)] if known else []
     if not found or len(found[0]) > 1.15 * least:
         if (
             strength == 3
             and not cells.linked
             and len({*sizes}) == 1
             and least <= _MOST_DEVELOPED
-            and (maps := affine_maps(sizes[0]))
+            and (maps := list_affine_maps(sizes[0]))
         ):
             for many, times in _DEVELOPED:
                 found += [_Builder(start.copy(), cells, rng, many).develop_array(maps) for _ in range(times)]
-        found += [_Builder(start.copy(), cells, rng, candidates).array(()) for _ in range(restarts)]
+        found += [_Builder(start.copy(), cells, rng, candidates).build_array(()) for _ in range(restarts)]
     return min(found, key=len)
 
 
@@ -91,7 +91,7 @@ class _Uncovered:
     def cover(self, row: Row) -> bool:
         """Mark a cell's tuples as covered; return whether any was uncovered."""
         new = False
-        for part in self.parts_of(row):
+        for part in self.iterate_parts(row):
             lanes = self.lanes[part]
             for other, place in enumerate(row):
                 bit = 1 << (16 * place)
@@ -101,13 +101,13 @@ class _Uncovered:
                     new = True
         return new
 
-    def parts_of(self, row: Row) -> Iterator[_Part]:
+    def iterate_parts(self, row: Row) -> Iterator[_Part]:
         """Yield the parts of a cell."""
         for dimensions in combinations(range(len(row)), self.strength - 1):
             yield *dimensions, *[row[one] for one in dimensions]
 
 
-def _all_uncovered(cells: AllowedCells, sizes: Sequence[int], strength: int) -> _Uncovered:
+def _list_uncovered(cells: AllowedCells, sizes: Sequence[int], strength: int) -> _Uncovered:
     """Return all tuples of allowed cells."""
     lanes = {}
     for dimensions in combinations(range(len(sizes)), strength - 1):
@@ -138,7 +138,7 @@ class _Builder:
         self._rng = rng
         self._candidates = candidates
 
-    def array(self, known: Sequence[Sequence[int | None]]) -> list[Row]:
+    def build_array(self, known: Sequence[Sequence[int | None]]) -> list[Row]:
         """Return the array that begins with the rows of a known construction, in which None is any place."""
         rows = []
         for partial in sorted(known, key=lambda row: sum(place is None for place in row)):
@@ -192,7 +192,7 @@ class _Builder:
         gain = 0
         while waiting:
             dimension = waiting.pop()
-            chosen[dimension] = place = self._place(chosen, dimension, scores[dimension])
+            chosen[dimension] = place = self._choose_place(chosen, dimension, scores[dimension])
             gain += scores[dimension] >> (16 * place) & 0xFFFF
             before = [one for one in chosen if one != dimension]
             for rest in combinations(before, self._uncovered.strength - 2):
@@ -202,7 +202,7 @@ class _Builder:
                     scores[other] += own[other]
         return tuple([chosen[one] for one in range(len(sizes))]), gain
 
-    def _place(self, chosen: dict[int, int], dimension: int, score: int) -> int:
+    def _choose_place(self, chosen: dict[int, int], dimension: int, score: int) -> int:
         """Return a random one of the possible places with the highest score."""
         size = self._uncovered.sizes[dimension]
         scores = struct.unpack(f"<{size}H", score.to_bytes(2 * size, "little"))

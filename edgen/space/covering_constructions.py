@@ -26,7 +26,7 @@ def construct_rows(sizes: Sequence[int], strength: int) -> list[Partial]:
     largest, columns = max(sizes), len(sizes)
     rows: list[tuple[int, ...]] = []
     if largest == 2:
-        rows = _binary(columns) if strength == 2 else _paley(columns)
+        rows = _build_binary(columns) if strength == 2 else _build_paley(columns)
     if not rows:
         rows = _build_over_field(largest, columns, strength)
     return [
@@ -35,11 +35,11 @@ def construct_rows(sizes: Sequence[int], strength: int) -> list[Partial]:
     ]
 
 
-def affine_maps(q: int) -> list[list[int]]:
+def list_affine_maps(q: int) -> list[list[int]]:
     """Return the maps x -> ax + b of a field of q elements, a not 0; empty if the field is not supported."""
     if q not in _PRIME_POWERS:
         return []
-    add, times = _field(q)
+    add, times = _build_field(q)
     return [[add[times[a][x]][b] for x in range(q)] for a in range(1, q) for b in range(q)]
 
 
@@ -47,20 +47,20 @@ def _build_over_field(largest: int, columns: int, strength: int) -> list[tuple[i
     for q in _PRIME_POWERS:
         if q < largest:
             continue
-        rows = _orthogonal(q, strength)
+        rows = _build_orthogonal(q, strength)
         if columns <= len(rows[0]):
             return [row[:columns] for row in rows]
         if strength == 2 and columns <= (q + 1) * q**3 and q**2 <= 2 * largest**2:
-            return _product(q, rows, columns)
+            return _build_product(q, rows, columns)
         if q**strength > _MOST_ROWS or q > 2 * largest + 2:
             break
     return []
 
 
-def _orthogonal(q: int, strength: int) -> list[tuple[int, ...]]:
+def _build_orthogonal(q: int, strength: int) -> list[tuple[int, ...]]:
     """Return a row per polynomial of degree below `strength`: its values, and its coefficients that serve as
     columns."""
-    add, times = _field(q)
+    add, times = _build_field(q)
     rows = []
     for coefficients in product(range(q), repeat=strength):
         values = []
@@ -76,7 +76,7 @@ def _orthogonal(q: int, strength: int) -> list[tuple[int, ...]]:
     return rows
 
 
-def _product(q: int, rows: list[tuple[int, ...]], columns: int) -> list[tuple[int, ...]]:
+def _build_product(q: int, rows: list[tuple[int, ...]], columns: int) -> list[tuple[int, ...]]:
     """Return the columns in q copies, distinguished by the non-constant rows of the orthogonal array, and a
     column of these rows' slopes, 0 elsewhere."""
     apart = [(row[:q], row[q]) for row in rows if row[q]]
@@ -87,7 +87,7 @@ def _product(q: int, rows: list[tuple[int, ...]], columns: int) -> list[tuple[in
     return [row[:columns] for row in found]
 
 
-def _binary(columns: int) -> list[tuple[int, ...]]:
+def _build_binary(columns: int) -> list[tuple[int, ...]]:
     """Return a row of zeros, and below it columns that are different sets of the same size with pairwise
     intersections."""
     count = next(n for n in range(4, 64) if math.comb(n - 1, math.ceil(n / 2)) >= columns)
@@ -96,7 +96,7 @@ def _binary(columns: int) -> list[tuple[int, ...]]:
     return [(0,) * columns, *[tuple([int(row in one) for one in sets]) for row in range(count - 1)]]
 
 
-def _paley(columns: int) -> list[tuple[int, ...]]:
+def _build_paley(columns: int) -> list[tuple[int, ...]]:
     """Return twelve rows that cover all triples of up to eleven columns."""
     if columns > 11 or columns < 5:
         return []
@@ -105,7 +105,7 @@ def _paley(columns: int) -> list[tuple[int, ...]]:
     return [row[:columns] for row in [*rows, (1,) * 11]]
 
 
-def _field(q: int) -> tuple[list[list[int]], list[list[int]]]:
+def _build_field(q: int) -> tuple[list[list[int]], list[list[int]]]:
     """Return the sums and products of a field of q elements, as tables."""
     p = next(prime for prime in _PRIME_POWERS if q % prime == 0)
     if p == q:
@@ -116,24 +116,24 @@ def _field(q: int) -> tuple[list[list[int]], list[list[int]]]:
     reduced = _REDUCED[q]
     degree = len(reduced)
 
-    def digits(number: int) -> list[int]:
+    def list_digits(number: int) -> list[int]:
         return [number // p**power % p for power in range(degree)]
 
-    def number(digits_: Sequence[int]) -> int:
+    def read_number(digits_: Sequence[int]) -> int:
         return sum(digit % p * p**power for power, digit in enumerate(digits_))
 
-    def times(x: int, y: int) -> int:
+    def multiply(x: int, y: int) -> int:
         long = [0] * (2 * degree - 1)
-        for i, one in enumerate(digits(x)):
-            for j, other in enumerate(digits(y)):
+        for i, one in enumerate(list_digits(x)):
+            for j, other in enumerate(list_digits(y)):
                 long[i + j] += one * other
         for power in range(2 * degree - 2, degree - 1, -1):
             for i, digit in enumerate(reduced):
                 long[power - degree + i] += long[power] * digit
-        return number(long[:degree])
+        return read_number(long[:degree])
 
     add = [
-        [number([a + b for a, b in zip(digits(x), digits(y), strict=True)]) for y in range(q)]
+        [read_number([a + b for a, b in zip(list_digits(x), list_digits(y), strict=True)]) for y in range(q)]
         for x in range(q)
     ]
-    return add, [[times(x, y) for y in range(q)] for x in range(q)]
+    return add, [[multiply(x, y) for y in range(q)] for x in range(q)]

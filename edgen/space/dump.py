@@ -33,7 +33,7 @@ def dump_space(space: Space, *, lists: bool = True) -> str:
         lines += ["", "dimensions:"]
     for dimension in with_names(space) if space.pictures else space.dimensions:
         weighted = any(entry.weight != 1 for entry in dimension.entries)
-        lines += ["", f"{keys[dimension.name]}:"] if keys else _heading(dimension)
+        lines += ["", f"{keys[dimension.name]}:"] if keys else _render_heading(dimension)
         indent = "  " if keys else "    " if dimension.label is None else "      "
         lines += [f"{indent}- {_dump_entry(entry, weighted, fields)}" for entry in dimension.entries]
     if not keys:
@@ -47,14 +47,14 @@ def dump_space(space: Space, *, lists: bool = True) -> str:
         lines += ["", f"{name}:"]
         for key, value in msgspec.to_builtins(said).items():
             lines += (
-                [f"  {key}:", *_block(value, "    ")]
+                [f"  {key}:", *_render_block(value, "    ")]
                 if isinstance(value, dict)
                 else [f"  {key}: {flow(value)}"]
             )
     return "\n".join(lines) + "\n"
 
 
-def space_files(space: Space, name: str = "space.yaml") -> dict[str, str]:
+def render_space_files(space: Space, name: str = "space.yaml") -> dict[str, str]:
     """Return the texts of a space's files by name: its own, its knowledge file, and its pictures."""
     beside = {} if space.knowledge is None else {space.knowledge.file: space.knowledge.text}
     if space.pictures:
@@ -62,7 +62,7 @@ def space_files(space: Space, name: str = "space.yaml") -> dict[str, str]:
     return {name: dump_space(space), **beside}
 
 
-def _block(named: dict[str, Any], indent: str) -> Iterator[str]:
+def _render_block(named: dict[str, Any], indent: str) -> Iterator[str]:
     """Yield a mapping of names, with a line per value of a name."""
     for name, one in named.items():
         yield f"{indent}{as_key(name)}:"
@@ -72,7 +72,7 @@ def _block(named: dict[str, Any], indent: str) -> Iterator[str]:
             yield from (f"{indent}  - {flow(value)}" for value in one)
 
 
-def _heading(dimension: Dimension) -> list[str]:
+def _render_heading(dimension: Dimension) -> list[str]:
     head = [f"  {as_key(dimension.name)}:"]
     return (
         head if dimension.label is None else [*head, f"    label: {as_text(dimension.label)}", "    values:"]

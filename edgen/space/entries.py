@@ -35,7 +35,7 @@ def is_blank(text: str) -> bool:
     return all(char in _INVISIBLE or unicodedata.category(char) in _INVISIBLE_CATEGORIES for char in text)
 
 
-def likeness(text: str) -> str:
+def normalize_likeness(text: str) -> str:
     """Return the common form of values that a reader cannot distinguish.
 
     That is the text without format characters, such as a zero-width space, in Unicode's compatibility form
@@ -47,7 +47,7 @@ def likeness(text: str) -> str:
     return unicodedata.normalize("NFKC", seen).strip()
 
 
-def text_problems(text: str, path: str) -> Iterator[Problem]:
+def find_text_problems(text: str, path: str) -> Iterator[Problem]:
     """Yield problems of a text as a value or a field."""
     if is_blank(text):
         yield Problem(path, "this text is empty or blank")
@@ -62,15 +62,15 @@ def text_problems(text: str, path: str) -> Iterator[Problem]:
         yield Problem(path, f"{quote(text)} holds {codes}; remove it, a text is one line without controls")
 
 
-def remark_problems(key: str, text: str) -> Iterator[Problem]:
+def find_remark_problems(key: str, text: str) -> Iterator[Problem]:
     """Yield problems of a name, description or source; the last two may have several lines."""
     line = text if key == "name" else text.translate(_LAYOUT).strip()
-    yield from text_problems(line, f"$.{key}")
+    yield from find_text_problems(line, f"$.{key}")
 
 
 def value_problem(text: str) -> str | None:
     """Return the problem of a text as a value of a space, None if there is none."""
-    problem = next(text_problems(text, "$"), None)
+    problem = next(find_text_problems(text, "$"), None)
     return None if problem is None else problem.message
 
 
@@ -109,22 +109,26 @@ _OF_ROLES = frozenset({
 })  # fmt: skip
 
 
-def dimension_problem(name: str) -> str | None:
+def find_dimension_problem(name: str) -> str | None:
     """Return the problem of a dimension's name, None if there is none."""
-    return _shape(name) or _explain_taken(name, _OF_JINJA, "Jinja") or _explain_taken(name, OF_EDGEN, "edgen")
+    return (
+        _find_shape_problem(name)
+        or _explain_taken(name, _OF_JINJA, "Jinja")
+        or _explain_taken(name, OF_EDGEN, "edgen")
+    )
 
 
-def field_problem(name: str) -> str | None:
+def find_field_problem(name: str) -> str | None:
     """Return the problem of an entry field's name, None if there is none."""
-    return _shape(name) or _explain_taken(name, _OF_TEXTS, "texts in templates")
+    return _find_shape_problem(name) or _explain_taken(name, _OF_TEXTS, "texts in templates")
 
 
-def role_problem(name: str) -> str | None:
+def find_role_problem(name: str) -> str | None:
     """Return the problem of a role's name, None if there is none."""
-    return _shape(name) or _explain_taken(name.lower(), _OF_ROLES, "jobs and providers")
+    return _find_shape_problem(name) or _explain_taken(name.lower(), _OF_ROLES, "jobs and providers")
 
 
-def _shape(name: str) -> str | None:
+def _find_shape_problem(name: str) -> str | None:
     if _NAME.fullmatch(name):
         return None
     shape = "a name is up to 40 letters from a to z, digits and _, a letter first, as in teacher_move"
@@ -173,7 +177,7 @@ def read_entries(
         for i, value in enumerate(values)
     ]
     problems += _list_problems(path, entries, keep=keep, check_fields=fields is not None)
-    problems += _field_kinds(path, entries)
+    problems += _check_field_kinds(path, entries)
     return tuple(entry for entry in entries if entry is not None)
 
 
@@ -252,7 +256,7 @@ def _read_mapping(
 
 
 def _read_field(key: Any, value: Any, path: str, problems: list[Problem]) -> Any:
-    wrong = field_problem(key) if isinstance(key, str) else "a name is a text; put it in quotes"
+    wrong = find_field_problem(key) if isinstance(key, str) else "a name is a text; put it in quotes"
     if wrong is not None:
         problems.append(Problem(path, wrong))
     elif value is None:
@@ -260,7 +264,7 @@ def _read_field(key: Any, value: Any, path: str, problems: list[Problem]) -> Any
     elif _is_too_deep(value):
         problems.append(Problem(path, f"lists and mappings are nested more than {MAX_DEPTH} deep here"))
     else:
-        problems += [Problem(path, problem.message) for problem in _field_texts(value)][:1]
+        problems += [Problem(path, problem.message) for problem in _check_field_texts(value)][:1]
         return convert(value, Any, path, problems)
     return None
 
@@ -271,17 +275,17 @@ def _is_too_deep(value: Any, most: int = MAX_DEPTH) -> bool:
     return inner is not None and (most == 0 or any(_is_too_deep(one, most - 1) for one in inner))
 
 
-def _field_texts(value: Any) -> Iterator[Problem]:
+def _check_field_texts(value: Any) -> Iterator[Problem]:
     """Yield problems of a field's texts, which may have several lines."""
     if isinstance(value, str):
-        yield from remark_problems("field", value)
+        yield from find_remark_problems("field", value)
     elif isinstance(value, list):
         for one in value:
-            yield from _field_texts(one)
+            yield from _check_field_texts(one)
     elif isinstance(value, dict):
         for key, one in value.items():
-            yield from _field_texts(key)
-            yield from _field_texts(one)
+            yield from _check_field_texts(key)
+            yield from _check_field_texts(one)
 
 
 def _list_problems(
@@ -291,24 +295,24 @@ def _list_problems(
     for i, entry in enumerate(entries):
         if entry is None:
             continue
-        yield from _entry_problems(entry, f"{path}[{i}]", check_fields=check_fields)
-        earlier = first.setdefault(likeness(entry.value), i)
+        yield from _find_entry_problems(entry, f"{path}[{i}]", check_fields=check_fields)
+        earlier = first.setdefault(normalize_likeness(entry.value), i)
         if not keep and earlier != i:
-            yield _duplicate(entry.value, entries[earlier], f"{path}[{i}]", f"{path}[{earlier}]")
+            yield _describe_duplicate(entry.value, entries[earlier], f"{path}[{i}]", f"{path}[{earlier}]")
     if entries and all(entry is not None and entry.weight == 0 for entry in entries):
         yield Problem(path, "every weight is 0; give at least one entry a positive weight")
 
 
-def _entry_problems(entry: Entry, path: str, *, check_fields: bool) -> Iterator[Problem]:
-    yield from text_problems(entry.value, path)
+def _find_entry_problems(entry: Entry, path: str, *, check_fields: bool) -> Iterator[Problem]:
+    yield from find_text_problems(entry.value, path)
     if not (math.isfinite(entry.weight) and entry.weight >= 0):
         yield Problem(f"{path}.weight", f"a weight is a finite number from 0 upwards, not {entry.weight!r}")
     if check_fields:
         for key, text in entry.fields.items():
-            yield from text_problems(text, f"{path}.{key}") if isinstance(text, str) else ()
+            yield from find_text_problems(text, f"{path}.{key}") if isinstance(text, str) else ()
 
 
-def _field_kinds(path: str, entries: Sequence[Entry | None]) -> Iterator[Problem]:
+def _check_field_kinds(path: str, entries: Sequence[Entry | None]) -> Iterator[Problem]:
     """Yield fields whose kind differs from an earlier entry's."""
     kinds: dict[str, tuple[str, int]] = {}
     for i, entry in enumerate(entries):
@@ -325,7 +329,7 @@ def _field_kinds(path: str, entries: Sequence[Entry | None]) -> Iterator[Problem
                 yield Problem(f"{path}[{i}].{name}", message)
 
 
-def _duplicate(value: str, earlier: Entry | None, path: str, first: str) -> Problem:
+def _describe_duplicate(value: str, earlier: Entry | None, path: str, first: str) -> Problem:
     if earlier is not None and earlier.value == value:
         said = f"is listed already, at {first}"
     else:

@@ -20,7 +20,7 @@ from itertools import islice
 
 from edgen.core.errors import SpaceError
 from edgen.space.cells import AllowedCells
-from edgen.space.conditions import order_by_dependency, parents
+from edgen.space.conditions import list_parents, order_by_dependency
 from edgen.space.even_passes import Passes
 from edgen.space.model import Space
 
@@ -43,7 +43,7 @@ class EvenDraws:
         self._alone = [(places[0], chain) for places, chain in chains if len(places) == 1]
         self._passes: list[tuple[int, Passes]] = []  # of those that are alone, once anything is drawn
 
-    def positions(self, index: int) -> list[int]:
+    def list_positions(self, index: int) -> list[int]:
         """Return the place of each dimension's entry in scenario `index`."""
         found = [0] * self._size
         if not self._passes:
@@ -62,18 +62,18 @@ def _group_linked_places(space: Space) -> list[list[int]]:
         return [[place] for place in range(len(space.dimensions))]
     order = order_by_dependency(space)
     group = {place: {place} for place in order}
-    for scope in _scopes(space):
+    for scope in _list_scopes(space):
         joined = set().union(*[group[place] for place in scope])
         group.update(dict.fromkeys(joined, joined))
     chains = {id(members): [place for place in order if place in members] for members in group.values()}
     return list(chains.values())
 
 
-def _scopes(space: Space) -> Iterator[frozenset[int]]:
+def _list_scopes(space: Space) -> Iterator[frozenset[int]]:
     """Yield the places of the dimensions in one condition or exclusion."""
     places = {name: place for place, name in enumerate(space.names)}
     for place, dimension in enumerate(space.dimensions):
-        for name in parents(dimension):
+        for name in list_parents(dimension):
             yield frozenset({place, places[name]})
     for combination in space.exclude:
         yield frozenset(places[name] for name in combination)
@@ -92,7 +92,7 @@ class _Chain:
             {at: number for number, members in enumerate(cells.classes[place]) for at in members}
             for place in places
         ]
-        scopes = [scope for scope in _scopes(space) if scope <= {*places}] if space.conditional else []
+        scopes = [scope for scope in _list_scopes(space) if scope <= {*places}] if space.conditional else []
         self._splits = [
             any(place in scope and scope & {*places[number + 1 :]} for scope in scopes)
             for number, place in enumerate(places)
@@ -100,8 +100,10 @@ class _Chain:
         self._passes: dict[tuple[int | None, ...], Passes] = {}
         self._table: _Table | None = None
         if any({*self._names} & combination.keys() for combination in space.exclude):
-            fitted = [number for number, place in enumerate(places) if not parents(space.dimensions[place])]
-            self._table = _fit(self._combinations(), self._class_weights(), fitted)
+            fitted = [
+                number for number, place in enumerate(places) if not list_parents(space.dimensions[place])
+            ]
+            self._table = _fit(self._iterate_combinations(), self._list_class_weights(), fitted)
 
     def draw(self, index: int, found: list[int]) -> None:
         """Write the place of each dimension's entry in scenario `index` into `found`."""
@@ -122,7 +124,7 @@ class _Chain:
         place, weights = self._places[number], self._weights[number]
         classes = self._cells.classes[place]
         fixed = {one: found[one] for one in self._places[:number]}
-        shares = self._shares(context)
+        shares = self._find_shares(context)
         allowed = [0.0] * len(weights)
         for one, members in enumerate(classes):
             total = sum(weights[at] for at in members)
@@ -140,7 +142,7 @@ class _Chain:
         made = self._passes[context] = Passes(allowed, groups, name, self._key)
         return made
 
-    def _shares(self, context: tuple[int | None, ...]) -> dict[int, float] | None:
+    def _find_shares(self, context: tuple[int | None, ...]) -> dict[int, float] | None:
         """Return the fitted share of each class of the next dimension; None without fitting."""
         if self._table is None:
             return None
@@ -150,14 +152,14 @@ class _Chain:
                 shares[classes[len(context)]] = shares.get(classes[len(context)], 0.0) + share
         return shares
 
-    def _class_weights(self) -> list[list[float]]:
+    def _list_class_weights(self) -> list[list[float]]:
         """Return the weight of each class of each dimension."""
         return [
             [sum(weights[at] for at in members) for members in self._cells.classes[place]]
             for place, weights in zip(self._places, self._weights, strict=True)
         ]
 
-    def _combinations(self) -> Iterator[tuple[int, ...]]:
+    def _iterate_combinations(self) -> Iterator[tuple[int, ...]]:
         """Yield every allowed combination of classes."""
 
         def grow(chosen: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

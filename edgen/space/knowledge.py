@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.core.digest import sha256
+from edgen.core.digest import compute_sha256
 from edgen.core.errors import Problem, SpaceError
 from edgen.core.yaml_values import read_text
 
@@ -32,7 +32,7 @@ class Knowledge(msgspec.Struct, frozen=True, dict=True):
     @functools.cached_property
     def sha256(self) -> str:
         """The digest of the text, in hex."""
-        return sha256(self.text.encode())
+        return compute_sha256(self.text.encode())
 
     @property
     def value(self) -> Any:

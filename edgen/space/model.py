@@ -84,21 +84,21 @@ class SpaceSection:
         """
 
 
-def section_names() -> list[str]:
+def list_section_names() -> list[str]:
     """Return the keys that space files may have beyond edgen's own."""
-    return registry.names("space_section")
+    return registry.list_names("space_section")
 
 
-def section(name: str) -> SpaceSection:
+def find_section(name: str) -> SpaceSection:
     """Return the section with this key. Raises PluginError."""
     found: SpaceSection = registry.find("space_section", name)
     return found
 
 
-def sections_of(space: Space) -> Iterator[tuple[SpaceSection, Any]]:
+def iterate_sections(space: Space) -> Iterator[tuple[SpaceSection, Any]]:
     """Yield each section of a space, with its content."""
     for name, content in space.sections.items():
-        yield section(name), content
+        yield find_section(name), content
 
 
 Combination = dict[str, tuple[str, ...]]  # one of these values of each of these dimensions
@@ -131,7 +131,7 @@ class Dimension(msgspec.Struct, frozen=True):
         """The names of the fields that any entry has, in order of first appearance."""
         return tuple(dict.fromkeys(name for entry in self.entries for name in entry.fields))
 
-    def entry(self, value: str) -> Entry:
+    def find_entry(self, value: str) -> Entry:
         """Return the first entry of an existing value."""
         return next(entry for entry in self.entries if entry.value == value)
 
@@ -238,6 +238,6 @@ def _has_pictures(dimension: Dimension) -> bool:
     )
 
 
-def template_fields(space: Space) -> dict[str, tuple[str, ...]]:
+def list_template_fields(space: Space) -> dict[str, tuple[str, ...]]:
     """Return the fields of entries, by dimension: `{{ topic.grade }}`."""
     return {dimension.name: dimension.fields for dimension in space.dimensions}

@@ -4,7 +4,7 @@ A file has `dimensions:`, each a list of entries, or the lists of a layout. An e
 mapping with a weight, conditions, and fields. Values are kept exactly: Jinja code in one is plain text. Two
 values that look the same to a reader count as one value listed twice.
 
-`space_files` writes a run's copy, and `content_sha256` names all that shapes conversations.
+`render_space_files` writes a run's copy, and `digest_content` names all that shapes conversations.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from edgen.core.errors import Problem, SpaceError
 from edgen.core.space_layouts import SpaceLayout, find_layout, list_layouts
 from edgen.core.values import ROLES
 from edgen.core.yaml_values import convert, read_text, read_yaml, shorten_word, suggest_name
-from edgen.space.conditions import condition_problems
+from edgen.space.conditions import find_condition_problems
 from edgen.space.entries import (
-    dimension_problem,
+    find_dimension_problem,
+    find_remark_problems,
+    find_role_problem,
+    find_text_problems,
     read_combination,
     read_entries,
-    remark_problems,
-    role_problem,
-    text_problems,
 )
 from edgen.space.knowledge import find_knowledge
 from edgen.space.model import (
@@ -38,10 +38,10 @@ from edgen.space.model import (
     Entry,
     Space,
     SpaceRole,
+    find_section,
+    iterate_sections,
     list_layout_roles,
-    section,
-    section_names,
-    sections_of,
+    list_section_names,
 )
 from edgen.space.pictures import with_pictures
 
@@ -97,14 +97,16 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
     if {"space", "backends"} <= value.keys():
         raise SpaceError(source, f"this file is a job, and its space is {value['space']}; name that instead.")
     problems: list[Problem] = []
-    of_domains = {name: value.pop(name) for name in section_names() if name in value}
+    of_domains = {name: value.pop(name) for name in list_section_names() if name in value}
     layout = _guess_layout(value)
     in_lists = layout is not None and {*layout.lists.values()} <= value.keys()
     is_open = bool(
         {"dimensions", "roles", "exclude", "knowledge"} & value.keys() or (of_domains and not in_lists)
     )
     lists = None if is_open else layout
-    head = _read_head(value, OpenSpace if lists is None else _form_of(tuple(lists.lists.values())), problems)
+    head = _read_head(
+        value, OpenSpace if lists is None else _make_form(tuple(lists.lists.values())), problems
+    )
     keep = value["duplicates"] == "keep"
     dimensions = (
         _read_dimensions(value, problems, keep)
@@ -114,13 +116,13 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
     names = [dimension.name for dimension in dimensions]
     sections, seen = {}, names
     for name, given in of_domains.items():
-        if given is not None and (read := section(name).read(given, names, problems)) is not None:
+        if given is not None and (read := find_section(name).read(given, names, problems)) is not None:
             sections[name] = read
-            seen = [*seen, *section(name).shown]
+            seen = [*seen, *find_section(name).shown]
     roles = (
         _read_roles(value["roles"], seen, problems)
         if value.get("roles") is not None
-        else default_roles(names)
+        else make_default_roles(names)
     )
     exclude = _read_exclude(value["exclude"], problems) if value.get("exclude") is not None else ()
     named = value.get("knowledge")
@@ -136,7 +138,7 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
             knowledge=knowledge,
         )
         if space.conditional:
-            problems += condition_problems(space, _paths(value, lists))
+            problems += find_condition_problems(space, _list_paths(value, lists))
     if not problems and path is not None and _may_have_pictures(space):
         space = with_pictures(space, path, problems)
     if problems:
@@ -147,7 +149,7 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
 def _may_have_pictures(space: Space) -> bool:
     if any(PICTURE in one.fields for one in space.dimensions):
         return True
-    return any(section.pictures(space) or section.drawings(space) for section, _ in sections_of(space))
+    return any(section.pictures(space) or section.drawings(space) for section, _ in iterate_sections(space))
 
 
 def _describe_layouts() -> str:
@@ -162,12 +164,12 @@ def _guess_layout(value: dict[str, Any]) -> SpaceLayout | None:
 
 
 @functools.cache
-def _form_of(keys: tuple[str, ...]) -> type[msgspec.Struct]:
+def _make_form(keys: tuple[str, ...]) -> type[msgspec.Struct]:
     """Return the struct of a file with these lists."""
     return msgspec.defstruct("ListedSpace", [(key, Any) for key in keys], bases=(Head,), kw_only=True)
 
 
-def _paths(value: dict[str, Any], layout: SpaceLayout | None) -> dict[str, str]:
+def _list_paths(value: dict[str, Any], layout: SpaceLayout | None) -> dict[str, str]:
     """Return the places of each dimension's entries."""
     listed = value.get("dimensions", {})
     paths = {name: f"$.dimensions.{name}" for name in listed}
@@ -176,7 +178,7 @@ def _paths(value: dict[str, Any], layout: SpaceLayout | None) -> dict[str, str]:
     return {**{name: f"$.{key}" for name, key in lists.items()}, **paths, **inner}
 
 
-def default_roles(names: list[str]) -> tuple[SpaceRole, ...]:
+def make_default_roles(names: list[str]) -> tuple[SpaceRole, ...]:
     """Return the roles of a space that names none: those of its layout, else the usual ones, each with all
     dimensions except those that the layout hides from it or that are named after another role."""
     layout = find_layout(names)
@@ -198,7 +200,7 @@ def _read_head(value: dict[str, Any], form: type[msgspec.Struct], problems: list
     convert({**value, **own}, form, "$", problems)
     for key in ("name", "description", "source"):
         if isinstance(value.get(key), str):
-            problems += remark_problems(key, value[key])
+            problems += find_remark_problems(key, value[key])
     said = {key: value.get(key) for key in Head.__struct_fields__}
     return Head(**said)  # type: ignore[arg-type]
 
@@ -238,7 +240,7 @@ def _read_dimensions(value: dict[str, Any], problems: list[Problem], keep: bool)
 
 def _read_dimension(name: Any, value: Any, problems: list[Problem], keep: bool) -> Dimension:
     path = f"$.dimensions.{shorten_word(str(name))}"
-    wrong = dimension_problem(name) if isinstance(name, str) else "a name is a text; put it in quotes"
+    wrong = find_dimension_problem(name) if isinstance(name, str) else "a name is a text; put it in quotes"
     if wrong is not None:
         problems.append(Problem(path, wrong))
     if not isinstance(value, dict):
@@ -250,7 +252,7 @@ def _read_dimension(name: Any, value: Any, problems: list[Problem], keep: bool) 
     ]
     label = value.get("label")
     if label is not None and (label := convert(label, str, f"{path}.label", problems)) is not None:
-        problems += [Problem(f"{path}.label", one.message) for one in remark_problems("name", label)]
+        problems += [Problem(f"{path}.label", one.message) for one in find_remark_problems("name", label)]
     if "values" not in value:
         problems.append(Problem(f"{path}.values", "this key is missing"))
         return Dimension(str(name), ())
@@ -282,7 +284,7 @@ def _read_roles(value: Any, names: list[str], problems: list[Problem]) -> tuple[
 
 def _read_role(name: Any, value: Any, names: list[str], problems: list[Problem]) -> SpaceRole:
     path = f"$.roles.{shorten_word(str(name))}"
-    wrong = role_problem(name) if isinstance(name, str) else "a name is a text; put it in quotes"
+    wrong = find_role_problem(name) if isinstance(name, str) else "a name is a text; put it in quotes"
     if wrong is not None:
         problems.append(Problem(path, wrong))
     sees = value.get("sees") if isinstance(value, dict) and value.keys() == {"sees"} else None
@@ -308,7 +310,7 @@ def _read_exclude(value: Any, problems: list[Problem]) -> tuple[Combination, ...
     return tuple(read_combination(one, f"$.exclude[{i}]", problems) for i, one in enumerate(value))
 
 
-def content_sha256(space: Space) -> str:
+def digest_content(space: Space) -> str:
     """Return the SHA-256, in hex, of the entries with all their contents in order, the exclusions, the
     sections of domains, and the knowledge file. Name, description, source, roles, labels and layout are not
     included."""
@@ -318,13 +320,13 @@ def content_sha256(space: Space) -> str:
         content: Any = [
             [
                 layout.lists[one.name],
-                [[*_base(entry), *map(entry.fields.get, fields)] for entry in one.entries],
+                [[*_read_base(entry), *map(entry.fields.get, fields)] for entry in one.entries],
             ]
             for one in space.dimensions
         ]
     else:
         dimensions = [
-            [one.name, [[*_base(entry), entry.when, entry.fields] for entry in one.entries]]
+            [one.name, [[*_read_base(entry), entry.when, entry.fields] for entry in one.entries]]
             for one in space.dimensions
         ]
         content = {"dimensions": dimensions, "exclude": space.exclude}
@@ -332,13 +334,13 @@ def content_sha256(space: Space) -> str:
             content["knowledge"] = space.knowledge.sha256
         if space.pictures:
             content["pictures"] = {name: one.digest for name, one in space.pictures.items()}
-        parts = {section.name: section.content(said) for section, said in sections_of(space)}
+        parts = {section.name: section.content(said) for section, said in iterate_sections(space)}
         content |= {name: part for name, part in parts.items() if part is not None}
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _base(entry: Entry) -> tuple[str, float]:
+def _read_base(entry: Entry) -> tuple[str, float]:
     # Adding 0.0 turns -0.0 into 0.0.
     return entry.value, float(entry.weight) + 0.0
 
@@ -363,7 +365,7 @@ def _are_lists(space: Space, layout: SpaceLayout) -> bool:
     return all(
         layout.fields.get(name) == dimension.name
         and isinstance(said, str)
-        and not [*text_problems(said, "$")]
+        and not [*find_text_problems(said, "$")]
         for dimension in space.dimensions
         for entry in dimension.entries
         for name, said in entry.fields.items()

@@ -22,7 +22,7 @@ from edgen.core.files import read_regular
 from edgen.core.pictures import MOST_BYTES, PromptPicture, read_picture
 from edgen.core.text import compile_later
 from edgen.core.yaml_values import read_text, shorten_word
-from edgen.space.model import PICTURE, Dimension, Entry, Space, sections_of
+from edgen.space.model import PICTURE, Dimension, Entry, Space, iterate_sections
 
 MOST_TOTAL = 6_000_000  # bytes of all pictures of a space
 _MOST_SHOWN = 20  # problems
@@ -52,11 +52,11 @@ def with_pictures(space: Space, path: Path, problems: list[Problem]) -> Space:
     if found:
         marked = _rename_pictures(space.dimensions, {name: one.mark for name, one in found.items()})
         space = msgspec.structs.replace(space, dimensions=marked, pictures=found)
-    named = [one for section, _ in sections_of(space) for one in section.pictures(space)]
+    named = [one for section, _ in iterate_sections(space) for one in section.pictures(space)]
     if named:
         found = {**found, **_load(named, path, problems)}
         space = msgspec.structs.replace(space, pictures=found)
-    if drawn := [one for section, _ in sections_of(space) for one in section.drawings(space)]:
+    if drawn := [one for section, _ in iterate_sections(space) for one in section.drawings(space)]:
         found = {**found, **_draw(drawn, path, space.name, problems)}
         space = msgspec.structs.replace(space, pictures=found)
     if sum(len(one.data) for one in found.values()) > MOST_TOTAL:

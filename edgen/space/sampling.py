@@ -29,12 +29,12 @@ from typing import Literal, Protocol
 from edgen.core.errors import SpaceError
 from edgen.core.values import Scenario
 from edgen.space.cells import AllowedCells
-from edgen.space.conditions import order_by_dependency, parents
-from edgen.space.covering import covering_array
+from edgen.space.conditions import list_parents, order_by_dependency
+from edgen.space.covering import build_covering_array
 from edgen.space.even_design import EvenDraws
 from edgen.space.even_passes import Permutation, derive_permutation
 from edgen.space.model import Dimension, Space
-from edgen.space.parse import content_sha256
+from edgen.space.parse import digest_content
 
 Design = Literal["even", "balanced", "random", "pairwise"]
 MAX_DRAWS = 100_000  # draws of one scenario with excluded values
@@ -49,7 +49,7 @@ class Sampler:
 
     def __init__(self, space: Space, seed: int, design: Design, strength: int = 2) -> None:
         name = design if design != "pairwise" else f"{design} {strength}"
-        key = hashlib.blake2b(f"{name}/{seed}/{content_sha256(space)}".encode(), digest_size=32).digest()
+        key = hashlib.blake2b(f"{name}/{seed}/{digest_content(space)}".encode(), digest_size=32).digest()
         self.cells = AllowedCells(space)
         self._design: _Draws
         if design == "random" or self.cells.count is None:
@@ -58,7 +58,7 @@ class Sampler:
             self._design = EvenDraws(space, self.cells, key)
         else:
             self._design = _Balanced(self.cells, self.cells.count, key)
-        self._rows = _covering_rows(self.cells, strength, key) if design == "pairwise" else []
+        self._rows = _make_covering_rows(self.cells, strength, key) if design == "pairwise" else []
         self.covering = len(self._rows)
         self._values = [(dimension.name, dimension.values) for dimension in space.dimensions]
         self._fields = [
@@ -72,10 +72,10 @@ class Sampler:
         if index < 0:
             raise ValueError(f"a scenario's index counts from 0; {index} is below")
         if index < self.covering:
-            return self.scenario_at(index, self._rows[index])
-        return self.scenario_at(index, self._design.positions(index - self.covering))
+            return self.make_scenario(index, self._rows[index])
+        return self.make_scenario(index, self._design.list_positions(index - self.covering))
 
-    def scenario_at(self, index: int, positions: Sequence[int]) -> Scenario:
+    def make_scenario(self, index: int, positions: Sequence[int]) -> Scenario:
         """Return the scenario of these entries: the place of each dimension's."""
         values = {name: texts[at] for (name, texts), at in zip(self._values, positions, strict=True)}
         if not self._fields:
@@ -88,15 +88,15 @@ class Sampler:
 _ARRAYS: dict[bytes, list[tuple[int, ...]]] = {}
 
 
-def _covering_rows(cells: AllowedCells, strength: int, key: bytes) -> list[tuple[int, ...]]:
+def _make_covering_rows(cells: AllowedCells, strength: int, key: bytes) -> list[tuple[int, ...]]:
     """Return the covering array, made once: it may take seconds, and every arm and plan uses it."""
     if key not in _ARRAYS:
-        _ARRAYS[key] = covering_array(cells, strength, key)
+        _ARRAYS[key] = build_covering_array(cells, strength, key)
     return _ARRAYS[key]
 
 
 class _Draws(Protocol):
-    def positions(self, index: int) -> Sequence[int]:
+    def list_positions(self, index: int) -> Sequence[int]:
         """Return the place of each dimension's entry."""
 
 
@@ -121,12 +121,12 @@ class _Random:
             for combination in space.exclude
         ]
 
-    def positions(self, index: int) -> list[int]:
+    def list_positions(self, index: int) -> list[int]:
         if not self._conditional:
             return self._draw_places(str(index))
         for attempt in range(MAX_DRAWS):
             found = self._draw_places(f"{index}/{attempt}")
-            if not any(self._matches(found, combination) for combination in self._excluded):
+            if not any(self._is_match(found, combination) for combination in self._excluded):
                 return found
         raise SpaceError(
             "exclude", f"{MAX_DRAWS:,} draws in a row were excluded; use `design: balanced`, or exclude less."
@@ -134,12 +134,12 @@ class _Random:
 
     def _draw_places(self, name: str) -> list[int]:
         found = [0] * len(self._order)
-        draws = _draws(self._key, name, len(self._order))
+        draws = _hash_draws(self._key, name, len(self._order))
         for draw, bits in zip(self._order, draws, strict=True):
-            found[draw.place] = draw.position(found, self._dimensions, bits)
+            found[draw.place] = draw.choose_position(found, self._dimensions, bits)
         return found
 
-    def _matches(self, found: Sequence[int], combination: Iterable[tuple[int, frozenset[str]]]) -> bool:
+    def _is_match(self, found: Sequence[int], combination: Iterable[tuple[int, frozenset[str]]]) -> bool:
         return all(
             self._dimensions[place].entries[found[place]].value in values for place, values in combination
         )
@@ -154,14 +154,14 @@ class _Draw:
         self.place = place
         self._entries = dimension.entries
         self._weights = [entry.weight if weighted else 1.0 for entry in dimension.entries]
-        self._above = [places[name] for name in parents(dimension)]
+        self._above = [places[name] for name in list_parents(dimension)]
         self._when = [
             [(places[name], frozenset(values)) for name, values in entry.when.items()]
             for entry in dimension.entries
         ]
         self._known: dict[tuple[str, ...], list[int]] = {}
 
-    def position(self, found: Sequence[int], dimensions: Sequence[Dimension], bits: int) -> int:
+    def choose_position(self, found: Sequence[int], dimensions: Sequence[Dimension], bits: int) -> int:
         key = tuple([dimensions[place].entries[found[place]].value for place in self._above])
         thresholds = self._known.get(key)
         if thresholds is None:
@@ -170,7 +170,7 @@ class _Draw:
             weights = [weight if fit else 0.0 for weight, fit in zip(self._weights, fits, strict=True)]
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            thresholds = self._known[key] = _thresholds(weights)
+            thresholds = self._known[key] = _compute_thresholds(weights)
         return bisect_right(thresholds, bits)
 
 
@@ -181,21 +181,21 @@ class _Balanced:
         self._key = key
         self._cells = cells
         self._count = count
-        self._latest = (0, self._order(0))
+        self._latest = (0, self._make_order(0))
 
-    def positions(self, index: int) -> list[int]:
+    def list_positions(self, index: int) -> list[int]:
         number, rank = divmod(index, self._count)
         latest, order = self._latest
         if number != latest:
-            order = self._order(number)
+            order = self._make_order(number)
             self._latest = (number, order)
         return self._cells.positions(order(rank))
 
-    def _order(self, number: int) -> Permutation:
+    def _make_order(self, number: int) -> Permutation:
         return derive_permutation(self._count, str(number), self._key)
 
 
-def _draws(key: bytes, name: str, size: int) -> tuple[int, ...]:
+def _hash_draws(key: bytes, name: str, size: int) -> tuple[int, ...]:
     """Return this many numbers of 64 bits, from one keyed hash."""
     if size <= 8:
         digest = hashlib.blake2b(name.encode(), digest_size=8 * size, key=key).digest()
@@ -204,7 +204,7 @@ def _draws(key: bytes, name: str, size: int) -> tuple[int, ...]:
     return struct.unpack(f"<{size}Q", digest)
 
 
-def _thresholds(weights: Iterable[float]) -> list[int]:
+def _compute_thresholds(weights: Iterable[float]) -> list[int]:
     """Return upper bounds t, rising to 2**64: a 64-bit draw d selects the first entry with d < t.
 
     Exact arithmetic gives equal draws on every machine, avoids overflow, and never draws an entry of weight

@@ -80,7 +80,7 @@ PHRASES = "phrases"  # the key of the section
 NOTHING = Phrases()
 
 
-def phrases_of(space: Space) -> Phrases:
+def find_phrases(space: Space) -> Phrases:
     """Return a space's phrases; empty ones if it has none."""
     found: Phrases = space.sections.get(PHRASES, NOTHING)
     return found
@@ -97,18 +97,18 @@ _OF_ROLE = compile_later(rf"(?:{_TRAIT}|moves?|preferences?|prefrences?|reaction
 _PEOPLE = ("learner", "student", "pupil", "teacher", "tutor", "speaker")
 
 
-def persona_of(space: Space) -> frozenset[str]:
+def find_persona(space: Space) -> frozenset[str]:
     """Return the dimensions that say how a role is or behaves: the space's own list, else those whose name or
     label says so: `tone`, `manner`, "How you write", a role as in `learner`, or its trait as in
     `tutor_move`."""
-    declared = phrases_of(space).persona
+    declared = find_phrases(space).persona
     if declared is not None:
         return frozenset(declared)
     labels = {one.name: one.label or "" for one in space.dimensions}
-    return persona_among(labels, [role.name for role in space.roles])
+    return find_persona_among(labels, [role.name for role in space.roles])
 
 
-def persona_among(labels: Mapping[str, str], roles: Iterable[str]) -> frozenset[str]:
+def find_persona_among(labels: Mapping[str, str], roles: Iterable[str]) -> frozenset[str]:
     """Return those of the dimensions, given with their labels, that say how one of the roles is."""
     people = {*_PEOPLE, *(role.lower() for role in roles)}
     return frozenset(name for name, label in labels.items() if _is_persona(name.lower(), label, people))
@@ -130,12 +130,12 @@ class SpaceBook:
     @cached_property
     def phrases(self) -> Phrases:
         """The space's phrases."""
-        return phrases_of(self.space)
+        return find_phrases(self.space)
 
     @cached_property
     def persona(self) -> frozenset[str]:
         """The dimensions that say how a role is."""
-        return persona_of(self.space)
+        return find_persona(self.space)
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -170,10 +170,10 @@ class SpaceBook:
         entries = (
             value if isinstance(value, list) else [{"key": key, "about": one} for key, one in value.items()]
         )
-        return dict(_facts(entries))
+        return dict(_list_facts(entries))
 
 
-def _facts(entries: Collection[Any]) -> Iterator[tuple[str, str]]:
+def _list_facts(entries: Collection[Any]) -> Iterator[tuple[str, str]]:
     for entry in entries:
         texts = (
             [one for one in entry.values() if isinstance(one, str) and one] if isinstance(entry, dict) else []

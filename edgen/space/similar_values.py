@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from edgen.core.text import compile_later
-from edgen.space.entries import likeness
+from edgen.space.entries import normalize_likeness
 
 SAME_WORDS = 0.8  # minimum share of common words of nearly equal values
 SAME_PIECES = 0.65  # minimum share of common three-letter pieces
@@ -38,9 +38,9 @@ class PlainForm:
     """A value in its plain form: its words, the distinguishing ones, its pieces."""
 
     def __init__(self, value: str) -> None:
-        folded = unicodedata.normalize("NFKD", likeness(value).casefold())
+        folded = unicodedata.normalize("NFKD", normalize_likeness(value).casefold())
         kept = "".join(char for char in folded if unicodedata.category(char) != "Mn")
-        words = [_singular(word) for word in _WORD.findall(kept)]
+        words = [_strip_ending(word) for word in _WORD.findall(kept)]
         words = [word for word in words if word not in _SMALL] or words
         self.words = frozenset(words)
         self.telling = frozenset(
@@ -50,7 +50,7 @@ class PlainForm:
         self.pieces = frozenset(text[i : i + 3] for i in range(max(1, len(text) - 2)))
 
 
-def _singular(word: str) -> str:
+def _strip_ending(word: str) -> str:
     """Return a word without a possessive or plural ending, as far as its letters show."""
     for ending in ("'s", "’s"):
         word = word.removesuffix(ending)
@@ -80,7 +80,7 @@ class KnownValues:
         number, plain = len(self.values), PlainForm(value)
         self.values.append(value)
         self._plain.append(plain)
-        self._letters.setdefault(likeness(value).casefold(), number)
+        self._letters.setdefault(normalize_likeness(value).casefold(), number)
         self._by_words.setdefault(plain.words, number)
         for piece in plain.pieces:
             self._by_piece[piece].append(number)
@@ -91,7 +91,7 @@ class KnownValues:
 
         `identical`: equal except for case and invisible characters.
         """
-        number = self._letters.get(likeness(value).casefold())
+        number = self._letters.get(normalize_likeness(value).casefold())
         if number is not None:
             return "identical", self.values[number]
         plain = PlainForm(value)

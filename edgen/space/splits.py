@@ -1,7 +1,7 @@
 """The choice of the test side: by hash, in whole groups.
 
 A group is all conversations that share a scenario, a dimension's value, or the values of several.
-`group_hash` depends only on the group's identity; `choose` uses only hashes and counts. So the split is
+`hash_group` depends only on the group's identity; `choose` uses only hashes and counts. So the split is
 order-independent.
 """
 
@@ -32,7 +32,7 @@ _NONE = Fraction(0)
 _encode = msgspec.json.Encoder().encode
 
 
-def group_hash(by: By, seed: int, scenario: Scenario) -> int:
+def hash_group(by: By, seed: int, scenario: Scenario) -> int:
     """Return the hash in [0, 2**63) of the group of `scenario`.
 
     A group of values has the same hash in every job; a scenario, identified by its number, hashes with the
@@ -110,11 +110,11 @@ def choose_test_side(groups: Iterable[Group], share: float) -> HeldOutGroups:
     if not total:
         return HeldOutGroups()
     heavy = [i for i, count in enumerate(counts) if count * WINDOW > total] if len(counts) > WINDOW else []
-    picked = _heavy_side([(i, counts[i]) for i in heavy], total, target)
+    picked = _choose_heavy_side([(i, counts[i]) for i in heavy], total, target)
     taken = sum(counts[i] for i in picked)
 
     weighed = set(heavy)
-    spare = _spare(counts, weighed)
+    spare = _choose_spare(counts, weighed)
     weighed.update(spare)
     light = total - sum(counts[i] for i in heavy)
     # These take their part of the remainder, so that they can correct in both directions.
@@ -130,7 +130,7 @@ def choose_test_side(groups: Iterable[Group], share: float) -> HeldOutGroups:
         taken += count
         if end is not None:
             picked.add(i)
-    last = _closest([counts[i] for i in spare], max(target - taken, _NONE), total - taken)
+    last = _find_closest([counts[i] for i in spare], max(target - taken, _NONE), total - taken)
     picked.update(spare[k] for k in last)
     return HeldOutGroups(
         below=hashes[-1] + 1 if end is None else hashes[end],
@@ -162,7 +162,7 @@ class GroupedRun(Protocol):
     def selection(self) -> Any:
         """The selection; None for a run that was generated. Its `split` may state another rule."""
 
-    def groups(self) -> Iterable[Group]:
+    def iterate_groups(self) -> Iterable[Group]:
         """Return the groups, by ascending hash."""
 
 
@@ -170,7 +170,7 @@ def choose_side(views: Collection[GroupedRun], share: float) -> HeldOutGroups:
     """Return the test side of these arms together: by the split that was chosen for it later, if any."""
     selections = (view.selection for view in views)
     rule = next((one.split for one in selections if one is not None and one.split is not None), None)
-    groups = [view.groups() for view in views]
+    groups = [view.iterate_groups() for view in views]
     if rule is None:
         return choose_common_side(groups, share)
     return choose_common_side(groups, rule.test, in_order=rule.in_order)
@@ -203,7 +203,7 @@ def _read(groups: Iterable[Group]) -> tuple[array[int], array[int]]:
     return hashes, counts
 
 
-def _spare(counts: Sequence[int], apart: set[int]) -> list[int]:
+def _choose_spare(counts: Sequence[int], apart: set[int]) -> list[int]:
     """Return the groups to choose last, in order: half of them the smallest, half those with the highest
     hash."""
     others = (i for i in range(len(counts)) if i not in apart)
@@ -213,16 +213,16 @@ def _spare(counts: Sequence[int], apart: set[int]) -> list[int]:
     return sorted(spare)
 
 
-def _heavy_side(heavy: Sequence[Group], total: int, target: Fraction) -> set[int]:
+def _choose_heavy_side(heavy: Sequence[Group], total: int, target: Fraction) -> set[int]:
     """Return the heavy groups to take: their part of the target, if the light ones can fill the rest."""
     counts = [count for _, count in heavy]
     part = target / total
     light = total - sum(counts)
-    picked = _closest(counts, part * sum(counts), 0, under=light - part * light, over=part * light)
+    picked = _find_closest(counts, part * sum(counts), 0, under=light - part * light, over=part * light)
     return {heavy[k][0] for k in picked}
 
 
-def _closest(
+def _find_closest(
     counts: Sequence[int],
     target: Fraction,
     forbidden: int,

@@ -124,9 +124,9 @@ def _compare_sources(two: Ratings, items: Sequence[int], scenarios: Sequence[int
         "alpha_interval": None,
     }
     if found["alpha"] is not None:
-        tables = _tables(x, y, items, scenarios)
+        tables = _count_tables(x, y, items, scenarios)
         found["kappa"] = float(_kappas(tables.sum(axis=0, keepdims=True))[0])
-        found["kappa_interval"], found["alpha_interval"] = _intervals(tables)
+        found["kappa_interval"], found["alpha_interval"] = _resample_intervals(tables)
     return found
 
 
@@ -135,7 +135,9 @@ def _alpha_of(ratings: Ratings, items: Sequence[int]) -> float | None:
     return krippendorff([label for labels in columns if (label := labels[i])] for i in items)
 
 
-def _tables(x: Sequence[int], y: Sequence[int], items: Sequence[int], scenarios: Sequence[int]) -> Floats:
+def _count_tables(
+    x: Sequence[int], y: Sequence[int], items: Sequence[int], scenarios: Sequence[int]
+) -> Floats:
     """Return each scenario's counts (scenarios, 4): both say 1, only the first, only the second, neither."""
     groups, member = np.unique([scenarios[i] for i in items], return_inverse=True)
     cell = np.array([2 * (x[i] < 0) + (y[i] < 0) for i in items])
@@ -143,7 +145,7 @@ def _tables(x: Sequence[int], y: Sequence[int], items: Sequence[int], scenarios:
     return counts.reshape(len(groups), 4).astype(np.float64)
 
 
-def _intervals(tables: Floats) -> tuple[list[float] | None, list[float] | None]:
+def _resample_intervals(tables: Floats) -> tuple[list[float] | None, list[float] | None]:
     """Return the intervals of kappa and of alpha."""
     groups = len(tables)
     if groups < 2:

@@ -102,13 +102,13 @@ class AgreementCounts:
         sets, drawn, by_all = [*self._sets], self._sums.draw(), self._by_all.draw()
         given: list[Hashable] = [("given", one) for one in sets]
         distances = np.array([[masi(a, b) for b in sets] for a in sets]).reshape(len(sets), len(sets))
-        totals = drawn.columns(given)
-        fleiss = _fleiss(by_all, by_all.columns(given))
+        totals = drawn.find_columns(given)
+        fleiss = _fleiss(by_all, by_all.find_columns(given))
         alpha, alpha_interval = _summarize_resamples(
-            alphas(drawn.column("apart"), totals, 1.0 - np.eye(len(sets))), drawn.clusters
+            alphas(drawn.find_column("apart"), totals, 1.0 - np.eye(len(sets))), drawn.clusters
         )
         alpha_masi, masi_interval = _summarize_resamples(
-            alphas(drawn.column("masi"), totals, distances), drawn.clusters
+            alphas(drawn.find_column("masi"), totals, distances), drawn.clusters
         )
         value, span = _summarize_resamples(fleiss, by_all.clusters)
         return AnnotatorAgreement(
@@ -118,7 +118,7 @@ class AgreementCounts:
             alpha_masi=alpha_masi,
             alpha_masi_interval=masi_interval,
             between=tuple(_compare_pair(pair, drawn, sets) for pair in sorted(self._pairs)),
-            units_by_all=int(by_all.column("n")[0]),
+            units_by_all=int(by_all.find_column("n")[0]),
             fleiss=value,
             fleiss_interval=span,
         )
@@ -127,14 +127,14 @@ class AgreementCounts:
 def _fleiss(drawn: Drawn, totals: Floats) -> Floats:
     shares = divide(totals, np.broadcast_to(totals.sum(axis=1, keepdims=True), totals.shape))
     chance = (shares**2).sum(axis=1)
-    alike = divide(drawn.column("alike"), drawn.column("n"), np.nan)
+    alike = divide(drawn.find_column("alike"), drawn.find_column("n"), np.nan)
     return correct_for_chance(alike, chance)
 
 
 def _compare_pair(pair: tuple[str, str], drawn: Drawn, sets: Sequence[LabelSetOf]) -> Kappa:
-    n = drawn.column((pair, "n"))
-    first, second = (drawn.columns([(pair, name, one) for one in sets]) for name in pair)
-    alike = drawn.column((pair, "alike"))
+    n = drawn.find_column((pair, "n"))
+    first, second = (drawn.find_columns([(pair, name, one) for one in sets]) for name in pair)
+    alike = drawn.find_column((pair, "alike"))
     kappa, span = _summarize_resamples(kappas(alike, first, second), drawn.clusters)
     return Kappa(pair, int(n[0]), float(alike[0] / n[0]), kappa, span)
 

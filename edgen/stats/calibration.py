@@ -44,13 +44,13 @@ def calibration(p: ArrayLike, outcome: ArrayLike, scenarios: ArrayLike) -> dict[
         bins.append(row)
     return {
         "n": int(said.size),
-        "brier": msgspec.to_builtins(_within_0_1(average((said - came) ** 2, group))),
+        "brier": msgspec.to_builtins(_limit_to_0_1(average((said - came) ** 2, group))),
         "expected_calibration_error": error,
         "bins": bins,
     }
 
 
-def _within_0_1(estimate: Estimate | None) -> Estimate | None:
+def _limit_to_0_1(estimate: Estimate | None) -> Estimate | None:
     """Return the estimate with its interval limited to possible scores."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return estimate

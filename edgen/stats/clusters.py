@@ -51,7 +51,7 @@ class ClusterSums:
             row.extend([0.0] * (len(self._columns) - len(row)))
         row[at] += value
 
-    def column(self, column: Hashable) -> Floats:
+    def find_column(self, column: Hashable) -> Floats:
         """Return a column's sums (clusters); 0 if nothing was added."""
         at = self._columns.get(column)
         return np.array([0.0 if at is None or at >= len(row) else row[at] for row in self._rows])
@@ -75,11 +75,11 @@ class Drawn:
         self._columns = columns
         self.clusters = clusters
 
-    def column(self, column: Hashable) -> Floats:
+    def find_column(self, column: Hashable) -> Floats:
         """Return one column (1 + draws)."""
-        return self.columns([column])[:, 0]
+        return self.find_columns([column])[:, 0]
 
-    def columns(self, columns: Sequence[Hashable]) -> Floats:
+    def find_columns(self, columns: Sequence[Hashable]) -> Floats:
         """Return several columns (1 + draws, columns); 0 if nothing was added."""
         found = np.zeros((len(self._sums), len(columns)))
         for place, column in enumerate(columns):

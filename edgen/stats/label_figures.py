@@ -91,9 +91,9 @@ class LabelCounts:
         sums = table.sum(axis=0, keepdims=True)
         if len(table) > 1:
             sums = np.concatenate([sums, bootstrap(table, np.random.default_rng(0), _RESAMPLES)])
-        return self._figures(sums, len(table))
+        return self._compute_from_sums(sums, len(table))
 
-    def _figures(self, sums: Floats, scenarios: int) -> LabelFigures:
+    def _compute_from_sums(self, sums: Floats, scenarios: int) -> LabelFigures:
         """Return the scores from `sums` (1 + resamples, columns), the observed ones in the first row."""
         units, counts = sums[:, 0], sums[:, _OF_UNITS:].reshape(len(sums), -1, 3)
         n = int(units[0])
@@ -101,8 +101,8 @@ class LabelCounts:
         def estimate_values(values: Floats) -> Estimate | None:
             return _estimate(values, n, scenarios)
 
-        by_label = _scores(counts)
-        pooled = _scores(counts.sum(axis=1, keepdims=True))
+        by_label = _compute_scores(counts)
+        pooled = _compute_scores(counts.sum(axis=1, keepdims=True))
         used = counts[0, :, _GOLD] + counts[0, :, _GIVEN] > 0
         order = sorted(self._labels, key=lambda label: (-counts[0, self._labels[label], _GOLD], label))
         labels = {}
@@ -130,7 +130,7 @@ class LabelCounts:
         )
 
 
-def _scores(counts: Floats) -> dict[str, Floats]:
+def _compute_scores(counts: Floats) -> dict[str, Floats]:
     """Compute each score's values (draws, labels) from counts (draws, labels, 3), NaN without a
     denominator."""
     true, gold, given = (counts[:, :, column] for column in (_TRUE, _GOLD, _GIVEN))

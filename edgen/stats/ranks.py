@@ -61,7 +61,7 @@ def superiority(
         middle = math.log(value / (1 - value))
         span = (1 / (1 + math.exp(half - middle)), 1 / (1 + math.exp(-half - middle)))
     exact = x.size + y.size <= EXACT_GROUPS
-    p = _test_groups_exactly(x, y) if exact else _normal_groups(x, y, value)
+    p = _test_groups_exactly(x, y) if exact else _test_groups_normally(x, y, value)
     return _make_rank_test(value, span, p, exact, clusters)
 
 
@@ -85,7 +85,7 @@ def spearman(x: ArrayLike, y: ArrayLike, scenarios: ArrayLike) -> RankTest | Non
         if (half := _compute_half_width(influence, clusters, 1 - value**2)) is not None:
             span = (math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half))
     exact = n <= EXACT_PAIRS
-    p = _test_pairs_exactly(first, second) if exact else _student(value, n - 2)
+    p = _test_pairs_exactly(first, second) if exact else _test_correlation(value, n - 2)
     return _make_rank_test(value, span, p, exact, clusters)
 
 
@@ -148,7 +148,7 @@ def _test_groups_exactly(x: Floats, y: Floats) -> float:
     return float(ways[m, far >= mine].sum() / ways[m].sum())
 
 
-def _normal_groups(x: Floats, y: Floats, value: float) -> float:
+def _test_groups_normally(x: Floats, y: Floats, value: float) -> float:
     m, n = x.size, y.size
     _, ties = np.unique(np.concatenate([x, y]), return_counts=True)
     tied = float(np.sum(ties.astype(np.float64) ** 3 - ties)) / ((m + n) * (m + n - 1))
@@ -160,7 +160,7 @@ def _normal_groups(x: Floats, y: Floats, value: float) -> float:
 
 
 @functools.cache
-def _orders(n: int) -> NDArray[np.int64]:
+def _list_orders(n: int) -> NDArray[np.int64]:
     return np.array(list(itertools.permutations(range(n))), dtype=np.int64)
 
 
@@ -168,7 +168,7 @@ def _test_pairs_exactly(first: Floats, second: Floats) -> float:
     """Return the share of all orders with at least as strong a rank correlation."""
     one, other = _double_ranks(first), _double_ranks(second)
     n = one.size
-    sums = other[_orders(n)] @ one
+    sums = other[_list_orders(n)] @ one
     far = np.abs(sums * n - int(one.sum()) * int(other.sum()))
     return float(np.mean(far >= far[0]))
 
@@ -195,7 +195,7 @@ def _mean_above(shares: Floats, weights: Floats) -> Floats:
     return found
 
 
-def _student(correlation: float, freedom: int) -> float:
+def _test_correlation(correlation: float, freedom: int) -> float:
     """Return the two-sided p-value of a correlation, the incomplete beta function I(1 - r²; freedom / 2, 1 /
     2)."""
     return _incomplete_beta(1 - correlation**2, freedom / 2, 0.5)

@@ -64,16 +64,16 @@ class RatioDifference(msgspec.Struct, frozen=True):
     """Of a share: occurrences of its event on both sides, or of its absence, the rarer of the two."""
 
 
-def ratio_values(
+def estimate_ratios(
     columns: Columns, metrics: Sequence[Ratio], rng: np.random.Generator, resamples: int
 ) -> list[RatioEstimate]:
     """Return each metric over all clusters of one data set."""
     counted = [columns(metric.counts) > 0 for metric in metrics]
-    tops, bottoms = _stack(columns, metrics, counted)
+    tops, bottoms = _stack_columns(columns, metrics, counted)
     draws = ratios(bootstrap(np.hstack([tops, bottoms])[np.any(counted, axis=0)], rng, resamples))
     found = []
     for k, mask in enumerate(counted):
-        value = _ratio(tops[:, k], bottoms[:, k])
+        value = _divide_or_none(tops[:, k], bottoms[:, k])
         low, high = interval(draws[:, k], int(mask.sum())) or (None, None)
         shown = None if value is None else round_number(value)
         found.append(RatioEstimate(value=shown, low=low, high=high, n=int(bottoms[:, k].sum())))
@@ -89,17 +89,17 @@ def compare_paired(
     every = np.any(counted, axis=0)
     if not every.any():
         return [RatioDifference() for _ in metrics]
-    tops_a, bottoms_a = _stack(a, metrics, counted)
-    tops_b, bottoms_b = _stack(b, metrics, counted)
+    tops_a, bottoms_a = _stack_columns(a, metrics, counted)
+    tops_b, bottoms_b = _stack_columns(b, metrics, counted)
     draws = ratios(bootstrap(np.hstack([tops_a, tops_b, bottoms_a, bottoms_b])[every], rng, resamples))
-    contributions = _contributions(tops_a, bottoms_a, tops_b, bottoms_b)
+    contributions = _compute_contributions(tops_a, bottoms_a, tops_b, bottoms_b)
     p_values = sign_flip_test(contributions, rng, flips)
     changed = (contributions != 0).sum(axis=0)
     found = []
     for k, (metric, mask) in enumerate(zip(metrics, counted, strict=True)):
         tops, bottoms = (tops_a[:, k], tops_b[:, k]), (bottoms_a[:, k], bottoms_b[:, k])
         apart, p = draws[:, len(metrics) + k] - draws[:, k], float(p_values[k])
-        found.append(_difference(metric, tops, bottoms, apart, p, int(mask.sum()), int(changed[k])))
+        found.append(_estimate_difference(metric, tops, bottoms, apart, p, int(mask.sum()), int(changed[k])))
     return found
 
 
@@ -110,7 +110,7 @@ def compare_unpaired(
     sides, draws, counts = [], [], []
     for columns in (a, b):
         counted = [columns(metric.counts) > 0 for metric in metrics]
-        side = np.hstack(_stack(columns, metrics, counted))[np.any(counted, axis=0)]
+        side = np.hstack(_stack_columns(columns, metrics, counted))[np.any(counted, axis=0)]
         if not len(side):
             return [RatioDifference() for _ in metrics]
         sides.append(side)
@@ -122,13 +122,13 @@ def compare_unpaired(
         tops, bottoms = [side[:, k] for side in sides], [side[:, len(metrics) + k] for side in sides]
         top, bottom = np.concatenate(tops)[:, None], np.concatenate(bottoms)[:, None]
         n = min(counts[0][k], counts[1][k])
-        changed = min(n, int((_deviations(_pool(top, bottom), top, bottom) != 0).sum()))
+        changed = min(n, int((_compute_deviations(_pool(top, bottom), top, bottom) != 0).sum()))
         apart, p = draws[1][:, k] - draws[0][:, k], float(p_values[k])
-        found.append(_difference(metric, tops, bottoms, apart, p, n, changed))
+        found.append(_estimate_difference(metric, tops, bottoms, apart, p, n, changed))
     return found
 
 
-def _stack(
+def _stack_columns(
     columns: Columns, metrics: Sequence[Ratio], counted: Sequence[NDArray[np.bool_]]
 ) -> tuple[Array, Array]:
     """Return the numerators and the denominators (clusters, k), 0 for clusters that do not count."""
@@ -140,11 +140,11 @@ def _stack(
     return tops, bottoms
 
 
-def _contributions(tops_a: Array, bottoms_a: Array, tops_b: Array, bottoms_b: Array) -> Array:
+def _compute_contributions(tops_a: Array, bottoms_a: Array, tops_b: Array, bottoms_b: Array) -> Array:
     """Return each cluster's contribution (clusters, k) to the difference, linearised around the ratio of both
     sides together."""
     pooled = _pool(tops_a + tops_b, bottoms_a + bottoms_b)
-    a, b = _deviations(pooled, tops_a, bottoms_a), _deviations(pooled, tops_b, bottoms_b)
+    a, b = _compute_deviations(pooled, tops_a, bottoms_a), _compute_deviations(pooled, tops_b, bottoms_b)
     found: Array = np.where(np.isclose(a, b, rtol=_TIE, atol=0), 0.0, b - a)
     return found
 
@@ -154,14 +154,14 @@ def _pool(tops: Array, bottoms: Array) -> Array:
     return divide(tops.sum(axis=0), bottoms.sum(axis=0))
 
 
-def _deviations(pooled: Array, tops: Array, bottoms: Array) -> Array:
+def _compute_deviations(pooled: Array, tops: Array, bottoms: Array) -> Array:
     """Return each cluster's effect (clusters, k) on its side's deviation from the pooled ratio."""
     expected = pooled * bottoms
     rest = np.where(np.isclose(tops, expected, rtol=_TIE, atol=0), 0.0, tops - expected)
     return divide(rest, bottoms.sum(axis=0))
 
 
-def _events(metric: Ratio, tops: Sequence[Array], bottoms: Sequence[Array]) -> int | None:
+def _count_events(metric: Ratio, tops: Sequence[Array], bottoms: Sequence[Array]) -> int | None:
     """Return the occurrences of a share's event on both sides, or of its absence, whichever is rarer."""
     if metric.kind != "share":
         return None
@@ -169,7 +169,7 @@ def _events(metric: Ratio, tops: Sequence[Array], bottoms: Sequence[Array]) -> i
     return int(min(there, every - there))
 
 
-def _difference(
+def _estimate_difference(
     metric: Ratio,
     tops: Sequence[Array],
     bottoms: Sequence[Array],
@@ -179,8 +179,8 @@ def _difference(
     changed: int,
 ) -> RatioDifference:
     """Return the second side minus the first. `draws` are differences of resampled clusters."""
-    events = _events(metric, tops, bottoms)
-    one, other = map(_ratio, tops, bottoms)
+    events = _count_events(metric, tops, bottoms)
+    one, other = map(_divide_or_none, tops, bottoms)
     value = None if one is None or other is None else round_number(other - one)
     if value is None or n < FEWEST:
         return RatioDifference(value, n=n, changed=changed, events=events)
@@ -190,6 +190,6 @@ def _difference(
     return RatioDifference(value, low, high, round_number(p), n, changed, events)
 
 
-def _ratio(top: Array, bottom: Array) -> float | None:
+def _divide_or_none(top: Array, bottom: Array) -> float | None:
     below = float(bottom.sum())
     return float(top.sum()) / below if below else None

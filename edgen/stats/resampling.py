@@ -39,7 +39,7 @@ def bootstrap(columns: Array, rng: np.random.Generator, resamples: int) -> Array
     replacement."""
     clusters = len(columns)
     sums = np.empty((resamples, columns.shape[1]))
-    for start, count in _chunks(resamples, clusters):
+    for start, count in _iterate_chunks(resamples, clusters):
         drawn = rng.integers(0, clusters, size=(count, clusters), dtype=np.int64)
         drawn += np.arange(count, dtype=np.int64)[:, None] * clusters
         weights = np.bincount(drawn.ravel(), minlength=count * clusters).reshape(count, clusters)
@@ -78,7 +78,7 @@ def sign_flip_test(differences: Array, rng: np.random.Generator, draws: int) -> 
     if len(moved):
         # minus the rounding of another order of summation
         least = np.abs(moved.sum(axis=0)) - 1e-9 * np.abs(moved).sum(axis=0)
-        for _, count in _chunks(draws, len(moved)):
+        for _, count in _iterate_chunks(draws, len(moved)):
             bits = np.frombuffer(rng.bytes(-(-count * len(moved) // 8)), dtype=np.uint8)
             signs = np.unpackbits(bits, count=count * len(moved)).reshape(count, len(moved)) * 2.0 - 1.0
             hits += (np.abs(signs @ moved) >= least).sum(axis=0)
@@ -104,7 +104,7 @@ def permutation_test(a: Array, b: Array, rng: np.random.Generator, draws: int) -
     sizes = (len(a), len(b))
     least = _studentise((mine @ columns)[None, :], columns.sum(axis=0), sizes)[0] * (1 - 1e-9)
     hits = np.zeros(half)
-    for _, count in _chunks(draws, len(both)):
+    for _, count in _iterate_chunks(draws, len(both)):
         dealt = rng.permuted(np.broadcast_to(mine, (count, len(both))), axis=1)
         hits += (_studentise(dealt @ columns, columns.sum(axis=0), sizes) >= least).sum(axis=0)
     found: Array = np.where(np.any(rest != 0, axis=0), (1 + hits) / (1 + draws), 1.0)
@@ -134,7 +134,7 @@ def round_number(value: float) -> float:
     return float(f"{value:.6g}") + 0.0
 
 
-def _chunks(total: int, width: int) -> Iterator[tuple[int, int]]:
+def _iterate_chunks(total: int, width: int) -> Iterator[tuple[int, int]]:
     """Yield (start, length) of pieces of `total` rows that fit into the limit of cells."""
     step = max(1, _CELLS // max(width, 1))
     for start in range(0, total, step):

@@ -27,7 +27,7 @@ from typing import NamedTuple
 from edgen.config.budget_file import BudgetFile, read_budget_file
 from edgen.core.errors import EdgenError, RunError, StoppedError
 from edgen.core.files import remove_leftovers_for, write_new
-from edgen.core.text import dollars
+from edgen.core.text import format_dollars
 
 PICO = 10**12  # picodollars in a US dollar
 _APPLICATION_ID = 0x65646262  # "edbb"
@@ -81,9 +81,9 @@ class Stand(NamedTuple):
     used: int
     most: int
 
-    def amount(self, value: int) -> str:
+    def format_amount(self, value: int) -> str:
         """Format an amount in the cap's unit, for people."""
-        return dollars(value / PICO) if self.money else f"{value:,} tokens"
+        return format_dollars(value / PICO) if self.money else f"{value:,} tokens"
 
     @property
     def left(self) -> int:
@@ -103,7 +103,7 @@ class BudgetBook:
                 return
             try:
                 with contextlib.suppress(FileExistsError):
-                    write_new(self.path, _image())
+                    write_new(self.path, _make_image())
             except OSError as problem:
                 raise RunError(
                     f"{self.path}: the budget's book cannot be made ({problem.strerror}); put "
@@ -121,9 +121,9 @@ class BudgetBook:
 
     # -- days
 
-    def day(self, now: float) -> str:
+    def find_day(self, now: float) -> str:
         """Return the day of a moment, such as 2027-01-31."""
-        return self._moment(now).date().isoformat()
+        return self._find_moment(now).date().isoformat()
 
     def describe_next(self, day: str, *, month: bool) -> str:
         """Describe when the cap of a day, or of its month, resets."""
@@ -137,13 +137,13 @@ class BudgetBook:
     def _zone(self) -> str:
         return " UTC" if self.budget.timezone == "utc" else ""
 
-    def _moment(self, now: float) -> datetime:
+    def _find_moment(self, now: float) -> datetime:
         moment = datetime.fromtimestamp(now, UTC)
         return moment if self.budget.timezone == "utc" else moment.astimezone()
 
     # -- leases
 
-    def lease(self, owner: str, day: str, need: BudgetUse, base: BudgetUse) -> BudgetUse | None:
+    def take_lease(self, owner: str, day: str, need: BudgetUse, base: BudgetUse) -> BudgetUse | None:
         """Reserve more for an owner, at least `need`. Return the additional amount, None if too little is
         left.
 
@@ -163,7 +163,7 @@ class BudgetBook:
             held, base = (BudgetUse(*row[:2]), BudgetUse(*row[2:])) if row else (ZERO, base)
             values = (owner, day, *(held + grant), *base)
             connection.execute(
-                "INSERT OR REPLACE INTO leases VALUES (?,?,?,?,?,?,?)", (*values, _checksum(*values))
+                "INSERT OR REPLACE INTO leases VALUES (?,?,?,?,?,?,?)", (*values, _compute_checksum(*values))
             )
         return grant
 
@@ -179,7 +179,9 @@ class BudgetBook:
             used = (now_at - (BudgetUse(*row[1:]) if base is None else base)).positive
             before = connection.execute("SELECT tokens, pico FROM spent WHERE day = ?", row[:1]).fetchone()
             values = (row[0], *(used + BudgetUse(*(before or ZERO))))
-            connection.execute("INSERT OR REPLACE INTO spent VALUES (?,?,?,?)", (*values, _checksum(*values)))
+            connection.execute(
+                "INSERT OR REPLACE INTO spent VALUES (?,?,?,?)", (*values, _compute_checksum(*values))
+            )
             connection.execute("DELETE FROM leases WHERE owner = ?", (owner,))
 
     def stands(self, day: str) -> list[Stand]:
@@ -190,11 +192,11 @@ class BudgetBook:
         with self._open() as connection:
             return [*self._stands(connection, day)]
 
-    def today(self) -> list[Stand]:
+    def list_stands(self) -> list[Stand]:
         """Return the current use of each cap."""
-        return self.stands(self.day(time.time()))
+        return self.stands(self.find_day(time.time()))
 
-    def ahead(self, day: str) -> BudgetUse:
+    def sum_later_days(self, day: str) -> BudgetUse:
         """Return what is noted for later days, by a clock that was ahead."""
         with self._open() as connection:
             return self._sum(connection, "day > ?", day)
@@ -258,7 +260,7 @@ class BudgetBook:
         """Raise ValueError if the book holds anything that edgen does not write."""
         if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
             raise ValueError("it is not the book of a budget")
-        if connection.execute(_SCHEMA).fetchall() != _schema():
+        if connection.execute(_SCHEMA).fetchall() != _list_schema():
             raise RunError(
                 f"{self.path}: another version of edgen made the budget's book; this one cannot read it. "
                 "Use that version, "
@@ -269,7 +271,7 @@ class BudgetBook:
             raise ValueError(found)
         for table in ("spent", "leases"):
             for *values, checksum in connection.execute(f"SELECT * FROM {table}"):  # noqa: S608 - ours
-                if _checksum(*values) != checksum:
+                if _compute_checksum(*values) != checksum:
                     raise ValueError(f"a row of {table} is not as it was written")
 
     def _explain(self, problem: Exception) -> EdgenError:
@@ -299,19 +301,19 @@ class BudgetBook:
         )
 
 
-def _checksum(*values: object) -> int:
+def _compute_checksum(*values: object) -> int:
     return zlib.crc32(repr(values).encode())
 
 
 @functools.cache
-def _image() -> bytes:
+def _make_image() -> bytes:
     """Return an empty book as file content, so that no process ever sees one without tables."""
     with contextlib.closing(_make_empty_book()) as connection:
         return bytes(connection.serialize())
 
 
 @functools.cache
-def _schema() -> list[tuple[str, ...]]:
+def _list_schema() -> list[tuple[str, ...]]:
     """Return the tables and indexes of a book, as SQLite notes them."""
     with contextlib.closing(_make_empty_book()) as connection:
         return connection.execute(_SCHEMA).fetchall()

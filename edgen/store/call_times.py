@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from edgen.config import BackendConfig
-from edgen.core.digest import fingerprint
+from edgen.core.digest import compute_fingerprint
 from edgen.core.files import read_regular, write_whole
 from edgen.core.resources import cache_file
 
@@ -58,7 +58,7 @@ def read_call_time(config: BackendConfig, environ: Mapping[str, str]) -> CallTim
 def _name(config: BackendConfig) -> str:
     """Return the name of a model at its address, or in its file."""
     place = {key: str(getattr(config, key, None) or "").rstrip("/") for key in ("base_url", "path")}
-    return fingerprint({"type": config.provider, "model": config.model, **place})
+    return compute_fingerprint({"type": config.provider, "model": config.model, **place})
 
 
 def _read(file: Path) -> dict[str, CallTime]:

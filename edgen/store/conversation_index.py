@@ -121,20 +121,20 @@ class ConversationIndex:
             chosen = {name: self._find_chosen(book, name, values) for name, values in query.facets.items()}
             rest = searched
             for name, ends in query.ranges.items():
-                rest &= self._within(book, name, *ends)
+                rest &= self._select_within(book, name, *ends)
             matching = functools.reduce(int.__and__, chosen.values(), rest)
             places = self._sort_matching(book, matching, query.order, page * size, size)
             return IndexPage(
                 total=matching.bit_count(),
-                entries=self._entries(book, places),
-                facets=self._facets(book, rest, chosen, query.facets),
+                entries=self._read_entries(book, places),
+                facets=self._count_facets(book, rest, chosen, query.facets),
                 cut=cut,
             )
 
     def _search(self, book: sqlite3.Connection, words: str) -> tuple[int, bool]:
         wanted = [one for one in re.findall(r'"([^"]*)"|(\w+)', words) if re.search(r"\w", "".join(one))]
         if not wanted:
-            return everything(self.size), False
+            return make_full_set(self.size), False
         asked = " ".join('"{}"'.format(" ".join(re.findall(r"\w+", "".join(one)))) for one in wanted)
 
         def search() -> int:
@@ -160,19 +160,21 @@ class ConversationIndex:
             return 0
         return from_places(array("I", row[1]), self.size) if row[0] else int.from_bytes(row[1], "little")
 
-    def _within(self, book: sqlite3.Connection, name: str, low: float | None, high: float | None) -> int:
+    def _select_within(
+        self, book: sqlite3.Connection, name: str, low: float | None, high: float | None
+    ) -> int:
         """Return the entries whose number is within these ends; those without the number are not."""
         row = book.execute("SELECT rowid, known FROM numbers WHERE name = ?", (name,)).fetchone()
         if row is None:
-            return everything(self.size)
+            return make_full_set(self.size)
 
-        def within() -> int:
+        def count_within() -> int:
             with book.blobopen("numbers", "sorted", row[0], readonly=True) as values:
                 begin = 0 if low is None else _bisect(values, row[1], lambda value: value < low)
                 end = row[1] if high is None else _bisect(values, row[1], lambda value: value <= high)
-            return from_places(self._order(book, name)[begin : max(begin, end)], self.size)
+            return from_places(self._read_order(book, name)[begin : max(begin, end)], self.size)
 
-        return self._make_once(("within", name, low, high), within)
+        return self._make_once(("within", name, low, high), count_within)
 
     def _make_once(self, key: object, make: Callable[[], int]) -> int:
         """Return a set that was made before, or make it."""
@@ -184,7 +186,7 @@ class ConversationIndex:
             self._sets.pop(next(iter(self._sets)), None)
         return found
 
-    def _order(self, book: sqlite3.Connection, name: str) -> array[int]:
+    def _read_order(self, book: sqlite3.Connection, name: str) -> array[int]:
         row = book.execute("SELECT places FROM numbers WHERE name = ?", (name,)).fetchone()
         return array("I", b"" if row is None else row[0])
 
@@ -194,8 +196,8 @@ class ConversationIndex:
         name = order.removeprefix("-")
         if name not in self.numbers:
             return list_some(matching, self.size, begin, count)
-        places = self._order(book, name)
-        having = everything(self.size)
+        places = self._read_order(book, name)
+        having = make_full_set(self.size)
         if self.numbers[name].known < self.size:
             having = self._make_once(("having", name), lambda: from_places(places, self.size))
         known = having & matching
@@ -206,7 +208,7 @@ class ConversationIndex:
             found += list_some(unknown, self.size, begin, count - len(found))
         return found
 
-    def _entries(self, book: sqlite3.Connection, places: list[int]) -> tuple[IndexEntry, ...]:
+    def _read_entries(self, book: sqlite3.Connection, places: list[int]) -> tuple[IndexEntry, ...]:
         fields = ", ".join(IndexEntry.__struct_fields__)
         marks = ", ".join("?" * len(places))
         rows = book.execute(f"SELECT n, {fields} FROM entries WHERE n IN ({marks})", places)  # noqa: S608 - ours
@@ -215,7 +217,7 @@ class ConversationIndex:
         }
         return tuple(found[place] for place in places)
 
-    def _facets(
+    def _count_facets(
         self,
         book: sqlite3.Connection,
         rest: int,
@@ -224,7 +226,7 @@ class ConversationIndex:
     ) -> dict[str, list[tuple[str, int]]]:
         """Return the counts of listed and of chosen values. `rest`: the entries that match all but facets."""
         found: dict[str, list[tuple[str, int]]] = {}
-        whole = rest == everything(self.size) and not chosen
+        whole = rest == make_full_set(self.size) and not chosen
         columns = f"name, value, entries{'' if whole else ', sparse, places'}"
         rows = [
             row
@@ -246,7 +248,7 @@ class ConversationIndex:
                 if places[0]:
                     mask = masks[name]
                     if mask not in flags:  # the same for every facet without a choice
-                        flags[mask] = flags_of(mask, self.size)
+                        flags[mask] = list_flags(mask, self.size)
                     count = sum(map(flags[mask].__getitem__, array("I", places[1])))
                 else:
                     count = (int.from_bytes(places[1], "little") & masks[name]).bit_count()
@@ -256,7 +258,7 @@ class ConversationIndex:
             values.sort(key=lambda one: -one[1])
         return found
 
-    def neighbours(self, identifier: str) -> tuple[str | None, str | None]:
+    def find_neighbours(self, identifier: str) -> tuple[str | None, str | None]:
         """Return the ids of the entries before and after one."""
         with self._open() as book:
             row = book.execute("SELECT n FROM entries WHERE id = ?", (identifier,)).fetchone()
@@ -265,7 +267,7 @@ class ConversationIndex:
             ids = dict(book.execute("SELECT n, id FROM entries WHERE n IN (?, ?)", (row[0] - 1, row[0] + 1)))
         return ids.get(row[0] - 1), ids.get(row[0] + 1)
 
-    def body(self, identifier: str) -> bytes | None:
+    def read_body(self, identifier: str) -> bytes | None:
         """Return what was kept with an entry; None if there is none of that id, or nothing was kept."""
         with self._open() as book:
             row = book.execute(
@@ -288,9 +290,9 @@ class ConversationIndex:
                     shared[other] = shared.get(other, 0) + 1
             shared.pop(row[0], None)
             close = sorted((-count, n) for n, count in shared.items() if count * 2 >= max(len(own), 1))
-            return list(self._entries(book, [n for _, n in close[:most]]))
+            return list(self._read_entries(book, [n for _, n in close[:most]]))
 
-    def ids(self) -> Iterator[str]:
+    def iterate_ids(self) -> Iterator[str]:
         """Yield the ids of all entries, in order."""
         with self._open() as book:
             yield from (one for (one,) in book.execute("SELECT id FROM entries ORDER BY n"))
@@ -321,26 +323,26 @@ def from_places(places: Iterable[int], size: int) -> int:
     return int(digits, 2)
 
 
-def everything(size: int) -> int:
+def make_full_set(size: int) -> int:
     """Return the set of all places."""
     return (1 << size) - 1
 
 
-def flags_of(places: int, size: int) -> bytes:
+def list_flags(places: int, size: int) -> bytes:
     """Return a byte for each place, 1 if it is in the set and 0 if not."""
     return format(places, f"0{size or 1}b").encode()[::-1].translate(_ZEROS_AND_ONES)
 
 
 def list_some(places: int, size: int, begin: int, count: int) -> list[int]:
     """Return `count` places of the set in ascending order, from the one at `begin`."""
-    return list(islice(compress(range(size), flags_of(places, size)), begin, begin + count))
+    return list(islice(compress(range(size), list_flags(places, size)), begin, begin + count))
 
 
 def list_some_in_order(
     places: int, size: int, order: array[int], begin: int, count: int, *, backwards: bool = False
 ) -> list[int]:
     """Return `count` places of the set in the given order of places, from the one at `begin`."""
-    flags = flags_of(places, size)
+    flags = list_flags(places, size)
     walk: Iterable[int] = reversed(order) if backwards else order
     again: Iterator[int] = reversed(order) if backwards else iter(order)
     return list(islice(compress(walk, map(flags.__getitem__, again)), begin, begin + count))

@@ -108,10 +108,12 @@ def _write_entry(book: sqlite3.Connection, n: int, one: Indexed) -> None:
     if one.body is not None:
         book.execute("INSERT INTO bodies VALUES (?, ?)", (n, one.body))
     if one.said:
-        book.executemany("INSERT INTO sketches VALUES (?, ?)", [(value, n) for value in _sketch(one.said)])
+        book.executemany(
+            "INSERT INTO sketches VALUES (?, ?)", [(value, n) for value in _sketch_text(one.said)]
+        )
 
 
-def _sketch(text: str) -> list[int]:
+def _sketch_text(text: str) -> list[int]:
     """Return the smallest hashes of a text's word 3-grams."""
     words = re.findall(r"\w+", text.lower())[:_MOST_SKETCHED]
     grams = zip(words, words[1:], words[2:], strict=False)
@@ -188,7 +190,14 @@ class _Blocks:
                 self._book.execute(
                     "INSERT INTO facets (name, value, entries, listed, sparse, places) VALUES (?, ?, ?, ?, "
                     "?, ?)",
-                    (name, value, count, rank < MOST_LISTED, sparse, data if sparse else _bits(data, size)),
+                    (
+                        name,
+                        value,
+                        count,
+                        rank < MOST_LISTED,
+                        sparse,
+                        data if sparse else _pack_bits(data, size),
+                    ),
                 )
 
     def join_numbers(self) -> None:
@@ -216,7 +225,7 @@ class _Blocks:
             )
 
 
-def _bits(places: bytes, size: int) -> bytes:
+def _pack_bits(places: bytes, size: int) -> bytes:
     """Return a set of places as the bytes of a bitmap."""
     bits = bytearray(size // 8 + 1)
     for place in array("I", places):

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from edgen.config import is_input
-from edgen.core.digest import fingerprint, sha256
+from edgen.core.digest import compute_fingerprint, compute_sha256
 from edgen.core.errors import DamagedError, EdgenError, SpaceError
 from edgen.core.files import read_regular
 from edgen.core.kept_files import DIGESTS, find_damage, read_digests, write_kept_texts
@@ -36,11 +36,11 @@ class _Copy(msgspec.Struct, frozen=True):
 
 def keep_copy(ledger: Ledger, run: RunFolder) -> None:
     """Queue a copy of the newly written inputs of the ledger's run, unless the ledger has it."""
-    files = _texts(run.path)
+    files = _read_texts(run.path)
     if (whole := run.whole) is not None:
-        files |= {f"{_UP}{name}": text for name, text in _texts(whole.path).items()}
-    copy = msgspec.json.encode(_Copy(_digest(files), files)).decode()
-    if ledger.fact(INPUTS) != copy:
+        files |= {f"{_UP}{name}": text for name, text in _read_texts(whole.path).items()}
+    copy = msgspec.json.encode(_Copy(_digest_files(files), files)).decode()
+    if ledger.read_fact(INPUTS) != copy:
         ledger.set_fact(INPUTS, copy)
 
 
@@ -75,7 +75,7 @@ def _restore(folder: Path, copies: list[dict[str, str]]) -> list[Path]:
     for name in damaged:
         held = {digest.sha256 for digest in entries[name].digests if digest} if name in entries else None
         found = {copy[name] for copy in copies if name in copy}
-        good = {text for text in found if held is None or sha256(text) in held}
+        good = {text for text in found if held is None or compute_sha256(text) in held}
         if len(good) != 1:
             raise DamagedError(
                 f"{folder / name}: it is not what the run was made with, and the ledger has no copy that "
@@ -99,7 +99,7 @@ def _is(path: Path, text: str) -> bool:
     return path.is_file() and read_regular(path, _LARGEST) == text.encode()
 
 
-def _texts(folder: Path) -> dict[str, str]:
+def _read_texts(folder: Path) -> dict[str, str]:
     """Return the inputs with a digest in a run's folder."""
     names = (name for name in read_digests(folder) if is_input(name))
     return {name: read_regular(folder / name, _LARGEST).decode() for name in names}
@@ -114,19 +114,19 @@ def _read_copy(ledger: Path) -> dict[str, str]:
     with contextlib.suppress(EdgenError, ValueError, RecursionError):
         if ledger.exists():
             with LedgerReader(ledger) as view:
-                if (noted := view.fact(INPUTS)) is not None:
+                if (noted := view.read_fact(INPUTS)) is not None:
                     copy = msgspec.json.decode(noted, type=_Copy)
-                    return copy.files if copy.digest == _digest(copy.files) else {}
+                    return copy.files if copy.digest == _digest_files(copy.files) else {}
     return {}
 
 
-def _digest(files: dict[str, str]) -> str:
-    return fingerprint(files, 64)
+def _digest_files(files: dict[str, str]) -> str:
+    return compute_fingerprint(files, 64)
 
 
-def inputs_named(job: Mapping[str, Any]) -> set[str]:
+def find_named_inputs(job: Mapping[str, Any]) -> set[str]:
     """Return the files that the jobs of a run and its arms name as templates and spaces, and those of their
-    backends. For files next to them, see `inputs_beside`."""
+    backends. For files next to them, see `find_inputs_beside`."""
     found: set[Any] = set()
     for values in (job, *(job.get("arms") or {}).values()):
         found |= {values.get("space"), values.get("prompt"), *(values.get("prompts") or {}).values()}
@@ -135,14 +135,14 @@ def inputs_named(job: Mapping[str, Any]) -> set[str]:
     return {name for name in found if isinstance(name, str)}
 
 
-def inputs_beside(run: RunFolder, inputs: Iterable[str]) -> set[str]:
+def find_inputs_beside(run: RunFolder, inputs: Iterable[str]) -> set[str]:
     """Return the files next to a run's inputs: schemas of templates, knowledge files and pictures of
     spaces."""
-    from edgen.prompting.prompt import schema_file
+    from edgen.prompting.prompt import find_schema_file
     from edgen.space import load_space
     from edgen.space.pictures import name_kept_file
 
-    beside = {str(schema_file(Path(name))) for name in inputs if name.endswith(".j2")}
+    beside = {str(find_schema_file(Path(name))) for name in inputs if name.endswith(".j2")}
     for space in (Path(name) for name in inputs if name.endswith(".yaml")):
         with contextlib.suppress(SpaceError):  # users of the space report it
             knowledge = load_space(run.path / space).knowledge

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.digest import sha256
+from edgen.core.digest import compute_sha256
 from edgen.core.errors import DataError, RunError, UsageError
 from edgen.core.files import open_regular
 from edgen.core.kept_files import require_kept
@@ -26,7 +26,7 @@ from edgen.core.yaml_values import suggest_name
 from edgen.families.base import Recorded, read_record_id
 from edgen.protocols.base import transcript_of
 from edgen.reading.answers.unit_labels import Labels
-from edgen.store.ordered_lines import lines_between
+from edgen.store.ordered_lines import iterate_lines_between
 from edgen.store.run_folder import RunFolder
 
 _FILE = "labels.jsonl"
@@ -69,16 +69,16 @@ LabelsByLayer = Mapping[str, tuple[UnitLabels, ...]]
 _unit = msgspec.json.Decoder(UnitLabels).decode
 
 
-def layer_file(run: RunFolder, name: str) -> Path:
+def find_layer_file(run: RunFolder, name: str) -> Path:
     """Return the path of a run's labels in a layer."""
     return run.layers / name / _FILE
 
 
-def layer_files(run: RunFolder) -> dict[str, Path]:
+def find_layer_files(run: RunFolder) -> dict[str, Path]:
     """Return the label file of every layer of a run, by name; folders with invalid names are ignored. Raises
     RunError for too many layers."""
     whole = run.whole
-    found = {} if whole is None else layer_files(whole)
+    found = {} if whole is None else find_layer_files(whole)
     own = ((path.parent.name, path) for path in run.layers.glob(f"*/{_FILE}"))
     found |= {name: path for name, path in own if _NAME.fullmatch(name)}
     if len(found) > _MAX_LAYERS:
@@ -86,15 +86,15 @@ def layer_files(run: RunFolder) -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
-def layer_names(run: RunFolder) -> list[str]:
+def list_layer_names(run: RunFolder) -> list[str]:
     """Return the names of a run's layers."""
-    return [*layer_files(run)]
+    return [*find_layer_files(run)]
 
 
 def describe_layers(run: RunFolder) -> tuple[LayerFacts, ...]:
     """Return facts on the layers of a run, by name. Raises DataError for a layer that cannot be read or mixes
     turns and conversations."""
-    return tuple(_describe(name, path) for name, path in layer_files(run).items())
+    return tuple(_describe(name, path) for name, path in find_layer_files(run).items())
 
 
 def _describe(name: str, path: Path) -> LayerFacts:
@@ -153,7 +153,7 @@ def name_column(layer: str, annotator: str | None = None) -> str:
     return f"labels.{layer}" if annotator is None else f"labels.{layer}.by.{annotator}"
 
 
-def cell_of(units: Sequence[UnitLabels], turns: int, annotator: str | None = None) -> Cell:
+def make_cell(units: Sequence[UnitLabels], turns: int, annotator: str | None = None) -> Cell:
     """Return the labels of a conversation, or of each of its turns, from its units."""
     each = ((unit, unit.labels if annotator is None else unit.annotators.get(annotator)) for unit in units)
     said = {unit.turn: list(labels) for unit, labels in each if labels is not None}
@@ -162,9 +162,9 @@ def cell_of(units: Sequence[UnitLabels], turns: int, annotator: str | None = Non
     return [said.get(place) for place in range(turns)] if said else None
 
 
-def text_digest(turns: Sequence[Turn], place: int | None) -> str:
+def digest_text(turns: Sequence[Turn], place: int | None) -> str:
     """Return the sha256 of a unit's text: a turn's, or a conversation's with roles."""
-    return sha256((transcript_of(turns) if place is None else turns[place].text).encode())
+    return compute_sha256((transcript_of(turns) if place is None else turns[place].text).encode())
 
 
 def read_layer(path: Path) -> Iterator[UnitLabels]:
@@ -185,7 +185,7 @@ class LayerJoin(contextlib.AbstractContextManager["LayerJoin"]):
     ) -> None:
         self.left_out: Counter[str] = Counter()
         self._is_arm = run.whole is not None  # its run's layers have units of other arms
-        files = layer_files(run).items()
+        files = find_layer_files(run).items()
         self._cursors = {
             name: _Cursor(path, within) for name, path in files if names is None or name in names
         }
@@ -287,7 +287,7 @@ def _holds(unit: UnitLabels, turns: Sequence[Turn]) -> bool:
     """Return whether the labelled text is unchanged."""
     if unit.turn is not None and not (0 <= unit.turn < len(turns) and turns[unit.turn].role == unit.role):
         return False
-    return text_digest(turns, unit.turn) == unit.text_sha256
+    return digest_text(turns, unit.turn) == unit.text_sha256
 
 
 def _read(path: Path, within: range | None = None) -> Generator[tuple[int, int, UnitLabels], None, None]:
@@ -302,7 +302,9 @@ def _read(path: Path, within: range | None = None) -> Generator[tuple[int, int, 
             raise DataError(str(path), f"it cannot be read ({problem.strerror}).") from None
         lines: Iterator[bytes] = iter(lambda: file.readline(_MAX_LINE + 1), b"")
         if within is not None:
-            lines = lines_between(file, path.stat().st_size, within, lambda line: _scenario_of(path, line))
+            lines = iterate_lines_between(
+                file, path.stat().st_size, within, lambda line: _read_scenario(path, line)
+            )
         for number, line in enumerate(lines, 1):
             yield number, len(line), _decode(path, number, line)
 
@@ -319,6 +321,6 @@ def _decode(path: Path, number: int, line: bytes) -> UnitLabels:
         ) from None
 
 
-def _scenario_of(path: Path, line: bytes) -> int | None:
+def _read_scenario(path: Path, line: bytes) -> int | None:
     place = read_record_id(_decode(path, 0, line).id)
     return None if place is None else place[1]

@@ -2,7 +2,7 @@
 
 A lock belongs to the operating system and ends with its holder's process, so the file of a dead process locks
 nothing. Unlocking clears the holder's name, so a name in an unlocked file is that of a killed process.
-`alone_at` keeps this process from working on a run twice.
+`lock_run` keeps this process from working on a run twice.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def lock_for_writing(lock: Path, taken: str, other: str) -> Iterator[str | None]
                 "once. Work on a "
                 "disk of this machine, or on a network disk that has locks; reading works here."
             ) from None
-        dead = _holder(lock) if _is_named(lock) else None
-        _name(file)
+        dead = _read_holder(lock) if _is_named(lock) else None
+        _write_holder(file)
         try:
             yield dead
         finally:
@@ -120,7 +120,7 @@ def _lock(file: BinaryIO, *, shared: bool) -> None:
     return system.try_lock(file.fileno(), shared=shared)
 
 
-def _name(file: BinaryIO) -> None:
+def _write_holder(file: BinaryIO) -> None:
     """Write the holder into a locked file. On a full disk it stays locked without a name."""
     me = {"pid": os.getpid(), "host": socket.gethostname(), "since": round(time.time(), 3)}
     with contextlib.suppress(OSError):
@@ -137,13 +137,13 @@ def _is_named(lock: Path) -> bool:
 
 def _name_holder(taken: str, lock: Path) -> str:
     """Return `taken`, a phrase on another process, with that process's name, or a phrase on this process."""
-    who = _holder(lock)
+    who = _read_holder(lock)
     if who == f"process {os.getpid()} on {socket.gethostname()}":
         return taken.replace("another process", "another call in this process")
     return f"{taken} ({who})"
 
 
-def _holder(lock: Path) -> str:
+def _read_holder(lock: Path) -> str:
     holder = Holder.read(lock)
     return "it left no name" if holder is None else str(holder)
 
@@ -152,7 +152,7 @@ _under_way: set[Path] = set()  # the folders that this process works on
 
 
 @contextlib.contextmanager
-def alone_at(folder: Path) -> Iterator[None]:
+def lock_run(folder: Path) -> Iterator[None]:
     """Mark a run as worked on by this process. Raises LockedError if it is already."""
     place = folder.resolve()
     if place in _under_way:

@@ -123,9 +123,9 @@ DROP TABLE old_ends;
 
     def put(self, request: PersonRequest, now: float) -> None:
         """Put a request in, unless it is there."""
-        place = _place(ConversationPlace.of(request))
+        place = _list_place_columns(ConversationPlace.of(request))
         row = (*place, request.key, request.role, as_json(request.together), as_json(request), now)
-        with self._writing() as book:
+        with self._write_in_transaction() as book:
             book.execute(
                 "INSERT INTO requests (arm, scenario, task, key, role, together, request, put, sitting)"  # noqa: S608
                 f" VALUES (?, ?, ?, ?, ?, ?, ?, ?, {_NEXT_SITTING})"
@@ -141,11 +141,11 @@ DROP TABLE old_ends;
         text, *times = rows[0]
         return True, None if text is None else PersonAnswer(text, values.AnswerTimes(*times))
 
-    def version(self) -> int:
+    def read_version(self) -> int:
         """Return a number that changes whenever another process or connection changed the mailbox."""
         return int(self._read("PRAGMA data_version")[0][0])
 
-    def overdue(self, now: float) -> list[str]:
+    def list_overdue(self, now: float) -> list[str]:
         """Return the keys of requests whose person has had longer than the request's `wait`."""
         rows = self._read(
             "SELECT request, max(put, at) FROM requests JOIN seats USING (arm, scenario, task, sitting, role)"
@@ -156,34 +156,36 @@ DROP TABLE old_ends;
 
     def give_up(self, key: str, now: float) -> None:
         """Note that the person left whom a request waits for, unless it is answered."""
-        with self._writing() as book:
+        with self._write_in_transaction() as book:
             book.execute("UPDATE requests SET done = ? WHERE key = ? AND done IS NULL", (now, key))
 
     def has_left(self, conversation: ConversationPlace, role: str) -> bool:
         """Return whether the person of a role left a conversation that has not ended since."""
-        return bool(self._read(f"{_LEFT} AND NOT EXISTS ({_ENDED})", *_place(conversation), role))
+        return bool(
+            self._read(f"{_LEFT} AND NOT EXISTS ({_ENDED})", *_list_place_columns(conversation), role)
+        )
 
     def end(self, conversation: ConversationPlace, now: float) -> None:
         """Note that nothing more is asked about a conversation."""
-        with self._writing() as book:
+        with self._write_in_transaction() as book:
             book.execute(
                 "INSERT OR IGNORE INTO ends SELECT arm, scenario, task, max(sitting), ? FROM requests"
                 " WHERE arm = ? AND scenario = ? AND task = ? GROUP BY arm, scenario, task",
-                (now, *_place(conversation)),
+                (now, *_list_place_columns(conversation)),
             )
 
     # -- the side that answers
 
     def is_over(self, seat: Seat) -> bool:
         """Return whether nothing more is asked of a seat: its sitting ended, or its person left."""
-        place = _place(seat.conversation)
+        place = _list_place_columns(seat.conversation)
         ended = "SELECT 1 FROM ends WHERE arm = ? AND scenario = ? AND task = ? AND sitting = ?"
         return bool(
             self._read(ended, *place, seat.sitting)
             or self._read(f"{_LEFT} AND sitting = ?", *place, seat.role, seat.sitting)
         )
 
-    def waiting(self, role: str) -> list[WaitingRequest]:
+    def list_waiting(self, role: str) -> list[WaitingRequest]:
         """Return the requests to a role without an answer, the oldest first."""
         rows = self._read(
             f"SELECT {_WAITING} FROM requests WHERE role = ? AND done IS NULL ORDER BY n",  # noqa: S608
@@ -191,7 +193,7 @@ DROP TABLE old_ends;
         )
         return [WaitingRequest(_decode(request), bool(seen), bool(typed)) for request, seen, typed in rows]
 
-    def request(self, seat: Seat) -> WaitingRequest | None:
+    def find_request(self, seat: Seat) -> WaitingRequest | None:
         """Return the request that waits for a seat; None if none does."""
         rows = self._read(
             f"SELECT {_WAITING} FROM requests WHERE {_OF_SEAT} AND done IS NULL ORDER BY n LIMIT 1",  # noqa: S608
@@ -210,12 +212,12 @@ DROP TABLE old_ends;
 
     def note_seen(self, key: str, now: float) -> None:
         """Note the time at which a request was first shown to its person."""
-        with self._writing() as book:
+        with self._write_in_transaction() as book:
             book.execute("UPDATE requests SET seen = max(?, put) WHERE key = ? AND seen IS NULL", (now, key))
 
     def note_typing(self, seat: Seat, now: float) -> None:
         """Note the time at which a seat's person began to write the answer that is waited for."""
-        with self._writing() as book:
+        with self._write_in_transaction() as book:
             book.execute(
                 f"UPDATE requests SET typed = max(?, seen) WHERE {_OF_SEAT} AND done IS NULL AND typed IS "  # noqa: S608
                 "NULL AND seen IS NOT NULL",
@@ -225,7 +227,7 @@ DROP TABLE old_ends;
     def answer(self, key: str, text: str, person: str, now: float) -> bool:
         """Store the answer to a request; return False if it was answered before, or waits no more. Its
         time is never before that of an earlier step, also if a clock was set back."""
-        with self._writing() as book:
+        with self._write_in_transaction() as book:
             done = book.execute(
                 "UPDATE requests SET answer = ?, person = ?, done = max(?, coalesce(typed, seen, put))"
                 " WHERE key = ? AND done IS NULL",
@@ -248,18 +250,18 @@ DROP TABLE old_ends;
 
     # -- seats
 
-    def seat(self, person: str, role: str) -> Seat | None:
+    def find_seat(self, person: str, role: str) -> Seat | None:
         """Return the person's latest seat in the role; None without one."""
         rows = self._read(
             f"SELECT {_SEAT} FROM seats WHERE person = ? AND role = ? ORDER BY at DESC, rowid DESC LIMIT 1",  # noqa: S608
             person,
             role,
         )
-        return _seat(*rows[0]) if rows else None
+        return _make_seat(*rows[0]) if rows else None
 
-    def seats(self) -> list[Seat]:
+    def list_seats(self) -> list[Seat]:
         """Return all seats, in the order in which they were taken."""
-        return [_seat(*row) for row in self._read(f"SELECT {_SEAT} FROM seats ORDER BY at, rowid")]  # noqa: S608
+        return [_make_seat(*row) for row in self._read(f"SELECT {_SEAT} FROM seats ORDER BY at, rowid")]  # noqa: S608
 
     def take_seat(self, person: str, role: str, now: float, patience: float = 15.0) -> Seat | None:
         """Give a person a seat in a conversation that waits for somebody; None while there is none.
@@ -269,7 +271,7 @@ DROP TABLE old_ends;
         """
         if not self._comes_anew(person, role, now, patience / 3) and not self._is_free(person, role):
             return None
-        with self._writing() as book:
+        with self._write_in_transaction() as book:
             book.execute(
                 "INSERT INTO lobby VALUES (?, ?, ?, ?) ON CONFLICT (role, person) DO UPDATE SET seen = "
                 "excluded.seen, came = CASE WHEN seen < ? THEN excluded.came ELSE came END",
@@ -295,7 +297,7 @@ DROP TABLE old_ends;
                         row = (arm, scenario, task, sitting, one, who, token, now)
                         book.execute("INSERT INTO seats VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
                         book.execute("DELETE FROM lobby WHERE role = ? AND person = ?", (one, who))
-                    return _seat(arm, scenario, task, sitting, role, person, token, now)
+                    return _make_seat(arm, scenario, task, sitting, role, person, token, now)
         return None
 
     def is_in_lobby(self, person: str, role: str) -> bool:
@@ -310,7 +312,7 @@ DROP TABLE old_ends;
     def _is_free(self, person: str, role: str) -> bool:
         return bool(self._read(_FREE, role, role, role, person, role, person))
 
-    def roles(self) -> list[str]:
+    def list_roles(self) -> list[str]:
         """Return the roles that requests waited for."""
         return [role for (role,) in self._read("SELECT DISTINCT role FROM requests ORDER BY role")]
 
@@ -371,21 +373,21 @@ def is_desk(folder: Path) -> bool:
     return folder.name.endswith(_DESK) and (folder / "people").is_dir()
 
 
-def _place(conversation: ConversationPlace) -> tuple[str, int, str]:
+def _list_place_columns(conversation: ConversationPlace) -> tuple[str, int, str]:
     """Return the columns that say which conversation."""
     return conversation.arm, conversation.scenario, as_json(conversation.task)
 
 
-def _conversation(arm: str, scenario: int, task: str) -> ConversationPlace:
+def _make_place(arm: str, scenario: int, task: str) -> ConversationPlace:
     return ConversationPlace(arm, scenario, msgspec.json.decode(task))
 
 
 def _list_seat_values(seat: Seat) -> tuple[str, int, str, str, int]:
     """Return the values of `_OF_SEAT`."""
-    return (*_place(seat.conversation), seat.role, seat.sitting)
+    return (*_list_place_columns(seat.conversation), seat.role, seat.sitting)
 
 
-def _seat(
+def _make_seat(
     arm: str, scenario: int, task: str, sitting: int, role: str, person: str, token: str, at: float
 ) -> Seat:
-    return Seat(_conversation(arm, scenario, task), role, person, token, at, sitting)
+    return Seat(_make_place(arm, scenario, task), role, person, token, at, sitting)

@@ -10,7 +10,9 @@ ScenarioOf = Callable[[bytes], int | None]
 MOST = 2**40  # more than any scenario's number
 
 
-def lines_between(file: IO[bytes], size: int, scenarios: range, scenario_of: ScenarioOf) -> Iterator[bytes]:
+def iterate_lines_between(
+    file: IO[bytes], size: int, scenarios: range, scenario_of: ScenarioOf
+) -> Iterator[bytes]:
     """Yield the lines of scenarios from a file of `size` bytes. `scenario_of` returns the scenario of a line.
 
     A line without one belongs to the next line that has one; after all of these, to the range that ends with

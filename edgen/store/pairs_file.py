@@ -16,7 +16,7 @@ import msgspec
 from edgen.core.errors import RunError, UsageError
 from edgen.core.kept_files import has_digest, require_kept
 from edgen.core.pair import Pair, Source
-from edgen.store.ordered_lines import lines_between
+from edgen.store.ordered_lines import iterate_lines_between
 from edgen.store.run_folder import RunFolder
 
 DEFAULT = "default"
@@ -63,7 +63,9 @@ def read_pairs_between(run: RunFolder, scenarios: range) -> Iterator[Pair]:
         return _read(line, str(path), run.path)
 
     with path.open("rb") as file:
-        for line in lines_between(file, path.stat().st_size, scenarios, lambda line: read(line).scenario):
+        for line in iterate_lines_between(
+            file, path.stat().st_size, scenarios, lambda line: read(line).scenario
+        ):
             yield read(line)
 
 
@@ -81,7 +83,7 @@ def _read(line: bytes, place: str, run: Path) -> Pair:
     return pair
 
 
-def places_of_pairs(run: RunFolder) -> list[RunFolder]:
+def list_places_of_pairs(run: RunFolder) -> list[RunFolder]:
     """Return a run's folder for its own pairs, and once more for each place of pairs with other runs."""
     places = [RunFolder(run.path)]
     for folder in sorted(run.against.glob("*/")):
@@ -108,14 +110,14 @@ def require_pair_set(run: RunFolder, name: str | None) -> None:
     """Use a set that exists, as `use_pair_set` does. Raises UsageError where there is none of that name."""
     use_pair_set(run, name)
     if name not in (None, DEFAULT) and not run.pairs.exists():
-        found = ", ".join(pair_sets(run)) or "none yet"
+        found = ", ".join(list_pair_sets(run)) or "none yet"
         raise UsageError(
             f"{run.pairs_folder}: there is no pair set {name!r} (sets: {found}); `edgen pairs` with "
             f"`--signal … --name {name}` makes it."
         )
 
 
-def pair_sets(run: RunFolder) -> list[str]:
+def list_pair_sets(run: RunFolder) -> list[str]:
     """Return the names of the sets that a run has, the default one first."""
     folder = run.pairs_folder
     named = sorted(path.parent.name for path in folder.glob("*/pairs.jsonl"))
@@ -123,7 +125,7 @@ def pair_sets(run: RunFolder) -> list[str]:
     return [DEFAULT, *found] if (folder / "pairs.jsonl").exists() else found
 
 
-def labels_by(run: RunFolder) -> Source | None:
+def find_label_source(run: RunFolder) -> Source | None:
     """Return the source of the labels of a run's pairs; None without labels."""
     if not run.pairs.exists():
         return None

@@ -90,14 +90,14 @@ class People(SharedBook):
                 f"{_LONGEST_NAME} letters, digits and signs of _ . -, with a letter or a digit first."
             )
         secret = secrets.token_urlsafe(24)
-        with self._writing() as book:
+        with self._write_in_transaction() as book:
             book.execute(
                 "INSERT INTO invitations (person, task, secret, made) VALUES (?, ?, ?, ?)",
-                (person, task, _digest(secret), now),
+                (person, task, _digest_secret(secret), now),
             )
         return secret
 
-    def invitations(self) -> list[Invitation]:
+    def list_invitations(self) -> list[Invitation]:
         """Return every invitation, in the order in which they were made."""
         return [
             Invitation(*row)
@@ -106,49 +106,49 @@ class People(SharedBook):
 
     def revoke(self, n: int, now: float) -> None:
         """Revoke an invitation and its sessions. Answers that were given stay."""
-        with self._writing() as book:
+        with self._write_in_transaction() as book:
             book.execute("UPDATE invitations SET revoked = ? WHERE n = ? AND revoked IS NULL", (now, n))
             book.execute("DELETE FROM sessions WHERE invitation = ?", (n,))
 
     def enter(self, secret: str, now: float) -> str | None:
         """Exchange an invitation's secret for that of a new session; None if unknown or revoked."""
         session = secrets.token_urlsafe(24)
-        with self._writing() as book:
+        with self._write_in_transaction() as book:
             found = book.execute(
-                "SELECT n FROM invitations WHERE secret = ? AND revoked IS NULL", (_digest(secret),)
+                "SELECT n FROM invitations WHERE secret = ? AND revoked IS NULL", (_digest_secret(secret),)
             ).fetchone()
             if found is None:
                 return None
-            book.execute("INSERT INTO sessions VALUES (?, ?, ?)", (_digest(session), found[0], now))
+            book.execute("INSERT INTO sessions VALUES (?, ?, ?)", (_digest_secret(session), found[0], now))
         return session
 
-    def visitor(self, session: str) -> Invitation | None:
+    def find_invitation(self, session: str) -> Invitation | None:
         """Return the invitation that a session was opened with; None for an unknown session."""
         rows = self._read(
             "SELECT n, person, task, invitations.made, revoked FROM sessions JOIN invitations"
             " ON n = invitation WHERE sessions.secret = ? AND revoked IS NULL",
-            _digest(session),
+            _digest_secret(session),
         )
         return Invitation(*rows[0]) if rows else None
 
     # -- units and answers
 
-    def settings(self, task: str) -> Any:
+    def read_settings(self, task: str) -> Any:
         """Return the settings of a task; None if it has none."""
         rows = self._read("SELECT value FROM settings WHERE task = ?", task)
-        return _value(rows[0][0]) if rows else None
+        return _read_value(rows[0][0]) if rows else None
 
-    def tasks_set(self) -> list[str]:
+    def list_tasks_set(self) -> list[str]:
         """Return the tasks that have settings."""
         return [task for (task,) in self._read("SELECT task FROM settings ORDER BY task")]
 
-    def tasks_answered(self) -> list[str]:
+    def list_tasks_answered(self) -> list[str]:
         """Return the tasks to which answers were given."""
         return [task for (task,) in self._read("SELECT DISTINCT task FROM answers ORDER BY task")]
 
     def set_up(self, task: str, value: Any) -> None:
         """Store the settings of a task, in place of earlier ones."""
-        with self._writing() as book:
+        with self._write_in_transaction() as book:
             book.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (task, as_json(value)))
 
     def assign(
@@ -158,7 +158,7 @@ class People(SharedBook):
 
         A person who has had it for over `patience` seconds without an answer keeps it, but no longer counts.
         """
-        with self._writing() as book:
+        with self._write_in_transaction() as book:
             holders = [
                 name
                 for name, at in book.execute(
@@ -183,7 +183,7 @@ class People(SharedBook):
 
     def release(self, task: str, unit: str, person: str) -> None:
         """Take a unit back from a person who did not answer it, for others."""
-        with self._writing() as book:
+        with self._write_in_transaction() as book:
             book.execute(
                 "DELETE FROM assigned WHERE task = ? AND unit = ? AND person = ?", (task, unit, person)
             )
@@ -213,7 +213,7 @@ class People(SharedBook):
             seconds,
             now,
         )
-        with self._writing() as book:
+        with self._write_in_transaction() as book:
             done = book.execute(
                 "INSERT OR IGNORE INTO answers (task, unit, person, form, value, shown, seconds, at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -221,7 +221,7 @@ class People(SharedBook):
             )
             return done.rowcount == 1
 
-    def answers(self, task: str, person: str | None = None, after: int = 0) -> list[UnitAnswer]:
+    def list_answers(self, task: str, person: str | None = None, after: int = 0) -> list[UnitAnswer]:
         """Return all answers to a task after number `after`, in the order in which they were given; of one
         person, or of all."""
         rows = self._read(
@@ -232,13 +232,13 @@ class People(SharedBook):
             after,
         )
         return [
-            UnitAnswer(n, task, unit, who, _value(value), _value(shown), seconds, at)
+            UnitAnswer(n, task, unit, who, _read_value(value), _read_value(shown), seconds, at)
             for n, task, unit, who, value, shown, seconds, at in rows
         ]
 
     def read_latest_answers(self, task: str, person: str | None = None) -> dict[tuple[str, str], UnitAnswer]:
         """Return the answer that counts, by unit and person; withdrawn ones are left out."""
-        found = {(one.unit, one.person): one for one in self.answers(task, person)}
+        found = {(one.unit, one.person): one for one in self.list_answers(task, person)}
         return {key: one for key, one in found.items() if one.value is not None}
 
 
@@ -254,10 +254,10 @@ def _has_answered(book: sqlite3.Connection, task: str, unit: str, person: str) -
     return found.fetchone() is not None
 
 
-def _digest(secret: str) -> str:
+def _digest_secret(secret: str) -> str:
     """Return what is kept of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _value(text: str | None) -> Any:
+def _read_value(text: str | None) -> Any:
     return None if text is None else msgspec.json.decode(text)

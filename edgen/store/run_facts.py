@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from edgen.config import Job
-from edgen.core.digest import sha256
+from edgen.core.digest import compute_sha256
 from edgen.core.errors import TemplateError
 from edgen.core.kept_files import has_digest
-from edgen.core.registry import names
+from edgen.core.registry import list_names
 from edgen.core.version import __version__
 from edgen.space.model import SpaceRole
 from edgen.store.ledger import LedgerReader, Selection
@@ -47,10 +47,10 @@ def read_space_facts(rundir: RunFolder, view: LedgerReader, job: Job) -> SpaceFa
     noted = job.resolved
     if noted is None or not has_noted_space(rundir, job):
         return None
-    facts = decode_fact(view.fact(SPACE), SpaceFacts, rundir.ledger, "a note on the space")
+    facts = decode_fact(view.read_fact(SPACE), SpaceFacts, rundir.ledger, "a note on the space")
     if facts is None or facts.sha256 != noted.space_sha256 or job.family not in (None, facts.family):
         return None
-    return facts if facts.family in names("family") else None  # which may have been uninstalled
+    return facts if facts.family in list_names("family") else None  # which may have been uninstalled
 
 
 def describe_selections(found: Mapping[str, Selection | None]) -> dict[str, Any]:
@@ -85,24 +85,24 @@ def read_noted_facts(rundir: RunFolder, job: Job) -> dict[str, Any] | None:
     }
     noted: dict[str, Any] = msgspec.to_builtins(job.resolved)
     for use, name in noted["prompts"].items():
-        if origin := _origin(texts.get(use)):
+        if origin := _find_origin(texts.get(use)):
             noted["prompts"][use] = f"{Path(name).stem} (edited from {origin})"
-    digests = {use: _digest(files[use], text) for use, text in texts.items()}
+    digests = {use: _digest_template(files[use], text) for use, text in texts.items()}
     return {**noted, "templates": digests}
 
 
-def _digest(file: Path, text: bytes) -> str:
+def _digest_template(file: Path, text: bytes) -> str:
     """Return the digest of a run's own copy of a template; of its text alone if the schema next to it cannot
     be read."""
-    from edgen.prompting.prompt import read_answer_schema, template_digest
+    from edgen.prompting.prompt import digest_template, read_answer_schema
 
     try:
-        return template_digest(text, read_answer_schema(file))
+        return digest_template(text, read_answer_schema(file))
     except TemplateError:
-        return sha256(text)
+        return compute_sha256(text)
 
 
-def _origin(template: bytes | None) -> str | None:
+def _find_origin(template: bytes | None) -> str | None:
     """Return the shipped template that a template's text was modified from; None if unmodified or unknown."""
     from edgen.prompting.front_matter import find_original_template
 

@@ -29,7 +29,7 @@ import msgspec
 import yaml
 
 from edgen.core.errors import RunError
-from edgen.core.files import target_name
+from edgen.core.files import find_target
 from edgen.core.kept_files import (
     DIGESTS,
     forget_digests,
@@ -301,7 +301,7 @@ class RunFolder:
     def _is_own(self, path: Path) -> bool:
         """Return whether a start that was killed before noting its job may have left this."""
         begun = self.lock.exists() and path in (self.inputs, self.arms_folder, self.path / DIGESTS)
-        left = target_name(path.name) in _OWN or (path.name.startswith(".") and path.name.endswith(".tmp"))
+        left = find_target(path.name) in _OWN or (path.name.startswith(".") and path.name.endswith(".tmp"))
         return path == self.lock or begun or left
 
     @contextlib.contextmanager

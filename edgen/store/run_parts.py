@@ -14,7 +14,7 @@ from edgen.core.kept_files import has_digest, require_kept
 from edgen.core.pair import Candidate, Pair
 from edgen.core.values import Scenario, Turn
 from edgen.space.splits import HeldOutGroups
-from edgen.store.layers import LabelsByLayer, LayerFacts, layer_files
+from edgen.store.layers import LabelsByLayer, LayerFacts, find_layer_files
 from edgen.store.ordered_lines import MOST
 from edgen.store.run_folder import RunFolder
 
@@ -51,7 +51,7 @@ class RunRange(msgspec.Struct, frozen=True):
 def require_order(run: RunFolder) -> None:
     """Raise DamagedError for a changed file of pairs or labels, and RunError for one that edgen did not
     write: its lines may be in any order."""
-    for path in [*layer_files(run).values(), *filter(Path.exists, [run.pairs])]:
+    for path in [*find_layer_files(run).values(), *filter(Path.exists, [run.pairs])]:
         if not has_digest(path):
             raise RunError(
                 f"{path}: this file was not written by edgen, so its lines may be in any order, and the run "

@@ -19,23 +19,23 @@ import msgspec
 from msgspec import UNSET
 
 from edgen.config import Job, load_kept_job, resolve_values
-from edgen.core.digest import fingerprint
+from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import RunError
 from edgen.core.pair import (
     Candidate,
     Pair,
     PairOrigin,
     Side,
-    candidate_name,
+    cut_at_response,
+    digest_texts,
+    make_candidate_name,
     read_candidate_name,
-    response_at,
-    texts_digest,
 )
 from edgen.core.registry import find, part_of
 from edgen.core.values import Scenario, Status
 from edgen.families.base import Recorded, family_of, read_record_id
 from edgen.families.reader import RecordContents
-from edgen.space import Space, content_sha256, load_space
+from edgen.space import Space, digest_content, load_space
 from edgen.space.sampling import Sampler
 from edgen.space.splits import HeldOutGroups, choose_side, choose_test_side
 from edgen.store.layers import (
@@ -85,7 +85,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             self.roles = self.space.roles if noted is None else noted.roles
             self.job: Job = msgspec.structs.replace(job, speakers=tuple(role.name for role in self.roles))
             self.family = family_of(self.space, job.family) if noted is None else find("family", noted.family)
-            digest = content_sha256(self.space) if noted is None else noted.sha256
+            digest = digest_content(self.space) if noted is None else noted.sha256
             for arm, view in self.views.items():
                 self._check(arm, view, digest)
             self._stack = stack.pop_all()
@@ -109,7 +109,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         made = noted is not None and (noted.space_sha256, noted.fingerprint) == (space, view.plan.fingerprint)
         # The digest of an untouched run says as much as its first conversation.
         known = has_noted_space(self.rundir, job)
-        if not (alike and made and (known or self._draws(view))):
+        if not (alike and made and (known or self._is_drawn(view))):
             which = f"arm {arm}" if arm else "this run"
             raise RunError(
                 f"{self.rundir.path}: the conversations of {which} were not made by the job that is noted "
@@ -117,10 +117,10 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
                 "Run `edgen generate` with the job again, to its end."
             )
 
-    def _draws(self, view: LedgerReader) -> bool:
+    def _is_drawn(self, view: LedgerReader) -> bool:
         """Return whether the job draws the scenarios of the ledger's conversations, judged by the first."""
         first = next(view.list_accepted(), None)
-        data = None if first is None else view.record(*first)
+        data = None if first is None else view.read_record(*first)
         if first is None or data is None:
             return True
         return self.scenario(first[0]).values == self.read(data).scenario.values
@@ -175,7 +175,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
     def fingerprints(self) -> list[str]:
         """The conversations' fingerprints and selections: they identify the set of conversations."""
         selections = [view.selection for view in self.views.values()]
-        chosen = [fingerprint(msgspec.to_builtins(one)) for one in selections if one is not None]
+        chosen = [compute_fingerprint(msgspec.to_builtins(one)) for one in selections if one is not None]
         return [view.plan.fingerprint for view in self.views.values()] + chosen
 
     @property
@@ -200,11 +200,11 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
     def scenarios(self) -> Iterator[tuple[int, list[str]]]:
         """Yield every scenario with accepted conversations, in order, with their names, by arm and
         replicate."""
-        streams = [self._places(arm, view) for arm, view in self.views.items()]
+        streams = [self._iterate_places(arm, view) for arm, view in self.views.items()]
         for index, found in itertools.groupby(heapq.merge(*streams), key=lambda place: place[0]):
-            yield index, [candidate_name(self._arms[order], replicate) for _, order, replicate in found]
+            yield index, [make_candidate_name(self._arms[order], replicate) for _, order, replicate in found]
 
-    def _places(self, arm: str, view: LedgerReader) -> Iterator[tuple[int, int, int]]:
+    def _iterate_places(self, arm: str, view: LedgerReader) -> Iterator[tuple[int, int, int]]:
         order = self._arms.index(arm)
         within = self._within or range(MOST)
         for index, replicate in view.list_accepted(within.start):
@@ -215,16 +215,16 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
     def names(self, index: int) -> list[str]:
         """Return the names of the accepted conversations of a scenario, by arm and replicate."""
         return [
-            candidate_name(arm, task)
+            make_candidate_name(arm, task)
             for arm in self._arms
             if arm in self.views
-            for task, (status, *_) in sorted(self.views[arm].outcomes(index).items())
+            for task, (status, *_) in sorted(self.views[arm].read_outcomes(index).items())
             if status == Status.ACCEPTED and isinstance(task, int)
         ]
 
     def candidate(self, index: int, name: str) -> Candidate:
         """Return one accepted conversation of a scenario. Raises RunError if there is none of that name."""
-        return Candidate.of(self.read(self._record(index, name)), read_candidate_name(name)[0])
+        return Candidate.of(self.read(self._read_record(index, name)), read_candidate_name(name)[0])
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield every accepted conversation, by scenario, arm and replicate."""
@@ -254,7 +254,11 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             return None
         name, index, replicate = found
         arm = names[name]
-        return (index, candidate_name(arm, replicate)) if self.views[arm].record(index, replicate) else None
+        return (
+            (index, make_candidate_name(arm, replicate))
+            if self.views[arm].read_record(index, replicate)
+            else None
+        )
 
     def split(self, scenario: Scenario) -> Literal["train", "test"]:
         """Return the side of a scenario. Raises RunError if it has no conversations."""
@@ -262,7 +266,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     def group(self, scenario: Scenario) -> int:
         """Return the number of a scenario's group, which is never split. Raises as `split` does."""
-        groups = (view.group(scenario.index) for view in self.views.values())
+        groups = (view.read_group(scenario.index) for view in self.views.values())
         group = next((one for one in groups if one is not None), None)
         if group is None:
             raise self._make_changed_error(f"scenario {scenario.index}")
@@ -270,7 +274,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     def hold_out(self, share: float) -> HeldOutGroups:
         """Return whole groups that make up a share of the train side, such as for validation."""
-        groups = heapq.merge(*(view.groups() for view in self.views.values()))
+        groups = heapq.merge(*(view.iterate_groups() for view in self.views.values()))
         return choose_test_side((one for one in groups if not self.test_side.is_test(one[0])), share)
 
     def conversations(self) -> Iterator[AcceptedConversation]:
@@ -286,7 +290,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             for index, names in self.scenarios():
                 side = None
                 for name in names:
-                    data = self._record(index, name)
+                    data = self._read_record(index, name)
                     recorded = self.read(data)
                     scenario = recorded.scenario.in_order(self.space.names)
                     side = side or self.split(scenario)
@@ -310,20 +314,20 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         """Yield every line of pairs.jsonl with its conversations. Raises RunError if there is none, or if the
         run was remade or has grown since, which could change the judged texts and their sides."""
         for pair in self.pairs():
-            a, b = (self._side_of(pair, side) for side in (pair.a, pair.b))
+            a, b = (self._find_side(pair, side) for side in (pair.a, pair.b))
             scenario = self.scenario(pair.scenario)
-            if texts_digest(a, b) != pair.texts or self.split(scenario) != pair.split:
+            if digest_texts(a, b) != pair.texts or self.split(scenario) != pair.split:
                 raise self._make_changed_error(f"pair {pair.id}")
             yield ComparedPair(pair, a, b, scenario)
 
-    def _side_of(self, pair: Pair, side: Side) -> Candidate:
+    def _find_side(self, pair: Pair, side: Side) -> Candidate:
         if (arm := side.arm or "") not in self._arms:
             raise self._make_changed_error(f"conversation {side.id}")
-        whole = self.candidate(pair.scenario, candidate_name(arm, side.replicate))
+        whole = self.candidate(pair.scenario, make_candidate_name(arm, side.replicate))
         if side.response is UNSET:
             return whole
         try:
-            return response_at(whole, side.response)
+            return cut_at_response(whole, side.response)
         except IndexError:
             raise self._make_changed_error(f"a response of {side.id}") from None
 
@@ -372,10 +376,10 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             },
         }
 
-    def _record(self, index: int, name: str) -> bytes:
+    def _read_record(self, index: int, name: str) -> bytes:
         arm, replicate = read_candidate_name(name)
         view = self.views.get(arm)
-        data = None if view is None else view.record(index, replicate)
+        data = None if view is None else view.read_record(index, replicate)
         if data is None:
             raise self._make_changed_error(f"conversation {name} of scenario {index}")
         return data

@@ -21,7 +21,7 @@ import msgspec
 from edgen.core.errors import UsageError
 from edgen.core.pair import Candidate, PairOrigin, read_candidate_name
 from edgen.core.values import Scenario
-from edgen.space import content_sha256
+from edgen.space import digest_content
 from edgen.store.layers import LayerFacts
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -76,7 +76,7 @@ def _make_arm_names(labels: Sequence[str]) -> list[str]:
     return [f"{label}_{number}" for number, label in enumerate(plain)]
 
 
-def pairs_place(paths: Sequence[Path]) -> RunFolder:
+def find_pairs_place(paths: Sequence[Path]) -> RunFolder:
     """Return the folder of a run; of several runs, that of the first with the place of the pairs between
     them."""
     return RunFolder(paths[0]) if len(paths) == 1 else AgainstFolder(paths)
@@ -122,7 +122,7 @@ class SeveralRuns(RunReader):
     def _require_shared(self) -> None:
         first, *others = self._readers.values()
         for label, other in zip(self._numbers, others, strict=True):
-            if not any(self._names_of(label, index) for index, _ in first.scenarios()):
+            if not any(self._list_names(label, index) for index, _ in first.scenarios()):
                 raise UsageError(
                     f"{other.rundir.path}: no accepted conversation is of a scenario that "
                     f"{first.rundir.path} has one of, too, so "
@@ -182,11 +182,11 @@ class SeveralRuns(RunReader):
         conversations, by run, arm and replicate."""
         (label, first), *_ = self._readers.items()
         for index, own in first.scenarios():
-            others = [name for other in self._numbers for name in self._names_of(other, index)]
+            others = [name for other in self._numbers for name in self._list_names(other, index)]
             if others:
                 yield index, [*(f"{label}.{name}" for name in own), *others]
 
-    def _names_of(self, label: str, index: int) -> list[str]:
+    def _list_names(self, label: str, index: int) -> list[str]:
         """Return the names of a run's conversations of a scenario."""
         place = self._numbers[label].get(index)
         return [] if place is None else [f"{label}.{name}" for name in self._readers[label].names(place)]
@@ -243,10 +243,10 @@ def _match(first: RunReader, other: RunReader) -> Mapping[int, int]:
         return {index: index for index, _ in other.scenarios()}
     places: defaultdict[bytes, list[int]] = defaultdict(list)
     for index, _ in other.scenarios():
-        places[_identity(other.scenario(index))].append(index)
+        places[_identify_scenario(other.scenario(index))].append(index)
     found: dict[int, int] = {}
     for index, _ in first.scenarios():
-        if there := places.get(_identity(first.scenario(index))):
+        if there := places.get(_identify_scenario(first.scenario(index))):
             found[index] = there.pop(0)
     return found
 
@@ -254,10 +254,10 @@ def _match(first: RunReader, other: RunReader) -> Mapping[int, int]:
 def _list_draw_settings(reader: RunReader) -> tuple[object, ...]:
     """Return what determines a run's scenarios."""
     job = reader.job
-    return job.seed, job.design, job.strength, content_sha256(reader.space)
+    return job.seed, job.design, job.strength, digest_content(reader.space)
 
 
-def _identity(scenario: Scenario) -> bytes:
+def _identify_scenario(scenario: Scenario) -> bytes:
     """Return 16 bytes that identify a scenario by its content."""
     said = _encode((scenario.values, scenario.fields))
     return hashlib.blake2b(said, digest_size=16).digest()

@@ -156,7 +156,7 @@ def verify_manifest(folder: Path, records: Mapping[str, int] | None = None) -> l
     read_manifest.
 
     `records`, if given, holds the number of records found in each file, by name. Unlisted files are no
-    difference: see `strays`.
+    difference: see `find_strays`.
     """
     manifest = read_manifest(folder)
     problems = []
@@ -165,7 +165,7 @@ def verify_manifest(folder: Path, records: Mapping[str, int] | None = None) -> l
         if listed != count:
             problems.append(Problem(f"$.counts.{side}", f"it says {count}, but the files add up to {listed}"))
     for i, file in enumerate(manifest.files):
-        if difference := _difference(folder, file):
+        if difference := _describe_difference(folder, file):
             problems.append(Problem(f"$.files[{i}]", difference))
         elif records is not None and (found := records.get(file.path, 0)) != file.records:
             problems.append(
@@ -176,7 +176,7 @@ def verify_manifest(folder: Path, records: Mapping[str, int] | None = None) -> l
     return problems
 
 
-def strays(folder: Path) -> list[str]:
+def find_strays(folder: Path) -> list[str]:
     """Return the names of files in `folder` that its manifest does not list, without hidden files. Raises
     DataError as read_manifest."""
     listed = {MANIFEST, *(file.path for file in read_manifest(folder).files)}
@@ -187,7 +187,7 @@ def strays(folder: Path) -> list[str]:
     return [name for name in names if name not in listed and not name.startswith(".")]
 
 
-def _difference(folder: Path, file: ShardFile) -> str | None:
+def _describe_difference(folder: Path, file: ShardFile) -> str | None:
     if not _NAME.fullmatch(file.path):
         return f"{file.path!r} is not the name of a shard"
     try:

@@ -57,7 +57,7 @@ class SharedBook:
             if known not in (0, self.APPLICATION_ID):
                 book.close()
                 raise RunError(f"{self.path}: this is not {self.ABOUT}; move it away.")
-            _log_ahead(book)
+            _enable_write_ahead_log(book)
             book.execute("PRAGMA synchronous = FULL")
             if not known:
                 # The number comes last: another process that reads it finds the tables.
@@ -107,7 +107,7 @@ class SharedBook:
             return self._book.execute(statement, values).fetchall()
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _write_in_transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock, self._explain_errors():
             self._book.execute("BEGIN IMMEDIATE")
             try:
@@ -126,7 +126,7 @@ class SharedBook:
             raise RunError(f"{self.path}: it cannot be used ({problem}).") from None
 
 
-def _log_ahead(book: sqlite3.Connection) -> None:
+def _enable_write_ahead_log(book: sqlite3.Connection) -> None:
     """Have writes go through a log. SQLite does not wait while another process opens the file and changes
     the same setting, so try again."""
     until = time.monotonic() + _PATIENCE

@@ -21,7 +21,7 @@ import msgspec
 
 from edgen.core.errors import DataError, refuse_lines
 from edgen.core.kept_files import require_kept
-from edgen.core.pair import Candidate, HumanVote, texts_digest
+from edgen.core.pair import Candidate, HumanVote, digest_texts
 from edgen.store.people import People, has_people
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -53,18 +53,18 @@ def take_votes(reader: RunReader, path: Path, given: Votes | None = None) -> int
 
     A rater's later vote on a pair replaces the earlier one. Raises DataError with every problem.
     """
-    given = votes_of_file(path, reader.scenario_of) if given is None else given
+    given = read_votes_of_file(path, reader.scenario_of) if given is None else given
     kept = {
-        key: {rater_of(key, vote): vote for vote in votes}
+        key: {make_rater_key(key, vote): vote for vote in votes}
         for key, votes in read_filed_votes(reader.rundir).items()
     }
     changed = 0
     for key, votes in given.items():
         a, b = sorted((reader.named(identifier) for identifier in key), key=reader.place)
-        texts = texts_digest(a, b)
+        texts = digest_texts(a, b)
         for vote in votes:
             vote = msgspec.structs.replace(vote, texts=vote.texts or texts)
-            here, rater = kept.setdefault(key, {}), rater_of(key, vote)
+            here, rater = kept.setdefault(key, {}), make_rater_key(key, vote)
             changed += here.get(rater) != vote
             here[rater] = vote
     if changed:
@@ -95,13 +95,13 @@ def order_vote(a: str, b: str, vote: HumanVote) -> tuple[tuple[str, str], HumanV
     return (b, a), msgspec.structs.replace(vote, choice=_TURNED[vote.choice])
 
 
-def rater_of(pair: tuple[str, str], vote: HumanVote) -> tuple[str, str]:
+def make_rater_key(pair: tuple[str, str], vote: HumanVote) -> tuple[str, str]:
     """Return the key under which the votes on two ids are kept, a later one in place of an earlier one. One
     conversation may hold several pairs of responses, which differ in the digest of their texts."""
     return vote.rater, (vote.texts or "") if pair[0] == pair[1] else ""
 
 
-def vote_task(rundir: RunFolder) -> str:
+def make_vote_task(rundir: RunFolder) -> str:
     """Return the task of people who vote on the pairs of a run, or on those between it and others."""
     between = rundir.pairs_folder.parent == rundir.against
     return f"{VOTE} {rundir.pairs_folder.name}" if between else VOTE
@@ -112,7 +112,7 @@ def is_vote(task: str) -> bool:
     return task.partition(" ")[0] == VOTE
 
 
-def vote_unit(a: str, b: str, texts: str) -> str:
+def make_vote_unit(a: str, b: str, texts: str) -> str:
     """Return the unit of the task "vote" for two conversations, in the order of their places in the run, and
     the digest of their texts."""
     return _BETWEEN.join((a, b, texts))
@@ -132,7 +132,7 @@ def _read_given_on_pages(rundir: RunFolder) -> Iterator[tuple[tuple[str, str], H
     if not has_people(rundir.path):
         return
     with People(rundir.path) as people:
-        latest = people.read_latest_answers(vote_task(rundir))
+        latest = people.read_latest_answers(make_vote_task(rundir))
     for (unit, person), answer in latest.items():
         pair = read_vote_unit(unit)
         choice = answer.value.get("choice") if isinstance(answer.value, dict) else None
@@ -147,7 +147,7 @@ def read_filed_votes(rundir: RunFolder) -> Votes:
     wrote must be unchanged."""
     path = rundir.votes
     require_kept(path, REMEDY)
-    return votes_of_file(path, lambda _identifier: 0) if path.exists() else {}
+    return read_votes_of_file(path, lambda _identifier: 0) if path.exists() else {}
 
 
 def store_votes(rundir: RunFolder, votes: Mapping[tuple[str, str], Iterable[HumanVote]]) -> None:
@@ -161,15 +161,15 @@ def store_votes(rundir: RunFolder, votes: Mapping[tuple[str, str], Iterable[Huma
     rundir.write_lines(rundir.votes, lines, grows=True)
 
 
-def votes_of_file(path: Path, scenario_of: ScenarioOf) -> Votes:
+def read_votes_of_file(path: Path, scenario_of: ScenarioOf) -> Votes:
     """Return the votes of a file. Raises DataError with every problem and its line."""
-    return read_votes(_lines(path), str(path), scenario_of)
+    return read_votes(_iterate_lines(path), str(path), scenario_of)
 
 
-def votes_that_hold(votes: Votes, a: Candidate, b: Candidate) -> tuple[HumanVote, ...]:
+def select_votes_that_hold(votes: Votes, a: Candidate, b: Candidate) -> tuple[HumanVote, ...]:
     """Return the votes on two conversations with their present texts; a comes first."""
-    cast = votes_on(votes, a.id, b.id)
-    texts = texts_digest(a, b) if cast else None
+    cast = select_votes(votes, a.id, b.id)
+    texts = digest_texts(a, b) if cast else None
     return tuple(vote for vote in cast if vote.texts in (None, texts))
 
 
@@ -187,14 +187,14 @@ def read_votes(lines: Iterable[str], source: str, scenario_of: ScenarioOf) -> Vo
             continue
         try:
             pair, vote = _read(line, scenario_of)
-            found.setdefault(pair, {})[rater_of(pair, vote)] = vote
+            found.setdefault(pair, {})[make_rater_key(pair, vote)] = vote
         except _NoVoteError as wrong:
             problems += [(number, message) for message in wrong.args]
     refuse_lines(source, "votes file", problems)
     return {pair: tuple(votes.values()) for pair, votes in found.items()}
 
 
-def votes_on(votes: Votes, a: str, b: str) -> tuple[HumanVote, ...]:
+def select_votes(votes: Votes, a: str, b: str) -> tuple[HumanVote, ...]:
     """Return the votes on two conversations, with `a` and `b` as in the arguments."""
     cast = votes.get((min(a, b), max(a, b)), ())
     return cast if a <= b else tuple(msgspec.structs.replace(v, choice=_TURNED[v.choice]) for v in cast)
@@ -217,7 +217,7 @@ def _read(line: str, scenario_of: ScenarioOf) -> tuple[tuple[str, str], HumanVot
         f"unknown key {_quote_value(key)} (known: {', '.join(_KNOWN)})" for key in value if key not in _KNOWN
     ]
     wrong += [
-        f"{key}: {problem}" for key in _KNOWN if key in value and (problem := _problem(key, value[key]))
+        f"{key}: {problem}" for key in _KNOWN if key in value and (problem := _find_problem(key, value[key]))
     ]
     if wrong:
         raise _NoVoteError(*wrong)
@@ -242,7 +242,7 @@ def _read(line: str, scenario_of: ScenarioOf) -> tuple[tuple[str, str], HumanVot
     return order_vote(a, b, HumanVote(rater=value["rater"], choice=choice, texts=value.get("texts")))
 
 
-def _problem(key: str, value: Any) -> str | None:
+def _find_problem(key: str, value: Any) -> str | None:
     if key == "texts":
         if value is None or (isinstance(value, str) and _DIGEST.fullmatch(value)):
             return None
@@ -261,7 +261,7 @@ def _quote_value(value: Any) -> str:
     return text if len(text) <= 62 else text[:60] + "…"
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _iterate_lines(path: Path) -> Iterator[str]:
     """Yield the file's lines lazily."""
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as file:

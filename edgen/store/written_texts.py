@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.digest import sha256
+from edgen.core.digest import compute_sha256
 from edgen.core.errors import DataError, UsageError
 from edgen.core.files import open_regular
 from edgen.core.kept_files import require_kept
@@ -61,16 +61,16 @@ class WrittenTexts:
     def of(self, conversation: str, turn: int, text: str) -> tuple[str, ...]:
         """Return the texts on a turn with the words `text`; empty if there are none."""
         if self._last[0] != conversation:
-            self._last = (conversation, self._lines(conversation))
+            self._last = (conversation, self._read_lines(conversation))
         line = self._last[1].get(turn)
         if line is None:
             return ()
-        if line.text_sha256 != sha256(text):
+        if line.text_sha256 != compute_sha256(text):
             self.stale += 1
             return ()
         return line.texts
 
-    def _lines(self, conversation: str) -> dict[int, WrittenLine]:
+    def _read_lines(self, conversation: str) -> dict[int, WrittenLine]:
         found: dict[int, WrittenLine] = {}
         if (place := self._places.get(conversation)) is not None:
             for _, line in _read(self.path, place):

@@ -58,16 +58,16 @@ def begin_check(kind: Kind, checked: Any) -> Check:
 @contextlib.contextmanager
 def register_for_check(kind: Kind, checked: Any) -> Iterator[None]:
     """Have edgen find an object by its name, whether its package is installed or not."""
-    with registry.lent(kind, checked.name, checked):
+    with registry.lend(kind, checked.name, checked):
         yield
 
 
-def space_of(space: str | Path | Space) -> Space:
+def find_space(space: str | Path | Space) -> Space:
     return space if isinstance(space, Space) else load_space(resources.find("preference_space", str(space)))
 
 
 @contextlib.contextmanager
-def example_run(run: str | Path | None) -> Iterator[Path]:
+def make_example_run(run: str | Path | None) -> Iterator[Path]:
     """Yield the folder of a run: the given one, or a small one that is made and removed."""
     if run is not None:
         yield Path(run)

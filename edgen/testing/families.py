@@ -10,11 +10,11 @@ import msgspec
 
 from edgen.core.registry import part_of
 from edgen.core.values import Conversation, Turn, Usage
-from edgen.families.base import Family, FiledRecord, Provenance, Recorded, find_change, record_id
+from edgen.families.base import Family, FiledRecord, Provenance, Recorded, find_change, make_record_id
 from edgen.families.reader import KindDefaults, RecordContents
 from edgen.space import Space
 from edgen.space.sampling import Sampler
-from edgen.testing.check import SPACE, Check, begin_check, space_of
+from edgen.testing.check import SPACE, Check, begin_check, find_space
 from edgen.validation.schema import is_valid
 
 _TEXTS = (
@@ -32,7 +32,7 @@ def check_family(
     conversations that are tried; without them, some are made up about `space`, a shipped space's name, a file
     or a Space."""
     check = begin_check("family", family)
-    about = space_of(space)
+    about = find_space(space)
     if recorded is None:
         fits = check.value("`fits` raises", lambda: family.fits(about))
         check.that(fits, f"`fits` refuses the space {about.name}; give a `space` that it takes")
@@ -89,11 +89,11 @@ def _invent_records(family: Family, space: Space) -> Iterator[Recorded]:
         ended_by = turns[-1].role if ended else None
         branch = 1 if index == 5 else None
         made = Conversation(turns, probability, ended_by, repairs, flags, branch, None, events)
-        name = record_id("made-up", index, 0)
-        yield Recorded(name, sampler.scenario(index), made, _provenance(index, made))
+        name = make_record_id("made-up", index, 0)
+        yield Recorded(name, sampler.scenario(index), made, _make_provenance(index, made))
 
 
-def _provenance(index: int, made: Conversation) -> Provenance:
+def _make_provenance(index: int, made: Conversation) -> Provenance:
     return Provenance(
         scenario=index, seed=7, replicate=0, protocol="oneshot", backend="simulator", model="some-model",
         simulated=True, template_sha256="a" * 64, space_sha256="b" * 64, attempts=1, finish_reason="stop",

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgen.export.chat import chat_for
+from edgen.export.chat import build_chat
 from edgen.export.format import Format
 from edgen.export.row_check import find_row_flaw
 from edgen.export.rows import LeftOut, Row
 from edgen.export.write import export
 from edgen.store.run_reader import RunReader
-from edgen.testing.check import Check, begin_check, example_run
+from edgen.testing.check import Check, begin_check, make_example_run
 
 
 def check_format(
@@ -24,7 +24,11 @@ def check_format(
     `options` are those that the format takes, by the names of their fields."""
     check = begin_check("format", format_)
     chosen = check.value("`read` refuses the options", format_.read, options or {})
-    with example_run(run) as folder, tempfile.TemporaryDirectory() as scratch, RunReader(folder) as reader:
+    with (
+        make_example_run(run) as folder,
+        tempfile.TemporaryDirectory() as scratch,
+        RunReader(folder) as reader,
+    ):
         refusal = check.value("`refuse` raises", lambda: format_.refuse(reader))
         check.that(refusal is None, f"refuses the run: {refusal}")
         _check_rows(check, format_, reader, chosen)
@@ -32,14 +36,14 @@ def check_format(
         for name in ("one", "two"):
             target = Path(scratch, name)
             check.value("cannot be exported", export, reader, format_, target, chosen)
-            digests.append(_digest(target))
+            digests.append(_digest_folder(target))
         check.that(
             digests[0] == digests[1], "two exports of one run differ; rows must not depend on time or chance"
         )
 
 
 def _check_rows(check: Check, format_: Format, reader: RunReader, options: Any) -> None:
-    chat = chat_for(reader, options)
+    chat = build_chat(reader, options)
     layers = () if format_.layout.layer_columns is None else reader.layers
     named = check.value("`tables` fails", format_.tables_of, reader.space, options, layers)
     tables = {table.name: table for table in named}
@@ -54,7 +58,7 @@ def _check_rows(check: Check, format_: Format, reader: RunReader, options: Any) 
         check.that(flaw is None, str(flaw))
 
 
-def _digest(folder: Path) -> str:
+def _digest_folder(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file():

@@ -16,10 +16,10 @@ from edgen.evaluation.measure import Measure, NeedsDataSet, OwnCount, add_up
 from edgen.evaluation.panels import ArmResult
 from edgen.evaluation.sample import Words, cut
 from edgen.evaluation.shared import Shared
-from edgen.evaluation.views import blocks_of, examples_of, lines_of, tiles_of
+from edgen.evaluation.views import list_blocks, list_examples, list_lines, list_tiles
 from edgen.space import Space
 from edgen.store.run_folder import RunFolder
-from edgen.testing.check import Check, begin_check, example_run, register_for_check
+from edgen.testing.check import Check, begin_check, make_example_run, register_for_check
 
 _WIDEST = 78  # columns of a measure's lines
 
@@ -28,7 +28,7 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
     """Check a measure on a run's folder, or on files of records. Without one, a small run about Education
     Dialogue is made."""
     check = begin_check("measure", measure)
-    with register_for_check("measure", measure), example_run(run) as folder:
+    with register_for_check("measure", measure), make_example_run(run) as folder:
         for data in open_data_sets([folder]):
             samples = [(sample, cut(sample.turns)) for sample in data.samples()]
             check.that(samples != [], "the run has no conversations")
@@ -46,12 +46,12 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
                 for sample, words in samples:
                     _check_one(check, measure, sample, words, data.space)
             roles = tuple(role.name for role in data.roles)
-            found = [ArmResult("", data.name, value, _job_of(folder), data.guide, data.family, roles)]
-            check.value("its part of the report raises", _list_all, blocks_of, measure, found)
-            check.value("`tiles` raises", _list_all, tiles_of, measure, value)
-            check.value("`examples` raises", _list_all, examples_of, measure, value)
+            found = [ArmResult("", data.name, value, _read_job(folder), data.guide, data.family, roles)]
+            check.value("its part of the report raises", _list_all, list_blocks, measure, found)
+            check.value("`tiles` raises", _list_all, list_tiles, measure, value)
+            check.value("`examples` raises", _list_all, list_examples, measure, value)
             nothing, _ = _count(check, measure, data, [])
-            check.value("its lines raise where nothing was seen", _list_all, lines_of, measure, nothing)
+            check.value("its lines raise where nothing was seen", _list_all, list_lines, measure, nothing)
 
 
 def _find_unseen(
@@ -68,7 +68,7 @@ def _find_unseen(
     return [name for name in dict.fromkeys(read) if name not in seen] if seen else []
 
 
-def _job_of(folder: Path) -> Mapping[str, Any]:
+def _read_job(folder: Path) -> Mapping[str, Any]:
     """Return the job of a run's folder, as in a report; an empty mapping for files."""
     job = RunFolder(folder).job
     return resolve_values(load_job(job)) if job.exists() else {}
@@ -90,7 +90,7 @@ def _count(
         check.value(f"`see` raises for conversation {sample.id}", shared.see, sample, words)
     value = check.value("`result` raises", lambda: shared.result(measure.name))
     plain = check.value("its value is not JSON for msgspec", lambda: msgspec.json.encode(value))
-    lines = check.value("its lines raise", lambda: [*lines_of(measure, value)])
+    lines = check.value("its lines raise", lambda: [*list_lines(measure, value)])
     for line in lines:
         check.that(isinstance(line, str) and "\n" not in line, f"its lines have {line!r}, which is no line")
         check.that(

@@ -15,7 +15,7 @@ from edgen.core.reasons import REASONS
 from edgen.core.registry import part_of
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request
 from edgen.planning.allowed_files import Reach
-from edgen.planning.load import plan_of
+from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
 from edgen.planning.request_check import RequestCheck, limit_requests, require_expected, require_result
 from edgen.protocols.base import ConversationProtocol, SelfDescription, SimulatedAnswers
@@ -38,13 +38,13 @@ def check_protocol(
     check = begin_check("protocol", protocol)
     check.that(isinstance(protocol, ConversationProtocol), "is no edgen.plugin.ConversationProtocol")
     with register_for_check("protocol", protocol):
-        plan = check.value("a job with it cannot be planned", lambda: _plan_of(protocol, job or {}, base))
+        plan = check.value("a job with it cannot be planned", lambda: _make_plan(protocol, job or {}, base))
         _check_protocol_facts(check, protocol, plan)
         check.that(
-            part_of(protocol, SimulatedAnswers).simulated(_simulation(_FOREIGN)) is None,
+            part_of(protocol, SimulatedAnswers).simulated(_make_simulation(_FOREIGN)) is None,
             "`simulated` answers a prompt that is none of the protocol's; return None there",
         )
-        respond = answer or _simulator()
+        respond = answer or _make_simulator()
         first, result = _drive(check, plan, lambda request: Reply(respond(request)))
         again, same = _drive(check, plan, lambda request: Reply(respond(request)))
         check.that(
@@ -60,7 +60,7 @@ def check_protocol(
         addresses = [request.address for request in first]
         check.that(len({*addresses}) == len(addresses), "asks twice at one address; count `step` up")
         for reply in (Reply(""), Reply("", refusal="I cannot help."), Reply("???", finish_reason="length")):
-            _drive(check, plan, _always(reply))
+            _drive(check, plan, _make_constant_answer(reply))
 
 
 def _check_protocol_facts(check: Check, protocol: ConversationProtocol, plan: Plan) -> None:
@@ -130,7 +130,7 @@ def _drive(
     return asked, result
 
 
-def _plan_of(protocol: ConversationProtocol, keys: Mapping[str, Any], base: Path | None) -> Plan:
+def _make_plan(protocol: ConversationProtocol, keys: Mapping[str, Any], base: Path | None) -> Plan:
     plain = {
         "name": "check",
         "seed": 7,
@@ -140,14 +140,14 @@ def _plan_of(protocol: ConversationProtocol, keys: Mapping[str, Any], base: Path
         **keys,
         "protocol": protocol.name,
     }
-    return plan_of(parse_job(plain, "the job of the check"), Reach(base or Path.cwd(), None))
+    return make_plan(parse_job(plain, "the job of the check"), Reach(base or Path.cwd(), None))
 
 
-def _always(reply: Reply) -> Callable[[Request], Reply]:
+def _make_constant_answer(reply: Reply) -> Callable[[Request], Reply]:
     return lambda _: reply
 
 
-def _simulator() -> Callable[[Request], str]:
+def _make_simulator() -> Callable[[Request], str]:
     from edgen.simulator.config import SimulatorConfig
 
     backend = make(SimulatorConfig(), timeout=30.0, connections=1, environ={})
@@ -158,7 +158,7 @@ def _simulator() -> Callable[[Request], str]:
     return respond
 
 
-def _simulation(messages: tuple[Message, ...]) -> Any:
+def _make_simulation(messages: tuple[Message, ...]) -> Any:
     """Return the simulation that a protocol gets for these messages."""
     from edgen.simulator.simulated_request import SimulatedRequest
 

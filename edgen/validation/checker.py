@@ -12,21 +12,22 @@ from msgspec import UNSET, UnsetType
 from edgen.core.digest import DigestTable, hash64
 from edgen.validation.findings import Finding, Vocabulary, quote
 from edgen.validation.layout import LayoutChecks
-from edgen.validation.rules import rule_findings
-from edgen.validation.schema import CONVERSATION, conforms, schema_findings
+from edgen.validation.rules import find_rule_violations
+from edgen.validation.schema import CONVERSATION, conforms, find_schema_violations
 from edgen.validation.stream import Piece
 
 
-def problems(
+def find_problems(
     record: Any,
     number: int | None = None,
     vocabulary: Vocabulary | None = None,
     schema: str = CONVERSATION,
     begins_anew: Callable[[Any], bool] = lambda _: False,
 ) -> list[Finding]:
-    """Return all problems of one decoded record, including warnings. `begins_anew` as in `rule_findings`."""
-    broken = [] if conforms(record, schema) else schema_findings(record, number, schema)
-    return broken + rule_findings(record, number, vocabulary, begins_anew)
+    """Return all problems of one decoded record, including warnings. `begins_anew` as in
+    `find_rule_violations`."""
+    broken = [] if conforms(record, schema) else find_schema_violations(record, number, schema)
+    return broken + find_rule_violations(record, number, vocabulary, begins_anew)
 
 
 MOST = 10_000  # findings of a kind that are kept of a file; the others are counted
@@ -111,25 +112,29 @@ class Checker:
         self._layout_of = layout_of
         self._ids = SeenIds()
 
-    def file(self, path: str, records: Iterable[Piece], vocabulary: Vocabulary | None = None) -> FileReport:
+    def check_file(
+        self, path: str, records: Iterable[Piece], vocabulary: Vocabulary | None = None
+    ) -> FileReport:
         """Return the report on the records of one file, called `path` in it."""
         kept = _Kept()
         count = valid = 0
         for number, piece in enumerate(records):
-            found = self._record(path, number, piece, vocabulary)
+            found = self._check_record(path, number, piece, vocabulary)
             kept.add(found)
             count += 1
             valid += not any(f.severity == "error" for f in found)
         return FileReport(path, count, valid, tuple(kept.findings), {**kept.more} or UNSET)
 
-    def _record(self, path: str, number: int, piece: Piece, vocabulary: Vocabulary | None) -> list[Finding]:
+    def _check_record(
+        self, path: str, number: int, piece: Piece, vocabulary: Vocabulary | None
+    ) -> list[Finding]:
         try:
             record = decode(piece.raw)
         except ValueError as problem:
             return [Finding.of(number, "$", str(problem), "unreadable")]
         schema, checks, misplaced = self._layout_of(record)
         found = [Finding.of(number, "$", misplaced, "mixed")] if misplaced else []
-        found += problems(record, number, vocabulary, schema, checks.begins_anew)
+        found += find_problems(record, number, vocabulary, schema, checks.begins_anew)
         found += [
             Finding.of(number, path_, problem, "layout") for path_, problem in checks.more_findings(record)
         ]

@@ -64,7 +64,7 @@ KINDS: dict[str, tuple[Severity, str]] = {
 }
 
 
-def json_path(parts: Iterable[str | int]) -> str:
+def make_json_path(parts: Iterable[str | int]) -> str:
     """Return a path such as `$.conversation[3].role`; a key that is not a plain word is quoted."""
     path = "$"
     for part in parts:

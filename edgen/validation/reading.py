@@ -20,7 +20,7 @@ import msgspec
 
 from edgen.core.errors import DataError
 from edgen.core.files import explain_read_errors
-from edgen.validation.stream import Piece, Recognizes, pieces
+from edgen.validation.stream import Piece, Recognizes, iterate_pieces
 
 MAX_BYTES = 1 << 30
 _CHUNK = 1 << 20
@@ -48,12 +48,12 @@ class Inputs:
     space: Path | None = None
 
 
-def printable(path: Path | str) -> str:
+def make_printable(path: Path | str) -> str:
     """Return the path as printable text for any bytes in its name."""
     return str(path).encode(errors="replace").decode()
 
 
-def runs_at(path: Path) -> list[Path]:
+def list_runs(path: Path) -> list[Path]:
     """Return the runs of a run with arms, in the order of their names; `path` itself for anything else."""
     arms = path / "arms"
     try:
@@ -84,14 +84,14 @@ def _find_inputs(path: Path) -> Inputs:
         if (path / "run.db").exists():
             raise DataError(str(path), "this run has no shards yet; finish it with 'edgen generate' first.")
         shards = path
-    files, has_manifest = _records_in(shards), (shards / "manifest.json").is_file()
+    files, has_manifest = _list_record_files(shards), (shards / "manifest.json").is_file()
     if not files and not has_manifest:
         files = (
-            _records_in(path / "data")
-            or _records_in(path, _TABLES)
-            or _records_in(path / "data", _TABLES)
-            or _records_in(path, _OF_LINES)
-            or _records_below(path)
+            _list_record_files(path / "data")
+            or _list_record_files(path, _TABLES)
+            or _list_record_files(path / "data", _TABLES)
+            or _list_record_files(path, _OF_LINES)
+            or _list_record_files_below(path)
         )
     if not files and not has_manifest:
         raise DataError(str(path), "this folder holds no .json, .jsonl or .parquet file of records.")
@@ -103,7 +103,7 @@ def _find_inputs(path: Path) -> Inputs:
     )
 
 
-def _records_in(folder: Path, suffixes: tuple[str, ...] = _SUFFIXES) -> list[Path]:
+def _list_record_files(folder: Path, suffixes: tuple[str, ...] = _SUFFIXES) -> list[Path]:
     """Return the files of records in a folder, in the order of their numbers; none if there is no folder."""
     if not folder.is_dir():
         return []
@@ -113,7 +113,7 @@ def _records_in(folder: Path, suffixes: tuple[str, ...] = _SUFFIXES) -> list[Pat
     )
 
 
-def _records_below(folder: Path) -> list[Path]:
+def _list_record_files_below(folder: Path) -> list[Path]:
     """Return the JSON files in the folders inside a folder, which data sets of a file a conversation have;
     none of a run's. Links to folders are not followed."""
     found: list[Path] = []
@@ -122,22 +122,22 @@ def _records_below(folder: Path) -> list[Path]:
             inner.clear()
             continue
         inner.sort()
-        found += _records_in(Path(place))
+        found += _list_record_files(Path(place))
         if len(found) > _MOST_FILES:
             raise DataError(str(folder), f"it holds more than {_MOST_FILES:,} files; name a folder inside.")
     return found
 
 
 def read_records(path: Path, recognizes: Recognizes | None = None) -> Iterator[Piece]:
-    """Yield the records of a file of any size, in order; see `pieces`. A gzip file is unpacked on the way.
-    Raises DataError."""
+    """Yield the records of a file of any size, in order; see `iterate_pieces`. A gzip file is unpacked on the
+    way. Raises DataError."""
     with open_data(path) as file:
-        yield from pieces(file, printable(path), recognizes)
+        yield from iterate_pieces(file, make_printable(path), recognizes)
 
 
 def open_data(path: Path) -> IO[bytes]:
     """Open a file of records, unpacked. Raises DataError for one that cannot be read or unpacked."""
-    source = printable(path)
+    source = make_printable(path)
     with explain_read_errors(source, DataError):
         file = path.open("rb")
     begin = file.peek(8)[:8]
@@ -173,7 +173,7 @@ def lines_of(data: bytes, source: str) -> list[str]:
 
 def cut(data: bytes, source: str) -> list[msgspec.Raw]:
     """Split the bytes of a file into records. Errors call it `source`."""
-    return [piece.raw for piece in pieces(io.BytesIO(data), source)]
+    return [piece.raw for piece in iterate_pieces(io.BytesIO(data), source)]
 
 
 def _check_utf8(data: bytes, source: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import END_MARKER, ROLES
-from edgen.validation.checker import SeenIds, decode, problems
+from edgen.validation.checker import SeenIds, decode, find_problems
 from edgen.validation.findings import Vocabulary
 from edgen.validation.layout import read_own_id
 from edgen.validation.schema import CONVERSATION
@@ -54,7 +54,7 @@ class Fixer:
         self._schema_of = schema_of
         self._ids = SeenIds()
 
-    def file(
+    def fix_file(
         self, path: str, records: Iterable[Piece], vocabulary: Vocabulary | None = None
     ) -> Iterator[Fixed | IrreparableRecord]:
         """Yield the result for each record of a file, in order."""
@@ -78,7 +78,7 @@ def fix(
     if not _has_turns(record):
         reason = _describe_first_error(record, vocabulary, schema)
         return IrreparableRecord(reason or "it has no list of turns with a role and a text")
-    turns, changes, speaker = _turns(record["conversation"])
+    turns, changes, speaker = _repair_turns(record["conversation"])
     fixed = {**record, "conversation": turns}
     if turns:
         before = record.get("ended_by")
@@ -101,14 +101,14 @@ def _has_turns(record: Any) -> bool:
 
 def _describe_first_error(record: Any, vocabulary: Vocabulary | None, schema: str) -> str | None:
     """Describe the remaining error of `record` in short; None if it has none."""
-    errors = [f for f in problems(record, None, vocabulary, schema) if f.severity == "error"]
+    errors = [f for f in find_problems(record, None, vocabulary, schema) if f.severity == "error"]
     if not errors:
         return None
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     return f"{errors[0].path}: {errors[0].problem}{more}"
 
 
-def _turns(turns: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Change], str | None]:
+def _repair_turns(turns: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Change], str | None]:
     """Return the repaired turns, the changes, and the role that spoke the marker."""
     kept: dict[int, dict[str, Any]] = {}
     repairs: dict[int, tuple[str, ...]] = {}

@@ -16,7 +16,7 @@ from edgen.validation.speech import TurnText, read_turn
 Found = tuple[str, str, str]  # kind, path, problem
 
 
-def rule_findings(
+def find_rule_violations(
     record: Any,
     number: int | None,
     vocabulary: Vocabulary | None,
@@ -28,15 +28,15 @@ def rule_findings(
         return []
     found: list[Found] = []
     if vocabulary is not None:
-        found += _vocabulary(record, vocabulary)
+        found += _check_vocabulary(record, vocabulary)
     turns = record.get("conversation")
     if isinstance(turns, list):
-        found += _conversation(turns, record, begins_anew)
-    found += _identity(record)
+        found += _check_conversation(turns, record, begins_anew)
+    found += _check_identity(record)
     return [Finding.of(number, path, problem, kind) for kind, path, problem in found]
 
 
-def _vocabulary(record: dict[str, Any], vocabulary: Vocabulary) -> Iterator[Found]:
+def _check_vocabulary(record: dict[str, Any], vocabulary: Vocabulary) -> Iterator[Found]:
     place = "background_info" if "background_info" in record else "scenario"
     background = record.get(place)
     if not isinstance(background, dict):
@@ -49,16 +49,16 @@ def _vocabulary(record: dict[str, Any], vocabulary: Vocabulary) -> Iterator[Foun
             yield "vocabulary", f"$.{place}.{key}", f"{quote(value)} is not in the preference space"
 
 
-def _roles(record: dict[str, Any]) -> Sequence[str]:
+def _list_roles(record: dict[str, Any]) -> Sequence[str]:
     """Return the possible speakers: the roles that a record lists, else those of Education Dialogue."""
     roles = record.get("roles")
     return [role for role in roles if isinstance(role, str)] if isinstance(roles, list) else ROLES
 
 
-def _conversation(
+def _check_conversation(
     turns: list[Any], record: dict[str, Any], begins_anew: Callable[[Any], bool]
 ) -> Iterator[Found]:
-    roles = _roles(record)
+    roles = _list_roles(record)
     read: list[tuple[str, TurnText]] = []
     previous = None
     for i, turn in enumerate(turns):
@@ -83,17 +83,17 @@ def _conversation(
             if isinstance(role, str) and role in roles:
                 read.append((role, what))
     if len(read) == len(turns):
-        yield from _speakers(read)
-        yield from _ending(read, record)
+        yield from _check_speakers(read)
+        yield from _check_ending(read, record)
 
 
-def _speakers(read: list[tuple[str, TurnText]]) -> Iterator[Found]:
+def _check_speakers(read: list[tuple[str, TurnText]]) -> Iterator[Found]:
     silent = {role for role, _ in read} - {role for role, what in read if what.says}
     for role in sorted(silent):
         yield "one_speaker", "$.conversation", f"the {role} has turns, but none that says anything"
 
 
-def _ending(read: list[tuple[str, TurnText]], record: dict[str, Any]) -> Iterator[Found]:
+def _check_ending(read: list[tuple[str, TurnText]], record: dict[str, Any]) -> Iterator[Found]:
     marked = any(what.markers for _, what in read)
     if "roles" in record:  # such a record has no marker; `ended_by` names the role
         if marked:
@@ -114,7 +114,7 @@ def _ending(read: list[tuple[str, TurnText]], record: dict[str, Any]) -> Iterato
         yield "ended_by", "$.ended_by", f"it is {quote(ended_by)}, but the conversation holds no end marker"
 
 
-def _identity(record: dict[str, Any]) -> Iterator[Found]:
+def _check_identity(record: dict[str, Any]) -> Iterator[Found]:
     identifier, provenance = record.get("id"), record.get("provenance")
     if not (isinstance(identifier, str) and isinstance(provenance, dict)):
         return

@@ -14,7 +14,7 @@ import msgspec
 
 from edgen.core import resources
 from edgen.core.text import shorten
-from edgen.validation.findings import Finding, json_path, quote
+from edgen.validation.findings import Finding, make_json_path, quote
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
@@ -24,7 +24,7 @@ CONVERSATION = "conversation"  # the file with Education Dialogue's layout
 
 
 @functools.cache
-def schema(name: str = CONVERSATION) -> dict[str, Any]:
+def read_schema(name: str = CONVERSATION) -> dict[str, Any]:
     """Return a shipped schema by name, or one in the file of that path, decoded."""
     decoded: dict[str, Any] = msgspec.json.decode(resources.find("validators", name).read_bytes())
     return decoded
@@ -50,7 +50,7 @@ def is_valid(data: bytes, schema: str = CONVERSATION) -> bool:
 def explain_invalid(data: bytes, schema: str) -> str:
     """Return why `is_valid` is false, as a clause such as "breaks its schema: …"."""
     try:
-        found = schema_findings(msgspec.json.decode(data), schema=schema)
+        found = find_schema_violations(msgspec.json.decode(data), schema=schema)
     except (ValueError, RecursionError) as error:
         return f"is no JSON ({error}): {shorten(repr(data), 80)}"
     first = f"{found[0].path}: {found[0].problem}" if found else "the record is invalid"
@@ -80,20 +80,22 @@ def find_schema_flaw(name: str) -> str | None:
 def _compile(name: str) -> Callable[[Any], bool]:
     import jsonschema_rs
 
-    return jsonschema_rs.Draft202012Validator(schema(name)).is_valid
+    return jsonschema_rs.Draft202012Validator(read_schema(name)).is_valid
 
 
 @functools.cache
-def _reference(name: str) -> Draft202012Validator:
+def _make_reference(name: str) -> Draft202012Validator:
     import jsonschema
 
-    return jsonschema.Draft202012Validator(schema(name))
+    return jsonschema.Draft202012Validator(read_schema(name))
 
 
-def schema_findings(record: Any, number: int | None = None, schema: str = CONVERSATION) -> list[Finding]:
+def find_schema_violations(
+    record: Any, number: int | None = None, schema: str = CONVERSATION
+) -> list[Finding]:
     """Return the schema violations of a decoded record, by the reference implementation, in order of path."""
     errors = sorted(
-        _reference(schema).iter_errors(record), key=lambda error: list(map(str, error.absolute_path))
+        _make_reference(schema).iter_errors(record), key=lambda error: list(map(str, error.absolute_path))
     )
     found: dict[tuple[str, str], Finding] = {}
     for error in errors:
@@ -110,26 +112,28 @@ def _word_error(error: ValidationError) -> Iterator[tuple[str, str]]:
     if error.validator == "required":
         for key in wanted:
             if key not in value:
-                yield json_path([*where, key]), "this key is missing"
+                yield make_json_path([*where, key]), "this key is missing"
     elif error.validator == "additionalProperties":
         known = cast("dict[str, Any]", error.schema).get("properties", {})
         for key in value:
             if key not in known:
-                yield json_path([*where, key]), f"unknown key (known: {', '.join(known)})"
+                yield make_json_path([*where, key]), f"unknown key (known: {', '.join(known)})"
     else:
         try:
-            yield json_path(where), _WORDING[str(error.validator)](value, wanted)
+            yield make_json_path(where), _WORDING[str(error.validator)](value, wanted)
         # errors that edgen's own schemas never cause keep the library's sentence
         except (KeyError, TypeError):
-            yield json_path(where), shorten(error.message, 200)
+            yield make_json_path(where), shorten(error.message, 200)
 
 
 _PATTERNS = {"^[0-9a-f]{64}$": "64 lower-case hexadecimal digits"}
 _WORDING: dict[str, Callable[[Any, Any], str]] = {
-    "type": lambda value, wanted: f"expected {_name_types(wanted)}, got {_name(value)}",
-    "enum": lambda value, wanted: f"expected {_choice(map(quote, wanted))}, got {quote(value)}",
+    "type": lambda value, wanted: f"expected {_name_types(wanted)}, got {_describe_value(value)}",
+    "enum": lambda value, wanted: f"expected {_describe_choice(map(quote, wanted))}, got {quote(value)}",
     "contains": lambda _, wanted: f"no turn is spoken by the {wanted['properties']['role']['const']}",
-    "minItems": lambda value, wanted: f"expected at least {wanted} {_elements(value)}, got {len(value)}",
+    "minItems": lambda value, wanted: (
+        f"expected at least {wanted} {_describe_elements(value)}, got {len(value)}"
+    ),
     "minProperties": lambda _value, _wanted: "this mapping is empty",
     "uniqueItems": lambda _value, _wanted: "an element occurs more than once",
     "minLength": lambda _value, _wanted: "this text is empty",
@@ -150,20 +154,20 @@ _TYPES = {
 }
 
 
-def _elements(value: list[Any]) -> str:
+def _describe_elements(value: list[Any]) -> str:
     return "turns" if all(isinstance(one, dict) for one in value) else "elements"
 
 
 def _name_types(wanted: str | list[str]) -> str:
-    return _TYPES[wanted] if isinstance(wanted, str) else _choice(_TYPES[name] for name in wanted)
+    return _TYPES[wanted] if isinstance(wanted, str) else _describe_choice(_TYPES[name] for name in wanted)
 
 
-def _choice(names: Any) -> str:
+def _describe_choice(names: Any) -> str:
     *most, last = names
     return f"{', '.join(most)} or {last}"
 
 
-def _name(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     """Describe a decoded JSON value, with the value itself if it is short."""
     match value:
         case dict():

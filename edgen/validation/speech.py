@@ -65,12 +65,12 @@ def read_turn(text: str) -> TurnText:
     if odd := next((m.group() for m in markers if m.group() != END_MARKER), None):
         notes.append(("marker_spelling", f"the end marker is spelled {quote(odd)}"))
     if not says:
-        notes.append(_silence(rest, bool(markers)))
+        notes.append(_split_silence(rest, bool(markers)))
     last = bool(markers) and _SILENCE.issuperset(body[markers[-1].end() :])
     return TurnText(tuple(notes), says, len(markers), last)
 
 
-def _silence(rest: str, marked: bool) -> tuple[str, str]:
+def _split_silence(rest: str, marked: bool) -> tuple[str, str]:
     if marked:
         return "marker_turn", "the end marker is a turn of its own"
     if "." in rest or "…" in rest:

@@ -42,7 +42,7 @@ class Piece(NamedTuple):
     line: int = 1
 
 
-def lines_of(file: IO[bytes], source: str) -> Iterator[tuple[int, str]]:
+def iterate_lines(file: IO[bytes], source: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file with their numbers, from 1, without line ends. Only line feeds end one.
     Raises DataError with the place of what is no UTF-8."""
     place = 0
@@ -76,7 +76,7 @@ class TooLongError(DataError):
     """A record that is longer than the window may be."""
 
 
-def pieces(file: IO[bytes], source: str, recognizes: Recognizes | None = None) -> Iterator[Piece]:
+def iterate_pieces(file: IO[bytes], source: str, recognizes: Recognizes | None = None) -> Iterator[Piece]:
     """Yield the records of a file. `recognizes` distinguishes a decoded record from an object of records;
     None: no object holds others by their ids.
 
@@ -85,12 +85,12 @@ def pieces(file: IO[bytes], source: str, recognizes: Recognizes | None = None) -
     window = TextWindow(file, source)
     first = window.peek_next()
     if first == "[":
-        yield from _elements(window)
+        yield from _iterate_elements(window)
         if window.peek_next():
-            raise window.fault("trailing characters")
+            raise window.make_fault("trailing characters")
     elif first == "{":
-        depth = _depth(window, recognizes) if recognizes else 0
-        yield from _members_of_all(window, depth) if depth else _lines(window)
+        depth = _find_depth(window, recognizes) if recognizes else 0
+        yield from _iterate_members_of_all(window, depth) if depth else _iterate_json_lines(window)
     elif not first:
         raise DataError(source, "it is empty; an empty list of records is written [].")
     else:
@@ -121,7 +121,7 @@ class TextWindow:
             return False
         data = self._read(size or _CHUNK)
         text = self._decode(data)
-        self._line, self._column = self.place(self.at)
+        self._line, self._column = self.find_place(self.at)
         self._counted = 0
         self.text = self.text[self.at :] + text
         self.at = 0
@@ -143,7 +143,7 @@ class TextWindow:
         except UnicodeDecodeError as problem:
             byte = self._bytes - held + problem.start
             before = bytes(problem.object[: problem.start]).count(b"\n")
-            line = self.place(len(self.text))[0] + before
+            line = self.find_place(len(self.text))[0] + before
             raise make_not_utf8_error(self.source, byte, line) from None
         self._bytes += len(data)
         return text
@@ -173,11 +173,11 @@ class TextWindow:
         """Read one of these characters. Raises DataError for anything else."""
         found = self.peek_next()
         if not found or found not in wanted:
-            raise self.fault(f"expected {' or '.join(wanted)}")
+            raise self.make_fault(f"expected {' or '.join(wanted)}")
         self.at += 1
         return found
 
-    def value(self, after: int = 0, *, line: bool = False) -> tuple[Any, int]:
+    def read_value(self, after: int = 0, *, line: bool = False) -> tuple[Any, int]:
         """Return the JSON value at a place, decoded, and its length. With `line` it may not go on to another
         line."""
         size = _CHUNK
@@ -204,15 +204,15 @@ class TextWindow:
             raise self._make_too_long_error()
         return self.read_more(size)
 
-    def fault(self, detail: str, at: int | None = None) -> DataError:
+    def make_fault(self, detail: str, at: int | None = None) -> DataError:
         """Return the error for what stands at a place in `text`, or at the reading place, or for the end of
         the file there."""
         if at is None and self.at >= len(self.text):
             return self._make_cut_off_error(len(self.text.rstrip()))
-        line, column = self.place(self.at if at is None else at)
+        line, column = self.find_place(self.at if at is None else at)
         return DataError(self.source, f"it is not valid JSON: line {line}, column {column}: {detail}.")
 
-    def place(self, at: int) -> tuple[int, int]:
+    def find_place(self, at: int) -> tuple[int, int]:
         """Return line and column of a place in `text`, both from 1."""
         if at < self._counted:
             self._line -= self.text.count("\n", at, self._counted)
@@ -230,10 +230,10 @@ class TextWindow:
             return self._make_cut_off_error(start if line else end)
         if line and "\n" in self.text[start:at]:
             return self._make_cut_off_error(start)
-        return self.fault(detail[:1].lower() + detail[1:], at)
+        return self.make_fault(detail[:1].lower() + detail[1:], at)
 
     def _make_cut_off_error(self, at: int) -> DataError:
-        line = self.place(at)[0]
+        line = self.find_place(at)[0]
         end = self.text.find("\n", at)
         after = self.text[end:].encode() if end >= 0 else b""
         byte = self._bytes - len(self._decoder.getstate()[0]) - len(after)
@@ -242,7 +242,7 @@ class TextWindow:
         )
 
     def _make_too_long_error(self) -> DataError:
-        line = self.place(self.at)[0]
+        line = self.find_place(self.at)[0]
         most = f"{MOST >> 20} million characters"
         return TooLongError(
             self.source,
@@ -250,68 +250,68 @@ class TextWindow:
         )
 
 
-def _piece(window: TextWindow, key: str | None = None, *, line: bool = False) -> Piece:
+def _read_piece(window: TextWindow, key: str | None = None, *, line: bool = False) -> Piece:
     """Read one value as a record."""
     window.peek_next()
-    number = window.place(window.at)[0]
-    _, length = window.value(line=line)
+    number = window.find_place(window.at)[0]
+    _, length = window.read_value(line=line)
     raw = msgspec.Raw(window.text[window.at : window.at + length].encode())
     window.at += length
     return Piece(raw, key, number)
 
 
-def _elements(window: TextWindow) -> Iterator[Piece]:
+def _iterate_elements(window: TextWindow) -> Iterator[Piece]:
     """Yield the elements of a list, and read its end."""
     window.take("[")
     if window.peek_next() == "]":
         window.at += 1
         return
     while True:
-        yield _piece(window)
+        yield _read_piece(window)
         if window.take(",]") == "]":
             return
 
 
-def _lines(window: TextWindow) -> Iterator[Piece]:
+def _iterate_json_lines(window: TextWindow) -> Iterator[Piece]:
     """Yield the values of JSON Lines; or one value, which may have several lines."""
-    first = _piece(window)
+    first = _read_piece(window)
     yield first
     several = b"\n" in bytes(first.raw)
     while True:
-        before = window.place(window.at)[0]
+        before = window.find_place(window.at)[0]
         if not window.peek_next():
             return
-        if window.place(window.at)[0] == before:
-            raise window.fault("trailing characters")
-        yield _piece(window, line=not several)
+        if window.find_place(window.at)[0] == before:
+            raise window.make_fault("trailing characters")
+        yield _read_piece(window, line=not several)
 
 
-def _members_of_all(window: TextWindow, depth: int) -> Iterator[Piece]:
+def _iterate_members_of_all(window: TextWindow, depth: int) -> Iterator[Piece]:
     """Yield the records at a depth in objects, one object after the other."""
     while window.peek_next():
-        yield from _members(window, depth)
+        yield from _iterate_members(window, depth)
 
 
-def _members(window: TextWindow, depth: int, before: str = "") -> Iterator[Piece]:
+def _iterate_members(window: TextWindow, depth: int, before: str = "") -> Iterator[Piece]:
     window.take("{")
     if window.peek_next() == "}":
         window.at += 1
         return
     while True:
         if window.peek_next() != '"':
-            raise window.fault("expected a key in quotation marks")
-        key, length = window.value()
+            raise window.make_fault("expected a key in quotation marks")
+        key, length = window.read_value()
         window.at += length
         window.take(":")
         if depth > 1 and window.peek_next() == "{":
-            yield from _members(window, depth - 1, f"{before}{key}/")
+            yield from _iterate_members(window, depth - 1, f"{before}{key}/")
         else:
-            yield _piece(window, f"{before}{key}")
+            yield _read_piece(window, f"{before}{key}")
         if window.take(",}") == "}":
             return
 
 
-def _depth(window: TextWindow, recognizes: Recognizes, most: int = 2) -> int:
+def _find_depth(window: TextWindow, recognizes: Recognizes, most: int = 2) -> int:
     """Return how many objects are around the first record: 0 for a single record, 1 for records by their
     ids. Nothing counts as read."""
     begins = [0]
@@ -319,7 +319,7 @@ def _depth(window: TextWindow, recognizes: Recognizes, most: int = 2) -> int:
         begins.append(inner)
     for depth in reversed(range(len(begins))):
         try:
-            value, _ = window.value(begins[depth])
+            value, _ = window.read_value(begins[depth])
         except TooLongError:
             continue
         if recognizes(value):
@@ -332,7 +332,7 @@ def _find_first_object(window: TextWindow, begin: int) -> int | None:
     object."""
     place = window.skip(begin + 1)
     while window.peek(place) == '"':
-        _, length = window.value(place)
+        _, length = window.read_value(place)
         place = window.skip(place + length)
         if window.peek(place) != ":":
             return None

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from edgen.core.errors import EdgenError, UsageError
-from edgen.preferences.vote_units import key_of
+from edgen.preferences.vote_units import make_key
 from edgen.store.people import Invitation, People
-from edgen.web.answers import SOURCES, html_page
-from edgen.web.guard import NOT_NOW, VISITOR, Route, Visitor, problem_page
+from edgen.web.answers import SOURCES, answer_html
+from edgen.web.guard import NOT_NOW, VISITOR, Route, Visitor, render_problem_page
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
-from edgen.web.tasks import Own, Queue, RunUnits, Setup, base_of, read_own_answers, setup_of, skip_of
+from edgen.web.tasks import Own, Queue, RunUnits, Setup, find_base, read_own_answers, read_setup, skip_of
 
 QUEUES = web.AppKey("queues", dict[tuple[str, str], "PeopleTask"])
 _UNSTORED = "This answer could not be stored. Go back and send it again, or tell the person who invited you."
@@ -69,13 +69,13 @@ class _Pages:
         run, invitation = visitor.run, visitor.invitation
         if run is None or invitation is None or invitation.task.split(" ")[0] != self._asking.word:
             raise web.HTTPForbidden(text="This page is not for you.")
-        people = run.people()
+        people = run.open_people()
         if people is None or not people.path.exists():
             raise web.HTTPConflict(text=NOT_NOW)
         known = request.app[QUEUES]
         place = (run.slug, invitation.task)
         if place not in known:
-            setup = setup_of(people, invitation.task)
+            setup = read_setup(people, invitation.task)
             try:
                 units = self._asking.units(request.app[SOURCES].find_with_others(run, setup.against), setup)
             except EdgenError:  # whose words name places of this machine
@@ -86,14 +86,14 @@ class _Pages:
     async def show(self, request: web.Request) -> web.StreamResponse:
         """Show the unit that the person is to answer now."""
         try:
-            return html_page(await asyncio.to_thread(self._show, request, request[VISITOR]))
+            return answer_html(await asyncio.to_thread(self._show, request, request[VISITOR]))
         except EdgenError:  # whose words name places of this machine
-            return problem_page(NOT_NOW, 409, "/task")
+            return render_problem_page(NOT_NOW, 409, "/task")
 
     def _show(self, request: web.Request, visitor: Visitor) -> str:
         asked, invitation = self._find_task(request)
         person, now = invitation.person, time.time()
-        setup = setup_of(asked.people, invitation.task)
+        setup = read_setup(asked.people, invitation.task)
         unit = asked.queue.choose_unit(person, now)
         own = read_own_answers(asked.people, invitation.task, person)
         facts: dict[str, Any] = {
@@ -105,13 +105,13 @@ class _Pages:
             "person": person,
             "again": "again" in request.query,
             "guidelines": setup.guidelines,
-            **_progress(asked, own, setup),
+            **_describe_progress(asked, own, setup),
         }
-        content = None if unit is None else asked.units.content(base_of(unit))
+        content = None if unit is None else asked.units.read_content(find_base(unit))
         if unit is None or content is None:
             return render("answered.html.j2", **facts)
         shown = self._asking.shown(unit, content, person, setup)
-        return render(self._asking.template, **facts, key=key_of(unit), **shown)
+        return render(self._asking.template, **facts, key=make_key(unit), **shown)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Store an answer, then lead to the next unit."""
@@ -129,19 +129,19 @@ class _Pages:
         person, now = invitation.person, time.time()
         try:
             unit = asked.queue.find_held_unit(person, fields["unit"])
-            form = _form_of(fields, person)
-            setup = setup_of(asked.people, invitation.task)
+            form = _find_form(fields, person)
+            setup = read_setup(asked.people, invitation.task)
             value, shown = self._asking.read(fields, unit, person, setup, several)
             if fields["skip"]:
-                value = skip_of(_reason(fields["reason"]))
+                value = skip_of(_clean_reason(fields["reason"]))
         except UsageError as problem:
-            return problem_page(str(problem), 400, "/task")
+            return render_problem_page(str(problem), 400, "/task")
         try:
             new = asked.people.answer(
-                invitation.task, unit, person, form, value, shown, _seconds(fields["since"], now), now
+                invitation.task, unit, person, form, value, shown, _compute_seconds(fields["since"], now), now
             )
         except EdgenError:
-            return problem_page(_UNSTORED, 409, "/task")
+            return render_problem_page(_UNSTORED, 409, "/task")
         if new and fields["skip"]:
             asked.queue.give_back(unit, person)
         return _to(f"/{self._asking.word}" if new else f"/{self._asking.word}?again=1")
@@ -154,36 +154,36 @@ class _Pages:
     def _undo(self, request: web.Request, fields: Mapping[str, str]) -> web.StreamResponse:
         asked, invitation = self._find_task(request)
         try:
-            form = _form_of(fields, invitation.person)
+            form = _find_form(fields, invitation.person)
         except UsageError as problem:
-            return problem_page(str(problem), 400, "/task")
+            return render_problem_page(str(problem), 400, "/task")
         asked.queue.undo(invitation.person, form, time.time())
         return _to(f"/{self._asking.word}")
 
 
-def _progress(asked: PeopleTask, own: Own, setup: Setup) -> dict[str, Any]:
+def _describe_progress(asked: PeopleTask, own: Own, setup: Setup) -> dict[str, Any]:
     return {
         "answered": own.answered,
         "can_undo": bool(own.latest),
-        "all_units": len(asked.units.order()),
+        "all_units": len(asked.units.list_order()),
         "per_unit": setup.per_unit,
     }
 
 
-def _form_of(fields: Mapping[str, str], person: str) -> str:
+def _find_form(fields: Mapping[str, str], person: str) -> str:
     """Return the name of the page that was sent, which is the person's own. Raises UsageError."""
     if not _FORM.fullmatch(fields["form"]):
         raise UsageError("This page is incomplete; load it again.")
     return f"{person}/{fields['form']}"
 
 
-def _reason(text: str) -> str:
+def _clean_reason(text: str) -> str:
     if not text.strip() or len(text) > _LONGEST_REASON:
         raise UsageError(f"Give a reason for the skip, of 1 to {_LONGEST_REASON} characters.")
     return text.strip()
 
 
-def _seconds(since: str, now: float) -> float | None:
+def _compute_seconds(since: str, now: float) -> float | None:
     """Return the seconds since a page was made; None if it does not say."""
     try:
         spent = now - float(since)

@@ -11,12 +11,12 @@ SOURCES = web.AppKey("sources", Sources)
 NO_RUN = "There is no such run here; it may have been moved or removed."
 
 
-def html_page(text: str, status: int = 200) -> web.Response:
+def answer_html(text: str, status: int = 200) -> web.Response:
     """Return an HTML page."""
     return web.Response(text=text, content_type="text/html", status=status)
 
 
-def source_of(request: web.Request) -> IndexedRun:
+def find_source(request: web.Request) -> IndexedRun:
     """Return the run or data set that a request's path names. It may wait for a disk. Raises UsageError for
     an unknown one."""
     if (found := request.app[SOURCES].find(request.match_info["run"])) is None:
@@ -27,6 +27,6 @@ def source_of(request: web.Request) -> IndexedRun:
 def run_of(request: web.Request) -> IndexedRun:
     """Return the run that a request's path names. It may wait for a disk. Raises UsageError for an unknown
     one, and for a data set."""
-    if isinstance(found := source_of(request), IndexedFiles):
+    if isinstance(found := find_source(request), IndexedFiles):
         raise UsageError(NO_RUN)
     return found

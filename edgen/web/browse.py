@@ -12,8 +12,8 @@ import msgspec
 from aiohttp import web
 
 from edgen.store.conversation_index import ConversationIndex, IndexPage, NumberFacts, Query
-from edgen.web.answers import html_page, source_of
-from edgen.web.guard import problem_page
+from edgen.web.answers import answer_html, find_source
+from edgen.web.guard import render_problem_page
 from edgen.web.rendering import render
 
 PAGE = 50  # conversations of a page
@@ -25,18 +25,18 @@ _OPEN = 4  # facets that are shown open
 
 async def browse(request: web.Request) -> web.Response:
     """Show the conversations of a run or data set: searched, filtered, sorted, by the page."""
-    run = await asyncio.to_thread(source_of, request)
+    run = await asyncio.to_thread(find_source, request)
     if run.kind == "asked":
         raise web.HTTPSeeOther(f"/people/{run.slug}")
-    index = await asyncio.to_thread(run.index) or await asyncio.to_thread(run.wait, _PATIENCE)
+    index = await asyncio.to_thread(run.open_index) or await asyncio.to_thread(run.wait, _PATIENCE)
     if index is None:
         if run.problem is not None:
-            return problem_page(f"This cannot be read: {run.problem}", 409)
-        return html_page(render("building.html.j2", run=run), 202)
+            return render_problem_page(f"This cannot be read: {run.problem}", 409)
+        return answer_html(render("building.html.j2", run=run), 202)
     query, page = read_query([*request.query.items()])
     found = await asyncio.to_thread(index.find, query, page, PAGE)
     facts = await asyncio.to_thread(browse_facts, index, query, page, found)
-    return html_page(render("browse.html.j2", run=run, root="/", stale=run.problem, **facts))
+    return answer_html(render("browse.html.j2", run=run, root="/", stale=run.problem, **facts))
 
 
 def read_query(given: Iterable[tuple[str, str]]) -> tuple[Query, int]:
@@ -52,7 +52,7 @@ def read_query(given: Iterable[tuple[str, str]]) -> tuple[Query, int]:
             single[key] = single[key] or value[:500]
         elif key == "is" and colon:
             facets.setdefault(unquote(first), []).append(rest)
-        elif dot and end in ("least", "most") and (number := _number(value)) is not None:
+        elif dot and end in ("least", "most") and (number := _parse_number(value)) is not None:
             ranges.setdefault(name, [None, None])[end == "most"] = number
     query = Query(
         words=single["q"],
@@ -65,7 +65,7 @@ def read_query(given: Iterable[tuple[str, str]]) -> tuple[Query, int]:
     return query, min(max(at, 0), _MOST_PAGE)
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     """Return a finite number; None for anything else."""
     try:
         number = float(text.strip().replace(",", ".")) if len(text) < 40 else math.nan
@@ -74,7 +74,7 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def pairs_of(query: Query, page: int = 0) -> list[tuple[str, str]]:
+def list_pairs(query: Query, page: int = 0) -> list[tuple[str, str]]:
     """Return a choice of conversations as the names and values of an address or a form."""
     pairs = [("q", query.words)] if query.words else []
     for name, values in query.facets.items():
@@ -87,9 +87,9 @@ def pairs_of(query: Query, page: int = 0) -> list[tuple[str, str]]:
     return pairs + ([("page", str(page + 1))] if page else [])
 
 
-def address(query: Query, page: int = 0) -> str:
+def render_address(query: Query, page: int = 0) -> str:
     """Return the query part of the address of a choice of conversations."""
-    return f"?{urlencode(pairs_of(query, page))}"
+    return f"?{urlencode(list_pairs(query, page))}"
 
 
 def browse_facts(index: ConversationIndex, query: Query, page: int, found: IndexPage) -> dict[str, Any]:
@@ -99,26 +99,30 @@ def browse_facts(index: ConversationIndex, query: Query, page: int, found: Index
         "query": query,
         "found": found,
         "facets": [
-            _facet(query, name, values, is_open=place < _OPEN)
+            _describe_facet(query, name, values, is_open=place < _OPEN)
             for place, (name, values) in enumerate(found.facets.items())
         ],
         "chosen": _list_chosen(query),
         "ranges": [
-            _range(query, name, facts) for name, facts in index.numbers.items() if facts.low < facts.high
+            _describe_range(query, name, facts)
+            for name, facts in index.numbers.items()
+            if facts.low < facts.high
         ],
-        "orders": _orders(index),
+        "orders": _list_orders(index),
         "page": min(page, pages - 1),
         "pages": pages,
-        "first": address(query),
-        "before": address(query, page - 1) if page else None,
-        "after": address(query, page + 1) if page + 1 < pages else None,
-        "last": address(query, pages - 1),
-        "kept": [(name, value) for name, value in pairs_of(query) if name == "is"],
-        "all": pairs_of(query),
+        "first": render_address(query),
+        "before": render_address(query, page - 1) if page else None,
+        "after": render_address(query, page + 1) if page + 1 < pages else None,
+        "last": render_address(query, pages - 1),
+        "kept": [(name, value) for name, value in list_pairs(query) if name == "is"],
+        "all": list_pairs(query),
     }
 
 
-def _facet(query: Query, name: str, values: list[tuple[str, int]], *, is_open: bool) -> dict[str, Any]:
+def _describe_facet(
+    query: Query, name: str, values: list[tuple[str, int]], *, is_open: bool
+) -> dict[str, Any]:
     chosen = query.facets.get(name, ())
     return {
         "name": name,
@@ -135,22 +139,26 @@ def _toggle_value(query: Query, name: str, value: str) -> str:
     values = query.facets.get(name, ())
     own = tuple(one for one in values if one != value) if value in values else (*values, value)
     facets = {key: kept for key, kept in {**query.facets, name: own}.items() if kept}
-    return address(msgspec.structs.replace(query, facets=facets))
+    return render_address(msgspec.structs.replace(query, facets=facets))
 
 
 def _list_chosen(query: Query) -> list[tuple[str, str]]:
     """Return everything that narrows the list, each with the address without it."""
-    shown = [(f"“{query.words}”", address(msgspec.structs.replace(query, words="")))] if query.words else []
+    shown = (
+        [(f"“{query.words}”", render_address(msgspec.structs.replace(query, words="")))]
+        if query.words
+        else []
+    )
     for name, values in query.facets.items():
         shown += [(f"{name}: {value}", _toggle_value(query, name, value)) for value in values]
     for name, (low, high) in query.ranges.items():
         ends = " to ".join("…" if one is None else f"{one:g}" for one in (low, high))
         rest = {key: kept for key, kept in query.ranges.items() if key != name}
-        shown.append((f"{name}: {ends}", address(msgspec.structs.replace(query, ranges=rest))))
+        shown.append((f"{name}: {ends}", render_address(msgspec.structs.replace(query, ranges=rest))))
     return shown
 
 
-def _range(query: Query, name: str, facts: NumberFacts) -> dict[str, Any]:
+def _describe_range(query: Query, name: str, facts: NumberFacts) -> dict[str, Any]:
     low, high = query.ranges.get(name, (None, None))
     return {
         "name": name,
@@ -162,7 +170,7 @@ def _range(query: Query, name: str, facts: NumberFacts) -> dict[str, Any]:
     }
 
 
-def _orders(index: ConversationIndex) -> list[tuple[str, str]]:
+def _list_orders(index: ConversationIndex) -> list[tuple[str, str]]:
     """Return the names of all orders, each with what it is called."""
     orders = [("", "as they were made")]
     for name, facts in index.numbers.items():

@@ -11,16 +11,16 @@ from aiohttp import web
 
 from edgen.core.errors import UsageError
 from edgen.core.pair import Pair
-from edgen.core.text import value_in_words
+from edgen.core.text import describe_value
 from edgen.core.values import Event, Scenario, Turn
 from edgen.evaluation.data_sets.one_conversation import ConversationDetails, find_conversations
 from edgen.evaluation.sample import Sample
-from edgen.preferences.pair_lines import pair_lines
+from edgen.preferences.pair_lines import describe_pairs
 from edgen.space import load_space
 from edgen.store.layers import LabelsByLayer
 from edgen.store.run_folder import RunFolder
-from edgen.web.answers import NO_RUN, SOURCES, html_page, run_of, source_of
-from edgen.web.marked_texts import TextMark, differences, parts_of_reply
+from edgen.web.answers import NO_RUN, SOURCES, answer_html, find_source, run_of
+from edgen.web.marked_texts import TextMark, mark_reply, mark_text_differences
 from edgen.web.rendering import render
 from edgen.web.sent_requests import read_sent_requests
 from edgen.web.sources import IndexedFiles, IndexedRun
@@ -46,25 +46,27 @@ class Details(NamedTuple):
     notes: list[str]
 
 
-async def conversation(request: web.Request) -> web.Response:
+async def show_conversation(request: web.Request) -> web.Response:
     """Show one conversation, or all of one scenario side by side, with all that is known of it."""
-    run = await asyncio.to_thread(source_of, request)
-    others = request.app[SOURCES].names()
-    return html_page(await asyncio.to_thread(conversation_page, run, request.match_info["id"], others))
+    run = await asyncio.to_thread(find_source, request)
+    others = request.app[SOURCES].list_names()
+    return answer_html(
+        await asyncio.to_thread(render_conversation_page, run, request.match_info["id"], others)
+    )
 
 
-def conversation_page(
+def render_conversation_page(
     run: IndexedRun, named: str, others: Sequence[tuple[str, str]] = (), root: str = "/"
 ) -> str:
     """Return the page of a conversation, or of all of one scenario. Raises UsageError for an unknown name."""
-    details = details_of(run, named)
-    index = run.index()
+    details = read_details(run, named)
+    index = run.open_index()
     several = len(details.shown) > 1
     before = after = None
     similar: list[Any] = []
     if index is not None and not several and details.shown:
         identifier = details.shown[0]["id"]
-        before, after = index.neighbours(identifier)
+        before, after = index.find_neighbours(identifier)
         similar = index.find_similar(identifier)
     return render(
         "conversation.html.j2",
@@ -76,12 +78,12 @@ def conversation_page(
         after=after,
         similar=similar,
         others=others,
-        tree=_tree(details.shown) if several else [],
+        tree=_build_tree(details.shown) if several else [],
         **details._asdict(),
     )
 
 
-async def requests(request: web.Request) -> web.Response:
+async def show_requests(request: web.Request) -> web.Response:
     """Show every request of a conversation, as it was sent."""
     run = await asyncio.to_thread(run_of, request)
     found, *_ = await asyncio.to_thread(find_conversations, RunFolder(run.path), request.match_info["id"])
@@ -89,7 +91,7 @@ async def requests(request: web.Request) -> web.Response:
     sent, note = await asyncio.to_thread(
         read_sent_requests, run.path, one.arm, one.scenario.index, one.replicate
     )
-    return html_page(render("requests.html.j2", run=run, root="/", one=one, sent=sent, note=note))
+    return answer_html(render("requests.html.j2", run=run, root="/", one=one, sent=sent, note=note))
 
 
 async def show_side_by_side(request: web.Request) -> web.Response:
@@ -102,33 +104,33 @@ async def show_side_by_side(request: web.Request) -> web.Response:
         run = await asyncio.to_thread(sources.find, slug[:40])
         if run is None:
             raise UsageError(NO_RUN)
-        details = await asyncio.to_thread(details_of, run, named)
+        details = await asyncio.to_thread(read_details, run, named)
         halves += [(run, one) for one in details.shown]
     mark_differences([one for _, one in halves])
-    return html_page(render("beside.html.j2", halves=halves, root="/"))
+    return answer_html(render("beside.html.j2", halves=halves, root="/"))
 
 
-def details_of(run: IndexedRun, named: str) -> Details:
+def read_details(run: IndexedRun, named: str) -> Details:
     """Return what is known of a conversation or a scenario. Raises UsageError for an unknown name."""
     if isinstance(run, IndexedFiles):
-        return _details_of_file(run, named)
+        return _read_details_of_file(run, named)
     rundir = RunFolder(run.path)
     found, pairs, rollouts, notes = find_conversations(rundir, named)
-    shown = [_conversation_facts(one) for one in found]
+    shown = [_describe_details(one) for one in found]
     mark_differences(shown)
     evidence: Sequence[Pair] = pairs
     return Details(
         shown,
-        _scenario_rows(found[0].scenario) if found else [],
-        _knowledge(rundir),
-        [line for line in pair_lines(evidence, rollouts) if line[0]],
+        _list_scenario_rows(found[0].scenario) if found else [],
+        _read_knowledge(rundir),
+        [line for line in describe_pairs(evidence, rollouts) if line[0]],
         notes,
     )
 
 
-def _details_of_file(run: IndexedFiles, named: str) -> Details:
+def _read_details_of_file(run: IndexedFiles, named: str) -> Details:
     index = run.wait()
-    body = None if index is None else index.body(named)
+    body = None if index is None else index.read_body(named)
     if body is None:
         why = f": {run.problem}" if run.problem else "; open its list to find one"
         raise UsageError(f"{run.name}: there is no conversation {named} in this data set{why}.")
@@ -140,17 +142,17 @@ def _details_of_file(run: IndexedFiles, named: str) -> Details:
         "repairs": sample.repairs,
     }
     facts = {
-        **_facts(sample.id, sample.turns, sample.events, sample.labels),
+        **_describe_conversation(sample.id, sample.turns, sample.events, sample.labels),
         "probability": sample.probability,
         "ended_by": sample.ended_by,
         "simulated": sample.simulated,
-        "outcome": _rows(sample.outcome or {}),
-        "made": _rows(made),
+        "outcome": _list_rows(sample.outcome or {}),
+        "made": _list_rows(made),
     }
-    return Details([facts], _scenario_rows(sample.scenario), [], [], [])
+    return Details([facts], _list_scenario_rows(sample.scenario), [], [], [])
 
 
-def _facts(
+def _describe_conversation(
     identifier: str, turns: Sequence[Turn], events: Sequence[Event], labels: LabelsByLayer
 ) -> dict[str, Any]:
     """Return what is shown of a conversation of any origin."""
@@ -159,7 +161,7 @@ def _facts(
     for event in events:
         at = event.get("turn")
         by_turn.setdefault(min(at, len(turns)) if isinstance(at, int) else len(turns), []).append(
-            _event(event)
+            _describe_event(event)
         )
     return {
         "id": identifier,
@@ -180,10 +182,10 @@ def _facts(
                 "side": speakers.index(turn.role) % _SIDES,
                 "parts": [TextMark(turn.text)],
                 "text": turn.text,
-                "labels": [*turn.labels, *_labels_at(labels, place)],
-                "data": _rows(turn.data),
+                "labels": [*turn.labels, *_list_labels(labels, place)],
+                "data": _list_rows(turn.data),
                 "alternatives": [
-                    {"text": other.text, "labels": other.labels, "data": _rows(other.data)}
+                    {"text": other.text, "labels": other.labels, "data": _list_rows(other.data)}
                     for other in turn.alternatives
                 ],
                 "events": by_turn.get(place, []),
@@ -191,7 +193,7 @@ def _facts(
             for place, turn in enumerate(turns)
         ],
         "last_events": by_turn.get(len(turns), []),
-        "labels": _labels_at(labels, None),
+        "labels": _list_labels(labels, None),
         "outcome": [],
         "repairs": [],
         "flags": [],
@@ -200,9 +202,9 @@ def _facts(
     }
 
 
-def _event(event: Event) -> EventLine:
+def _describe_event(event: Event) -> EventLine:
     rest = ", ".join(
-        f"{key.replace('_', ' ')} {_value(value)}"
+        f"{key.replace('_', ' ')} {_format_value(value)}"
         for key, value in event.items()
         if key not in ("event", "turn") and value is not None
     )
@@ -210,13 +212,13 @@ def _event(event: Event) -> EventLine:
     return EventLine(name, rest)
 
 
-def _conversation_facts(one: ConversationDetails) -> dict[str, Any]:
+def _describe_details(one: ConversationDetails) -> dict[str, Any]:
     """Return what a page says of a conversation of a run."""
     made: Mapping[str, Any] = one.provenance or {}
     texts = [turn.text for turn in one.turns]
     last = len(one.replies) - 1
     return {
-        **_facts(one.id, one.turns, one.events, one.labels),
+        **_describe_conversation(one.id, one.turns, one.events, one.labels),
         "arm": one.arm,
         "replicate": one.replicate,
         "status": one.status,
@@ -227,7 +229,7 @@ def _conversation_facts(one: ConversationDetails) -> dict[str, Any]:
         "simulated": one.simulated,
         "branch": made.get("branch"),
         "scenario": one.scenario.index,
-        "outcome": _rows(one.outcome or {}),
+        "outcome": _list_rows(one.outcome or {}),
         "repairs": [*made.get("repairs", ())],
         "flags": [*made.get("flags", ())],
         "replies": [
@@ -236,7 +238,7 @@ def _conversation_facts(one: ConversationDetails) -> dict[str, Any]:
                 "attempt": stored.attempt,
                 "model": stored.reply.model or "unknown model",
                 "finish": stored.reply.finish_reason,
-                "parts": parts_of_reply(
+                "parts": mark_reply(
                     stored.reply.refusal or stored.reply.text,
                     texts,
                     one.reason if place == last else None,
@@ -245,19 +247,19 @@ def _conversation_facts(one: ConversationDetails) -> dict[str, Any]:
             }
             for place, stored in enumerate(one.replies)
         ],
-        "made": _rows(made),
+        "made": _list_rows(made),
     }
 
 
-def _scenario_rows(scenario: Scenario) -> list[tuple[str, str]]:
+def _list_scenario_rows(scenario: Scenario) -> list[tuple[str, str]]:
     return [
-        (name.replace("_", " "), value_in_words(value)[:_MOST_VALUE])
+        (name.replace("_", " "), describe_value(value)[:_MOST_VALUE])
         for name, value in scenario.as_row().items()
         if name != "index" and value is not None
     ]
 
 
-def _knowledge(rundir: RunFolder) -> list[tuple[str, list[str]]]:
+def _read_knowledge(rundir: RunFolder) -> list[tuple[str, list[str]]]:
     """Return each role with the dimensions that it knows; nothing if the run's space cannot be read."""
     path = rundir.inputs / "space.yaml"
     if not path.is_file():
@@ -265,20 +267,20 @@ def _knowledge(rundir: RunFolder) -> list[tuple[str, list[str]]]:
     return [(role.name, [name.replace("_", " ") for name in role.sees]) for role in load_space(path).roles]
 
 
-def _rows(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _list_rows(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
-        (key.replace("_", " "), _value(value))
+        (key.replace("_", " "), _format_value(value))
         for key, value in values.items()
         if value not in (None, [], (), {}, "")
     ]
 
 
-def _value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= _MOST_VALUE else f"{text[:_MOST_VALUE]}…"
 
 
-def _labels_at(labels: LabelsByLayer, place: int | None) -> list[str]:
+def _list_labels(labels: LabelsByLayer, place: int | None) -> list[str]:
     return [
         f"{layer}: {'tie' if unit.tie else ', '.join(unit.labels)}"
         for layer, units in labels.items()
@@ -293,10 +295,10 @@ def mark_differences(shown: Sequence[dict[str, Any]]) -> None:
         return
     first = [turn["text"] for turn in shown[0]["turns"]]
     for one in shown[1:]:
-        _mark(one["turns"], first, lambda text, other: differences(text, other, "added"))
+        _mark(one["turns"], first, lambda text, other: mark_text_differences(text, other, "added"))
     if len(shown) == 2 and shown[1]["turns"]:
         others = [turn["text"] for turn in shown[1]["turns"]]
-        _mark(shown[0]["turns"], others, lambda text, other: differences(text, other, "removed"))
+        _mark(shown[0]["turns"], others, lambda text, other: mark_text_differences(text, other, "removed"))
 
 
 def _mark(
@@ -308,7 +310,7 @@ def _mark(
         turn["parts"] = compare(turn["text"], others[place] if place < len(others) else "")
 
 
-def _tree(shown: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _build_tree(shown: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the conversations of each arm that others left, each with those that left it at a turn."""
     if not any(one["branch"] is not None for one in shown):
         return []

@@ -118,7 +118,7 @@ class PageGuard:
         """Return who may ask for a route with this handler. Raises KeyError for one that was not added."""
         return self._who[handler]
 
-    def link(self, url: str) -> str:
+    def make_link(self, url: str) -> str:
         """Return the owner's link to the server at `url`."""
         return f"{url}{ENTER}?key={self.key}"
 
@@ -129,11 +129,11 @@ class PageGuard:
             answer = await self._refuse(request) or await handler(request)
         except web.HTTPException as refusal:
             said = _TOO_LARGE if refusal.status == 413 else refusal.text or refusal.reason
-            answer = problem_page(said, refusal.status, home_of(request))
+            answer = render_problem_page(said, refusal.status, find_home(request))
             answer.headers.update(_keep_headers(refusal))
         except EdgenError as problem:
-            home = home_of(request)
-            answer = problem_page(NOT_NOW if home in ("", "/task") else str(problem), 409, home)
+            home = find_home(request)
+            answer = render_problem_page(NOT_NOW if home in ("", "/task") else str(problem), 409, home)
         if not answer.prepared:
             for name, value in _HEADERS.items():
                 answer.headers.setdefault(name, value)
@@ -142,67 +142,71 @@ class PageGuard:
     async def _refuse(self, request: web.Request) -> web.Response | None:
         """Return the refusal of a request; None if it may be answered."""
         if len(request.path_qs) > _MOST_ADDRESS:
-            return problem_page("This address is too long.", 414, "")
-        if (problem := self._hosts.refusal(request.headers)) is not None:
-            return problem_page(problem, 403, "")
+            return render_problem_page("This address is too long.", 414, "")
+        if (problem := self._hosts.explain_refusal(request.headers)) is not None:
+            return render_problem_page(problem, 403, "")
         if request.method not in ("GET", "HEAD", "POST"):
-            return problem_page("Pages answer GET and POST.", 405, "")
+            return render_problem_page("Pages answer GET and POST.", 405, "")
         if request.path == ENTER and request.method == "GET":
             return await self._enter(request)
         who = self._who.get(request.match_info.handler)
         if who == "anyone" and request.method != "POST":
             return None
-        visitor = await self._visitor(request)
+        visitor = await self._find_visitor(request)
         if visitor is None:
-            return problem_page(_NOT_IN, 403, "")
+            return render_problem_page(_NOT_IN, 403, "")
         request[VISITOR] = visitor
         if who not in (visitor.kind, "visitor") and not (who is None and visitor.kind == "owner"):
-            return problem_page("This page is not for you.", 403, home_of(request))
+            return render_problem_page("This page is not for you.", 403, find_home(request))
         if request.method == "POST" and who is None:
-            return problem_page("There is nothing to change at this address.", 405, home_of(request))
-        if request.method == "POST" and (refusal := await self._changes(request, visitor)) is not None:
+            return render_problem_page("There is nothing to change at this address.", 405, find_home(request))
+        if request.method == "POST" and (refusal := await self._refuse_change(request, visitor)) is not None:
             return refusal
         return None
 
-    async def _visitor(self, request: web.Request) -> Visitor | None:
+    async def _find_visitor(self, request: web.Request) -> Visitor | None:
         """Return the visitor whose cookie a request has: that of this port, else one of another port, since
         the server may have been started again elsewhere."""
-        own = _cookie_name(request)
+        own = _make_cookie_name(request)
         held = {name: value for name, value in request.cookies.items() if name.startswith(COOKIE)}
         for name in sorted(held, key=lambda name: name != own)[:_MOST_COOKIES]:
             cookie = held[name]
             if hmac.compare_digest(cookie.encode("utf-8", "surrogatepass"), self._session.encode()):
                 return Visitor(self._session)
-            if (person := await asyncio.to_thread(self._person, cookie)) is not None:
+            if (person := await asyncio.to_thread(self._find_person, cookie)) is not None:
                 return person
         return None
 
-    def _person(self, cookie: str) -> Visitor | None:
+    def _find_person(self, cookie: str) -> Visitor | None:
         """Return the person of a cookie; it may wait for a disk."""
         slug, dot, session = cookie.partition(".")
-        if not dot or (run := self._sources.find(slug)) is None or (people := run.people()) is None:
+        if not dot or (run := self._sources.find(slug)) is None or (people := run.open_people()) is None:
             return None
-        invitation = people.visitor(session)
+        invitation = people.find_invitation(session)
         return None if invitation is None else Visitor(cookie, run, invitation)
 
-    async def _changes(self, request: web.Request, visitor: Visitor) -> web.Response | None:
+    async def _refuse_change(self, request: web.Request, visitor: Visitor) -> web.Response | None:
         """Return the refusal of a change; None if it comes from a page of this server."""
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != request.headers.get("Host"):
-            return problem_page("This change comes from another page.", 403, home_of(request))
+            return render_problem_page("This change comes from another page.", 403, find_home(request))
         if not self._allow(visitor.secret):
-            return problem_page("Too many answers at once; wait a second.", 429, home_of(request))
+            return render_problem_page("Too many answers at once; wait a second.", 429, find_home(request))
         try:
             form = await request.post()  # kept with the request, for its handler
         except (ValueError, LookupError):  # no form, a part of one, or in an unknown encoding
-            return problem_page("This form cannot be read; load its page again.", 400, home_of(request))
+            return render_problem_page(
+                "This form cannot be read; load its page again.", 400, find_home(request)
+            )
         given = request.headers.get("X-Token")
         if given is None:
             if request.content_type not in ("application/x-www-form-urlencoded", "multipart/form-data"):
-                return problem_page("Send a form, or JSON with the header X-Token.", 415, home_of(request))
+                return render_problem_page(
+                    "Send a form, or JSON with the header X-Token.", 415, find_home(request)
+                )
             given = str(form.get(TOKEN, ""))
         if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), visitor.token.encode()):
-            return problem_page("This page is out of date: load it again.", 403, home_of(request))
+            return render_problem_page("This page is out of date: load it again.", 403, find_home(request))
         return None
 
     def _allow(self, secret: str) -> bool:
@@ -224,42 +228,44 @@ class PageGuard:
         elif entered := await asyncio.to_thread(self._exchange_key, given):
             session, home = entered, "/task"
         if session is None:
-            return problem_page("This link is of another start or was revoked; ask for a new one.", 403, "")
+            return render_problem_page(
+                "This link is of another start or was revoked; ask for a new one.", 403, ""
+            )
         # After a redirect from another site's link, the browser would not send this cookie: a page leads on.
         answer = web.Response(text=render("enter.html.j2", home=home), content_type="text/html")
-        answer.set_cookie(_cookie_name(request), session, httponly=True, samesite="Strict", path="/")
+        answer.set_cookie(_make_cookie_name(request), session, httponly=True, samesite="Strict", path="/")
         return answer
 
     def _exchange_key(self, key: str) -> str | None:
         """Exchange the key of an invitation for a cookie; None for a key that is unknown or revoked."""
         slug, dot, secret = key.partition(".")
-        if not dot or (run := self._sources.find(slug)) is None or (people := run.people()) is None:
+        if not dot or (run := self._sources.find(slug)) is None or (people := run.open_people()) is None:
             return None
         entered = people.enter(secret, time.time())
         return f"{slug}.{entered}" if entered else None
 
 
-def _cookie_name(request: web.Request) -> str:
+def _make_cookie_name(request: web.Request) -> str:
     """Return the name of the cookie of the port that a request came to: two servers of one host can be used
     at once."""
     return f"{COOKIE}_{request.url.port}"
 
 
-def problem_page(message: str, status: int, home: str = "/") -> web.Response:
+def render_problem_page(message: str, status: int, home: str = "/") -> web.Response:
     """Return a page that says in a sentence why nothing else is shown. `home`: where it leads; empty:
     nowhere."""
     text = render("problem.html.j2", message=message, home=home)
     return web.Response(text=text, content_type="text/html", status=status)
 
 
-def home_of(request: web.Request) -> str:
+def find_home(request: web.Request) -> str:
     """Return the page to which a problem leads back: a person's task; for the owner the list of the run that
     the address names, or all runs; empty for somebody unknown."""
     visitor = request.get(VISITOR)
     if visitor is None or visitor.invitation is not None:
         return "" if visitor is None else "/task"
     listed = f"/run/{request.match_info.get('run', '')}"
-    known = any(listed == f"/run/{slug}" for slug, _ in request.app[SOURCES].names())
+    known = any(listed == f"/run/{slug}" for slug, _ in request.app[SOURCES].list_names())
     return listed if known and request.path != listed else "/"
 
 

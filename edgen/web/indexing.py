@@ -18,11 +18,11 @@ import msgspec
 from edgen.core.errors import EdgenError
 from edgen.core.text import escape_hidden
 from edgen.core.values import Scenario
-from edgen.evaluation.data_sets.files import files_at
+from edgen.evaluation.data_sets.files import read_files
 from edgen.evaluation.measure import Measure, read_columns
-from edgen.evaluation.measuring import measures, measures_of_other_families
+from edgen.evaluation.measuring import find_measures_of_other_families, list_measures
 from edgen.evaluation.sample import Sample, Words, cut
-from edgen.families.base import record_id
+from edgen.families.base import make_record_id
 from edgen.families.reader import DataSetReader
 from edgen.space import Space
 from edgen.store.conversation_index import IndexEntry
@@ -52,9 +52,9 @@ class Columns:
     out."""
 
     def __init__(self, family: DataSetReader | None, space: Space | None) -> None:
-        others = measures_of_other_families(family)
+        others = find_measures_of_other_families(family)
         self._measures: list[Measure[Any]] = [
-            one for one in measures() if one.figures and one.name not in others
+            one for one in list_measures() if one.figures and one.name not in others
         ]
         self._space = space
 
@@ -75,7 +75,7 @@ class Columns:
         return numbers, facets
 
 
-def _preview(text: str) -> str:
+def _shorten_preview(text: str) -> str:
     """Return the beginning of a text on one line."""
     return f"{' '.join(text[:_PREVIEW].split())}{'…' if len(text) > _PREVIEW else ''}"
 
@@ -97,7 +97,7 @@ def _sort_in(name: str, value: Any, numbers: dict[str, float], facets: dict[str,
                 facets[name] = sorted(set(texts))[:_MOST_ITEMS]
 
 
-def entries_of_run(path: Path, plan: list[int]) -> Iterator[Indexed]:
+def iterate_entries_of_run(path: Path, plan: list[int]) -> Iterator[Indexed]:
     """Yield the conversations of a run, the accepted ones first. `plan` gets the number of planned ones."""
     with RunReader(path) as reader:
         plan.append(sum(view.status.planned for view in reader.views.values()))
@@ -141,14 +141,14 @@ def _index_refused(reader: RunReader, arm: str, view: LedgerReader) -> Iterator[
             continue
         scenario = reader.scenario(index)
         text = reply.text if reply is not None else ""
-        facets, numbers = facets_of(scenario)
+        facets, numbers = list_facets(scenario)
         facets |= {"outcome": [str(status.value)], "reason": [reason or "unknown"]}
         if arm:
             facets["arm"] = [arm]
         entry = IndexEntry(
-            id=record_id(name, index, task),
-            title=title_of(scenario),
-            preview=_preview(text),
+            id=make_record_id(name, index, task),
+            title=make_title(scenario),
+            preview=_shorten_preview(text),
             status=f"{status.value}: {reason}" if reason else str(status.value),
         )
         yield Indexed(
@@ -156,9 +156,9 @@ def _index_refused(reader: RunReader, arm: str, view: LedgerReader) -> Iterator[
         )
 
 
-def entries_of_files(path: Path, plan: list[int]) -> Iterator[Indexed]:
+def iterate_entries_of_files(path: Path, plan: list[int]) -> Iterator[Indexed]:
     """Yield the conversations of a data set in files, each with all that its page shows."""
-    data = files_at(path, 0)
+    data = read_files(path, 0)
     plan.append(data.count or 0)
     columns = Columns(data.family, data.space)
     several = len(data.sources) > 1
@@ -181,7 +181,7 @@ def index_sample(
 ) -> Indexed:
     """Return a conversation with its facets and numbers."""
     words = cut(sample.turns)
-    facets, numbers = facets_of(sample.scenario)
+    facets, numbers = list_facets(sample.scenario)
     facets |= {name: [*values] for name, values in more.items() if values}
     if sample.split is not None:
         facets["split"] = [sample.split]
@@ -202,8 +202,8 @@ def index_sample(
         sizes["probability"] = sample.probability
     entry = IndexEntry(
         id=sample.id,
-        title=title_of(sample.scenario) or sample.id,
-        preview=_preview(sample.turns[0].text) if sample.turns else "",
+        title=make_title(sample.scenario) or sample.id,
+        preview=_shorten_preview(sample.turns[0].text) if sample.turns else "",
         status=status,
         turns=len(sample.turns),
         words=size,
@@ -221,12 +221,12 @@ def index_sample(
     )
 
 
-def title_of(scenario: Scenario) -> str:
+def make_title(scenario: Scenario) -> str:
     """Return the first values of a scenario, for lists."""
     return " · ".join(value[:_LONGEST_VALUE] for value in [*scenario.values.values()][:2])
 
 
-def facets_of(scenario: Scenario) -> tuple[dict[str, list[str]], dict[str, float]]:
+def list_facets(scenario: Scenario) -> tuple[dict[str, list[str]], dict[str, float]]:
     """Return the values of a scenario by name: texts and truths as facets, numbers as numbers and facets."""
     facets: dict[str, list[str]] = {}
     numbers: dict[str, float] = {}
@@ -243,7 +243,7 @@ def main(kind: str, path: str, index: str) -> None:
     """Build the index of a run or of files, and print its progress."""
     part = Path(f"{index}.{os.getpid()}.part")
     plan: list[int] = []
-    entries = (entries_of_run if kind == "run" else entries_of_files)(Path(path), plan)
+    entries = (iterate_entries_of_run if kind == "run" else iterate_entries_of_files)(Path(path), plan)
     try:
         for done in write_index(part, entries):
             _tell(IndexingReport(done, sum(plan)))

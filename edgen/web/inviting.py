@@ -16,12 +16,12 @@ from edgen.core.yaml_values import read_text
 from edgen.store.people import People, has_people
 from edgen.store.run_folder import RunFolder
 from edgen.store.several_runs import open_together
-from edgen.store.votes import vote_task
+from edgen.store.votes import make_vote_task
 from edgen.web import labelling, voting
 from edgen.web.options import PeopleOptions
 from edgen.web.people import invite
 from edgen.web.sources import IndexedRun
-from edgen.web.tasks import Setup, setup_of
+from edgen.web.tasks import Setup, read_setup
 
 _MOST_GUIDELINES = 200_000  # bytes
 
@@ -43,21 +43,21 @@ def set_up(paths: Sequence[Path], options: PeopleOptions) -> dict[str, str]:
     if options.vote == (options.label is not None):
         raise UsageError("Name one task: --vote, or --label SET. The options of tasks go with it.")
     run = IndexedRun(paths[0])
-    people = run.people(create=True)
+    people = run.open_people(create=True)
     assert people is not None
     try:
         with open_together(paths) as reader:
             if options.vote:
                 if options.unit is not None:
                     raise UsageError("--unit goes with --label.")
-                task = vote_task(reader.rundir)
-                setup = voting.set_up(reader, setup_of(people, task), options.known)
+                task = make_vote_task(reader.rundir)
+                setup = voting.set_up(reader, read_setup(people, task), options.known)
                 others = tuple(str(path.resolve()) for path in paths[1:])
                 setup = msgspec.structs.replace(setup, against=others)
             else:
                 labels = find_label_set(options.label or "")
-                task = labelling.task_of(labels)
-                before = setup_of(people, task)
+                task = labelling.make_task_name(labels)
+                before = read_setup(people, task)
                 setup = labelling.set_up(reader, before, labels, options.unit, options.known)
         people.set_up(task, msgspec.to_builtins(_with(setup, options)))
         names = [name.strip() for name in (options.invite or "").split(",") if name.strip()]
@@ -102,6 +102,6 @@ def _has_invitation(path: Path) -> bool:
     for run in runs:
         if has_people(run):
             with People(run) as people:
-                if any(one.revoked is None for one in people.invitations()):
+                if any(one.revoked is None for one in people.list_invitations()):
                     return True
     return False

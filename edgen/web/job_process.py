@@ -18,7 +18,7 @@ import msgspec
 
 from edgen.api.generation import generate
 from edgen.core.errors import EdgenError
-from edgen.core.system import handling
+from edgen.core.system import handle_signals
 from edgen.core.text import escape_hidden
 from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource
@@ -36,7 +36,7 @@ class ProcessLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def main(job: str, folder: str, overrides: Sequence[str]) -> None:
     """Make the conversations of a job."""
-    control = Control(trusting=lambda: Trust(confirm=_ask), agree=_ask, interrupts=_signals)
+    control = Control(trusting=lambda: Trust(confirm=_ask), agree=_ask, interrupts=_forward_signals)
     options = GenerateOptions(output=Path(folder))
     try:
         source = JobSource.of(Path(job), tuple(overrides))
@@ -48,8 +48,8 @@ def main(job: str, folder: str, overrides: Sequence[str]) -> None:
 
 
 @contextlib.contextmanager
-def _signals(on_signal: Callable[[int], None]) -> Iterator[None]:
-    with handling(asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM), on_signal):
+def _forward_signals(on_signal: Callable[[int], None]) -> Iterator[None]:
+    with handle_signals(asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM), on_signal):
         yield
 
 

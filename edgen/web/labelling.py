@@ -10,7 +10,7 @@ import msgspec
 
 from edgen.annotation.label_files import read_given
 from edgen.annotation.layer import LayerFolder
-from edgen.annotation.pages import LabelUnit, label_units, task_of
+from edgen.annotation.pages import LabelUnit, list_label_units, make_task_name
 from edgen.config.label_set import LabelSet
 from edgen.core.errors import RunError, UsageError
 from edgen.core.values import Turn
@@ -21,28 +21,28 @@ from edgen.web.invited_pages import Face
 from edgen.web.sources import IndexedRun
 from edgen.web.tasks import RunUnits, Setup
 
-__all__ = ["FACE", "set_up", "task_of"]
+__all__ = ["FACE", "make_task_name", "set_up"]
 _KEYS = "1234567890abcdefghijklmnopqrtvwxyz"  # without those of skip and undo
 
 
-def _tasks(run: IndexedRun) -> Sequence[str]:
-    people = run.people()
-    known = [] if people is None else people.tasks_set()
+def _list_tasks(run: IndexedRun) -> Sequence[str]:
+    people = run.open_people()
+    known = [] if people is None else people.list_tasks_set()
     return [task for task in known if task.startswith("label ")]
 
 
-def _labels_of(setup: Setup) -> LabellingTask:
+def _read_labels(setup: Setup) -> LabellingTask:
     if setup.labels is None:
         raise UsageError("This task has no label set; start the server with --label again.")
     labels = msgspec.convert(setup.labels, LabelSet)
     return LabellingTask(labels=labels, unit="conversation" if setup.whole else "turn")
 
 
-def _units(runs: Sequence[IndexedRun], setup: Setup) -> RunUnits[LabelUnit, tuple[Turn, ...]]:
-    labels = _labels_of(setup)
+def _make_units(runs: Sequence[IndexedRun], setup: Setup) -> RunUnits[LabelUnit, tuple[Turn, ...]]:
+    labels = _read_labels(setup)
 
     def list_units(reader: RunReader) -> Iterator[tuple[str, LabelUnit]]:
-        return ((one.unit, one) for one in label_units(reader, labels))
+        return ((one.unit, one) for one in list_label_units(reader, labels))
 
     return RunUnits(runs, list_units, _load_turns)
 
@@ -59,7 +59,7 @@ def _load_turns(reader: RunReader, unit: LabelUnit) -> tuple[Turn, ...] | None:
 
 
 def _show_unit(_unit: str, turns: tuple[Turn, ...], _person: str, setup: Setup) -> Mapping[str, Any]:
-    labels = _labels_of(setup).labels
+    labels = _read_labels(setup).labels
     roles = list(dict.fromkeys(turn.role for turn in turns))
     last = None if setup.whole else len(turns) - 1
     examples = {label.name: label.examples for label in labels.labels}
@@ -88,7 +88,7 @@ def _read(
 ) -> tuple[Any, Any]:
     if fields["skip"]:
         return None, None
-    labels = _labels_of(setup).labels
+    labels = _read_labels(setup).labels
     chosen = [name for name in labels.names if name in several]
     if len(chosen) != len({*several}) or not chosen or (len(chosen) > 1 and not labels.several):
         raise UsageError("Choose one of the labels." if not labels.several else "Choose at least one label.")
@@ -107,7 +107,7 @@ def set_up(
     whole = before.whole if unit is None else unit == "conversation"
     asking = LabellingTask(labels=labels, unit="conversation" if whole else "turn")
     LayerFolder(reader.rundir, labels.name).require_same(asking)
-    if next(label_units(reader, asking), None) is None:
+    if next(list_label_units(reader, asking), None) is None:
         raise UsageError(
             f"{reader.rundir.path}: no unit of this run can carry the labels {labels.name}: no conversation "
             "was accepted, or the roles are others."
@@ -119,12 +119,12 @@ def set_up(
     return msgspec.structs.replace(before, labels=msgspec.to_builtins(labels), whole=whole, known=right)
 
 
-LABELLING = TaskKind("label", "label.html.j2", _units, _show_unit, _read)
+LABELLING = TaskKind("label", "label.html.j2", _make_units, _show_unit, _read)
 
 
-def _hint(run: IndexedRun, task: str) -> str:
+def _describe_hint(run: IndexedRun, task: str) -> str:
     labels, kept = task.partition(" ")[2], run.path / "people" / "people.db"
     return f"edgen annotate {run.path} --labels {labels} --people {kept} takes these labels into the layer."
 
 
-FACE = Face("label", _tasks, LABELLING.routes, _hint)
+FACE = Face("label", _list_tasks, LABELLING.routes, _describe_hint)

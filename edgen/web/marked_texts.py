@@ -33,13 +33,13 @@ class _Span(msgspec.Struct, frozen=True):
     turn: int | None = None
 
 
-def parts_of_reply(raw: str, turns: Sequence[str], reason: str | None, detail: str | None) -> list[TextMark]:
+def mark_reply(raw: str, turns: Sequence[str], reason: str | None, detail: str | None) -> list[TextMark]:
     """Return a raw reply in parts: those that became turns, and what its rejection speaks of."""
     if len(raw) > _MOST_RAW:
         return [TextMark(raw)]
     spans = [*_read_spans(raw, turns)]
     if reason is not None:
-        spans += _reason_spans(raw, reason, detail or "")
+        spans += _find_reason_spans(raw, reason, detail or "")
     return _cut(raw, spans)
 
 
@@ -54,7 +54,7 @@ def _read_spans(raw: str, turns: Sequence[str]) -> Iterable[_Span]:
                 break
 
 
-def _reason_spans(raw: str, reason: str, detail: str) -> list[_Span]:
+def _find_reason_spans(raw: str, reason: str, detail: str) -> list[_Span]:
     """Return the places of what the detail of a rejection quotes; where a reply breaks off, its end."""
     quoted = [next(filter(None, found)) for found in _QUOTED.findall(detail)]
     for quote in sorted(quoted, key=len, reverse=True):
@@ -92,7 +92,7 @@ def _cut(text: str, spans: Iterable[_Span]) -> list[TextMark]:
     return parts
 
 
-def differences(text: str, other: str, kind: str) -> list[TextMark]:
+def mark_text_differences(text: str, other: str, kind: str) -> list[TextMark]:
     """Return a text in parts: words that are not in the other text in this order are of the kind."""
     if text == other:
         return [TextMark(text)]

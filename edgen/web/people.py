@@ -12,14 +12,14 @@ from aiohttp import web
 
 from edgen.config import load_job
 from edgen.core.errors import EdgenError, RunError, UsageError
-from edgen.runtime.players import role_of
+from edgen.runtime.players import find_role
 from edgen.store.mailbox import ConversationPlace, Mailbox, has_mailbox
 from edgen.store.people import Invitation, People
 from edgen.store.run_folder import RunFolder
-from edgen.web.answers import html_page, run_of
+from edgen.web.answers import answer_html, run_of
 from edgen.web.guard import ENTER, VISITOR, Route
 from edgen.web.invited_pages import Face
-from edgen.web.progress import Progress, progress_of, summarize_players
+from edgen.web.progress import Progress, compute_progress, summarize_players
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 
@@ -27,7 +27,7 @@ FACES = web.AppKey("faces", tuple[Face, ...])
 _MOST_INVITED = 200  # at once
 
 
-def tasks_of(app: web.Application, run: IndexedRun) -> tuple[list[str], str]:
+def list_tasks(app: web.Application, run: IndexedRun) -> tuple[list[str], str]:
     """Return every task to which people can be invited in a run, and why there may be others: a run that is
     beginning, or damaged, cannot be read. A data set of files has none."""
     tasks: list[str] = []
@@ -49,22 +49,22 @@ def invite(run: IndexedRun, names: list[str], task: str, now: float) -> dict[str
     """
     if not 1 <= len(names) <= _MOST_INVITED or len(set(names)) != len(names):
         raise UsageError(f"Give 1 to {_MOST_INVITED} different names.")
-    people = run.people(create=True)
+    people = run.open_people(create=True)
     assert people is not None
     return {name: f"{run.slug}.{people.invite(name, task, now)}" for name in names}
 
 
-async def page(request: web.Request) -> web.StreamResponse:
+async def show_people(request: web.Request) -> web.StreamResponse:
     """Show the people of a run."""
     return await _show(request, {})
 
 
 async def _show(request: web.Request, keys: Mapping[str, str], problem: str = "") -> web.Response:
     run = await asyncio.to_thread(run_of, request)
-    people = run.people()
-    invitations: list[Invitation] = [] if people is None else people.invitations()
+    people = run.open_people()
+    invitations: list[Invitation] = [] if people is None else people.list_invitations()
     base = f"{request.scheme}://{request.host}"
-    tasks, unread = await asyncio.to_thread(tasks_of, request.app, run)
+    tasks, unread = await asyncio.to_thread(list_tasks, request.app, run)
     roles = await asyncio.to_thread(_read_player_figures, run)
     text = render(
         "people.html.j2",
@@ -72,41 +72,45 @@ async def _show(request: web.Request, keys: Mapping[str, str], problem: str = ""
         token=request[VISITOR].token,
         tasks=tasks,
         unread=unread,
-        invitations=[_row(one, people, roles) for one in invitations],
+        invitations=[_describe_invitation(one, people, roles) for one in invitations],
         roles=roles,
         links=[(name, f"{base}{ENTER}?key={key}") for name, key in keys.items()],
         port=request.url.port,
         problem=problem,
-        progress=[] if people is None else await asyncio.to_thread(_progress, people, invitations),
-        hint=_hints(request.app, run),
+        progress=[] if people is None else await asyncio.to_thread(_describe_progress, people, invitations),
+        hint=_make_hints(request.app, run),
     )
-    return html_page(text, 400 if problem else 200)
+    return answer_html(text, 400 if problem else 200)
 
 
-def _progress(people: People, invitations: list[Invitation]) -> list[Progress]:
-    tasks = dict.fromkeys((*people.tasks_set(), *(one.task for one in invitations)))
-    return [one for task in tasks if role_of(task) is None and (one := progress_of(people, task)).people]
+def _describe_progress(people: People, invitations: list[Invitation]) -> list[Progress]:
+    tasks = dict.fromkeys((*people.list_tasks_set(), *(one.task for one in invitations)))
+    return [
+        one for task in tasks if find_role(task) is None and (one := compute_progress(people, task)).people
+    ]
 
 
 def _read_player_figures(run: IndexedRun) -> dict[str, list[dict[str, Any]]]:
     """Return the figures of the people who played each role in a run."""
-    mailbox = run.mailbox()
+    mailbox = run.open_mailbox()
     return {} if mailbox is None else summarize_players(mailbox.list_done_requests())
 
 
-def _hints(app: web.Application, run: IndexedRun) -> Callable[[str], str]:
+def _make_hints(app: web.Application, run: IndexedRun) -> Callable[[str], str]:
     """Return a function that says what to do with the answers to a task."""
     known = {face.word: face.hint for face in app[FACES]}
 
-    def hint(task: str) -> str:
+    def describe_hint(task: str) -> str:
         own = known.get(task.split(" ")[0])
         return own(run, task) if own is not None else ""
 
-    return hint
+    return describe_hint
 
 
-def _row(one: Invitation, people: People | None, roles: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    role = role_of(one.task)
+def _describe_invitation(
+    one: Invitation, people: People | None, roles: Mapping[str, list[dict[str, Any]]]
+) -> dict[str, Any]:
+    role = find_role(one.task)
     if role is not None:
         answers = sum(row["answers"] for row in roles.get(role, ()) if row["name"] == one.person)
     else:
@@ -130,7 +134,7 @@ async def change_invite(request: web.Request) -> web.StreamResponse:
         name.strip() for name in str(form.get("names", "")).replace("\n", ",").split(",") if name.strip()
     ]
     try:
-        if task not in (await asyncio.to_thread(tasks_of, request.app, run))[0]:
+        if task not in (await asyncio.to_thread(list_tasks, request.app, run))[0]:
             raise UsageError("Choose one of the tasks that are listed.")
         keys = await asyncio.to_thread(invite, run, names, task, time.time())
     except (UsageError, RunError) as problem:
@@ -138,16 +142,16 @@ async def change_invite(request: web.Request) -> web.StreamResponse:
     return await _show(request, keys)
 
 
-async def answers(request: web.Request) -> web.StreamResponse:
+async def send_answers(request: web.Request) -> web.StreamResponse:
     """Send everything that people answered, a JSON object a line: what they said in conversations, with
     times, and what they agreed to and answered besides."""
     run = await asyncio.to_thread(run_of, request)
-    lines = await asyncio.to_thread(lambda: [msgspec.json.encode(one) for one in _answers(run)])
+    lines = await asyncio.to_thread(lambda: [msgspec.json.encode(one) for one in _list_answers(run)])
     return web.Response(body=b"\n".join(lines) + b"\n", content_type="application/jsonl", charset="utf-8")
 
 
-def _answers(run: IndexedRun) -> Iterator[dict[str, Any]]:
-    from edgen.families.base import record_id
+def _list_answers(run: IndexedRun) -> Iterator[dict[str, Any]]:
+    from edgen.families.base import make_record_id
 
     if has_mailbox(run.path):
         with Mailbox(run.path) as mailbox:
@@ -156,7 +160,7 @@ def _answers(run: IndexedRun) -> Iterator[dict[str, Any]]:
                 arm, scenario, task = ConversationPlace.of(one.request)
                 name = f"{own}.{arm}" if arm else own
                 yield {
-                    "conversation": record_id(name, scenario, task) if isinstance(task, int) else None,
+                    "conversation": make_record_id(name, scenario, task) if isinstance(task, int) else None,
                     "scenario": scenario,
                     "task": task,
                     "role": one.request.role,
@@ -172,8 +176,8 @@ def _answers(run: IndexedRun) -> Iterator[dict[str, Any]]:
                     "left": one.text is None,
                     "answer": one.text,
                 }
-    if (people := run.people()) is not None:
-        for one_answer in (one for task in people.tasks_answered() for one in people.answers(task)):
+    if (people := run.open_people()) is not None:
+        for one_answer in (one for task in people.list_tasks_answered() for one in people.list_answers(task)):
             yield msgspec.to_builtins(one_answer._asdict())
 
 
@@ -186,15 +190,15 @@ def run_name(run: IndexedRun) -> str:
 async def change_revoke(request: web.Request) -> web.StreamResponse:
     """Revoke an invitation."""
     run, number = await asyncio.to_thread(run_of, request), str((await request.post()).get("n", ""))
-    people = run.people()
+    people = run.open_people()
     if people is not None and number.isascii() and number.isdecimal() and len(number) < 10:
         await asyncio.to_thread(people.revoke, int(number), time.time())
     return web.Response(status=303, headers={"Location": f"/people/{run.slug}"})
 
 
 ROUTES = (
-    Route("GET", "/people/{run}", page),
-    Route("GET", "/people/{run}/answers.jsonl", answers),
+    Route("GET", "/people/{run}", show_people),
+    Route("GET", "/people/{run}/answers.jsonl", send_answers),
     Route("POST", "/people/{run}/invite", change_invite),
     Route("POST", "/people/{run}/revoke", change_revoke),
 )

@@ -19,22 +19,22 @@ from aiohttp import web
 
 from edgen.config import load_kept_job
 from edgen.core.errors import RunError, UsageError
-from edgen.core.person_requests import Field, PersonRequest, fields_of, write_answer
+from edgen.core.person_requests import Field, PersonRequest, list_fields, write_answer
 from edgen.core.reasons import find_reason
 from edgen.providers.human.config import HumanConfig
 from edgen.runtime.players import (
     Paper,
-    paper_after,
-    paper_before,
-    players_of,
+    find_paper_after,
+    find_paper_before,
+    find_players,
+    find_role,
+    make_task_name,
     read_person_answers,
-    role_of,
-    task_of,
 )
 from edgen.store.mailbox import Mailbox, Seat, WaitingRequest
 from edgen.store.people import UnitAnswer
 from edgen.store.run_folder import RunFolder
-from edgen.web.answers import html_page
+from edgen.web.answers import answer_html
 from edgen.web.guard import VISITOR, Route
 from edgen.web.invited_pages import Face
 from edgen.web.rendering import render
@@ -65,58 +65,58 @@ class _Stage(NamedTuple):
     paper: Paper | None = None
 
 
-def _tasks(run: IndexedRun) -> list[str]:
+def _list_tasks(run: IndexedRun) -> list[str]:
     """Return the roles that people play in a run."""
-    roles: dict[str, None] = dict.fromkeys(_settings(run))
-    if (mailbox := run.mailbox()) is not None:
-        roles |= dict.fromkeys(mailbox.roles())
-    return [task_of(role) for role in roles]
+    roles: dict[str, None] = dict.fromkeys(_read_settings(run))
+    if (mailbox := run.open_mailbox()) is not None:
+        roles |= dict.fromkeys(mailbox.list_roles())
+    return [make_task_name(role) for role in roles]
 
 
-def _settings(run: IndexedRun) -> dict[str, HumanConfig]:
+def _read_settings(run: IndexedRun) -> dict[str, HumanConfig]:
     """Return the settings of the roles that people play in a run, by role."""
     try:
         changed = RunFolder(run.path).job.stat().st_mtime_ns
     except OSError:
         return {}
-    return _settings_at(run.path, changed)
+    return _read_settings_at(run.path, changed)
 
 
 @functools.lru_cache(maxsize=256)
-def _settings_at(path: Path, _changed: int) -> dict[str, HumanConfig]:
-    return players_of(path)
+def _read_settings_at(path: Path, _changed: int) -> dict[str, HumanConfig]:
+    return find_players(path)
 
 
-def _player(request: web.Request) -> _Player:
+def _find_player(request: web.Request) -> _Player:
     """Return who asks. Raises UsageError for an invitation to something else."""
     visitor = request[VISITOR]
     assert visitor.run is not None
     assert visitor.invitation is not None
-    role = role_of(visitor.invitation.task)
+    role = find_role(visitor.invitation.task)
     if role is None:
         raise UsageError("Your invitation is to another task.")
     if not visitor.run.path.is_dir():
         raise RunError(f"{visitor.run.path}: there is no run here any more.")
-    return _Player(visitor.run, visitor.invitation.person, role, visitor.run.mailbox())
+    return _Player(visitor.run, visitor.invitation.person, role, visitor.run.open_mailbox())
 
 
 def _read_answers(player: _Player) -> dict[str, UnitAnswer]:
-    return read_person_answers(player.run.people(), player.role, player.person)
+    return read_person_answers(player.run.open_people(), player.role, player.person)
 
 
 def _stand(player: _Player, *, again: bool) -> _Stage:
     """Return where a person stands, with a seat if one is free. `again`: after a conversation, take the
     next."""
-    config = _settings(player.run).get(player.role, HumanConfig())
-    if (paper := paper_before(config, _read_answers(player))) is not None:
+    config = _read_settings(player.run).get(player.role, HumanConfig())
+    if (paper := find_paper_before(config, _read_answers(player))) is not None:
         return _Stage(paper.name, paper=paper)
     mailbox, now = player.mailbox, time.time()
     if mailbox is None:
         return _Stage("lobby")
-    seat = mailbox.seat(player.person, player.role)
+    seat = mailbox.find_seat(player.person, player.role)
     if seat is not None and mailbox.is_over(seat):
-        if not again and _plays(mailbox, seat) and not mailbox.is_in_lobby(player.person, player.role):
-            if (paper := paper_after(config, _read_answers(player), seat.token)) is not None:
+        if not again and _is_played_in(mailbox, seat) and not mailbox.is_in_lobby(player.person, player.role):
+            if (paper := find_paper_after(config, _read_answers(player), seat.token)) is not None:
                 return _Stage(paper.name, seat, paper=paper)
             return _Stage("over", seat)
         seat = None
@@ -124,13 +124,13 @@ def _stand(player: _Player, *, again: bool) -> _Stage:
         seat = mailbox.take_seat(player.person, player.role, now)
     if seat is None:
         return _Stage("lobby")
-    waiting = mailbox.request(seat)
+    waiting = mailbox.find_request(seat)
     if waiting is not None and not waiting.seen:
         mailbox.note_seen(waiting.request.key, now)
     return _Stage("wait" if waiting is None else "answer", seat, waiting)
 
 
-def _plays(mailbox: Mailbox, seat: Seat) -> bool:
+def _is_played_in(mailbox: Mailbox, seat: Seat) -> bool:
     """Return whether a person speaks in a conversation; one who judges or labels goes on to the next."""
     last = mailbox.read_last_request(seat)
     return last is None or bool(last[0].view.role)
@@ -168,7 +168,7 @@ def _show(
         "again": _explain_again(player.run, again),
         "left": stage.state in ("after", "over") and last is not None and last[1] is None,
         "paper": "" if paper is None else paper.text or (asked.view.text if asked is not None else ""),
-        "fields": [] if pending is None else [_describe_field(field) for field in fields_of(pending)],
+        "fields": [] if pending is None else [_describe_field(field) for field in list_fields(pending)],
         "key": "" if waiting is None else waiting.request.key,
         "problem": problem,
         "kept": kept,
@@ -187,7 +187,7 @@ def _refill_text(
     pending: PersonRequest, last: tuple[PersonRequest, str | None] | None
 ) -> dict[str, list[str]]:
     """Return the text of an answer that could not be used, for its field: the person changes it there."""
-    texts = [field for field in fields_of(pending) if field.kind == "text"]
+    texts = [field for field in list_fields(pending) if field.kind == "text"]
     return {} if last is None or len(texts) != 1 else {f"f:{texts[0].name}": [_read_answer_words(*last)]}
 
 
@@ -220,7 +220,7 @@ def _read_answer_words(pending: PersonRequest, text: str | None) -> str:
         answer = msgspec.json.decode(text) if pending.schema else {"": text}
     except msgspec.DecodeError:
         answer = {"": text}
-    for field in fields_of(pending):
+    for field in list_fields(pending):
         value = answer.get(field.own or field.name) if isinstance(answer, dict) else None
         if field.own:
             value = value.get(field.inner) if isinstance(value, dict) else None
@@ -231,14 +231,14 @@ def _read_answer_words(pending: PersonRequest, text: str | None) -> str:
     return (said[0] if said else "").replace(pending.view.closing or "\0", "").strip()
 
 
-async def page(request: web.Request) -> web.StreamResponse:
+async def show_page(request: web.Request) -> web.StreamResponse:
     """Show a person's conversation."""
-    player = _player(request)
+    player = _find_player(request)
     stage = await asyncio.to_thread(_stand, player, again=False)
-    return _page(request, player, stage)
+    return _render_page(request, player, stage)
 
 
-def _page(
+def _render_page(
     request: web.Request,
     player: _Player,
     stage: _Stage,
@@ -246,22 +246,22 @@ def _page(
     kept: dict[str, list[str]] | None = None,
 ) -> web.Response:
     values = _show(request, player, stage, problem, kept=kept or {})
-    text = render("play.html.j2", version=_version(player, stage), **values)
-    return html_page(text, 400 if problem else 200)
+    text = render("play.html.j2", version=_make_version(player, stage), **values)
+    return answer_html(text, 400 if problem else 200)
 
 
-def _version(player: _Player, stage: _Stage) -> str:
+def _make_version(player: _Player, stage: _Stage) -> str:
     """Return a text that changes when the page does."""
     pending = "" if stage.waiting is None else stage.waiting.request.key
     seat = "" if stage.seat is None else f"{stage.seat.token}{stage.seat.conversation}"
     return hashlib.sha256(f"{player.role}/{stage.state}/{seat}/{pending}".encode()).hexdigest()[:16]
 
 
-async def state(request: web.Request) -> web.StreamResponse:
+async def send_state(request: web.Request) -> web.StreamResponse:
     """Say where a person stands, with the part of the page if it changed."""
-    player = _player(request)
+    player = _find_player(request)
     stage = await asyncio.to_thread(_stand, player, again=False)
-    facts: dict[str, Any] = {"version": _version(player, stage), "typing": False}
+    facts: dict[str, Any] = {"version": _make_version(player, stage), "typing": False}
     if stage.seat is not None:
         typing = request.app[TYPING].items()
         here = [when for (game, role), when in typing if game == stage.seat.token and role != player.role]
@@ -275,12 +275,12 @@ async def state(request: web.Request) -> web.StreamResponse:
 
 async def change_answer(request: web.Request) -> web.StreamResponse:
     """Store a person's answer; it is on the disk before the page confirms it."""
-    player, form, now = _player(request), await request.post(), time.time()
+    player, form, now = _find_player(request), await request.post(), time.time()
     stage = await asyncio.to_thread(_stand, player, again=False)
     waiting = stage.waiting
     if waiting is None or player.mailbox is None or form.get("key") != waiting.request.key:
         return web.Response(status=303, headers={"Location": "/play"})  # answered before, or over
-    fields = fields_of(waiting.request)
+    fields = list_fields(waiting.request)
     given = {field.name: [str(one) for one in form.getall(f"f:{field.name}", [])] for field in fields}
     if "close" in form and waiting.request.view.closing:
         text = next((field.name for field in fields if field.kind == "text"), "")
@@ -289,7 +289,7 @@ async def change_answer(request: web.Request) -> web.StreamResponse:
         answer = write_answer(fields, given)
     except UsageError as problem:
         kept = {f"f:{name}": values for name, values in given.items() if values}
-        return _page(request, player, stage, str(problem), kept)
+        return _render_page(request, player, stage, str(problem), kept)
     await asyncio.to_thread(player.mailbox.answer, waiting.request.key, answer, player.person, now)
     if stage.seat is not None:
         request.app[TYPING].pop((stage.seat.token, player.role), None)
@@ -298,34 +298,39 @@ async def change_answer(request: web.Request) -> web.StreamResponse:
 
 async def change_paper(request: web.Request) -> web.StreamResponse:
     """Store that a person agrees, or what the person answers to a questionnaire."""
-    player, form, now = _player(request), await request.post(), time.time()
+    player, form, now = _find_player(request), await request.post(), time.time()
     stage = await asyncio.to_thread(_stand, player, again=False)
-    people = player.run.people()
+    people = player.run.open_people()
     if (paper := stage.paper) is None or form.get("paper") != stage.state or people is None:
         return web.Response(status=303, headers={"Location": "/play"})
     value: Any = True
     if paper.request is not None:
-        fields = fields_of(paper.request)
+        fields = list_fields(paper.request)
         given = {field.name: [str(one) for one in form.getall(f"f:{field.name}", [])] for field in fields}
         try:
             value = msgspec.json.decode(write_answer(fields, given))
         except UsageError as problem:
             kept = {f"f:{name}": values for name, values in given.items() if values}
-            return _page(request, player, stage, str(problem), kept)
-    place = (task_of(player.role), paper.unit, player.person, paper.form(player.role, player.person))
+            return _render_page(request, player, stage, str(problem), kept)
+    place = (
+        make_task_name(player.role),
+        paper.unit,
+        player.person,
+        paper.name_form(player.role, player.person),
+    )
     await asyncio.to_thread(people.answer, *place, value, paper.shown, None, now)
     return web.Response(status=303, headers={"Location": "/play"})
 
 
 async def change_next(request: web.Request) -> web.StreamResponse:
     """Let a person into the lobby for another conversation."""
-    await asyncio.to_thread(_stand, _player(request), again=True)
+    await asyncio.to_thread(_stand, _find_player(request), again=True)
     return web.Response(status=303, headers={"Location": "/play"})
 
 
 async def change_leave(request: web.Request) -> web.StreamResponse:
     """End a person's conversation at the person's wish."""
-    player = _player(request)
+    player = _find_player(request)
     stage = await asyncio.to_thread(_stand, player, again=False)
     if stage.waiting is not None and player.mailbox is not None:
         await asyncio.to_thread(player.mailbox.give_up, stage.waiting.request.key, time.time())
@@ -334,8 +339,8 @@ async def change_leave(request: web.Request) -> web.StreamResponse:
 
 async def change_typing(request: web.Request) -> web.StreamResponse:
     """Note that a person types, and when that began."""
-    player = _player(request)
-    seat = await asyncio.to_thread(_type, player)
+    player = _find_player(request)
+    seat = await asyncio.to_thread(_find_typing_seat, player)
     if seat is not None:
         now, typing = time.monotonic(), request.app[TYPING]
         for key in [key for key, when in typing.items() if now - when > _TYPES]:
@@ -344,11 +349,11 @@ async def change_typing(request: web.Request) -> web.StreamResponse:
     return web.json_response({})
 
 
-def _type(player: _Player) -> Seat | None:
+def _find_typing_seat(player: _Player) -> Seat | None:
     """Return the seat of a person who types; note the beginning."""
-    if (mailbox := player.mailbox) is None or (seat := mailbox.seat(player.person, player.role)) is None:
+    if (mailbox := player.mailbox) is None or (seat := mailbox.find_seat(player.person, player.role)) is None:
         return None
-    waiting = mailbox.request(seat)
+    waiting = mailbox.find_request(seat)
     if waiting is not None and not waiting.typed:
         mailbox.note_typing(seat, time.time())
     return seat
@@ -356,10 +361,10 @@ def _type(player: _Player) -> Seat | None:
 
 FACE = Face(
     "play",
-    _tasks,
+    _list_tasks,
     (
-        Route("GET", "/play", page, "person"),
-        Route("GET", "/play/state", state, "person"),
+        Route("GET", "/play", show_page, "person"),
+        Route("GET", "/play/state", send_state, "person"),
         Route("POST", "/play/answer", change_answer, "person"),
         Route("POST", "/play/paper", change_paper, "person"),
         Route("POST", "/play/next", change_next, "person"),

@@ -12,7 +12,7 @@ from edgen.families.base import read_record_id
 from edgen.store.mailbox import ConversationPlace, MailboxAnswer
 from edgen.store.people import People, UnitAnswer
 from edgen.store.votes import is_vote
-from edgen.web.tasks import KNOWN, REPEAT, base_of, setup_of
+from edgen.web.tasks import KNOWN, REPEAT, find_base, read_setup
 
 _AT_LEAST = 2  # people, for agreement
 
@@ -31,15 +31,15 @@ class Progress(NamedTuple):
     problem: str | None  # why there are no statistics; None if there are
 
 
-def progress_of(people: People, task: str) -> Progress:
+def compute_progress(people: People, task: str) -> Progress:
     """Return the figures of a task."""
-    setup = setup_of(people, task)
+    setup = read_setup(people, task)
     latest = people.read_latest_answers(task)
     said = _collect_answers(latest)
     agreement = position = problem = None
     try:
-        agreement = _agreement(said)
-        position = _position(latest) if is_vote(task) else None
+        agreement = _compute_agreement(said)
+        position = _compute_position(latest) if is_vote(task) else None
         rest = _compare_with_rest(said)
     except EdgenError as missing:  # numpy is an extra
         problem, rest = str(missing), {}
@@ -50,7 +50,7 @@ def progress_of(people: People, task: str) -> Progress:
         units=len(said),
         complete=sum(len(by) >= setup.per_unit for by in said.values()),
         per_unit=setup.per_unit,
-        people=[_person(name, latest, setup.known, rest.get(name)) for name in sorted(names)],
+        people=[_describe_person(name, latest, setup.known, rest.get(name)) for name in sorted(names)],
         agreement=agreement,
         position=position,
         problem=problem,
@@ -64,10 +64,13 @@ def summarize_players(given: Iterable[MailboxAnswer]) -> dict[str, list[dict[str
     for one in given:
         if one.person:
             by.setdefault(one.request.role, {}).setdefault(one.person, []).append(one)
-    return {role: [_player(name, own) for name, own in sorted(people.items())] for role, people in by.items()}
+    return {
+        role: [_describe_player(name, own) for name, own in sorted(people.items())]
+        for role, people in by.items()
+    }
 
 
-def _player(name: str, own: Sequence[MailboxAnswer]) -> dict[str, Any]:
+def _describe_player(name: str, own: Sequence[MailboxAnswer]) -> dict[str, Any]:
     seconds = [one.times.seconds for one in own if one.text is not None and one.times.seconds is not None]
     return {
         "name": name,
@@ -78,7 +81,7 @@ def _player(name: str, own: Sequence[MailboxAnswer]) -> dict[str, Any]:
     }
 
 
-def _label(value: Any) -> tuple[str, ...] | None:
+def _read_label(value: Any) -> tuple[str, ...] | None:
     """Return an answer as a set of labels; None for a skip."""
     if isinstance(value, dict):
         value = value.get("choice", value.get("labels"))
@@ -91,23 +94,23 @@ def _collect_answers(latest: Mapping[tuple[str, str], UnitAnswer]) -> dict[str, 
     """Return what each person said of each unit, without skips and checks."""
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for (unit, person), answer in latest.items():
-        if "#" not in unit and (label := _label(answer.value)) is not None:
+        if "#" not in unit and (label := _read_label(answer.value)) is not None:
             found.setdefault(unit, {})[person] = label
     return found
 
 
-def _scenario(unit: str) -> int:
+def _read_scenario(unit: str) -> int:
     first = unit.partition("~")[0].partition("@")[0]
     place = read_record_id(first.rpartition("/")[2])  # between runs of one name, a run stands before its ids
     return -1 if place is None else place[1]
 
 
-def _agreement(said: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dict[str, Any] | None:
+def _compute_agreement(said: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dict[str, Any] | None:
     from edgen.stats.annotators import AgreementCounts
 
     counts = AgreementCounts()
     for unit, by in said.items():
-        counts.add(by, _scenario(unit))
+        counts.add(by, _read_scenario(unit))
     found = counts.result()
     if not found.units:
         return None
@@ -139,11 +142,11 @@ def _compare_with_rest(said: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dic
             ranked = others.most_common(2)
             if ranked and (len(ranked) == 1 or ranked[0][1] > ranked[1][1]):
                 alike = float(frozenset(label) == ranked[0][0])
-                rows.setdefault(person, []).append((alike, _scenario(unit)))
+                rows.setdefault(person, []).append((alike, _read_scenario(unit)))
     return {name: share(*map(list, zip(*values, strict=True))) for name, values in rows.items()}
 
 
-def _position(latest: Mapping[tuple[str, str], UnitAnswer]) -> dict[str, Any] | None:
+def _compute_position(latest: Mapping[tuple[str, str], UnitAnswer]) -> dict[str, Any] | None:
     """Return how often people prefer what they see first, by person and of all, as for judges."""
     from edgen.stats.intervals import scale_estimate, share
 
@@ -154,7 +157,7 @@ def _position(latest: Mapping[tuple[str, str], UnitAnswer]) -> dict[str, Any] | 
         if "#" in unit or choice not in ("a", "b") or first not in ("a", "b"):
             continue
         for name in ("", person):
-            rows.setdefault(name, []).append((float(choice == first), _scenario(unit)))
+            rows.setdefault(name, []).append((float(choice == first), _read_scenario(unit)))
     found = {name: share(*map(list, zip(*values, strict=True))) for name, values in rows.items()}
     whole = found.pop("", None)
     return (
@@ -162,26 +165,26 @@ def _position(latest: Mapping[tuple[str, str], UnitAnswer]) -> dict[str, Any] | 
     )
 
 
-def _person(
+def _describe_person(
     name: str, latest: Mapping[tuple[str, str], UnitAnswer], known: Mapping[str, Any], rest: Any
 ) -> dict[str, Any]:
     own = {unit: answer for (unit, person), answer in latest.items() if person == name}
     votes = {unit: answer for unit, answer in own.items() if "#" not in unit}
     seconds = [answer.seconds for answer in votes.values() if answer.seconds is not None]
     again = (
-        _label(answer.value) == _label(own[base_of(unit)].value)
+        _read_label(answer.value) == _read_label(own[find_base(unit)].value)
         for unit, answer in own.items()
-        if unit.endswith(REPEAT) and base_of(unit) in own
+        if unit.endswith(REPEAT) and find_base(unit) in own
     )
     right = (
-        frozenset(_label(answer.value) or ()) == frozenset(_label(known[base_of(unit)]) or ())
+        frozenset(_read_label(answer.value) or ()) == frozenset(_read_label(known[find_base(unit)]) or ())
         for unit, answer in own.items()
-        if unit.endswith(KNOWN) and base_of(unit) in known
+        if unit.endswith(KNOWN) and find_base(unit) in known
     )
     return {
         "name": name,
-        "answered": sum(_label(answer.value) is not None for answer in votes.values()),
-        "skipped": sum(_label(answer.value) is None for answer in votes.values()),
+        "answered": sum(_read_label(answer.value) is not None for answer in votes.values()),
+        "skipped": sum(_read_label(answer.value) is None for answer in votes.values()),
         "seconds": statistics.median(seconds) if seconds else None,
         "again": _describe_hits(again),
         "right": _describe_hits(right),

@@ -43,7 +43,7 @@ def _link(run: Any, named: object, root: str) -> str:
     """Return the address of a conversation's page; `root` is "/", or where a static site begins."""
     if root == "/":
         return f"/run/{run.slug}/{quote(str(named), safe='')}"
-    return f"{root}{page_name(str(named))}"
+    return f"{root}{make_page_name(str(named))}"
 
 
 def _list_link(run: Any, root: str) -> str:
@@ -55,7 +55,7 @@ def _flow(text: str) -> str:
     return _WRAPPED.sub(r"\1 ", text)
 
 
-def page_name(identifier: str) -> str:
+def make_page_name(identifier: str) -> str:
     """Return the name of a conversation's file in a static site: letters and digits of the id, and a digest
     where others were left out."""
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", identifier)[:100].lstrip(".")
@@ -82,7 +82,7 @@ _environment.filters |= {
 }
 
 
-def static_file(name: str) -> tuple[str, bytes] | None:
+def read_static_file(name: str) -> tuple[str, bytes] | None:
     """Return a file that pages load, with its type; None if there is none of that name."""
     if (known := STATIC.get(name)) is None:
         return None

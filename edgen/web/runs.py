@@ -15,11 +15,11 @@ from aiohttp.client_exceptions import ClientConnectionResetError
 
 from edgen.api.runs import RunFacts, add_up_runs
 from edgen.core.errors import EdgenError
-from edgen.runtime.budget_status import budget_status
+from edgen.runtime.budget_status import read_budget_status
 from edgen.store.ledger import LedgerReader
 from edgen.store.mailbox import has_mailbox
 from edgen.store.run_folder import RunFolder
-from edgen.web.answers import SOURCES, html_page
+from edgen.web.answers import SOURCES, answer_html
 from edgen.web.guard import VISITOR
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
@@ -62,12 +62,12 @@ class Pulse:
             oldest = int(now // 60) - _MINUTES
             self._minutes = {minute: calls for minute, calls in self._minutes.items() if minute > oldest}
 
-    def minutes(self, now: float) -> list[int]:
+    def list_minutes(self, now: float) -> list[int]:
         """Return the calls of each of the last 60 minutes."""
         last = int(now // 60)
         return [self._minutes.get(minute, 0) for minute in range(last - _MINUTES + 1, last + 1)]
 
-    def seconds_left(self, pending: int) -> float | None:
+    def compute_seconds_left(self, pending: int) -> float | None:
         """Return the seconds until all is settled at the present speed; None if it is unknown."""
         if len(self._looks) < 2:
             return None
@@ -76,25 +76,25 @@ class Pulse:
         return None if done <= 0 or last <= first else pending * (last - first) / done
 
 
-def _pulse(run: IndexedRun) -> Pulse:
+def _find_pulse(run: IndexedRun) -> Pulse:
     if run.pulse is None:
         run.pulse = Pulse(RunFolder(run.path))
     pulse: Pulse = run.pulse
     return pulse
 
 
-async def runs(request: web.Request) -> web.Response:
+async def show_runs(request: web.Request) -> web.Response:
     """Show every run and how it stands, and every data set."""
     rows, totals = await asyncio.to_thread(_look, request.app)
     starter = request.app[STARTER]
-    return html_page(
+    return answer_html(
         render(
             "runs.html.j2",
             runs=rows,
             totals=totals,
             data=request.app[SOURCES].data,
             started=starter.list_shown_runs(),
-            jobs=list(await asyncio.to_thread(starter.jobs)),
+            jobs=list(await asyncio.to_thread(starter.list_jobs)),
             token=request[VISITOR].token,
         )
     )
@@ -102,7 +102,7 @@ async def runs(request: web.Request) -> web.Response:
 
 def _look(app: web.Application) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return the rows of all runs, and their totals."""
-    found = app[SOURCES].runs()
+    found = app[SOURCES].list_runs()
     rows = [_run_row(run, facts) for run, facts in found]
     return rows, msgspec.to_builtins(add_up_runs([facts for _, facts in found]))
 
@@ -113,10 +113,10 @@ def _run_row(run: IndexedRun, facts: RunFacts) -> dict[str, Any]:
     status = facts.status
     if status is None:
         return {**row, "state": "unreadable"}
-    work, now, pulse = facts.work, time.time(), _pulse(run)
+    work, now, pulse = facts.work, time.time(), _find_pulse(run)
     pulse.look(now, status.calls.made, status.planned - status.pending)
-    minutes = pulse.minutes(now)
-    left = pulse.seconds_left(status.pending) if status.state == "running" else None
+    minutes = pulse.list_minutes(now)
+    left = pulse.compute_seconds_left(status.pending) if status.state == "running" else None
     return {
         **row,
         "state": status.state,
@@ -132,26 +132,26 @@ def _run_row(run: IndexedRun, facts: RunFacts) -> dict[str, Any]:
         "calls": status.calls.made,
         "tokens": status.tokens.prompt + status.tokens.completion,
         "cost_usd": status.cost_usd,
-        "cap": _cap(run.path),
+        "cap": _describe_cap(run.path),
         "asks_people": has_mailbox(run.path),
         "in_flight": _count_in_flight(run.path) if status.state == "running" else 0,
         "per_minute": None if work is None else round(work.calls_per_minute),
         "left": None if left is None else _format_duration(left),
         "stopped": status.stopped.detail if isinstance(status.stopped, msgspec.Struct) else None,
         "minutes": minutes if any(minutes) else [],
-        "points": points_of(minutes),
+        "points": list_points(minutes),
     }
 
 
-def points_of(minutes: list[int]) -> str:
+def list_points(minutes: list[int]) -> str:
     """Return the corners of a chart that is 59 wide and 100 high, as SVG has them."""
     most = max(*minutes, 1)
     return " ".join(f"{place},{100 - count * 100 / most:.1f}" for place, count in enumerate(minutes))
 
 
-def _cap(path: Any) -> str | None:
+def _describe_cap(path: Any) -> str | None:
     """Return the cap on the cost that a run's job or shared budget sets, in words; None without one."""
-    budget = budget_status(RunFolder(path).job)
+    budget = read_budget_status(RunFolder(path).job)
     caps = () if budget is None else budget.caps
     return (
         ", ".join(f"{one.used:,.4g} of {one.most:,.4g} {one.unit} {one.period}".strip() for one in caps)
@@ -177,21 +177,21 @@ def _format_duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
 
 
-async def events(request: web.Request) -> web.StreamResponse:
+async def send_events(request: web.Request) -> web.StreamResponse:
     """Send how the runs stand, at each change, as server-sent events."""
     answer = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
     await answer.prepare(request)
     before = b""
     with contextlib.suppress(ConnectionResetError, ClientConnectionResetError):
         while True:
-            data = await asyncio.to_thread(_state, request.app) or before
+            data = await asyncio.to_thread(_describe_state, request.app) or before
             await answer.write(b": alive\n\n" if data == before else b"data: " + data + b"\n\n")
             before = data
             await asyncio.sleep(_EVERY)
     return answer
 
 
-def _state(app: web.Application) -> bytes:
+def _describe_state(app: web.Application) -> bytes:
     """Return how the runs stand, as JSON; empty where they cannot be read at this moment."""
     try:
         rows, totals = _look(app)

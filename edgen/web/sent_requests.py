@@ -48,17 +48,17 @@ def read_sent_requests(
     with LedgerReader(run.ledger) as ledger:
         stored: dict[object, dict[tuple[int, int], Reply]] = {}
 
-        def reply_to(address: Address) -> Reply | None:
+        def find_reply(address: Address) -> Reply | None:
             if address.task not in stored:
-                answers = ledger.replies(address.scenario, address.task)
+                answers = ledger.read_replies(address.scenario, address.task)
                 stored[address.task] = {(step, attempt): reply for step, attempt, reply in answers}
             return stored[address.task].get((address.step, address.attempt))
 
-        work = plan.task(scenario, replicate).protocol
+        work = plan.make_task(scenario, replicate).protocol
         try:
             request = next(work)
             while len(found) < _MOST:
-                reply = reply_to(request.address)
+                reply = find_reply(request.address)
                 found.append(
                     SentRequest(
                         step=request.address.step,

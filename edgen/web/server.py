@@ -14,7 +14,7 @@ from typing import Any
 from aiohttp import web
 
 from edgen.core.errors import EdgenError, UsageError
-from edgen.core.system import handling
+from edgen.core.system import handle_signals
 from edgen.web import (
     answering,
     browse,
@@ -28,9 +28,9 @@ from edgen.web import (
     voting,
 )
 from edgen.web.answers import SOURCES
-from edgen.web.guard import NOT_NOW, VISITOR, PageGuard, Route, home_of, problem_page
+from edgen.web.guard import NOT_NOW, VISITOR, PageGuard, Route, find_home, render_problem_page
 from edgen.web.invited_pages import Face
-from edgen.web.rendering import static_file
+from edgen.web.rendering import read_static_file
 from edgen.web.sources import Sources, stop_building
 
 log = logging.getLogger(__name__)
@@ -42,11 +42,11 @@ _CHANGING = (
 )
 
 
-async def static(request: web.Request) -> web.Response:
+async def serve_static(request: web.Request) -> web.Response:
     """Return a file that pages load."""
-    known = await asyncio.to_thread(static_file, request.match_info["name"])
+    known = await asyncio.to_thread(read_static_file, request.match_info["name"])
     if known is None:
-        return problem_page("There is no such file.", 404)
+        return render_problem_page("There is no such file.", 404)
     return web.Response(body=known[1], content_type=known[0], charset="utf-8")
 
 
@@ -56,36 +56,36 @@ async def explain(request: web.Request, handler: Callable[[web.Request], Any]) -
     try:
         answer: web.StreamResponse = await handler(request)
     except UsageError as problem:
-        return problem_page(str(problem), 404, home_of(request))
+        return render_problem_page(str(problem), 404, find_home(request))
     except EdgenError as problem:
         if request[VISITOR].invitation is not None:  # the words name places of this machine
-            return problem_page(NOT_NOW, 409, "/task")
-        return problem_page(f"This cannot be read: {problem}", 409)
+            return render_problem_page(NOT_NOW, 409, "/task")
+        return render_problem_page(f"This cannot be read: {problem}", 409)
     except (web.HTTPException, ConnectionError, asyncio.CancelledError):
         raise
     except OSError as problem:  # something was moved or damaged while it was read
         log.warning("%s %s: %s", request.method, request.path, problem)
-        return problem_page(_CHANGING, 409, home_of(request))
+        return render_problem_page(_CHANGING, 409, find_home(request))
     except Exception:
         log.exception("%s %s", request.method, request.path)
         said = "edgen failed to make this page. The terminal of the server says more."
-        return problem_page(said, 500, home_of(request))
+        return render_problem_page(said, 500, find_home(request))
     return answer
 
 
 async def answer_unknown(_request: web.Request) -> web.Response:
     """Answer every other address."""
-    return problem_page("There is no such page.", 404)
+    return render_problem_page("There is no such page.", 404)
 
 
 ROUTES = (
-    Route("GET", "/", runs.runs),
-    Route("GET", "/events", runs.events),
-    Route("GET", "/static/{name}", static, "anyone"),
+    Route("GET", "/", runs.show_runs),
+    Route("GET", "/events", runs.send_events),
+    Route("GET", "/static/{name}", serve_static, "anyone"),
     Route("GET", "/beside", conversation.show_side_by_side),
-    Route("GET", "/requests/{run}/{id:.+}", conversation.requests),
+    Route("GET", "/requests/{run}/{id:.+}", conversation.show_requests),
     Route("GET", "/run/{run}", browse.browse),
-    Route("GET", "/run/{run}/{id:.+}", conversation.conversation),
+    Route("GET", "/run/{run}/{id:.+}", conversation.show_conversation),
 )
 
 
@@ -140,9 +140,9 @@ async def _serve(
             ) from None
         taken = runner.addresses[0][1]
         stop = asyncio.Event()
-        with handling(asyncio.get_running_loop(), signals, lambda _number: stop.set()):
+        with handle_signals(asyncio.get_running_loop(), signals, lambda _number: stop.set()):
             shown = f"[{host}]" if ":" in host else host
-            opened(guard.link(f"http://{shown}:{taken}"))
+            opened(guard.make_link(f"http://{shown}:{taken}"))
             await stop.wait()
     finally:
         stop_building()

@@ -43,7 +43,7 @@ class IndexedRun:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = escape_hidden(path.name)
-        self.slug = _slug(path)
+        self.slug = _make_slug(path)
         self.done, self.planned = 0, 0
         self.problem: str | None = None
         self._lock = threading.Lock()
@@ -55,14 +55,14 @@ class IndexedRun:
         self._mailbox: Mailbox | None = None
         self.pulse: Any = None  # of the page of all runs
 
-    def people(self, *, create: bool = False) -> People | None:
+    def open_people(self, *, create: bool = False) -> People | None:
         """Return the people of the run; None if nobody was invited. `create`: make their file."""
         with self._lock:
             if self._people is None and (create or has_people(self.path)):
                 self._people = People(self.path)
             return self._people
 
-    def mailbox(self) -> Mailbox | None:
+    def open_mailbox(self) -> Mailbox | None:
         """Return the mailbox of the run as it is now; None if nothing ever waited in it."""
         with self._lock:
             if not has_mailbox(self.path):
@@ -71,7 +71,7 @@ class IndexedRun:
                 self._mailbox = Mailbox(self.path)
             return self._mailbox
 
-    def index(self) -> ConversationIndex | None:
+    def open_index(self) -> ConversationIndex | None:
         """Return the index; None while the first is being built, which this call begins.
 
         A finished index of an earlier state is returned until a newer one is built.
@@ -84,11 +84,11 @@ class IndexedRun:
             return self._index
 
     def _renew(self) -> None:
-        stamp = self.state()
+        stamp = self.find_state()
         if stamp == self._stamp:
             return
         self._stamp, self.problem, self.done = stamp, None, 0
-        path = self.index_path(stamp)
+        path = self.find_index_path(stamp)
         if (index := ConversationIndex(path)).is_finished():
             self._index = index
             return
@@ -96,18 +96,18 @@ class IndexedRun:
         self._at_work = threading.Thread(target=self._build, args=(path,), daemon=True)
         self._at_work.start()
 
-    def index_path(self, stamp: str | None = None) -> Path:
+    def find_index_path(self, stamp: str | None = None) -> Path:
         """Return the file of the index of a state, the present one by default."""
-        return _index_file(f"{self.slug}-{stamp or self.state()}")
+        return _find_index_file(f"{self.slug}-{stamp or self.find_state()}")
 
     def wait(self, seconds: float | None = None) -> ConversationIndex | None:
         """Return the index, once it is built; as `index` does if that takes longer than some seconds."""
-        found = self.index()
+        found = self.open_index()
         if self._at_work is not None:
             self._at_work.join(seconds)
         return self._index or found
 
-    def files(self) -> Iterable[Path]:
+    def list_files(self) -> Iterable[Path]:
         """Return the files whose sizes and times say whether anything changed."""
         rundir = RunFolder(self.path)
         arms = sorted(rundir.arms_folder.glob("*/run.db"))
@@ -116,9 +116,9 @@ class IndexedRun:
         yield from (path.with_name(f"{path.name}-wal") for path in ledgers)
         yield from sorted(rundir.layers.glob("*/labels.jsonl"))
 
-    def state(self) -> str:
+    def find_state(self) -> str:
         """Return a text that changes with the files."""
-        return stamp_of(self.files())
+        return make_stamp(self.list_files())
 
     def _build(self, path: Path) -> None:
         """Let a process build an index, and take the index when it is finished."""
@@ -152,7 +152,7 @@ class IndexedFiles(IndexedRun):
         super().__init__(path)
         self.title = title
 
-    def files(self) -> Iterable[Path]:
+    def list_files(self) -> Iterable[Path]:
         """Return the files of the data set."""
         try:
             return find_inputs(self.path).files
@@ -167,7 +167,7 @@ class AskedFile(IndexedRun):
     title = "Questions to people about a file"
 
 
-def stamp_of(files: Iterable[Path]) -> str:
+def make_stamp(files: Iterable[Path]) -> str:
     """Return a text that changes with the size or the time of any of these files."""
     digest = hashlib.sha256(_FORMAT.encode())
     for file in files:
@@ -185,12 +185,12 @@ def stop_building() -> None:
         child.terminate()
 
 
-def _slug(path: Path) -> str:
+def _make_slug(path: Path) -> str:
     """Return the short name of a run or data set in addresses."""
     return hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def _index_file(name: str) -> Path:
+def _find_index_file(name: str) -> Path:
     """Return the place of an index: the user's cache, or a temporary folder where there is none."""
     cached = cache_file(f"web/{name}.db", os.environ)
     if cached is not None:
@@ -212,14 +212,14 @@ class Sources:
         self._known: dict[Path, IndexedRun] = {}
         self._looking = threading.Lock()
         self._look_again = 0.0
-        self.data = [found for path in paths if (found := _data_at(path)) is not None]
+        self.data = [found for path in paths if (found := _read_data(path)) is not None]
         self._paths = [
             path for path in paths if path.is_dir() and path not in {one.path for one in self.data}
         ]
         for path in self._paths:
             list_runs(path)
 
-    def runs(self) -> list[tuple[IndexedRun, RunFacts]]:
+    def list_runs(self) -> list[tuple[IndexedRun, RunFacts]]:
         """Return every run with its present state, the newest first."""
         found = []
         for path in self._paths:
@@ -234,7 +234,7 @@ class Sources:
                 found.append((self._known[place], one))
         return sorted(found, key=lambda pair: pair[1].age_seconds)
 
-    def names(self) -> list[tuple[str, str]]:
+    def list_names(self) -> list[tuple[str, str]]:
         """Return the short name and the name of every run and data set that was shown."""
         return [(one.slug, one.name) for one in (*self.data, *self._known.values())]
 
@@ -243,7 +243,7 @@ class Sources:
         run's own files name is opened only where the owner named it, too."""
         runs = [run]
         for folder in others:
-            other = self.find(_slug(Path(folder)))
+            other = self.find(_make_slug(Path(folder)))
             if other is None:
                 raise UsageError(
                     f"people vote on pairs between {run.path} and {folder}, which is not shown here; start "
@@ -264,11 +264,11 @@ class Sources:
                 if slug in known or time.monotonic() < self._look_again:
                     return known.get(slug)
                 self._look_again = time.monotonic() + _PAUSE
-                self.runs()
+                self.list_runs()
             return None
 
 
-def _data_at(path: Path) -> IndexedFiles | AskedFile | None:
+def _read_data(path: Path) -> IndexedFiles | AskedFile | None:
     """Return the data set at a path; None for a folder of runs. Raises UsageError and DataError."""
     if not path.exists():
         raise UsageError(

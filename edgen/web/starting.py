@@ -91,7 +91,7 @@ class RunStarter:
         self._started: list[StartedRun] = []
         self._lock = threading.Lock()
 
-    def jobs(self) -> dict[str, Path]:
+    def list_jobs(self) -> dict[str, Path]:
         """Return the job files that can be started, by name: the project's own, and those that come with
         edgen."""
         own = sorted((self._folder / "jobs").glob("*.y*ml"))
@@ -156,7 +156,7 @@ def stop_run(run: RunFolder) -> None:
         raise UsageError(f"{run.path}: {holder} cannot be stopped ({problem.strerror}).") from None
 
 
-def _home() -> web.Response:
+def _lead_home() -> web.Response:
     return web.Response(status=303, headers={"Location": "/"})
 
 
@@ -164,7 +164,7 @@ async def change_start(request: web.Request) -> web.StreamResponse:
     """Start the run of a job that is listed."""
     form = await request.post()
     starter = request.app[STARTER]
-    job = starter.jobs().get(str(form.get("job", "")))
+    job = starter.list_jobs().get(str(form.get("job", "")))
     if job is None:
         raise UsageError("Choose one of the jobs that are listed.")
     given = str(form.get("count", "")).strip()
@@ -178,7 +178,7 @@ async def change_start(request: web.Request) -> web.StreamResponse:
         raise UsageError(str(problem)) from None
     folder = Path("outputs") / name
     await asyncio.to_thread(starter.start, job, folder, int(given) if given else None)
-    return _home()
+    return _lead_home()
 
 
 async def change_resume(request: web.Request) -> web.StreamResponse:
@@ -186,7 +186,7 @@ async def change_resume(request: web.Request) -> web.StreamResponse:
     run = await asyncio.to_thread(run_of, request)
     rundir = RunFolder(run.path)
     await asyncio.to_thread(request.app[STARTER].start, rundir.job, run.path)
-    return _home()
+    return _lead_home()
 
 
 async def change_stop(request: web.Request) -> web.StreamResponse:
@@ -194,7 +194,7 @@ async def change_stop(request: web.Request) -> web.StreamResponse:
     run = await asyncio.to_thread(run_of, request)
     request.app[STARTER].note_stop(run.path)
     await asyncio.to_thread(stop_run, RunFolder(run.path))
-    return _home()
+    return _lead_home()
 
 
 async def change_answer(request: web.Request) -> web.StreamResponse:
@@ -208,7 +208,7 @@ async def change_answer(request: web.Request) -> web.StreamResponse:
         await asyncio.to_thread(one.answer, agreed=form.get("agree") == "yes")
     else:
         starter.dismiss(one)
-    return _home()
+    return _lead_home()
 
 
 ROUTES = (

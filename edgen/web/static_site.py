@@ -14,8 +14,8 @@ from typing import Any
 from edgen.core.errors import RunError, UsageError
 from edgen.core.text import quantity
 from edgen.store.conversation_index import ConversationIndex, Query
-from edgen.web.conversation import conversation_page
-from edgen.web.rendering import page_name, render, static_file
+from edgen.web.conversation import render_conversation_page
+from edgen.web.rendering import make_page_name, read_static_file, render
 from edgen.web.sources import IndexedRun, Sources
 
 _HERE = "./"
@@ -52,9 +52,9 @@ def export_site(paths: Sequence[Path], folder: Path) -> Site:
     try:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        for name, text in _pages(run, index):
+        for name, text in _iterate_pages(run, index):
             (part / name).write_text(text, encoding="utf-8")
-        _, style = static_file("style.css") or ("", b"")
+        _, style = read_static_file("style.css") or ("", b"")
         (part / "style.css").write_bytes(style)
         (part / _MARK).touch()
         shutil.rmtree(folder, ignore_errors=True)
@@ -68,7 +68,7 @@ def export_site(paths: Sequence[Path], folder: Path) -> Site:
 
 
 def _find_only_run(sources: Sources) -> IndexedRun:
-    found = [*sources.data, *(run for run, _ in sources.runs())]
+    found = [*sources.data, *(run for run, _ in sources.list_runs())]
     if len(found) != 1:
         raise UsageError(
             f"--export: there are {quantity(len(found), 'run')} and data sets here, and a site is of one; "
@@ -77,10 +77,10 @@ def _find_only_run(sources: Sources) -> IndexedRun:
     return found[0]
 
 
-def _pages(run: IndexedRun, index: ConversationIndex) -> Iterator[tuple[str, str]]:
+def _iterate_pages(run: IndexedRun, index: ConversationIndex) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of every page."""
     whole = index.find(Query(), 0, _LISTED)
-    facets = [(name, _facet_page(name)) for name, values in whole.facets.items() if len(values) > 1]
+    facets = [(name, _make_facet_page_name(name)) for name, values in whole.facets.items() if len(values) > 1]
     pages = max(1, -(-index.size // _LISTED))
     for number in range(pages):
         found = whole if number == 0 else index.find(Query(), number, _LISTED)
@@ -103,14 +103,14 @@ def _pages(run: IndexedRun, index: ConversationIndex) -> Iterator[tuple[str, str
                 run=run,
                 root=_HERE,
                 name=name,
-                values=_values(index, name, whole.facets[name]),
+                values=_iterate_values(index, name, whole.facets[name]),
             ),
         )
-    for identifier in index.ids():
-        yield page_name(identifier), conversation_page(run, identifier, root=_HERE)
+    for identifier in index.iterate_ids():
+        yield make_page_name(identifier), render_conversation_page(run, identifier, root=_HERE)
 
 
-def _values(
+def _iterate_values(
     index: ConversationIndex, name: str, values: Sequence[tuple[str, int]]
 ) -> Iterator[dict[str, Any]]:
     """Yield the listed values of a facet with their conversations."""
@@ -123,5 +123,5 @@ def _list_page(number: int) -> str:
     return "index.html" if number == 0 else f"list-{number + 1}.html"
 
 
-def _facet_page(name: str) -> str:
-    return f"by-{page_name(name)}"
+def _make_facet_page_name(name: str) -> str:
+    return f"by-{make_page_name(name)}"

@@ -14,11 +14,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.preferences.vote_units import draw_number, key_of
+from edgen.preferences.vote_units import draw_number, make_key
 from edgen.store.people import People, UnitAnswer
 from edgen.store.run_reader import RunReader
-from edgen.store.several_runs import open_together, pairs_place
-from edgen.web.sources import IndexedRun, stamp_of
+from edgen.store.several_runs import find_pairs_place, open_together
+from edgen.web.sources import IndexedRun, make_stamp
 
 U = TypeVar("U")
 C = TypeVar("C")
@@ -49,13 +49,13 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """Whole conversations are labelled, not turns."""
 
 
-def setup_of(people: People | None, task: str) -> Setup:
+def read_setup(people: People | None, task: str) -> Setup:
     """Return the settings of a task."""
-    kept = None if people is None else people.settings(task)
+    kept = None if people is None else people.read_settings(task)
     return Setup() if kept is None else msgspec.convert(kept, Setup)
 
 
-def base_of(unit: str) -> str:
+def find_base(unit: str) -> str:
     """Return the unit that a check is about."""
     return unit.partition("#")[0]
 
@@ -83,7 +83,7 @@ class RunUnits(Generic[U, C]):
         self._order: tuple[str, ...] = ()
         self._content: dict[str, C | None] = {}
 
-    def order(self) -> tuple[str, ...]:
+    def list_order(self) -> tuple[str, ...]:
         """Return the names of all units, in the order in which they are given out. Raises EdgenError."""
         with self._lock:
             self._refresh()
@@ -95,12 +95,12 @@ class RunUnits(Generic[U, C]):
             self._refresh()
             return name in self._units
 
-    def unit(self, name: str) -> U | None:
+    def find_unit(self, name: str) -> U | None:
         """Return a unit; None if the run has it no more."""
         with self._lock:
             return self._units.get(name)
 
-    def content(self, name: str) -> C | None:
+    def read_content(self, name: str) -> C | None:
         """Return what is shown of a unit; None if the run has other texts now."""
         with self._lock:
             self._refresh()
@@ -117,7 +117,9 @@ class RunUnits(Generic[U, C]):
         now = time.monotonic()
         if now < self._next_look:
             return
-        stamp = "/".join((*(run.state() for run in self._runs), stamp_of([pairs_place(self._paths).pairs])))
+        stamp = "/".join(
+            (*(run.find_state() for run in self._runs), make_stamp([find_pairs_place(self._paths).pairs]))
+        )
         if stamp != self._stamp or self._reader is None:
             reader = open_together(self._paths)
             try:
@@ -148,7 +150,7 @@ class Own(NamedTuple):
 
 def read_own_answers(people: People, task: str, person: str) -> Own:
     """Return what a person answered."""
-    given = tuple(people.answers(task, person))
+    given = tuple(people.list_answers(task, person))
     latest: dict[str, UnitAnswer] = {}
     for one in given:
         latest.pop(one.unit, None)
@@ -167,20 +169,20 @@ class Queue:
 
     def choose_unit(self, person: str, now: float) -> str | None:
         """Return the unit that a person is to answer now; None if there is none left. Raises EdgenError."""
-        setup = setup_of(self._people, self.task)
+        setup = read_setup(self._people, self.task)
         own = read_own_answers(self._people, self.task, person)
         for unit, _, _ in self._people.list_assigned(self.task, person):
-            if unit not in own.latest and self._units.content(base_of(unit)) is not None:
+            if unit not in own.latest and self._units.read_content(find_base(unit)) is not None:
                 return unit
-        order = self._units.order()
+        order = self._units.list_order()
         return self._check(person, own, setup, now) or self._open(person, own, setup, order, now)
 
     def _open(self, person: str, own: Own, setup: Setup, order: tuple[str, ...], now: float) -> str | None:
         for _ in range(2):
-            for unit in _blocks(order, person):
+            for unit in _iterate_blocks(order, person):
                 if unit in self._full or unit in own.latest or (setup.check_every and unit in setup.known):
                     continue
-                if self._units.content(unit) is None:
+                if self._units.read_content(unit) is None:
                     continue
                 if self._people.assign(self.task, unit, person, setup.per_unit, now, _PATIENCE):
                     return unit
@@ -203,7 +205,7 @@ class Queue:
             free = [
                 unit
                 for unit in kind
-                if unit not in own.latest and self._units.content(base_of(unit)) is not None
+                if unit not in own.latest and self._units.read_content(find_base(unit)) is not None
             ]
             if free:
                 unit = min(free, key=lambda one: draw_number("check", one, person))
@@ -214,7 +216,7 @@ class Queue:
     def find_held_unit(self, person: str, key: str) -> str:
         """Return the unit that a person has under a key. Raises UsageError."""
         for unit, _, _ in self._people.list_assigned(self.task, person):
-            if key_of(unit) == key:
+            if make_key(unit) == key:
                 return unit
         raise UsageError("This page is about something that was not given to you; load it again.")
 
@@ -232,7 +234,7 @@ class Queue:
         self._full.discard(unit)
 
 
-def _blocks(order: tuple[str, ...], person: str) -> Iterator[str]:
+def _iterate_blocks(order: tuple[str, ...], person: str) -> Iterator[str]:
     for start in range(0, len(order), _BLOCK):
         yield from sorted(order[start : start + _BLOCK], key=lambda unit: draw_number("block", unit, person))
 

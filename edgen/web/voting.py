@@ -10,30 +10,30 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.pair import texts_digest
+from edgen.core.pair import digest_texts
 from edgen.core.values import Turn
 from edgen.preferences.vote_units import (
     VotePair,
     VoteTexts,
     choose_first_side,
     has_vote_pairs,
-    texts_of,
-    vote_pairs,
+    list_vote_pairs,
+    read_texts,
 )
 from edgen.store.run_reader import RunReader
-from edgen.store.votes import VOTE, is_vote, vote_unit, votes_of_file
+from edgen.store.votes import VOTE, is_vote, make_vote_unit, read_votes_of_file
 from edgen.web.answering import TaskKind
 from edgen.web.invited_pages import Face
 from edgen.web.sources import IndexedRun
-from edgen.web.tasks import RunUnits, Setup, setup_of
+from edgen.web.tasks import RunUnits, Setup, read_setup
 
 _CHOICES = ("first", "second", "tie")
 _LOOKED_AT = 200  # conversations in which a page looks for several responses to a turn
 
 
-def _tasks(run: IndexedRun) -> Sequence[str]:
-    people = run.people()
-    known = [] if people is None else [task for task in people.tasks_set() if is_vote(task)]
+def _list_tasks(run: IndexedRun) -> Sequence[str]:
+    people = run.open_people()
+    known = [] if people is None else [task for task in people.list_tasks_set() if is_vote(task)]
     if VOTE in known:
         return known
     with RunReader(run.path) as reader:
@@ -41,11 +41,11 @@ def _tasks(run: IndexedRun) -> Sequence[str]:
 
 
 def _list_units(reader: RunReader) -> Iterator[tuple[str, VotePair]]:
-    return ((pair.unit, pair) for pair in vote_pairs(reader))
+    return ((pair.unit, pair) for pair in list_vote_pairs(reader))
 
 
-def _units(runs: Sequence[IndexedRun], _setup: Setup) -> RunUnits[VotePair, VoteTexts]:
-    return RunUnits(runs, _list_units, texts_of)
+def _make_units(runs: Sequence[IndexedRun], _setup: Setup) -> RunUnits[VotePair, VoteTexts]:
+    return RunUnits(runs, _list_units, read_texts)
 
 
 def _show_unit(unit: str, texts: VoteTexts, person: str, _setup: Setup) -> Mapping[str, Any]:
@@ -54,12 +54,12 @@ def _show_unit(unit: str, texts: VoteTexts, person: str, _setup: Setup) -> Mappi
     first = choose_first_side(unit, person)
     second = "b" if first == "a" else "a"
     return {
-        "before": _turns(texts.before, roles),
-        "sides": [_turns(sides[first], roles), _turns(sides[second], roles)],
+        "before": _describe_turns(texts.before, roles),
+        "sides": [_describe_turns(sides[first], roles), _describe_turns(sides[second], roles)],
     }
 
 
-def _turns(turns: Sequence[Turn], roles: list[str]) -> list[dict[str, Any]]:
+def _describe_turns(turns: Sequence[Turn], roles: list[str]) -> list[dict[str, Any]]:
     return [{"role": turn.role, "side": roles.index(turn.role) % 4, "text": turn.text} for turn in turns]
 
 
@@ -90,23 +90,23 @@ def set_up(reader: RunReader, before: Setup, known: Path | None) -> Setup:
     if known is None:
         return before
     right: dict[str, Any] = {}
-    for (one, other), votes in votes_of_file(known, reader.scenario_of).items():
+    for (one, other), votes in read_votes_of_file(known, reader.scenario_of).items():
         a, b = sorted((reader.named(one), reader.named(other)), key=reader.place)
         for vote in votes:
             choice = vote.choice
             if a.id != one and choice != "tie":
                 choice = "b" if choice == "a" else "a"
-            texts = (vote.texts or "") if one == other else texts_digest(a, b)
-            right[vote_unit(a.id, b.id, texts)] = choice
+            texts = (vote.texts or "") if one == other else digest_texts(a, b)
+            right[make_vote_unit(a.id, b.id, texts)] = choice
     return msgspec.structs.replace(before, known=right)
 
 
-VOTING = TaskKind("vote", "vote.html.j2", _units, _show_unit, _read)
+VOTING = TaskKind("vote", "vote.html.j2", _make_units, _show_unit, _read)
 
 
-def _hint(run: IndexedRun, task: str) -> str:
-    named = " ".join((str(run.path), *setup_of(run.people(), task).against))
+def _describe_hint(run: IndexedRun, task: str) -> str:
+    named = " ".join((str(run.path), *read_setup(run.open_people(), task).against))
     return f"edgen pairs {named} --signal human makes labels of these votes."
 
 
-FACE = Face("vote", _tasks, VOTING.routes, _hint)
+FACE = Face("vote", _list_tasks, VOTING.routes, _describe_hint)

@@ -107,7 +107,7 @@ def test(folder: Path, size: Size, tutor: dict[str, Any], **changes: Any) -> dic
 def _raw_texts(run: edgen.Run, scenarios: int) -> tuple[list[str], list[str]]:
     """Return by scenario the thing that the student asked for, and the tutor's raw reply, accepted or not."""
     with LedgerReader(run.folder / "run.db") as ledger:
-        said = [[reply.text for _, _, reply in ledger.replies(index, 0)] for index in range(scenarios)]
+        said = [[reply.text for _, _, reply in ledger.read_replies(index, 0)] for index in range(scenarios)]
     return [texts[0].split("“")[1].split("”")[0] for texts in said], [texts[-1] for texts in said]
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import edgen
-from edgen.config.label_set import find_label_set, majority
-from edgen.protocols.labelling_simulated import true_labels
+from edgen.config.label_set import find_label_set, find_majority
+from edgen.protocols.labelling_simulated import find_true_labels
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command
 
@@ -50,7 +50,7 @@ class TestLayer:
         units = [*layer]
         assert [(unit.id, unit.turn) for unit in units] == [(name, place) for name, place, _ in turns]
         for unit, (_, _, text) in zip(units, turns, strict=True):
-            true = true_labels("Teacher", text, MOVES.names, several=False)
+            true = find_true_labels("Teacher", text, MOVES.names, several=False)
             assert unit.annotators == {"default": true, "default-2": true, "default-3": true}
             assert (unit.labels, unit.tie, unit.agreement) == (true, False, 1.0)
         first = (run / "layers" / "teacher_moves" / "labels.jsonl").read_bytes()
@@ -58,7 +58,7 @@ class TestLayer:
         assert again.made is not None
         assert [one.calls.made for one in again.made.annotators] == [len(turns)] * 3
         assert again.file.read_bytes() == first
-        assert [row["by.default-2"] for row in layer._rows()] == [
+        assert [row["by.default-2"] for row in layer._list_rows()] == [
             unit.annotators["default-2"] for unit in units
         ]
 
@@ -109,7 +109,7 @@ class TestLayer:
     ],
 )
 def test_what_most_say(given: Any, labels: Any, expected: Any) -> None:
-    assert majority(given, labels) == expected
+    assert find_majority(given, labels) == expected
 
 
 @pytest.mark.only_long
@@ -135,7 +135,7 @@ def test_the_majority_is_right_as_often_as_planted_mistakes_leave_it(tmp_path: P
             texts = {one.candidate.id: one.candidate.turns for one in reader.conversations()}
         for unit in layer:
             assert unit.turn is not None
-            true = true_labels("Teacher", texts[unit.id][unit.turn].text, MOVES.names, several=False)
+            true = find_true_labels("Teacher", texts[unit.id][unit.turn].text, MOVES.names, several=False)
             units += 1
             right.update(name for name, said in unit.annotators.items() if said == true)
             right["most"] += unit.labels == true

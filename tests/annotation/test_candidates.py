@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import edgen
-from edgen.store.layers import text_digest
+from edgen.store.layers import digest_text
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command
 from tests.execution.batch.test_batch_kill import simulator
@@ -33,7 +33,7 @@ def test_a_line_a_turn_of_the_agent_in_the_runs_order(run: Path) -> None:
     found = edgen.candidates(run, "paraphrases", progress=False)
     with RunReader(run) as reader:
         turns = [
-            (one.candidate.id, place, "Teacher", text_digest(one.candidate.turns, place))
+            (one.candidate.id, place, "Teacher", digest_text(one.candidate.turns, place))
             for one in reader.conversations()
             for place, turn in enumerate(one.candidate.turns)
             if turn.role == "Teacher" and place >= 3
@@ -46,7 +46,11 @@ def test_a_line_a_turn_of_the_agent_in_the_runs_order(run: Path) -> None:
     assert {line.writer for line in lines} == {found.made.writer.writer}
     assert all(1 <= len({*line.texts}) == len(line.texts) <= 3 for line in lines)
     assert not texts & {text for line in lines for text in line.texts}
-    assert found.made.totals.texts == sum(len(line.texts) for line in lines) == sum(1 for _ in found._rows())
+    assert (
+        found.made.totals.texts
+        == sum(len(line.texts) for line in lines)
+        == sum(1 for _ in found._list_rows())
+    )
     before = found.file.read_bytes()
     again = edgen.candidates(run, "paraphrases", progress=False)
     assert again.made is not None
@@ -82,7 +86,7 @@ def test_texts_of_what_is_not_said_any_more_are_left_out(run: Path, tmp_path: Pa
     found = edgen.candidates(other, "paraphrases", progress=False)
     with RunReader(other) as reader:
         for line in found:
-            assert text_digest(reader.named(line.id).turns, line.turn) == line.text_sha256
+            assert digest_text(reader.named(line.id).turns, line.turn) == line.text_sha256
     assert found.made is not None
     assert (found.made.writer.written, found.made.writer.pending) == (found.made.writer.planned, 0)
 

@@ -12,7 +12,7 @@ import pytest
 
 import edgen
 from edgen.api.annotating import AnnotatedRun
-from edgen.evaluation.gold_agreement import GoldFigures, gold_lines
+from edgen.evaluation.gold_agreement import GoldFigures, describe_gold
 from edgen.store.layers import UnitLabels
 from tests.cli.command import Command
 
@@ -66,7 +66,7 @@ class TestGold:
         assert all(one is not None and one.units == len(gold) for one in found)
         assert all(one is not None and one.majority == found[0].majority for one in found)
         self.check(found[0], here[2:], [*gold.values()])
-        assert max(map(len, gold_lines(found[0]))) <= 80
+        assert max(map(len, describe_gold(found[0]))) <= 80
 
     def check(self, found: GoldFigures, here: list[UnitLabels], gold: list[str]) -> None:
         given = [unit.labels[0] for unit in here]

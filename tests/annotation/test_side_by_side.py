@@ -15,7 +15,7 @@ from aiohttp import web
 
 import edgen
 from edgen.api.status import read_status
-from edgen.store.ledger import batches_at
+from edgen.store.ledger import read_batches_at
 from tests.execution.batch.test_batch_kill import simulator
 from tests.execution.service import Service, end, serve, start
 from tests.execution.service import edgen as run_edgen
@@ -123,6 +123,6 @@ async def test_by_batch_the_rounds_of_all_are_with_the_provider_at_once(made: Pa
     file = Path("layers") / "msdialog_intents" / "labels.jsonl"
     assert (batch / file).read_bytes() == (online / file).read_bytes()
     ledgers = sorted((batch / file).parent.glob("annotators/*.db"))
-    sent = [one.sent_at for ledger in ledgers for one in batches_at(ledger) if one.round == 1]
+    sent = [one.sent_at for ledger in ledgers for one in read_batches_at(ledger) if one.round == 1]
     assert len(sent) == 3
     assert max(sent) - min(sent) < 0.6, "the last is sent before the first can be answered"

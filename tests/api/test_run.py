@@ -190,8 +190,8 @@ def test_bad_arguments(run: edgen.Run, tmp_path: Path) -> None:
 def test_what_edgen_exports(tmp_path: Path) -> None:
     for name in edgen.__all__:
         assert getattr(edgen, name) is not None
-    assert {*edgen.__all__, "open", *registry.names("function")} == set(dir(edgen))
-    for name in registry.names("function"):
+    assert {*edgen.__all__, "open", *registry.list_names("function")} == set(dir(edgen))
+    for name in registry.list_names("function"):
         assert getattr(edgen, name).__name__ == name
     assert edgen.errors.ShortError is ShortError
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

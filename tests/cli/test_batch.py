@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from edgen.core.errors import RunError
-from edgen.core.files import temporary
-from edgen.store.ledger import NotedBatch, batches_at
+from edgen.core.files import choose_temporary_name
+from edgen.store.ledger import NotedBatch, read_batches_at
 from tests import ROOT, fork_server
 from tests.execution.batch.test_batch_kill import SHAPES, simulator, tokens, write_job
 from tests.execution.service import edgen, end, files, start
@@ -27,7 +27,7 @@ TALKS = SHAPES["selfplay"]["conversations"]
 def _batches(ledger: Path) -> list[NotedBatch]:
     """Those of a ledger; none of one that is being made."""
     with contextlib.suppress(RunError):
-        return batches_at(ledger)
+        return read_batches_at(ledger)
     return []
 
 
@@ -86,15 +86,15 @@ async def test_what_an_expired_batch_left_goes_into_the_next_round(tmp_path: Pat
         job, folder = write_job(tmp_path / "job.yaml", kind, url, "oneshot", **changes), tmp_path / "run"
         ended = await edgen("generate", job, "-o", folder, "--via", "batch", "--json")
         calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
-        assert len(tokens(kind, url)) == len(batches_at(folder / "run.db"))
-    assert sum(batch.message == "expired" for batch in batches_at(folder / "run.db")) >= 2
+        assert len(tokens(kind, url)) == len(read_batches_at(folder / "run.db"))
+    assert sum(batch.message == "expired" for batch in read_batches_at(folder / "run.db")) >= 2
     if kind == "gemini":  # an expired batch of Gemini's leaves nothing, so this can never end well
         assert ended.code == 5
         assert "without any answer" in ended.err
         return
     assert ended.code == calm.code, ended.err
     assert files(folder) == files(tmp_path / "calm")
-    assert {batch.message for batch in batches_at(folder / "run.db")} >= {"expired"}
+    assert {batch.message for batch in read_batches_at(folder / "run.db")} >= {"expired"}
 
 
 async def test_after_a_while_the_rest_is_asked_online(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ async def test_after_a_while_the_rest_is_asked_online(tmp_path: Path) -> None:
     assert files(folder) == files(tmp_path / "calm")
     assert ended.facts["calls"]["made"] == calm.facts["calls"]["made"]
     assert "generated online" in ended.err
-    assert [batch.message for batch in batches_at(folder / "run.db")] == ["cancelled"]
+    assert [batch.message for batch in read_batches_at(folder / "run.db")] == ["cancelled"]
 
 
 @pytest.mark.parametrize("kind", ["openai", "gemini"])
@@ -257,7 +257,9 @@ async def test_a_request_that_can_never_succeed_fails_as_it_does_online(tmp_path
 async def test_files_that_answer_nothing_of_this_run(tmp_path: Path) -> None:
     job, folder, out = job_for_files(tmp_path), tmp_path / "run", tmp_path / "out"
     out.mkdir()
-    killed = temporary(out / "edgen-t-0123456789abcdef.default.jsonl")  # a start's that was killed
+    killed = choose_temporary_name(
+        out / "edgen-t-0123456789abcdef.default.jsonl"
+    )  # a start's that was killed
     killed.touch()
     none = await edgen("batch", "read", folder, job)
     assert none.code == 2
@@ -303,7 +305,7 @@ async def test_a_disk_that_fills_while_results_are_downloaded(tmp_path: Path) ->
         full = await limited(500_000, "generate", job, "-o", folder, "--via", "batch")
         assert full.code == 4, full.err
         assert "the disk is full" in full.err
-        (batch,) = batches_at(folder / "run.db")
+        (batch,) = read_batches_at(folder / "run.db")
         assert batch.state == "sent"
         assert not list((folder / "run.batches").glob("*.results-*"))
         ended = await edgen("generate", job, "-o", folder, "--via", "batch", "--json")

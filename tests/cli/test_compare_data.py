@@ -213,7 +213,7 @@ class TestMemory:
         for _ in range(400):
             for number in range(10):
                 kept.offer(0, sample(Turn("A", str(number))))
-            sums[int(kept.turns(0)[0].text)] += 1
+            sums[int(kept.read_turns(0)[0].text)] += 1
             kept._seen.clear()
         assert min(sums) > 15
 

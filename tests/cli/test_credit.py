@@ -136,7 +136,7 @@ def played(folder: Path) -> dict[tuple[int, str], dict[str, Any]]:
         return {
             (index, task): json.loads(record)
             for index in range(4)
-            for task, (_, _, record) in view.outcomes(index).items()
+            for task, (_, _, record) in view.read_outcomes(index).items()
             if record is not None
         }
 

@@ -79,7 +79,7 @@ def test_a_wall_clock_that_jumps_counts_as_it_then_is() -> None:
     assert deadline.count_seconds_left() == 9 * 3600
     wall = at("2026-11-21T09:00")  # the machine slept
     assert deadline.count_seconds_left() < 0
-    assert "--until" in str(deadline.reason())
+    assert "--until" in str(deadline.make_reason())
 
 
 def test_a_span_does_not_heed_the_wall_clock_and_the_earlier_counts() -> None:
@@ -90,7 +90,7 @@ def test_a_span_does_not_heed_the_wall_clock_and_the_earlier_counts() -> None:
     assert deadline.count_seconds_left() == 5400
     passed += 5400
     assert deadline.count_seconds_left() == 0
-    assert "--for 1h30m" in str(deadline.reason())
+    assert "--for 1h30m" in str(deadline.make_reason())
 
 
 def test_a_moment_that_has_gone_by_begins_nothing(command: Command, tmp_path: Path) -> None:

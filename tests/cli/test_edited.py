@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edgen.core import resources
-from edgen.prompting.front_matter import body_sha256, find_original_template, read_front
+from edgen.prompting.front_matter import digest_body, find_original_template, read_front
 from tests.cli.command import Command
 
 
@@ -52,7 +52,7 @@ class TestEdited:
 
     def test_a_text_may_state_its_own_digest(self) -> None:
         body = "Teach {{ topic }}."
-        head = "{#\n---\nsource: A book\nversion: '2'\nsha256: " + body_sha256(body) + "\n---\n#}\n"
+        head = "{#\n---\nsource: A book\nversion: '2'\nsha256: " + digest_body(body) + "\n---\n#}\n"
         assert read_front(head + body, "x").source == "A book"
         front = read_front(head + body + " Now.", "x")
         assert (front.source, front.version) == ("Edited from another text; its source: A book", None)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import pytest
 import typer
 
-from edgen.cli.errors import CommandEnd, at_end, run_guarded
+from edgen.cli.errors import CommandEnd, call_at_end, run_guarded
 from edgen.core.errors import SignalError
 
 
@@ -30,7 +30,7 @@ def test_a_signal_while_it_is_told_how_it_ended_changes_nothing(number: signal.S
         return True
 
     def work() -> None:
-        at_end(tell)
+        call_at_end(tell)
         raise SignalError(15, "terminated")
 
     assert run_guarded(work) == 143

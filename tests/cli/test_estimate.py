@@ -11,7 +11,7 @@ import yaml
 
 from edgen.cli.estimate import label_text
 from edgen.core import resources
-from edgen.core.text import dollars
+from edgen.core.text import format_dollars
 from tests.cli.command import Command
 from tests.cli.test_batch import begun
 from tests.execution.batch.test_batch_kill import simulator, write_job
@@ -201,12 +201,14 @@ def test_no_run_uses_more_than_the_most(command: Command, tmp_path: Path, kind: 
 
 def test_the_most_holds_for_the_longest_scenario_too(command: Command, tmp_path: Path) -> None:
     """One topic of thousands has a long text, and for one preference the template says more: no sample need show both."""
-    space = yaml.safe_load((resources.folder("preference_space") / "education_dialogue.yaml").read_text())
+    space = yaml.safe_load(
+        (resources.find_folder("preference_space") / "education_dialogue.yaml").read_text()
+    )
     space["topics"] = [f"topic {number}" for number in range(1500)]
     space["topics"][1234] = "tides " * 1000 + "."
     space["student_preferences"].append("rigour")
     (tmp_path / "space.yaml").write_text(yaml.safe_dump(space))
-    template = (resources.folder("prompts") / "education_dialogue.j2").read_text()
+    template = (resources.find_folder("prompts") / "education_dialogue.j2").read_text()
     said = "{% if student_preference == 'rigour' %}" + "Be exact. " * 500 + "{% endif %}"
     (tmp_path / "prompt.j2").write_text(f"{template}\n{said}\n")
     path = job(
@@ -283,7 +285,9 @@ async def test_what_is_at_the_provider_is_not_new(tmp_path: Path) -> None:
     assert after["cost_usd"]["expected"] < 0.1 * before["cost_usd"]["expected"]
     most = after["already"]["out"]["cost_usd"]
     assert 0 < most <= before["cost_usd"]["at_most"]
-    assert f"24 requests are at the provider, for {dollars(most)} at most, and not counted above" in text
+    assert (
+        f"24 requests are at the provider, for {format_dollars(most)} at most, and not counted above" in text
+    )
     (was,), (now,) = before["budget"], after["budget"]
     assert now["charged"] == pytest.approx(now["out"])
     assert now["out"] == pytest.approx(most, abs=1e-6)
@@ -373,7 +377,7 @@ def test_it_writes_nothing_and_needs_no_key(
 
 @pytest.mark.parametrize("name", ["quickstart", "selfplay", "experiment"])
 def test_the_shipped_jobs(command: Command, tmp_path: Path, name: str) -> None:
-    ended = command("estimate", resources.folder("jobs") / f"{name}.yaml", "--runs", tmp_path)
+    ended = command("estimate", resources.find_folder("jobs") / f"{name}.yaml", "--runs", tmp_path)
     assert ended.code == 0
     assert "price unknown" in ended.out
     assert max(map(len, ended.out.splitlines())) <= 100
@@ -387,7 +391,9 @@ def test_broken_and_foreign_runs_tell_nothing(command: Command, tmp_path: Path) 
 
 
 def test_nothing_heavy_is_imported(tmp_path: Path) -> None:
-    names = imported("estimate", str(resources.folder("jobs") / "selfplay.yaml"), "--runs", str(tmp_path))
+    names = imported(
+        "estimate", str(resources.find_folder("jobs") / "selfplay.yaml"), "--runs", str(tmp_path)
+    )
     assert (
         names & {"numpy", "matplotlib", "rensa", "nltk", "openai", "google.genai", "aiohttp", "bpe_openai"}
         == set()

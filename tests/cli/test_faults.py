@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from edgen.core.files import temporary
+from edgen.core.files import choose_temporary_name
 from tests import ROOT, fork_server
 from tests.cli.command import Command
 from tests.dose import dose
@@ -93,8 +93,8 @@ def test_a_run_that_an_earlier_edgen_left_wedged_goes_on(command: Command, tmp_p
     made = ("generate", JOB, "-n", "2", "--set", ARMS, "-o", run)
     assert command(*made).code == 0
     for ledger in (run / "arms" / "plain" / "run.db", run / "arms" / "json" / "run.db"):
-        temporary(ledger).hardlink_to(ledger)
-    left = temporary(run / "arms" / "numbers.json")
+        choose_temporary_name(ledger).hardlink_to(ledger)
+    left = choose_temporary_name(run / "arms" / "numbers.json")
     left.write_text("half")
     ended = command(*made[:3], "3", *made[4:])
     assert ended.code == 0, ended.err

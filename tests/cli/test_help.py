@@ -13,7 +13,7 @@ import pytest
 from typer.main import get_command
 
 from edgen.cli import old_names
-from edgen.cli.app import app, sections
+from edgen.cli.app import app, list_sections
 from edgen.cli.options import read_first_sentence
 from tests.cli.command import Command
 from tests.cli.test_generate import job
@@ -34,7 +34,7 @@ COMMANDS = dict(commands(get_command(app)))
 
 def test_the_commands_are_in_sections_a_line_each(command: Command) -> None:
     out = command("--help").out
-    for title, those in sections().items():
+    for title, those in list_sections().items():
         section = out.split(f"\n{title}:\n")[1].split("\n\n")[0].splitlines()
         assert [line.split()[0] for line in section] == [*those]
     assert max(map(len, out.splitlines())) <= WIDTH

@@ -12,7 +12,7 @@ from edgen.config import load_job
 from edgen.core import resources
 from edgen.core.errors import JobError
 from edgen.core.yaml_values import read_yaml
-from edgen.space import content_sha256, load_space
+from edgen.space import digest_content, load_space
 from tests.cli.command import Command
 
 SPACES = {
@@ -39,7 +39,7 @@ def test_job_and_space_name_a_schema_beside_them_that_takes_them(
         assert schema == json.loads(resources.find("validators", kind).read_bytes())
         jsonschema.Draft7Validator(schema).validate(read_yaml(text, kind, JobError))
     shipped = load_space(resources.find("preference_space", SPACES[protocol]))
-    assert content_sha256(load_space(folder / "space.yaml")) == content_sha256(shipped)
+    assert digest_content(load_space(folder / "space.yaml")) == digest_content(shipped)
 
 
 @pytest.mark.parametrize("protocol", SPACES)

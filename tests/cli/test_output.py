@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from edgen.cli.output import fold_behind, json_text, note
+from edgen.cli.output import fold_behind, note, render_json
 from edgen.core.text import escape_hidden, escape_hidden_json, replace_surrogates
 from tests import fork_server
 
@@ -32,8 +32,8 @@ def test_what_a_terminal_would_obey_is_written_out(char: str) -> None:
     code = ord(char)
     written = f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
     assert escape_hidden(f"a{char}b") == f"a{written}b"
-    assert obeyed(json_text({char: char})) == set()
-    assert json.loads(json_text({char: char})) == {char: char}
+    assert obeyed(render_json({char: char})) == set()
+    assert json.loads(render_json({char: char})) == {char: char}
 
 
 def test_what_people_write_stays() -> None:
@@ -47,14 +47,14 @@ def test_no_character_at_all_is_obeyed() -> None:
     assert obeyed(escape_hidden(text)) == set()
     whole = text[:0xD800] + text[0xE000:]
     value = {whole: [whole, {"a": whole}]}
-    line = json_text(value)
+    line = render_json(value)
     assert obeyed(line) == set()
     assert "\n" not in line
     assert json.loads(line) == value
 
 
 def test_half_of_a_character_is_replaced() -> None:
-    assert json.loads(json_text({"a\udcff": ["\ud800b"]})) == {"a\ufffd": ["\ufffdb"]}
+    assert json.loads(render_json({"a\udcff": ["\ud800b"]})) == {"a\ufffd": ["\ufffdb"]}
 
 
 def edgen(*words: str | bytes, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -70,7 +70,7 @@ def test_local_ones_are_found_here_in_prompts_and_where_they_are_named(command: 
 def test_one_that_is_named_twice_is_listed_once(command: Command, here: Path) -> None:
     (here / "other").mkdir()
     (here / "other" / "one.j2").write_text(MINE)
-    ended = command("prompts", "other", "other/one.j2", "other", resources.folder("prompts"), "--json")
+    ended = command("prompts", "other", "other/one.j2", "other", resources.find_folder("prompts"), "--json")
     names = [entry["name"] for entry in json.loads(ended.out)["templates"]]
     assert names == [*resources.list_shipped("prompts"), "./other/one.j2"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from edgen.core.text import dollars
+from edgen.core.text import format_dollars
 from edgen.store.run_folder import RunFolder
 from tests.cli.command import Command
 from tests.cli.test_generate import job
@@ -54,7 +54,7 @@ def test_runs_are_listed_the_newest_first(command: Command, tmp_path: Path) -> N
     assert new[:4] == ["new", "complete", "5/5", "5"]
     assert priced[:3] == ["priced", "complete", "5/5"]
     assert priced[5].startswith("$0.0")
-    assert [dollars(usd) for usd in (0, 0.0012, 0.01, 3)] == ["$0.00", "$0.00120", "$0.0100", "$3.00"]
+    assert [format_dollars(usd) for usd in (0, 0.0012, 0.01, 3)] == ["$0.00", "$0.00120", "$0.0100", "$3.00"]
     assert priced[6] == "2h05m"
     assert old[:3] == ["old", "short", "0/5"]
     assert old[-2] == "3d"

@@ -14,7 +14,7 @@ from aiohttp import web
 from edgen.api.spaces.growth import write_new_space
 from edgen.core import resources
 from edgen.core.errors import UsageError
-from edgen.space import Space, content_sha256, dump_space, load_space
+from edgen.space import Space, digest_content, dump_space, load_space
 from edgen.space.similar_values import KnownValues
 from tests.cli.command import Command
 from tests.execution.service import Service, completion, edgen, end, error, serve, start
@@ -105,7 +105,7 @@ def test_where_it_comes_from_is_said(command: Command, here: Path) -> None:
     assert new.name == "small-expanded"
     assert new.source is not None
     for said in (
-        content_sha256(load_space(here / "small.yaml")),
+        digest_content(load_space(here / "small.yaml")),
         facts["template"]["sha256"],
         "4 more values of student_preference after its own 3, by a simulator (edgen-simulator)",
         "no model wrote them",

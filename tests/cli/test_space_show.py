@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from edgen.core import resources
-from edgen.planning.sizes import conversations_needed, strata
+from edgen.planning.sizes import compute_needed_conversations, list_strata
 from edgen.space import load_space
 from edgen.space.sampling import Sampler
 from tests.cli.command import Command
@@ -111,8 +111,8 @@ def test_so_many_conversations_have_each_of_them_in_nineteen_of_twenty_seeds(k: 
         "student_reaction": ("student_reaction", "teacher_reaction"),
         "topic": ("topic",),
     }[by]
-    (count,) = [count for names, count in strata(space) if names[0] == by and len(names) < 5]
-    number = conversations_needed(count, space.product, k)
+    (count,) = [count for names, count in list_strata(space) if names[0] == by and len(names) < 5]
+    number = compute_needed_conversations(count, space.product, k)
     enough = 0
     for seed in range(60):
         scenario = Sampler(space, seed, "balanced").scenario
@@ -124,11 +124,11 @@ def test_so_many_conversations_have_each_of_them_in_nineteen_of_twenty_seeds(k: 
 
 
 def test_whole_passes_are_certain_and_enough() -> None:
-    assert conversations_needed(36, 36, 4) == 144
-    assert conversations_needed(6, 36, 6) == 36  # all of one pass
-    assert 36 < conversations_needed(6, 36, 7) <= 72
-    assert conversations_needed(1, 36, 10) == 10
-    assert conversations_needed(20_000**2, 20_000**5, 5) < 20_000**5
+    assert compute_needed_conversations(36, 36, 4) == 144
+    assert compute_needed_conversations(6, 36, 6) == 36  # all of one pass
+    assert 36 < compute_needed_conversations(6, 36, 7) <= 72
+    assert compute_needed_conversations(1, 36, 10) == 10
+    assert compute_needed_conversations(20_000**2, 20_000**5, 5) < 20_000**5
 
 
 def test_exercises_are_shown_with_their_answers(command: Command) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from edgen.core.digest import sha256
+from edgen.core.digest import compute_sha256
 from edgen.domains.education.family import EDUCATION
-from edgen.evaluation.measuring import measures, measures_of_other_families
+from edgen.evaluation.measuring import find_measures_of_other_families, list_measures
 from edgen.store.run_folder import RunFolder
 from tests import ROOT
 from tests.cli.command import Command
 
-NAMES = [one.name for one in measures() if one.name not in measures_of_other_families(EDUCATION)]
+NAMES = [one.name for one in list_measures() if one.name not in find_measures_of_other_families(EDUCATION)]
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_for_people(command: Command, run: Path) -> None:
     assert (ended.code, ended.err) == (0, "")
     lines = ended.out.splitlines()
     assert lines[0] == "quickstart: 40 conversations"
-    others = {one.name for one in measures() if one.section in ("task", "labels")}
+    others = {one.name for one in list_measures() if one.section in ("task", "labels")}
     assert {name for name in NAMES if name in lines} == {*NAMES} - {"calibration"} - others
     assert all(len(line) <= 80 for line in lines), max(lines, key=len)
     assert "A simulator wrote this" in ended.out
@@ -160,7 +160,7 @@ def test_a_judge_is_asked_with_the_template_that_is_named(
         }
 
     def digest(name: str) -> str:
-        return sha256((ROOT / "prompts" / name).read_bytes())
+        return compute_sha256((ROOT / "prompts" / name).read_bytes())
 
     assert command("stats", run, *settings).code == 0
     assert templates() == {digest("adherence_guarded.j2")}

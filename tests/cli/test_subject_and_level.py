@@ -109,7 +109,7 @@ def test_a_space_without_any_says_nothing_of_them(tmp_path: Path, command: Comma
 
 
 def test_a_topic_without_is_counted_as_such(tmp_path: Path, command: Command) -> None:
-    space = (resources.folder("preference_space") / "education_dialogue.yaml").read_text()
+    space = (resources.find_folder("preference_space") / "education_dialogue.yaml").read_text()
     head, _, rest = space.partition("topics:\n")
     topics = (
         "topics:\n  - {value: Rivers, level: primary}\n  - {value: Sums, subject: Mathematics}\n  - Plain\n"

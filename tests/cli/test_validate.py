@@ -22,7 +22,7 @@ from edgen.core import resources
 from edgen.store.shards import SplitCounts, write_shards
 from tests.cli.command import get_command
 
-EXAMPLES = resources.folder("validators") / "examples"
+EXAMPLES = resources.find_folder("validators") / "examples"
 GOOD = json.loads((EXAMPLES / "valid" / "edgen.json").read_bytes())
 BAD = json.loads((EXAMPLES / "invalid" / "rule-quote-comma.json").read_bytes())["record"]
 SPACE = """

@@ -339,7 +339,7 @@ def test_labels_are_escaped() -> None:
     families = Families()
     odd = 'a"b\\c\nd'
     families.add("edgen_x", "With \\ and\nmore.", 1.5, {"run": odd})
-    (family,) = text_string_to_metric_families(families.text())
+    (family,) = text_string_to_metric_families(families.render_text())
     assert family.samples[0].labels == {"run": odd}
     assert family.samples[0].value == 1.5
 
@@ -392,7 +392,7 @@ def test_a_finished_run_needs_no_key(
 async def _answer_all(path: Path, folder: Path) -> None:
     """Make a job's run with the simulator's answers in the place of its service's."""
     from edgen.planning.load import load_plans
-    from edgen.runtime.backends import configs_of, open_backends
+    from edgen.runtime.backends import list_configs, open_backends
     from edgen.runtime.key_consent import Trust
     from edgen.simulator.text import respond
     from edgen.store.ledger import Ledger
@@ -409,7 +409,7 @@ async def _answer_all(path: Path, folder: Path) -> None:
     rundir.prepare()
     plan, trust = plans[""], Trust(["api.example"])
     async with (
-        open_backends(configs_of(plan), plan.job.limits, trust) as made,
+        open_backends(list_configs(plan), plan.job.limits, trust) as made,
         Ledger(rundir.ledger) as ledger,
     ):
         backends: Any = {name: Answering(backend) for name, backend in made.items()}

@@ -15,7 +15,7 @@ from edgen.config import (
     load_job,
     parse_job,
     resolve_values,
-    shaping_values,
+    select_shaping_values,
     with_speakers,
 )
 from edgen.core.errors import EdgenError, FileError, JobError
@@ -223,8 +223,8 @@ def test_every_key_of_a_job_is_a_knob_or_shapes(tmp_path: Path) -> None:
     played = (
         GOOD.replace("prompt: education_dialogue\n", "") + "\nprotocol: selfplay\nreplicates: 2\nbranch: {}\n"
     )
-    assert {"selfplay", "branch"} & set(shaping_values(load_job(job_file(tmp_path, GOOD)))) == set()
-    shape = shaping_values(load_job(job_file(tmp_path, played)))
+    assert {"selfplay", "branch"} & set(select_shaping_values(load_job(job_file(tmp_path, GOOD)))) == set()
+    shape = select_shaping_values(load_job(job_file(tmp_path, played)))
     keys = {field.name for field in msgspec.structs.fields(Job)} - {"protocol_settings", "speakers"} | {
         "selfplay"
     }
@@ -306,12 +306,15 @@ class TestRoleWords:
         self, tmp_path: Path
     ) -> None:
         plain = load_job(job_file(tmp_path, GOOD))
-        assert "role_words" not in shaping_values(plain)
+        assert "role_words" not in select_shaping_values(plain)
         job = load_job(
             job_file(tmp_path, GOOD + "role_words: {Student: [Kim], Teacher: [Tutor, Ms. Rivera]}\n")
         )
         assert list_own_words(job) == (("Teacher", ("Tutor", "Ms. Rivera")), ("Student", ("Kim",)))
-        assert shaping_values(job)["role_words"] == {"Teacher": ["Tutor", "Ms. Rivera"], "Student": ["Kim"]}
+        assert select_shaping_values(job)["role_words"] == {
+            "Teacher": ["Tutor", "Ms. Rivera"],
+            "Student": ["Kim"],
+        }
 
     @pytest.mark.parametrize(
         ("words", "said"),
@@ -352,8 +355,8 @@ def test_a_limit_of_retries_is_no_smaller_than_that_of_first_answers(tmp_path: P
 
 
 def test_what_is_not_set_shapes_as_before(tmp_path: Path) -> None:
-    plain = shaping_values(load_job(job_file(tmp_path, GOOD)))
+    plain = select_shaping_values(load_job(job_file(tmp_path, GOOD)))
     assert "too_long" not in plain
     assert "retry_max_tokens" not in plain["backends"]["default"]
-    asked = shaping_values(load_job(job_file(tmp_path, GOOD), ["too_long=ask"]))
+    asked = select_shaping_values(load_job(job_file(tmp_path, GOOD), ["too_long=ask"]))
     assert asked["too_long"] == "ask"

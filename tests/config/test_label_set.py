@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edgen.config.label_set import LabelSetError, find_label_set, inline_set, parse_label_set
+from edgen.config.label_set import LabelSetError, find_label_set, make_inline_set, parse_label_set
 from edgen.core import resources
 
 TWO = "labels:\n  - {name: Asks, definition: asks}\n  - {name: Tells, definition: tells}\n"
@@ -35,7 +35,7 @@ def test_a_set_is_found_by_its_path_too(tmp_path: Path) -> None:
     found = find_label_set(str(tmp_path / "mine.yaml"))
     assert found.definitions == {"Asks": "asks", "Tells": "tells", "Else": "anything else"}
     assert not found.several
-    assert inline_set("x", {"A": "a", "B": "b"}).several
+    assert make_inline_set("x", {"A": "a", "B": "b"}).several
 
 
 BAD = {

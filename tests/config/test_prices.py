@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from edgen.config import Job, Price, arm_jobs, load_job, parse_job, resolve_values, shaping_values
-from edgen.config.plugin_parts import prices_of
+from edgen.config import Job, Price, list_arm_jobs, load_job, parse_job, resolve_values, select_shaping_values
+from edgen.config.plugin_parts import find_prices
 from edgen.core.errors import JobError
 from edgen.core.registry import find
 from edgen.providers import gemini, openai
@@ -68,7 +68,7 @@ def list_price(kind: str, model: str, url: str | None) -> Price | None:
     config_type = find("provider", kind).Config
     settings = {} if url is None else {"base_url": url}
     config = config_type(model=model, **settings)
-    return prices_of(config).list_price(config)
+    return find_prices(config).list_price(config)
 
 
 def test_regional_hosts_cost_more_for_the_models_that_do() -> None:
@@ -96,7 +96,7 @@ def test_a_price_of_ones_own_wins_and_shapes_nothing() -> None:
     price = own.backends["default"].price
     assert price is not None
     assert (price.prompt, price.batch, price.date) == (7, 1.0, None)
-    assert shaping_values(listed) == shaping_values(own)
+    assert select_shaping_values(listed) == select_shaping_values(own)
     assert describe_config(listed.backends["default"]) == describe_config(own.backends["default"])
 
 
@@ -108,12 +108,13 @@ def test_an_arm_with_another_model_has_that_models_price() -> None:
         "own": {"backends": {"default": {"base_url": "http://127.0.0.1:1/v1"}}},
     }
     prices = {
-        name: arm.backends["default"].price for name, arm in arm_jobs(job(OPENAI, arms=arms), "j").items()
+        name: arm.backends["default"].price
+        for name, arm in list_arm_jobs(job(OPENAI, arms=arms), "j").items()
     }
     assert {name: price and price.prompt for name, price in prices.items()} == {
         "same": 0.15, "other": 2.5, "unknown": None, "own": None,
     }  # fmt: skip
-    given = arm_jobs(job({**OPENAI, "price": {"prompt": 7, "completion": 8}}, arms=arms), "j")
+    given = list_arm_jobs(job({**OPENAI, "price": {"prompt": 7, "completion": 8}}, arms=arms), "j")
     assert {
         arm.backends["default"].price.prompt for arm in given.values() if arm.backends["default"].price
     } == {7}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edgen.core.errors import UsageError
-from edgen.core.person_requests import Offer, PersonRequest, View, fields_of, write_answer
+from edgen.core.person_requests import Offer, PersonRequest, View, list_fields, write_answer
 from edgen.core.values import Address
 from edgen.reading.answers.choice import choice_form
 
@@ -21,7 +21,7 @@ def request(offered: int, *, free: bool) -> PersonRequest:
 
 
 def test_a_free_choice_is_chosen_or_written() -> None:
-    chosen, own = fields_of(request(3, free=True))
+    chosen, own = list_fields(request(3, free=True))
     assert [one.words for one in chosen.choices] == [*OFFERED]
     assert (chosen.kind, chosen.own, own.kind, own.own) == ("choice", "", "text", "choice")
     fields = (chosen, own)
@@ -36,10 +36,10 @@ def test_a_free_choice_is_chosen_or_written() -> None:
 
 
 def test_other_choices_have_one_field() -> None:
-    (chosen,) = fields_of(request(3, free=False))
+    (chosen,) = list_fields(request(3, free=False))
     assert chosen.own == ""
     with pytest.raises(UsageError, match="choose what is offered"):
         write_answer((chosen,), {"choice": ['"Where are you?"']})
-    (own,) = fields_of(request(0, free=True))
+    (own,) = list_fields(request(0, free=True))
     assert (own.name, own.kind) == ("say", "text")
     assert write_answer((own,), {"say": ["Where are you?"]}) == '{"say":"Where are you?"}'

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from edgen.core.errors import UsageError
-from edgen.core.extras import Installation, current_installation, install_command, require_versions
+from edgen.core.extras import Installation, find_current_installation, install_command, require_versions
 from edgen.core.version import DISTRIBUTION
 from tests import ROOT
 
@@ -55,14 +55,14 @@ def test_inside_the_checkout_paths_are_short(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_this_installation_is_known_as_what_it_is() -> None:
-    here = current_installation()
+    here = find_current_installation()
     assert here.python == sys.executable
     assert here.checkout == ROOT
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_the_packages_of_an_extra_are_those_of_pyproject(extra: str) -> None:
-    wheel = replace(current_installation(), checkout=None, has_pip=True)
+    wheel = replace(find_current_installation(), checkout=None, has_pip=True)
     named = shlex.split(install_command(extra, wheel))[4:]
     assert sorted(named) == sorted(PROJECT["optional-dependencies"][extra])
 

@@ -11,11 +11,11 @@ from edgen.core import files
 from edgen.core.errors import RunError
 from edgen.core.files import (
     Part,
+    choose_temporary_name,
+    find_target,
     open_lock,
     read_regular,
-    replacing,
-    target_name,
-    temporary,
+    replace_file,
     write_new,
     write_whole,
 )
@@ -41,7 +41,7 @@ def test_what_goes_wrong_midway_leaves_the_earlier_file(tmp_path: Path) -> None:
     path.write_text("first")
 
     def half() -> None:
-        with replacing(path) as file:
+        with replace_file(path) as file:
             file.write(b"sec")
             raise KeyboardInterrupt
 
@@ -63,11 +63,11 @@ def test_a_link_is_replaced_and_what_it_leads_to_stands(tmp_path: Path) -> None:
 
 def test_the_temporary_name_cannot_be_guessed_and_is_known_again(tmp_path: Path) -> None:
     path = tmp_path / ("ä" * 120)
-    names = {temporary(path) for _ in range(100)}
+    names = {choose_temporary_name(path) for _ in range(100)}
     assert len(names) == 100
-    assert {target_name(name.name) for name in names} == {"ä" * 100}
-    assert target_name(temporary(Path("job.yaml")).name) == "job.yaml"
-    assert not any(map(target_name, ("job.yaml", ".job.yaml.tmp", ".x.part", ".bashrc", "")))
+    assert {find_target(name.name) for name in names} == {"ä" * 100}
+    assert find_target(choose_temporary_name(Path("job.yaml")).name) == "job.yaml"
+    assert not any(map(find_target, ("job.yaml", ".job.yaml.tmp", ".x.part", ".bashrc", "")))
     write_whole(path, "a long name")
     assert path.read_text() == "a long name"
 
@@ -189,8 +189,12 @@ def test_a_pipe_in_a_folder_is_refused_and_not_opened(tmp_path: Path) -> None:
 def test_what_kills_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "inputs").mkdir()
     (tmp_path / "mine").mkdir()
-    ours = [temporary(tmp_path / "job.yaml"), temporary(tmp_path / "inputs" / "a.j2")]
-    theirs = [temporary(tmp_path / "thesis.tex"), temporary(tmp_path / "mine" / "a"), tmp_path / "job.yaml"]
+    ours = [choose_temporary_name(tmp_path / "job.yaml"), choose_temporary_name(tmp_path / "inputs" / "a.j2")]
+    theirs = [
+        choose_temporary_name(tmp_path / "thesis.tex"),
+        choose_temporary_name(tmp_path / "mine" / "a"),
+        tmp_path / "job.yaml",
+    ]
     for path in (*ours, *theirs):
         path.touch()
     sweep(tmp_path, ["job.yaml", "inputs"])
@@ -199,10 +203,10 @@ def test_what_kills_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_what_kills_left_for_chosen_names_is_removed(tmp_path: Path) -> None:
-    gone, left = temporary(tmp_path / "a.jsonl"), temporary(tmp_path / "b.jsonl")
+    gone, left = choose_temporary_name(tmp_path / "a.jsonl"), choose_temporary_name(tmp_path / "b.jsonl")
     for path in (gone, left):
         path.touch()
-    with files.replacing(tmp_path / "a.jsonl") as at_work:
+    with files.replace_file(tmp_path / "a.jsonl") as at_work:
         at_work.write(b"1")
         files.remove_leftovers_for(tmp_path, lambda name: name == "a.jsonl")
     assert {path.name for path in tmp_path.iterdir()} == {"a.jsonl", left.name}
@@ -227,17 +231,17 @@ def fail_within(folder: Path) -> None:
 
 class TestLeftovers:
     def test_those_of_dead_processes_go_and_all_else_stays(self, tmp_path: Path) -> None:
-        dead = temporary(tmp_path / "a.txt")
+        dead = choose_temporary_name(tmp_path / "a.txt")
         dead.write_text("half")
         others = [
-            temporary(tmp_path / "b.txt"),
+            choose_temporary_name(tmp_path / "b.txt"),
             tmp_path / ".a.txt.part",
             tmp_path / ".a.txt.0123456789abcdef.part.old",
         ]
         for other in others:
             other.write_text("not ours to remove")
         (tmp_path / "linked").write_text("elsewhere")
-        link = temporary(tmp_path / "a.txt")
+        link = choose_temporary_name(tmp_path / "a.txt")
         link.symlink_to(tmp_path / "linked")
         write_whole(tmp_path / "a.txt", "whole")
         assert not dead.exists()
@@ -258,14 +262,14 @@ class TestLeftovers:
     def test_a_second_name_of_a_whole_file_goes(self, tmp_path: Path) -> None:
         """A kill between a link and its unlink leaves one."""
         (tmp_path / "a.txt").write_text("whole")
-        temporary(tmp_path / "a.txt").hardlink_to(tmp_path / "a.txt")
+        choose_temporary_name(tmp_path / "a.txt").hardlink_to(tmp_path / "a.txt")
         with pytest.raises(FileExistsError):
             files.write_new(tmp_path / "a.txt", "other")
         assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
         assert (tmp_path / "a.txt").read_text() == "whole"
 
     def test_a_folder_is_there_whole_or_not_at_all(self, tmp_path: Path) -> None:
-        dead = temporary(tmp_path / "new")
+        dead = choose_temporary_name(tmp_path / "new")
         (dead / "below").mkdir(parents=True)
         (dead / "below" / "file").write_text("half")
         fail_within(tmp_path / "new")

@@ -21,7 +21,7 @@ from edgen.core.forms import (
 from edgen.core.forms import text as text_of
 from edgen.core.values import Message, Reply
 from edgen.domains.education.adherence_protocol import SHEET, read_sheet
-from edgen.protocols.labelling import labels_form
+from edgen.protocols.labelling import make_labels_form
 from edgen.protocols.oracle import VERDICT
 from edgen.protocols.selfplay import CLOSING
 from edgen.protocols.space_growth import VALUES
@@ -49,7 +49,7 @@ CASES: dict[str, tuple[Form, Callable[[str], Any]]] = {
     "acted turn": (make_acted_turn_form(ACTIONS), lambda text: read_acted_turn(text, "Tutor", ACTIONS)),
     "verdict": (VERDICT, read_verdict),
     "closing": (CLOSING, read_probability),
-    "labels": (labels_form(SETS), lambda text: read_unit_labels(text, SETS)),
+    "labels": (make_labels_form(SETS), lambda text: read_unit_labels(text, SETS)),
     "choice": (choice_form(3), lambda text: read_choice(text, OFFERED, "Wizard", free=False)),
     "free choice": (choice_form(3, free=True), lambda text: read_choice(text, OFFERED, "Wizard")),
     "sheet": (SHEET, read_sheet),

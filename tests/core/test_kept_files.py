@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from edgen.core.digest import sha256
+from edgen.core.digest import compute_sha256
 from edgen.core.errors import DamagedError
 from edgen.core.kept_files import (
     DIGESTS,
@@ -111,14 +111,14 @@ class TestDamage:
     @pytest.mark.parametrize("name", ["../a", "/etc/passwd", "in/../../a", "in//a", "", "a\0b"])
     def test_a_strangers_digests_name_no_file_elsewhere(self, path: Path, name: str) -> None:
         folder, entries = path.parents[1], {name: next(iter(read_digests(path.parents[1]).values()))}
-        digest = sha256(msgspec.json.encode(entries, order="deterministic"))
+        digest = compute_sha256(msgspec.json.encode(entries, order="deterministic"))
         (folder / DIGESTS).write_bytes(msgspec.json.encode({"layout": 1, "sha256": digest, "files": entries}))
         with pytest.raises(DamagedError, match="outside of its folder"):
             read_digests(folder)
 
     def test_a_strangers_digests_have_one_for_each_file(self, path: Path) -> None:
         entries: dict[str, Any] = {"in/a.jsonl": {"digests": [None]}}
-        digest = sha256(msgspec.json.encode(entries, order="deterministic"))
+        digest = compute_sha256(msgspec.json.encode(entries, order="deterministic"))
         noted = msgspec.json.encode({"layout": 1, "sha256": digest, "files": entries})
         (path.parents[1] / DIGESTS).write_bytes(noted)
         with pytest.raises(DamagedError, match="has no digest"):

@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from edgen import __version__
-from edgen.core.registry import PluginError, find, find_skipped_plugins, names, plugins, problem
+from edgen.core.registry import (
+    PluginError,
+    explain_problem,
+    find,
+    find_skipped_plugins,
+    list_names,
+    list_plugins,
+)
 from edgen.core.version import DISTRIBUTION
 
 pytestmark = pytest.mark.unit
@@ -55,8 +62,8 @@ echo = Echo()
 
 
 def test_the_shipped_ones_are_found_and_are_what_they_say() -> None:
-    assert {"oneshot", "selfplay", "oracle"} <= set(names("protocol"))
-    for plugin in plugins():
+    assert {"oneshot", "selfplay", "oracle"} <= set(list_names("protocol"))
+    for plugin in list_plugins():
         if plugin.package == DISTRIBUTION and plugin.kind == "protocol":
             assert find(plugin.kind, plugin.name).name == plugin.name
             assert plugin.version == __version__
@@ -65,9 +72,9 @@ def test_the_shipped_ones_are_found_and_are_what_they_say() -> None:
 def test_a_package_brings_one(site: Path) -> None:
     install(site, "my-echo", "[console_scripts]\nx = y:z\n[edgen.measures]\necho = my_echo:echo\n", ECHO)
     assert find("measure", "echo").name == "echo"
-    (found,) = (one for one in plugins() if one.name == "echo")
+    (found,) = (one for one in list_plugins() if one.name == "echo")
     assert (found.kind, found.origin) == ("measure", "my-echo 1.0")
-    assert problem(found) is None
+    assert explain_problem(found) is None
 
 
 @pytest.mark.parametrize(
@@ -119,8 +126,8 @@ def test_two_of_one_name_are_refused(site: Path) -> None:
 )
 def test_one_that_needs_another_edgen_is_refused(site: Path, needs: str, fits: bool) -> None:
     install(site, "new-echo", "[edgen.measures]\necho = new_echo:echo\n", ECHO, needs=needs)
-    (found,) = (one for one in plugins() if one.name == "echo")
-    said = problem(found)
+    (found,) = (one for one in list_plugins() if one.name == "echo")
+    said = explain_problem(found)
     assert (said is None) is fits
     assert fits or (said is not None and "needs edgen" in said and f"this is {__version__}" in said)
 
@@ -137,14 +144,14 @@ def test_the_current_folder_brings_no_plugin(tmp_path: Path, monkeypatch: pytest
     monkeypatch.delenv("PYTHONPATH", raising=False)
     for entry in ("", ".", str(tmp_path)):
         monkeypatch.setattr(sys, "path", [entry, *sys.path[1:]])
-        assert "evil" not in names("provider")
+        assert "evil" not in list_names("provider")
         (skipped,) = find_skipped_plugins()
         assert (skipped[0].name, skipped[1]) == ("evil", tmp_path.resolve())
         with pytest.raises(PluginError, match="no provider 'evil'"):
             find("provider", "evil")
     monkeypatch.setenv("PYTHONPATH", ".")  # which is the current folder again
     monkeypatch.setattr(sys, "path", [str(tmp_path), "/", *sys.path[1:]])
-    assert "evil" not in names("provider")
+    assert "evil" not in list_names("provider")
 
 
 @pytest.mark.parametrize("line", ["{0}", "import site; site.addsitedir('{0}')"])
@@ -160,5 +167,5 @@ def test_an_editable_install_brings_its_plugins(
     monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.setattr(sys, "path", [str(project), str(packages)])
     monkeypatch.chdir(project)
-    assert "mine" in names("provider")
+    assert "mine" in list_names("provider")
     assert find_skipped_plugins() == []

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from edgen.config import load_job
 from edgen.core.errors import JobError
-from edgen.core.yaml_text import MAX_SIZE, PARSERS, Parser, YamlError, values
+from edgen.core.yaml_text import MAX_SIZE, PARSERS, Parser, YamlError, read_values
 from edgen.core.yaml_values import build, read_yaml
 from tests.dose import dose
 
@@ -24,7 +24,7 @@ def parser(request: pytest.FixtureRequest) -> Parser:
 
 def refused(text: str, parser: Parser | None = None) -> str:
     with pytest.raises(YamlError) as caught:
-        values(text, parser)
+        read_values(text, parser)
     return str(caught.value)
 
 
@@ -41,7 +41,7 @@ def test_merge_keys_that_multiply_take_little_memory(parser: Parser) -> None:
     assert len(text) < 500
     tracemalloc.start()
     try:
-        assert values(text, parser)["a7"] == {"x": 1} | {f"k{i}": 1 for i in range(1, 8)}
+        assert read_values(text, parser)["a7"] == {"x": 1} | {f"k{i}": 1 for i in range(1, 8)}
         assert tracemalloc.get_traced_memory()[1] < 1e6
     finally:
         tracemalloc.stop()
@@ -70,11 +70,11 @@ def test_aliases_of_one_long_text_are_refused(parser: Parser) -> None:
     ],
 )
 def test_merge_keys_mean_what_they_mean_to_pyyaml(text: str, expected: Any, parser: Parser) -> None:
-    assert values(text, parser) == expected == yaml.safe_load(text)
+    assert read_values(text, parser) == expected == yaml.safe_load(text)
 
 
 def test_an_alias_is_a_copy(parser: Parser) -> None:
-    value = values("a: &a {x: [1]}\nb: *a\n", parser)
+    value = read_values("a: &a {x: [1]}\nb: *a\n", parser)
     value["b"]["x"].append(2)
     assert value["a"] == {"x": [1]}
 
@@ -145,7 +145,7 @@ PLAIN = st.recursive(
 def test_what_pyyaml_writes_is_read_as_it_was(value: Any, flow: bool) -> None:
     text = yaml.safe_dump(value, allow_unicode=flow, default_flow_style=flow)
     for parser in PARSERS:
-        assert values(text, parser) == value
+        assert read_values(text, parser) == value
 
 
 PIECES = (
@@ -166,7 +166,7 @@ def test_what_is_read_at_all_is_read_as_pyyaml_reads_it(text: str) -> None:
         return
     for parser in PARSERS:
         try:
-            value = values(text, parser)
+            value = read_values(text, parser)
         except YamlError:
             continue
         assert repr(value) == repr(keys_as_texts(expected))
@@ -180,7 +180,7 @@ def keys_as_texts(value: Any) -> Any:
 
 
 def test_a_key_is_its_text_where_yaml_calls_it_a_truth_value(parser: Parser) -> None:
-    assert values("on: ray\nno: off\ntrue: yes", parser) == {"on": "ray", "no": False, "true": True}
+    assert read_values("on: ray\nno: off\ntrue: yes", parser) == {"on": "ray", "no": False, "true": True}
 
 
 def test_no_parser_of_the_machine_is_left_out() -> None:
@@ -204,7 +204,7 @@ def test_a_large_space_reads_in_steps_that_grow_as_it_does(parser: Parser) -> No
 
         return Counting()
 
-    assert len(values(text, counting)["topics"]) == 2_000
+    assert len(read_values(text, counting)["topics"]) == 2_000
     assert asked < 2_000 * 6 + 20
 
 

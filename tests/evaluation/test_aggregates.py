@@ -30,7 +30,7 @@ from edgen.evaluation.measure import Measure, NeedsDataSet, add_up, figure_kinds
 from edgen.evaluation.panels import ArmResult, Panel, Sentence, TablePanel, draw_panels
 from edgen.evaluation.rows import render_rows
 from edgen.evaluation.sample import Sample, Words, cut
-from edgen.evaluation.views import blocks_of, examples_of, lines_of
+from edgen.evaluation.views import list_blocks, list_examples, list_lines
 from edgen.space import Space
 from edgen.stats.intervals import Estimate
 from tests.evaluation.said import count_of, lesson, measured
@@ -116,7 +116,7 @@ def test_each_aggregate_is_what_a_plain_computation_gives() -> None:
     assert (found.mean.value, found.mean.n) == (1.0, 3)
     assert (found.lengths.n, found.lengths.mean) == (6, 13 / 6)
     assert {role: one.n for role, one in found.by_role.items()} == {"Teacher": 4, "Student": 2}
-    assert (found.spread.n, found.spread.max) == (3, 2 / 3)
+    assert (found.add_retries.n, found.add_retries.max) == (3, 2 / 3)
     assert {role: (one.value, one.n) for role, one in found.of_role.items()} == {
         "Teacher": (0.5, 4),
         "Student": (0.5, 2),
@@ -130,7 +130,7 @@ def test_each_aggregate_is_what_a_plain_computation_gives() -> None:
 
 
 def test_rows_are_worded_as_declared(asked: AskedMeasure) -> None:
-    lines = [*lines_of(asked, value_of(*LESSONS))]
+    lines = [*list_lines(asked, value_of(*LESSONS))]
     rows = [line for line in lines if not line.startswith(" " * 28)]
     assert "asked                       3 turns" in rows
     assert any(
@@ -151,13 +151,13 @@ def test_rows_are_worded_as_declared(asked: AskedMeasure) -> None:
 def test_there_are_no_rows_where_nothing_was_counted(asked: AskedMeasure) -> None:
     nothing = value_of(LESSONS[3])
     assert (nothing.asked, nothing.share, nothing.lengths.n, nothing.words) == (0, None, 0, {})
-    assert [*lines_of(asked, nothing)] == []
-    assert [*blocks_of(asked, [ArmResult("", "run", nothing, {})])] == []
+    assert [*list_lines(asked, nothing)] == []
+    assert [*list_blocks(asked, [ArmResult("", "run", nothing, {})])] == []
 
 
 def test_the_report_has_a_picture_of_all_shares_and_one_of_each_other_figure(asked: AskedMeasure) -> None:
     arms = [ArmResult(arm, arm, value_of(*LESSONS), {}) for arm in ("one", "two")]
-    blocks = [*blocks_of(asked, arms)]
+    blocks = [*list_blocks(asked, arms)]
     kinds = {block.name: type(block.chart) for block in blocks if isinstance(block, Picture)}
     assert kinds["asked"] is Intervals
     assert {kinds[f"asked-{name}"] for name in ("lengths", "by_role", "spread")} == {Histograms}
@@ -173,7 +173,7 @@ def test_the_report_has_a_picture_of_all_shares_and_one_of_each_other_figure(ask
 
 def test_a_measure_may_name_its_pictures(asked: AskedMeasure, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AskedMeasure, "panels", (Panel("mine", "Mine", ("share",), "Look.", of=""),))
-    (picture,) = blocks_of(asked, [ArmResult("", "run", value_of(*LESSONS), {})])
+    (picture,) = list_blocks(asked, [ArmResult("", "run", value_of(*LESSONS), {})])
     assert (picture.name, picture.title, picture.caption) == ("mine", "Mine", "Look.")  # type: ignore[union-attr]
 
 
@@ -183,15 +183,15 @@ def test_a_picture_that_is_folded_away_may_be_told_in_a_line(
     panel = Panel("mine", "Mine", ("share",), folded="More", told="Asking")
     monkeypatch.setattr(AskedMeasure, "panels", (panel,))
     value = value_of(*LESSONS)
-    said, picture = blocks_of(asked, [ArmResult(arm, arm, value, {}) for arm in ("one", "two")])
+    said, picture = list_blocks(asked, [ArmResult(arm, arm, value, {}) for arm in ("one", "two")])
     assert said == f"Asking: one {value.share.value:.1%}, two {value.share.value:.1%}."
     assert (picture.folded, picture.caption) == ("More", "Shares with their 95% intervals.")  # type: ignore[union-attr]
-    said, _ = blocks_of(asked, [ArmResult("", "run", value, {})])
+    said, _ = list_blocks(asked, [ArmResult("", "run", value, {})])
     assert said == f"Asking: {value.share.value:.1%}."
 
 
 def test_the_conversations_to_read_are_the_examples(asked: AskedMeasure) -> None:
-    assert [*examples_of(asked, value_of(*LESSONS))] == [("lesson-0", "it asks"), ("lesson-1", "it asks")]
+    assert [*list_examples(asked, value_of(*LESSONS))] == [("lesson-0", "it asks"), ("lesson-1", "it asks")]
 
 
 def test_what_is_compared_adds_up_to_what_stats_finds(asked: AskedMeasure) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from edgen.core import resources
 from edgen.evaluation.drawings import shade_of
-from edgen.evaluation.measures.coverage import _heat_map
+from edgen.evaluation.measures.coverage import _draw_heat_map
 from edgen.evaluation.measures.coverage_count import Coverage, CoverageCount, CrossTable
 from edgen.evaluation.sample import PlannedOutcome
 from edgen.space import Space, load_space
@@ -162,9 +162,9 @@ def test_the_legend_of_a_heat_map_has_its_lowest_and_its_highest_count() -> None
         row_dimension="a", column_dimension="b", rows=("x", "y"), columns=("u", "v"),
         planned=((4, 13), (5, 6)), accepted=((4, 13), (5, 6)),
     )  # fmt: skip
-    full = _heat_map("heat", "", table, "")
+    full = _draw_heat_map("heat", "", table, "")
     assert full.legend == ((f"level-{shade_of(4, 13)}", "4 conversations"), ("level-8", "13 conversations"))
     holes = msgspec.structs.replace(table, accepted=((0, 13), (5, 6)))
-    assert [words for _, words in _heat_map("heat", "", holes, "").legend] == [
+    assert [words for _, words in _draw_heat_map("heat", "", holes, "").legend] == [
         "0 conversations", "5 conversations", "13 conversations",
     ]  # fmt: skip

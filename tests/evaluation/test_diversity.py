@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from edgen.core.errors import StoppedError
 from edgen.core.values import Turn
-from edgen.evaluation.measures.diversity import BLOCK_WORDS, Diversity, DiversityCount, distinct_share
+from edgen.evaluation.measures.diversity import BLOCK_WORDS, Diversity, DiversityCount, compute_distinct_share
 from edgen.evaluation.measures.duplicates import DuplicatesCount
 from edgen.evaluation.sample import Sample, cut
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.distinct_counter import DistinctCounter
-from edgen.evaluation.texts.self_bleu import SelfBleuSample, self_bleu
+from edgen.evaluation.texts.self_bleu import SelfBleuSample, compute_self_bleu
 from edgen.reading.detect import words
 from tests.dose import dose
 from tests.evaluation.said import lesson
@@ -65,7 +65,7 @@ def test_distinct_by_hand() -> None:
 @given(TEXTS, st.sampled_from([1, 2, 3]))
 def test_distinct_is_what_a_set_counts(texts: list[list[str]], n: int) -> None:
     every = grams(texts, n)
-    assert distinct_share(texts, n) == (len(set(every)) / len(every) if every else None)
+    assert compute_distinct_share(texts, n) == (len(set(every)) / len(every) if every else None)
 
 
 def test_blocks_and_growth_are_what_slices_give() -> None:
@@ -92,15 +92,15 @@ def test_words_that_wait_in_a_file_are_those_that_were_told(texts: list[list[str
         whole.add([text])
     assert len(corpus) == len(texts)
     assert (corpus.tokens, corpus.types) == (whole.tokens, whole.types)
-    assert [corpus.text(i).tolist() for i in range(len(texts))] == [
-        whole.text(i).tolist() for i in range(len(texts))
+    assert [corpus.read_text(i).tolist() for i in range(len(texts))] == [
+        whole.read_text(i).tolist() for i in range(len(texts))
     ]
     seen = []
-    for part in corpus.chunks():
+    for part in corpus.iterate_chunks():
         assert part.first == len(seen)
         assert len(part.ids) < chunk + 40
         seen += [ids.tolist() for ids in np.split(part.ids, part.ends[:-1])]
-    assert seen == [whole.text(i).tolist() for i in range(len(texts))]
+    assert seen == [whole.read_text(i).tolist() for i in range(len(texts))]
 
 
 def test_figures_are_the_same_in_many_chunks_as_in_one() -> None:
@@ -207,7 +207,7 @@ def test_a_vocabulary_that_grows_by_a_power_has_that_power() -> None:
 @given(TEXTS)
 def test_self_bleu_is_nltks(texts: list[list[str]]) -> None:
     smooth = bleu_score.SmoothingFunction().method1
-    for i, value in enumerate(self_bleu(texts)):
+    for i, value in enumerate(compute_self_bleu(texts)):
         others = texts[:i] + texts[i + 1 :]
         expected = bleu_score.sentence_bleu(others, texts[i], smoothing_function=smooth) if others else 0.0
         assert value == pytest.approx(float(expected), abs=1e-12)
@@ -215,9 +215,9 @@ def test_self_bleu_is_nltks(texts: list[list[str]]) -> None:
 
 def test_self_bleu_of_the_same_and_of_nothing_in_common() -> None:
     same = words("we could go by the river and see what the water does")
-    assert self_bleu([same, list(same)]) == pytest.approx([1.0, 1.0])
-    assert self_bleu([["a", "b"], ["c", "d"]]) == [0.0, 0.0]
-    assert self_bleu([]) == []
+    assert compute_self_bleu([same, list(same)]) == pytest.approx([1.0, 1.0])
+    assert compute_self_bleu([["a", "b"], ["c", "d"]]) == [0.0, 0.0]
+    assert compute_self_bleu([]) == []
 
 
 def test_the_sample_is_fair_and_the_same_each_time() -> None:

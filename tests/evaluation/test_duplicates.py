@@ -18,7 +18,7 @@ from edgen.core.errors import RunError
 from edgen.evaluation.measures.duplicates import Duplicates, DuplicatesCount
 from edgen.evaluation.sample import Sample, cut
 from edgen.evaluation.texts.corpus import Corpus
-from edgen.evaluation.texts.near_duplicates import matches, walk
+from edgen.evaluation.texts.near_duplicates import find_matches, walk
 from edgen.evaluation.texts.shingles import CorpusShingles, GatheredShingles, ShinglePart
 from tests.dose import dose
 from tests.evaluation.said import lesson
@@ -69,7 +69,7 @@ def alike(texts: Sequence[Sequence[str]]) -> set[int]:
     corpus = Corpus()
     for text in texts:
         corpus.add([text])
-    found = matches(CorpusShingles(corpus), np.zeros(len(texts), dtype=np.int8))
+    found = find_matches(CorpusShingles(corpus), np.zeros(len(texts), dtype=np.int8))
     return {place for match in found for place in (match.a, match.b)}
 
 
@@ -160,7 +160,7 @@ def test_many_that_are_all_alike_take_little_memory() -> None:
     alike([["x"], ["x"]])  # what is loaded once
     tracemalloc.start()
     try:
-        matches(CorpusShingles(corpus), sides)
+        find_matches(CorpusShingles(corpus), sides)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -193,7 +193,7 @@ def test_many_that_are_all_alike_cost_no_square() -> None:
         corpus.add([[*base, f"n{i}"]])
     sides = np.array([i % 20 == 0 for i in range(4000)], dtype=np.int8)
     found = []
-    assert takes_under(8, lambda: found.append(matches(CorpusShingles(corpus), sides)), tries=2)
+    assert takes_under(8, lambda: found.append(find_matches(CorpusShingles(corpus), sides)), tries=2)
     alike = found[-1]
     own = {place for m in alike if sides[m.a] == sides[m.b] for place in (m.a, m.b)}
     across = {place for m in alike if sides[m.a] != sides[m.b] for place in (m.a, m.b)}
@@ -262,9 +262,9 @@ def test_texts_cut_in_ranges_give_the_same_pairs(data: st.DataObject) -> None:
         digests = array("Q", map(len, texts[start:end]))
         gathered.add(ShinglePart.of(part, digests))
         start = end
-    pairs = matches(CorpusShingles(whole), sides)
-    assert matches(gathered, sides) == pairs
+    pairs = find_matches(CorpusShingles(whole), sides)
+    assert find_matches(gathered, sides) == pairs
     assert len(pairs) > 5
-    assert gathered.digests(len(texts)).tolist() == [*map(len, texts)]
+    assert gathered.list_digests(len(texts)).tolist() == [*map(len, texts)]
     with pytest.raises(RunError, match="changed while it was measured"):
-        gathered.digests(len(texts) + 1)
+        gathered.list_digests(len(texts) + 1)

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from edgen.config.label_set import LabelSet, inline_set
+from edgen.config.label_set import LabelSet, make_inline_set
 from edgen.core.values import Scenario, Turn
 from edgen.evaluation.drawings import Picture, Table
 from edgen.evaluation.layer_figures import LayerFigures
@@ -15,12 +15,12 @@ from edgen.evaluation.measures.labels import MEASURE
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.panels import ArmResult
 from edgen.evaluation.sample import DataSet, Sample
-from edgen.evaluation.views import blocks_of, lines_of
-from edgen.report.canvas import drawing
+from edgen.evaluation.views import list_blocks, list_lines
+from edgen.report.canvas import configure_drawing
 from edgen.report.charts import draw
 from edgen.store.layers import UnitLabels
 
-MOVES = inline_set("moves", {"Ask": "asks", "Tell": "tells", "Praise": "praises"}, several=False)
+MOVES = make_inline_set("moves", {"Ask": "asks", "Tell": "tells", "Praise": "praises"}, several=False)
 Said = Mapping[str, str]  # labels by annotator, several with a blank between
 
 
@@ -102,7 +102,7 @@ def test_annotators_by_hand() -> None:
 
 
 def test_numbers_on_a_scale_have_a_mean() -> None:
-    scale = inline_set("quality", dict.fromkeys("12345", "a level"), several=False)
+    scale = make_inline_set("quality", dict.fromkeys("12345", "a level"), several=False)
     found = figures([[unit(None, {"a": level}, level)] for level in "1335542"], scale)
     assert found.roles == {}
     assert found.overall.thirds == {}
@@ -130,8 +130,8 @@ def test_without_a_layer_nothing_is_told() -> None:
     data = DataSet(name="x", samples=partial(iter, ()), family=None, roles=())
     value = measure(data, ["labels"]).values["labels"]
     assert value == {}
-    assert [*lines_of(MEASURE, value)] == []
-    assert [*blocks_of(MEASURE, [ArmResult("", "x", value, {})])] == []
+    assert [*list_lines(MEASURE, value)] == []
+    assert [*list_blocks(MEASURE, [ArmResult("", "x", value, {})])] == []
 
 
 @pytest.mark.parametrize("labels", [12, 60])
@@ -142,13 +142,13 @@ def test_a_terminal_and_a_page_show_any_number_of_labels(labels: int) -> None:
         for place in range(labels)
     ]  # fmt: skip
     value = {"layer": figures([units, units], None)}
-    lines = [*lines_of(MEASURE, value)]
+    lines = [*list_lines(MEASURE, value)]
     assert max(map(len, lines)) <= 78
-    blocks = [*blocks_of(MEASURE, [ArmResult(arm, arm, value, {}) for arm in ("one", "two")])]
+    blocks = [*list_blocks(MEASURE, [ArmResult(arm, arm, value, {}) for arm in ("one", "two")])]
     pictures = [block for block in blocks if isinstance(block, Picture)]
     assert len({picture.name for picture in pictures}) == len(pictures) == 2 + 2 + 1 + 1 + 2 * 3
-    with drawing():
-        for block in blocks_of(MEASURE, [ArmResult("", "one", value, {})]):
+    with configure_drawing():
+        for block in list_blocks(MEASURE, [ArmResult("", "one", value, {})]):
             assert not isinstance(block, Picture) or draw(block).startswith("<svg")
     tables = [*(block for block in blocks if isinstance(block, Table)), *(one for picture in pictures for one in picture.tables)]  # fmt: skip
     assert all(len(row) == len(table.head) for table in tables for row in table.rows)

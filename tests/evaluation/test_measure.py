@@ -18,7 +18,13 @@ from hypothesis import strategies as st
 
 from edgen.domains.education.family import EDUCATION
 from edgen.evaluation.measures.balance import BalanceCount
-from edgen.evaluation.measuring import Quality, measure, measures, measures_of_other_families, render
+from edgen.evaluation.measuring import (
+    Quality,
+    find_measures_of_other_families,
+    list_measures,
+    measure,
+    render,
+)
 from edgen.evaluation.sample import DataSet, Sample
 from edgen.stats.distributions import (
     MOST_BINS,
@@ -49,7 +55,7 @@ def measured_together(data: list[Sample], **options: Any) -> Quality:
     return measure(found, **options)
 
 
-NAMES = [one.name for one in measures() if one.name not in measures_of_other_families(EDUCATION)]
+NAMES = [one.name for one in list_measures() if one.name not in find_measures_of_other_families(EDUCATION)]
 SHARES = {
     "share",
     "rate",
@@ -210,7 +216,7 @@ def test_every_measure_is_defined_and_only_those_asked_for_are_told() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_definition_has_its_source(name: str) -> None:
     """A paper by its year, or the word that it is the project's own."""
-    (text,) = (one.definition for one in measures([name]))
+    (text,) = (one.definition for one in list_measures([name]))
     assert "edgen's own" in text or re.search(
         r"[A-Z]\w+(?: et al\.| and \w+)? \(?(?:18|19|20)\d\d\b", text
     ), text

@@ -19,7 +19,7 @@ from edgen.evaluation.measure import (
     OwnTexts,
     list_flaws,
 )
-from edgen.evaluation.measuring import measures
+from edgen.evaluation.measuring import list_measures
 from edgen.evaluation.panels import Panel, Sentence, TablePanel
 from edgen.plugin import Sample, Share, Words
 
@@ -45,7 +45,7 @@ MOST_NAMES = 14  # public names of the class that an author derives from
 
 @pytest.mark.integration
 def test_a_fifth_of_the_measures_at_most_word_their_own_lines() -> None:
-    every = measures()
+    every = list_measures()
     own = {one.name for one in every if isinstance(one, OwnTexts) and type(one).lines is not OwnTexts.lines}
     assert own == OWN_LINES.keys()
     assert len(own) <= len(every) / 5
@@ -56,13 +56,15 @@ def test_a_fifth_of_the_measures_at_most_word_their_own_lines() -> None:
 def test_pictures_of_their_own_are_panels_with_reasons() -> None:
     declared = Panel | TablePanel | Sentence
     own = {
-        one.name for one in measures() if not all(isinstance(panel, declared) for panel in one.panels or ())
+        one.name
+        for one in list_measures()
+        if not all(isinstance(panel, declared) for panel in one.panels or ())
     }
     assert own == OWN_PICTURES.keys()
 
 
 def test_no_measure_defines_what_only_a_part_has() -> None:
-    for one in measures():
+    for one in list_measures():
         assert [*list_flaws(one)] == []
         assert not hasattr(one, "blocks"), one.name
         assert not hasattr(one, "shown"), one.name
@@ -80,7 +82,7 @@ def test_the_class_of_measures_is_small() -> None:
 
 @pytest.mark.integration
 def test_the_parts_that_measures_have() -> None:
-    assert [one.name for one in measures() if one.describes_plan] == ["coverage"]
+    assert [one.name for one in list_measures() if one.describes_plan] == ["coverage"]
     assert isinstance(find("measure", "adherence"), JudgeAnswers)
     assert isinstance(find("measure", "served"), NeedsDataSet)
     assert isinstance(find("measure", "lengths"), OwnTexts)

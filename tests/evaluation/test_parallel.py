@@ -83,7 +83,7 @@ def sleep(path: Path) -> None:
 def test_pieces_of_work_are_shared_by_the_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", fork_server.in_place_of_python())
     with Processes(3) as processes:
-        found = [*processes.results(partial(double, number) for number in range(20))]
+        found = [*processes.iterate_results(partial(double, number) for number in range(20))]
     assert [value for value, _ in found] == [*range(0, 40, 2)]
     assert len({os.getpid(), *(pid for _, pid in found)}) == 4
 
@@ -95,7 +95,7 @@ def test_errors_come_from_where_they_were_raised(
     work: Callable[[], Any], kind: type[Exception], said: str
 ) -> None:
     with Processes(2) as processes:
-        results = processes.results([partial(double, 1), work])
+        results = processes.iterate_results([partial(double, 1), work])
         assert next(results)[0] == 2
         with pytest.raises(kind, match=said):
             next(results)
@@ -122,7 +122,7 @@ def test_a_killed_process_is_an_error_and_none_outlives_its_parent(tmp_path: Pat
         return int(path.read_text())
 
     with Processes(1) as processes:
-        results = processes.results([partial(sleep, tmp_path / "killed")])
+        results = processes.iterate_results([partial(sleep, tmp_path / "killed")])
         os.kill(pid_in(tmp_path / "killed"), 9)
         with pytest.raises(EdgenError, match="was killed"):
             next(results)

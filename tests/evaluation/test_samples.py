@@ -33,7 +33,7 @@ def talk(*lines: str, tone: str = "in a terrible hurry today") -> Sample:
     roles = {"D": "Doctor", "P": "Patient"}
     values = {"complaint": "a sore knee", "advice": "rest and ice packs", "tone": tone}
     fields: dict[str, dict[str, Any]] = {
-        name: SPACE[name].entry(values[name]).fields for name in ("complaint", "advice")
+        name: SPACE[name].find_entry(values[name]).fields for name in ("complaint", "advice")
     }
     turns = tuple(Turn(roles[line[0]], line[2:]) for line in lines)
     return Sample(

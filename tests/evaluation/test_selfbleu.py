@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 import tracemalloc
 
-from edgen.evaluation.texts.self_bleu import MOST_WORDS, SelfBleuSample, self_bleu
+from edgen.evaluation.texts.self_bleu import MOST_WORDS, SelfBleuSample, compute_self_bleu
 
 
 def test_empty_texts_and_lone_ones_have_none() -> None:
-    assert self_bleu([]) == []
-    assert self_bleu([["a"]]) == [0.0]
-    assert self_bleu([[], []]) == [0.0, 0.0]
-    assert self_bleu([["a"], [], ["a"]])[1] == 0.0
+    assert compute_self_bleu([]) == []
+    assert compute_self_bleu([["a"]]) == [0.0]
+    assert compute_self_bleu([[], []]) == [0.0, 0.0]
+    assert compute_self_bleu([["a"], [], ["a"]])[1] == 0.0
 
 
 def test_long_texts_are_cut_and_memory_is_bounded() -> None:

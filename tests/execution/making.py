@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from edgen.execution.batch.scheduler import BatchScheduler
-from edgen.execution.online_scheduler import call_by_call
+from edgen.execution.online_scheduler import make_online_scheduler
 from edgen.execution.run import ActiveRun
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.execution.session import RunSession
@@ -23,7 +23,7 @@ def begin(
     backends: Mapping[str, Backend],
     rundir: RunFolder,
     ledger: Ledger,
-    scheduler: SchedulerFactory = call_by_call,
+    scheduler: SchedulerFactory = make_online_scheduler,
 ) -> ActiveRun:
     """A run in its folder, with the job noted there."""
     session = RunSession(plan, backends, ledger, roles=plan.roles, scheduler=scheduler)
@@ -43,6 +43,6 @@ async def make_run(plan: Plan, folder: Path, backend: Backend, desk: Desk | None
     """All of a plan, in a folder that may hold some of it; call by call, or by batches at the desk."""
     rundir = RunFolder(folder)
     rundir.prepare()
-    scheduler = call_by_call if desk is None else partial(BatchScheduler, services={"default": desk})
+    scheduler = make_online_scheduler if desk is None else partial(BatchScheduler, services={"default": desk})
     async with Ledger(rundir.ledger) as ledger:
         await execute(begin(plan, {"default": backend}, rundir, ledger, scheduler))

@@ -22,7 +22,7 @@ from edgen.execution.cluster import worker as worker_module
 from edgen.execution.cluster.messages import Called, FirstReply, OpenRequest, Permit, UnitOutcome
 from edgen.execution.cluster.scheduler import ClusterScheduler
 from edgen.execution.cluster.worker import Worker
-from edgen.execution.online_scheduler import SLACK, call_by_call
+from edgen.execution.online_scheduler import SLACK, make_online_scheduler
 from edgen.execution.rollout import Rollout
 from edgen.planning.plan import Plan
 from edgen.prompting import load_prompt
@@ -129,7 +129,7 @@ async def make(
     rundir = RunFolder(folder)
     rundir.prepare()
     cluster = InProcessCluster({"default": server})
-    factory = call_by_call if local else partial(ClusterScheduler, cluster=cluster)
+    factory = make_online_scheduler if local else partial(ClusterScheduler, cluster=cluster)
     async with Ledger(rundir.ledger) as ledger:
         run = begin(plan, {"default": server} if local else cluster.wrapped, rundir, ledger, factory)
         scheduler: Any = run.session.scheduler
@@ -376,7 +376,7 @@ async def test_a_bug_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 async def test_stored_replies_that_cannot_be_read_stop_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, read = Ledger.replies, 0
+    real, read = Ledger.read_replies, 0
 
     def fail(self: Ledger, *unit: Any) -> dict[bytes, Reply]:
         nonlocal read
@@ -385,7 +385,7 @@ async def test_stored_replies_that_cannot_be_read_stop_the_run(
             raise EdgenError("It is damaged.")
         return real(self, *unit)
 
-    monkeypatch.setattr(Ledger, "replies", fail)
+    monkeypatch.setattr(Ledger, "read_replies", fail)
     made = await make(tmp_path / "cluster", Server())
     assert str(made.error) == "It is damaged."
     assert made.status.counts.made == made.server.calls <= 9

@@ -47,7 +47,7 @@ def conversation(*words: str, turns: int = 2) -> str:
 
 def records(run: Path) -> list[tuple[int, int, bytes]]:
     with RunReader(run) as reader:
-        return [(scenario, task, data) for scenario, task, _, data in reader.views[""].records()]
+        return [(scenario, task, data) for scenario, task, _, data in reader.views[""].iterate_records()]
 
 
 class TestByItself:
@@ -256,7 +256,7 @@ class TestLabels:
         moves = (tmp_path / "run" / "layers" / "teacher_moves" / "labels.jsonl").read_text()
         assert {json.loads(line)["id"][:8] for line in moves.splitlines()} == {"t.moves-"}
         with LedgerReader(tmp_path / "run" / "arms" / "moves" / "run.db") as view:
-            assert len(view.sessions()) == 1
+            assert len(view.read_sessions()) == 1
 
     def test_what_pieces_have_is_the_layer_of_the_whole(self, tmp_path: Path) -> None:
         job = JOB | {"conversations": 6, "gates": {"good": "labels.quality > 0"}}

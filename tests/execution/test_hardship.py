@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 
 from edgen.core.values import Address, Message
-from edgen.protocols.base import call_seed
+from edgen.protocols.base import make_call_seed
 from edgen.simulator.text import respond
 from tests import fork_server
 from tests.execution.service import (
@@ -106,7 +106,7 @@ async def test_a_service_that_only_asks_for_patience_stops_the_run(tmp_path: Pat
 
 
 async def test_a_cut_off_answer_stays_one_where_the_model_has_no_more_room(tmp_path: Path) -> None:
-    first = {call_seed(3, Address(i, 0)) for i in range(15)}  # fewer than a verdict of useless needs
+    first = {make_call_seed(3, Address(i, 0)) for i in range(15)}  # fewer than a verdict of useless needs
 
     async def trouble(service: Service, seed: int) -> web.StreamResponse | None:
         return completion("Teacher:", "length") if seed in first else error(400, "max_tokens is too large")

@@ -17,8 +17,8 @@ from edgen.config import parse_job
 from edgen.core.errors import LockedError, ProviderError, UsageError
 from edgen.core.values import Request
 from edgen.planning.allowed_files import Reach
-from edgen.planning.load import plan_of
-from edgen.providers.function import AnswerFunction, FunctionBackend, config_of
+from edgen.planning.load import make_plan
+from edgen.providers.function import AnswerFunction, FunctionBackend, make_config
 from edgen.simulator.text import respond
 from edgen.store.ledger import Ledger, run_status
 from edgen.store.run_folder import RunFolder
@@ -47,13 +47,13 @@ async def make(
     folder: Path, function: AnswerFunction, *, in_flight: int = 8, conversations: int = 40
 ) -> None:
     """Make the run, as far as it goes."""
-    config = config_of(function)
+    config = make_config(function)
     values = {
         "name": "t", "conversations": conversations, "space": "education_dialogue", "prompt": "education_dialogue",
         "backends": {"default": {"type": "function", "model": config.model, "version": config.version}},
         "limits": {"in_flight": in_flight, "give_up_after": 1, "attempts": 2},
     }  # fmt: skip
-    plan = plan_of(parse_job(values, "job.yaml"), Reach.of(Path("job.yaml")))
+    plan = make_plan(parse_job(values, "job.yaml"), Reach.of(Path("job.yaml")))
     run_folder = RunFolder(folder)
     run_folder.prepare()
     with run_folder.lock_for_writing():

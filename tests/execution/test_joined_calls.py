@@ -23,7 +23,7 @@ from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.gemini.online import read_reply as read_gemini
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai.online import read_reply
-from edgen.simulator.service.server import serving
+from edgen.simulator.service.server import serve_options
 from tests.cli.command import Command
 from tests.dose import dose
 from tests.execution.choosing import ANSWER, PROMPT, Chooser, choosing
@@ -295,7 +295,7 @@ def test_each_service_is_asked_in_its_own_way_and_all_answers_are_read() -> None
 
 
 async def test_the_simulator_gives_several_in_both_formats() -> None:
-    async with serving(options()) as url:
+    async with serve_options(options()) as url:
         for config in (OpenAIConfig(model="m", base_url=f"{url}/v1"), GeminiConfig(model="m", base_url=url)):
             it: Any = make(config, timeout=5, connections=1, environ={})
             reply = await it.complete(request(3))

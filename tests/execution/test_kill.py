@@ -12,7 +12,7 @@ import pytest
 
 from edgen.api.status import read_status
 from edgen.core.values import Address
-from edgen.protocols.base import call_seed
+from edgen.protocols.base import make_call_seed
 from tests.dose import dose
 from tests.execution.service import Service, edgen, end, equation, files, job_text, serve, start
 
@@ -32,7 +32,7 @@ def stored_calls(folder: Path) -> set[int]:
             rows = ledger.execute("SELECT scenario, task, step, attempt FROM replies").fetchall()
         except sqlite3.OperationalError:  # killed before the tables were made
             return set()
-    return {call_seed(3, Address(*row)) for row in rows}
+    return {make_call_seed(3, Address(*row)) for row in rows}
 
 
 @pytest.mark.long

@@ -28,7 +28,7 @@ from edgen.core.pair import (
     Strength,
     Verdict,
 )
-from edgen.core.registry import find, names
+from edgen.core.registry import find, list_names
 from edgen.core.values import END_MARKER, Role, Scenario, Turn
 from edgen.domains.education.family import EDUCATION
 from edgen.export.chat import Chat, make_chat
@@ -37,7 +37,7 @@ from edgen.export.options import OptionValues
 from edgen.export.shared_options import Opening
 from edgen.families.base import Family
 from edgen.space import Space, load_space
-from edgen.space.splits import HeldOutGroups, choose_test_side, group_hash
+from edgen.space.splits import HeldOutGroups, choose_test_side, hash_group
 from edgen.store.layers import LayerFacts
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_parts import AcceptedConversation, ComparedPair
@@ -87,7 +87,7 @@ class MemoryRun:
         return RunFolder(Path("runs") / self.name)
 
     def group(self, scenario: Scenario) -> int:
-        return group_hash("scenario", self.job.seed, scenario)
+        return hash_group("scenario", self.job.seed, scenario)
 
     def hold_out(self, share: float) -> HeldOutGroups:
         groups = sorted((self.group(one.scenario), 1) for one in self.taught if one.split == "train")
@@ -123,7 +123,7 @@ def job() -> Job:
 
 
 SPACE = load_space(resources.find("preference_space", "education_dialogue"))
-FORMATS: dict[str, Format] = {name: find("format", name) for name in names("format")}
+FORMATS: dict[str, Format] = {name: find("format", name) for name in list_names("format")}
 # Those that a run about Education Dialogue's space can be written in, however small it is.
 OF_EDUCATION = [
     name

@@ -208,10 +208,14 @@ def test_the_card_lists_every_template_of_an_arm_and_says_what_it_knew(
     assert command("export", tmp_path / "run", "--to", "hf", "-o", tmp_path / "out").code == 0
     text = (tmp_path / "out" / "README.md").read_text()
     for side in ("teacher", "student"):
-        sha = hashlib.sha256((resources.folder("prompts") / f"selfplay_{side}.j2").read_bytes()).hexdigest()
+        sha = hashlib.sha256(
+            (resources.find_folder("prompts") / f"selfplay_{side}.j2").read_bytes()
+        ).hexdigest()
         assert f"- arms.agents.template_sha256.{side}: `{sha}`" in text
     assert "- arms.agents.template_sha256:" not in text
-    plain = hashlib.sha256((resources.folder("prompts") / "education_dialogue.j2").read_bytes()).hexdigest()
+    plain = hashlib.sha256(
+        (resources.find_folder("prompts") / "education_dialogue.j2").read_bytes()
+    ).hexdigest()
     assert f"- arms.plain.template_sha256: `{plain}`" in text
     assert "- Arm plain: One prompt plays all roles" in text
     assert "- Arm agents: An agent plays each role" in text

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from edgen.core.pair import ProbabilitySignal, RolloutSignal, Signals
-from edgen.export.evidence import ALL, CUT, FILE, CreditFigures, credit_notes, read_figures, table
+from edgen.export.evidence import ALL, CUT, FILE, CreditFigures, list_credit_notes, read_figures, tabulate
 from edgen.export.rows import Row
 from edgen.export.write import export
 from edgen.store.run_parts import ComparedPair
@@ -69,7 +69,7 @@ class TestFigures:
         known = msgspec.json.decode(FILE.read_bytes(), type=CreditFigures)
         assert len(known.figures) >= 6
         for figure in known.figures:
-            every, cut = (figure.case(where) for where in (ALL, CUT))
+            every, cut = (figure.find_case(where) for where in (ALL, CUT))
             said = (
                 f"- {figure.name}: {every.right:.0%} ({every.low:.0%} to {every.high:.0%}); "
                 f"{cut.right:.0%} ({cut.low:.0%} to {cut.high:.0%}) with --min-turns-left 1; "
@@ -83,12 +83,12 @@ class TestFigures:
 
     def test_the_table_of_the_benchmarks_is_the_files(self) -> None:
         page = (ROOT / "bench" / "README.md").read_text()
-        assert "\n".join(table(read_figures())) in page
+        assert "\n".join(tabulate(read_figures())) in page
 
     def test_others_have_no_such_note(self, tmp_path: Path) -> None:
         assert "planted truth" not in card(tmp_path / "whole", "trl-conversation", compared(0, GOOD, BAD))
         assert "planted truth" not in card(tmp_path / "human", "trl-dpo", compared(0, GOOD, BAD, by="human"))
-        assert list(credit_notes("turn", [])) == []
+        assert list(list_credit_notes("turn", [])) == []
 
     def test_the_shares_are_shares_of_labels(self) -> None:
         for figure in read_figures().figures:
@@ -96,8 +96,8 @@ class TestFigures:
                 assert 0 <= case.low <= case.right <= case.high <= 1
                 assert case.alike <= case.n * (1 - case.right) + 0.5, "those that are alike are not right"
             parts = [case.n for case in figure.cases if re.match(r"\d", case.where)]
-            assert sum(parts) == figure.case(ALL).n
-            assert figure.case(CUT).n == figure.case(ALL).n - parts[0]
+            assert sum(parts) == figure.find_case(ALL).n
+            assert figure.find_case(CUT).n == figure.find_case(ALL).n - parts[0]
 
 
 @pytest.mark.integration
@@ -117,6 +117,6 @@ def test_the_figures_are_measured_by_the_commands_themselves(
     response, rollouts = figures.figures
     assert (response.calls, figures.conversations) == (2.0, 48)
     assert rollouts.calls > 4
-    assert response.case(ALL).right > 0.6
+    assert response.find_case(ALL).right > 0.6
     for figure in figures.figures:
-        assert figure.case(ALL).n == sum(case.n for case in figure.cases if re.match(r"\d", case.where))
+        assert figure.find_case(ALL).n == sum(case.n for case in figure.cases if re.match(r"\d", case.where))

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from edgen.core.errors import RunError
-from edgen.export.card import Contents, front_matter
-from edgen.export.caveats import SETTLED, caveats
+from edgen.export.card import Contents, render_front_matter
+from edgen.export.caveats import SETTLED, list_caveats
 from edgen.export.rows import DataTable, Row
 from edgen.export.shared_options import ExportOptions
 from tests.export.folders import BAD, GOOD, RUN, head, write
@@ -157,7 +157,7 @@ class TestHub:
         rows = {"default": {"train": number - 1, "test": 1}}
         contents = Contents(tables=[DataTable({})], rows=rows, left_out={}, patterns={}, evidence={})
         run: Any = RUN
-        front = front_matter(run, FORMATS["hf"], contents, False, ExportOptions())
+        front = render_front_matter(run, FORMATS["hf"], contents, False, ExportOptions())
         assert yaml.safe_load(front.split("---\n")[1])["size_categories"] == [size]
 
     def test_arms_share_a_table_and_the_card_says_who_made_which(self, tmp_path: Path) -> None:
@@ -274,7 +274,9 @@ class TestConvokit:
 
 def caveat(word: str, **changes: Any) -> list[str]:
     """The caveats of a job that have this word."""
-    return [line for line in caveats({}, msgspec.structs.replace(job(), **changes), SPACE) if word in line]
+    return [
+        line for line in list_caveats({}, msgspec.structs.replace(job(), **changes), SPACE) if word in line
+    ]
 
 
 class TestCaveats:

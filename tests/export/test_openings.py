@@ -99,13 +99,13 @@ def test_every_export_says_whom_it_trains(name: str, tmp_path: Path) -> None:
     except ShortError:
         return
     assert made.as_json()["trains"] == "Student"
-    assert "trains     Student" in made.lines()
+    assert "trains     Student" in made.list_lines()
 
 
 def test_a_format_that_keeps_the_roles_trains_nobody(tmp_path: Path) -> None:
     made = write("ed", RUN, tmp_path / "out")
     assert made.as_json()["trains"] is None
-    assert "trains     no role: all roles stay as they are" in made.lines()
+    assert "trains     no role: all roles stay as they are" in made.list_lines()
 
 
 class TestForum:
@@ -140,7 +140,7 @@ class TestForum:
 
 class TestCredit:
     def test_labels_of_wholes_are_warned_of_where_a_row_holds_a_turn(self, tmp_path: Path) -> None:
-        right = {one.credit: one.case(ALL).right for one in read_figures().figures if one.by == "oracle"}
+        right = {one.credit: one.find_case(ALL).right for one in read_figures().figures if one.by == "oracle"}
         made = write("trl-dpo", RUN, tmp_path / "dpo")
         (warning,) = [one for one in made.remarks if "whole conversations" in one]
         assert warning.startswith("2 of 2 rows hold one turn")

@@ -12,7 +12,7 @@ from edgen.cli.export import _make_format_options
 from edgen.core.errors import UsageError
 from edgen.core.options import option
 from edgen.core.registry import find_all
-from edgen.export.options import FormatOptions, flags_of
+from edgen.export.options import FormatOptions, list_flags
 from edgen.export.shared_options import ChatOptions, ExportOptions, MaskOptions, PairSetOptions
 from edgen.plugin.formats import TokenOptions
 from tests.export.folders import RUN, write
@@ -54,7 +54,7 @@ def test_what_follows_from_a_format_is_taken_without_more() -> None:
 
 
 def test_flags_say_the_limits_the_default_and_both_forms_of_a_switch() -> None:
-    masks, most, names = flags_of(Own)
+    masks, most, names = list_flags(Own)
     assert (masks.flags, masks.switch, masks.metavar) == (("--masks/--no-masks",), True, None)
     assert masks.help.endswith("[default: masks]")
     assert (most.flags, most.metavar, most.help) == (("--most",), "N", "The most.  [2<=x<=9]")

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 import edgen
 from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.core.registry import find, find_all
-from edgen.export.chat import chat_for
-from edgen.export.format import items_of
+from edgen.export.chat import build_chat
+from edgen.export.format import iterate_items
 from edgen.export.options import OptionValues
-from edgen.export.ranges import items_in_ranges, require_ranges
+from edgen.export.ranges import iterate_items_in_ranges, require_ranges
 from edgen.export.rows import Item, Row
 from edgen.runtime.processes import Processes
-from edgen.store.ordered_lines import lines_between
+from edgen.store.ordered_lines import iterate_lines_between
 from edgen.store.run_parts import cut_plan
 from edgen.store.run_reader import RunReader
 from tests import ROOT
@@ -69,10 +69,10 @@ def test_ranges_give_the_rows_of_one_process(name: str, runs: list[Path], proces
                 "pairs" in format_.needs and not run.rundir.pairs.exists()
             ):
                 continue
-            chat = chat_for(run, options)
-            one = [*map(as_sent, items_of(run, format_, chat))]
+            chat = build_chat(run, options)
+            one = [*map(as_sent, iterate_items(run, format_, chat))]
         with RunReader(folder) as run:
-            several = [*items_in_ranges(run, format_, options, processes, size=7)]
+            several = [*iterate_items_in_ranges(run, format_, options, processes, size=7)]
         assert several == one
         rows += sum(isinstance(item, Row) for item in one)
     assert rows
@@ -91,7 +91,7 @@ def test_layers_are_divided_with_what_is_left_out_of_them(runs: list[Path], proc
         stale = Counter(run.stale_labels)
     assert labelled
     with RunReader(runs[0]) as run:
-        rows = [*items_in_ranges(run, find("format", "hf"), options, processes, size=3)]
+        rows = [*iterate_items_in_ranges(run, find("format", "hf"), options, processes, size=3)]
         assert run.stale_labels == stale
     assert (
         sum(row.value[f"labels.{layer.name}"] is not None for row in rows if isinstance(row, Row)) == labelled
@@ -145,7 +145,7 @@ def test_lines_by_somebody_else_are_not_divided(tmp_path: Path, processes: Proce
         run.rundir.pairs.parent.mkdir(exist_ok=True)
         run.rundir.pairs.write_bytes(b"")
         with pytest.raises(RunError, match="may be in any order"):
-            next(items_in_ranges(run, find("format", "hf"), OptionValues(), processes))
+            next(iterate_items_in_ranges(run, find("format", "hf"), OptionValues(), processes))
 
 
 def test_an_error_in_a_range_is_the_error_of_the_export(tmp_path: Path, processes: Processes) -> None:
@@ -154,7 +154,7 @@ def test_an_error_in_a_range_is_the_error_of_the_export(tmp_path: Path, processe
     )
     with RunReader(tmp_path / "run") as run, pytest.raises(EdgenError, match="--train nobody"):
         [
-            *items_in_ranges(
+            *iterate_items_in_ranges(
                 run, find("format", "sharegpt"), OptionValues(given={"train": "nobody"}), processes
             )
         ]
@@ -177,7 +177,8 @@ def test_ranges_of_lines_are_all_lines(numbers: list[int | None], step: int, cou
         return found
 
     parts = [
-        [*lines_between(io.BytesIO(data), len(data), part, scenario_of)] for part in cut_plan(count, step)
+        [*iterate_lines_between(io.BytesIO(data), len(data), part, scenario_of)]
+        for part in cut_plan(count, step)
     ]
     assert b"".join(line for part in parts for line in part) == data
     for part, scenarios in zip(parts, cut_plan(count, step), strict=True):

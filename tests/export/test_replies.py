@@ -11,7 +11,7 @@ import pytest
 
 from edgen.core.values import END_MARKER, Turn
 from edgen.export.chat import make_chat
-from edgen.export.formats.shared.replies import TrainedReply, replies
+from edgen.export.formats.shared.replies import TrainedReply, iterate_replies
 from edgen.export.rows import LeftOut, Row
 from edgen.export.write import export
 from tests.export.runs import FORMATS, HALF, SPACE, MemoryRun, chat, lesson, options, turns
@@ -69,7 +69,7 @@ def test_open_instruct_names_a_verifier() -> None:
 def test_turns_and_messages_are_of_one_place(train: Any) -> None:
     """The turns before a reply and the reply are the beginning of the conversation, wherever it opens."""
     for opening in ("user", "system", "both"):
-        for found in replies(MemoryRun(taught=[lesson(0, 0, TALK)]), chat(train, opening)):
+        for found in iterate_replies(MemoryRun(taught=[lesson(0, 0, TALK)]), chat(train, opening)):
             assert isinstance(found, TrainedReply)
             assert found.before == TALK[: len(found.before)]
             assert TALK[len(found.before)].role == train

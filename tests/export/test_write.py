@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from edgen.core.errors import RunError, ShortError, StoppedError, TemplateError, UsageError
-from edgen.core.files import temporary
+from edgen.core.files import choose_temporary_name
 from edgen.core.values import Role
 from edgen.export.files import import_arrow
 from edgen.export.shared_options import Opening
@@ -115,7 +115,7 @@ class TestFolder:
         ]
         checker = Checker()
         for path in inputs.files:
-            report = checker.file(str(path), read_records(path))
+            report = checker.check_file(str(path), read_records(path))
             assert report.records == report.valid == 2
             assert report.problems == ()
 
@@ -271,7 +271,7 @@ class TestRefused:
 
 
 def test_a_leftover_of_a_killed_export_is_removed(tmp_path: Path) -> None:
-    stale = temporary(tmp_path / "out")
+    stale = choose_temporary_name(tmp_path / "out")
     stale.mkdir()
     (stale / "train.jsonl").write_text("half")
     write("trl-sft", RUN, tmp_path / "out")

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from edgen.config.label_set import find_label_set, inline_set
+from edgen.config.label_set import find_label_set, make_inline_set
 from edgen.core.values import Conversation, Scenario, Turn
-from edgen.expressions.conversation import ConversationNames, Facts, LabelledWith, label_value, layers_named
+from edgen.expressions.conversation import (
+    ConversationNames,
+    Facts,
+    LabelledWith,
+    list_named_layers,
+    make_label_value,
+)
 from edgen.expressions.language import Expression, ExpressionError
 from edgen.space import Dimension, Entry, Space, SpaceRole
 
@@ -39,7 +45,7 @@ _FACTS = Facts(
 
 _LAYERS = {
     "quality": LabelledWith(find_label_set("quality"), whole=True),
-    "moves": LabelledWith(inline_set("moves", {"telling": "says it", "guess": "tries"}), whole=False),
+    "moves": LabelledWith(make_inline_set("moves", {"telling": "says it", "guess": "tries"}), whole=False),
     "tone": None,
 }
 
@@ -74,7 +80,9 @@ def test_other_names_are_not_there(name: str) -> None:
 
 def test_layers_are_known_by_their_names() -> None:
     names = ConversationNames(_SPACE, _LAYERS)
-    assert layers_named(Expression("turns > 1 and labels.moves.Tutor is None", names).names) == ("moves",)
+    assert list_named_layers(Expression("turns > 1 and labels.moves.Tutor is None", names).names) == (
+        "moves",
+    )
 
 
 def test_what_labels_are_is_known_before_they_are_there() -> None:
@@ -108,10 +116,10 @@ def test_a_label_that_a_set_has_not_is_noted(text: str, note: str | None) -> Non
 
 
 def test_labels_of_a_conversation_are_a_number_a_list_or_unknown() -> None:
-    assert label_value([(None, None, ("4",))]) == 4
-    assert label_value([(None, None, ("good",))]) == [("", "good")]
-    assert label_value([(None, None, ())]) is None
-    assert label_value([(0, "Tutor", ("a", "b")), (1, "Tutor", ()), (2, "Learner", ("3",))]) == [
+    assert make_label_value([(None, None, ("4",))]) == 4
+    assert make_label_value([(None, None, ("good",))]) == [("", "good")]
+    assert make_label_value([(None, None, ())]) is None
+    assert make_label_value([(0, "Tutor", ("a", "b")), (1, "Tutor", ()), (2, "Learner", ("3",))]) == [
         ("Tutor", "a"), ("Tutor", "b"), ("Learner", "3"),
     ]  # fmt: skip
-    assert label_value([]) == []
+    assert make_label_value([]) == []

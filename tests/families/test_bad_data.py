@@ -15,7 +15,7 @@ from edgen.api.validating import validate
 from edgen.core.errors import DataError
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.families.reader import list_own_readers
-from edgen.families.record_files import rows_of
+from edgen.families.record_files import iterate_rows
 
 Record = dict[str, Any]
 
@@ -236,7 +236,7 @@ def test_a_parquet_file_is_read_a_group_of_rows_at_a_time(tmp_path: Path) -> Non
         for _ in range(10):
             writer.write_table(rows)
     size, before = path.stat().st_size, pa.total_allocated_bytes()
-    most = max(pa.total_allocated_bytes() - before for _ in rows_of(path, "data"))
+    most = max(pa.total_allocated_bytes() - before for _ in iterate_rows(path, "data"))
     assert most < size / 3
 
 

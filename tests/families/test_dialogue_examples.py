@@ -11,18 +11,18 @@ import pytest
 from edgen.core import resources
 from edgen.families.base import Provenance
 from edgen.families.dialogue import DIALOGUE, DialogueRecord
-from edgen.validation.checker import problems
+from edgen.validation.checker import find_problems
 
 pytestmark = pytest.mark.unit
 
-EXAMPLES = resources.folder("validators") / "dialogue_examples"
+EXAMPLES = resources.find_folder("validators") / "dialogue_examples"
 SCHEMA = json.loads(resources.find("validators", DIALOGUE.schema).read_bytes())
 
 
 @pytest.mark.parametrize("path", sorted((EXAMPLES / "valid").glob("*.json")), ids=lambda path: path.stem)
 def test_valid(path: Path) -> None:
     record = json.loads(path.read_bytes())
-    assert problems(record, schema=DIALOGUE.schema) == []
+    assert find_problems(record, schema=DIALOGUE.schema) == []
     if "provenance" in record:
         assert json.loads(DIALOGUE.record(DIALOGUE.read(path.read_bytes()))) == record
 
@@ -32,7 +32,7 @@ def test_invalid(path: Path) -> None:
     example = json.loads(path.read_bytes())
     found = [
         finding
-        for finding in problems(example["record"], schema=DIALOGUE.schema)
+        for finding in find_problems(example["record"], schema=DIALOGUE.schema)
         if finding.severity == "error"
     ]
     for expected in example["expect"]:

@@ -20,9 +20,9 @@ from edgen.families.parts import FiledRecord, make_verbatim_record
 from edgen.families.reader import (
     DataSetReader,
     ReportWords,
+    find_reader_of_record,
     list_known_titles,
     list_own_readers,
-    reader_of_record,
 )
 from edgen.families.record_files import open_records
 from edgen.validation.layout import LayoutChecks
@@ -49,7 +49,7 @@ class Letters(ReportWords, DataSetReader):
 
 @pytest.fixture
 def _letters() -> Iterator[None]:
-    with registry.lent("reader", "letters", Letters()):
+    with registry.lend("reader", "letters", Letters()):
         reader.list_other_readers.cache_clear()
         yield
     reader.list_other_readers.cache_clear()
@@ -68,7 +68,7 @@ def test_a_layout_is_one_class(tmp_path: Path) -> None:
 def test_without_its_entry_point_it_is_unknown(tmp_path: Path) -> None:
     path = tmp_path / "letters.json"
     path.write_text(json.dumps([{"letter": "Dear all"}] * 3_619))
-    assert reader_of_record({"letter": "Dear all"}) is None
+    assert find_reader_of_record({"letter": "Dear all"}) is None
     for read in (lambda: open_data_sets([path]), lambda: validate([path])):
         with pytest.raises(DataError) as caught:
             read()

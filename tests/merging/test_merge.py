@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from edgen.core.files import target_name
+from edgen.core.files import find_target
 from tests import fork_server
 from tests.cli.command import Command
 from tests.store.ledger.hostile import seal
@@ -169,7 +169,7 @@ class TestTheUndividedRun:
         for number, file in enumerate(files[::2]):
             assert (merged / file).read_text() == f"asked {number}"
             assert (merged / file).with_suffix(".results.jsonl").read_text() == f"answered {number}"
-        assert not [path for path in merged.rglob("*") if target_name(path.name)]
+        assert not [path for path in merged.rglob("*") if find_target(path.name)]
         assert rows(merged, "SELECT scenario, tries FROM returned ORDER BY scenario") == [
             (0, 2),
             (1, 2),

@@ -47,7 +47,7 @@ def here(tmp_path: Path) -> Path:
 
 
 def file(here: Path, name: str, kind: Kind = "prompts", **more: object) -> Path:
-    return Reach.of(here / "job.yaml", **more).file(kind, name, "prompt")  # type: ignore[arg-type]
+    return Reach.of(here / "job.yaml", **more).find_file(kind, name, "prompt")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_pipe_is_never_opened(here: Path, more: dict[str, object]) -> None:
     with pytest.raises(TemplateError, match="a pipe or a device"):
         file(here, "pipe.j2", **more)
     with pytest.raises(TemplateError, match="a pipe or a device"):
-        make_unlimited_reach().file("prompts", "/dev/zero", "prompt")
+        make_unlimited_reach().find_file("prompts", "/dev/zero", "prompt")
 
 
 def test_links_in_a_circle_and_names_that_are_none_are_sentences(here: Path) -> None:

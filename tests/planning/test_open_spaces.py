@@ -10,7 +10,7 @@ from edgen.core.errors import FileError
 from edgen.planning.load import load_plan
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import describe_unused, find_unused
-from edgen.space.splits import group_hash
+from edgen.space.splits import hash_group
 
 pytestmark = pytest.mark.unit
 
@@ -129,7 +129,7 @@ def test_a_split_by_several_dimensions_keeps_their_combinations_together(tmp_pat
     for index in range(10):
         scenario = plan.scenario(index)
         group = groups.setdefault((scenario["topic"], scenario["mood"]), set())
-        group.add(group_hash(plan.job.split.by, plan.job.seed, scenario))
+        group.add(hash_group(plan.job.split.by, plan.job.seed, scenario))
     assert len(groups) == 3
     assert len({*map(frozenset, groups.values())}) == 3
     assert all(len(hashes) == 1 for hashes in groups.values())

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from edgen.core.pair import Compare, JudgeDirected, Pair
-from edgen.preferences.bias import bias_report
+from edgen.preferences.bias import make_bias_report
 from edgen.preferences.labels import LabelRules, label_scenario
 from edgen.preferences.render import render
 from edgen.stats.calibration import calibration
@@ -60,7 +60,7 @@ def judged(
 
 
 def report_on(pairs: list[Pair], words: Words) -> dict[str, Any]:
-    return bias_report((p, {"conversation": words[p.id]} if p.id in words else {}) for p in pairs)
+    return make_bias_report((p, {"conversation": words[p.id]} if p.id in words else {}) for p in pairs)
 
 
 def within(estimate: dict[str, Any], value: float) -> bool:
@@ -133,14 +133,14 @@ def test_each_judge_is_measured_in_the_words_that_it_was_shown() -> None:
         one, other = ("a" if x >= y else "b" for x, y in (whole, part))
         signals = oracle(one, one), oracle(other, other, OTHER_JUDGE, "response")
         rows.append((pair(0, 1, *signals, scenario=i), {"conversation": whole, "response": part}))
-    judges = {judge["compare"]: judge["length"] for judge in bias_report(rows)["judges"]}
+    judges = {judge["compare"]: judge["length"] for judge in make_bias_report(rows)["judges"]}
     assert set(judges) == {"conversation", "response"}
     assert all(length["longer"]["value"] == 1 for length in judges.values())
     # 100 words are as good as all of a response, and a part of a conversation
     assert judges["response"]["slope"]["value"] > judges["conversation"]["slope"]["value"] > 0
 
     counts: list[dict[Compare, tuple[int, int]]] = [{"conversation": w["conversation"]} for _, w in rows]
-    some = bias_report((p, w) for (p, _), w in zip(rows, counts, strict=True))["judges"]
+    some = make_bias_report((p, w) for (p, _), w in zip(rows, counts, strict=True))["judges"]
     known = {judge["compare"]: judge["length"]["longer"] for judge in some}
     assert known["conversation"]["n"] > 250
     assert known["response"] is None
@@ -285,7 +285,7 @@ def test_the_report_is_json_and_renders_alike_when_read_back() -> None:
 def test_a_pair_takes_a_few_numbers_of_memory() -> None:
     one = pair(0, 1, oracle("a", "b"), said=(0.4, 0.6))
     tracemalloc.start()
-    bias_report((one, {"conversation": (10, 20)}) for _ in range(5_000))
+    make_bias_report((one, {"conversation": (10, 20)}) for _ in range(5_000))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 5_000 * 1_000

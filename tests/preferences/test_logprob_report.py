@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from edgen.core.pair import OracleSignal, Order, Pair, SideName, Verdict
-from edgen.preferences.bias import bias_report
+from edgen.preferences.bias import make_bias_report
 from edgen.preferences.labels import LabelRules, label_scenario
 from edgen.preferences.render import render
-from edgen.preferences.signals import logprob_signal, oracle_signal
+from edgen.preferences.signals import make_logprob_signal, make_oracle_signal
 from tests.preferences.values import JUDGE, OTHER_JUDGE, oracle, pair
 
 
@@ -33,7 +33,7 @@ def told(
             drawn = (1 / (1 + math.exp(-logit(p) - shift)) > rng.random()) if rng else share > 0.5
             choice: SideName = "a" if drawn else "b"
             verdicts.append(Verdict(order=order, vote=vote, choice=choice, logprob_p=share))
-    return oracle_signal(JUDGE, "judge-1", "conversation", verdicts)
+    return make_oracle_signal(JUDGE, "judge-1", "conversation", verdicts)
 
 
 def planted(count: int = 600, **how: Any) -> list[tuple[Pair, dict[Any, Any]]]:
@@ -50,7 +50,7 @@ def planted(count: int = 600, **how: Any) -> list[tuple[Pair, dict[Any, Any]]]:
 
 
 def report(rows: Any) -> Any:
-    (judge,) = bias_report(rows)["judges"]
+    (judge,) = make_bias_report(rows)["judges"]
     return judge["logprobs"]
 
 
@@ -96,9 +96,9 @@ def test_both_orders_weigh_the_same_and_one_alone_says_nothing() -> None:
     def verdict(order: Order, p: float | None) -> Verdict:
         return Verdict(order=order, vote=0, choice="a", logprob_p=p)
 
-    signal: Any = logprob_signal([verdict("ab", 0.9), verdict("ab", 0.7), verdict("ba", 0.4)])
+    signal: Any = make_logprob_signal([verdict("ab", 0.9), verdict("ab", 0.7), verdict("ba", 0.4)])
     assert (signal.p_ab, signal.p_ba, signal.p, signal.known) == (0.8, 0.4, 0.6, 3)
-    signal = logprob_signal([verdict("ab", 0.9), verdict("ba", None)])
+    signal = make_logprob_signal([verdict("ab", 0.9), verdict("ba", None)])
     assert (signal.p_ab, signal.p_ba, signal.p, signal.known) == (0.9, None, None, 1)
 
 
@@ -107,12 +107,12 @@ def test_reasons_are_counted_and_worded() -> None:
         Verdict(order="ab", vote=0, choice="a", logprob_p=0.8),
         Verdict(order="ba", vote=0, choice="a", logprob_p=None, logprob_gap="not_told"),
     ]
-    one = oracle_signal(JUDGE, "judge-1", "conversation", verdicts)
+    one = make_oracle_signal(JUDGE, "judge-1", "conversation", verdicts)
     rows: list[Any] = [(pair(0, 1, one, scenario=i), {}) for i in range(3)]
     found = report(rows)
     assert (found["pairs"], found["known"], found["gaps"]) == (3, 0, {"not_told": 3})
     assert found["against"] == []
-    text = "\n".join(render(bias_report(rows)))
+    text = "\n".join(render(make_bias_report(rows)))
     assert "3 not_told: the service told no log probabilities" in text
     assert "As a forecast of" not in text
 
@@ -121,15 +121,15 @@ def test_judges_that_were_not_asked_have_no_such_part() -> None:
     rows: list[Any] = [
         (pair(0, 1, oracle("a", "a"), oracle("a", "b", OTHER_JUDGE), scenario=i), {}) for i in range(3)
     ]
-    assert all("logprobs" not in judge for judge in bias_report(rows)["judges"])
+    assert all("logprobs" not in judge for judge in make_bias_report(rows)["judges"])
     mixed: list[Any] = [*rows, (pair(0, 1, told(0.7), scenario=9, said=(0.9, 0.1)), {})]
-    (judge, other) = bias_report(mixed)["judges"]
+    (judge, other) = make_bias_report(mixed)["judges"]
     assert (judge["logprobs"]["pairs"], judge["pairs"]) == (1, 4)
     assert "logprobs" not in other
 
 
 def test_the_text_says_each_figure() -> None:
-    text = "\n".join(render(bias_report(planted(200, slot=0.5, votes=2, rng=Random(1)))))
+    text = "\n".join(render(make_bias_report(planted(200, slot=0.5, votes=2, rng=Random(1)))))
     for words in ("Soft preferences by log probabilities", "log probabilities  Brier 0.", "share of verdicts  Brier 0.",
                   "strengths          Brier 0.", "slope              ", "of the verdicts' ties go to"):  # fmt: skip
         assert words in text, words

@@ -18,7 +18,7 @@ from edgen.core.pair import Pair
 from edgen.preferences.labels import UNLABELLED, LabelRules, label_scenario
 from tests.preferences.values import STRUCTS, oracle, pair, pairs
 
-FOLDER = resources.folder("validators")
+FOLDER = resources.find_folder("validators")
 SCHEMA = json.loads(resources.find("validators", "pair").read_bytes())
 VALID = sorted((FOLDER / "pair_examples" / "valid").glob("*.json"))
 INVALID = sorted((FOLDER / "pair_examples" / "invalid").glob("*.json"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edgen.protocols.base import transcript_of
-from edgen.simulator.judge import quality
+from edgen.simulator.judge import rate_quality
 from edgen.store.run_parts import ComparedPair
 from edgen.store.run_reader import RunReader
 from tests.execution.service import edgen, job_text
@@ -22,7 +22,7 @@ JUDGE = {"type": "simulator", "faults": f"judge_first={FIRST},judge_longer={LONG
 
 def better(compared: ComparedPair) -> str:
     """Which side is truly the better one: what a judge without faults would say."""
-    a, b = (quality(transcript_of(candidate.turns)) for candidate in (compared.a, compared.b))
+    a, b = (rate_quality(transcript_of(candidate.turns)) for candidate in (compared.a, compared.b))
     return "a" if a > b else "b"
 
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from edgen.core.pair import OracleSignal, Order, Pair, ProbabilitySignal, Side, Signals, Verdict
-from edgen.preferences.bias import bias_report
-from edgen.preferences.policies import PolicyCounts, policy_lines
+from edgen.preferences.bias import make_bias_report
+from edgen.preferences.policies import PolicyCounts, describe_policies
 from edgen.preferences.render import render
 
 NONE = ProbabilitySignal(a=None, b=None, p=None, tie=False, abstain=True)
@@ -110,15 +110,15 @@ def test_each_judge_has_a_matrix_and_the_arms_have_the_runs_order() -> None:
 def test_without_arms_there_is_none() -> None:
     alone = pair(0, ("", 0), ("", 1), signal(1.0, 1.0))
     assert matrix(alone) == []
-    assert "policies" not in bias_report([(alone, {})])
+    assert "policies" not in make_bias_report([(alone, {})])
 
 
 def test_the_report_prints_it() -> None:
-    report = bias_report([(one, {}) for one in SOME], ("x", "y"))
+    report = make_bias_report([(one, {}) for one in SOME], ("x", "y"))
     text = " ".join(" ".join(render(report)).split())
     assert "Policy matrix by judge j (m, comparing by conversation)" in text
     assert "x over y: 56.2%" in text
     assert "y over x: 43.8%" in text
     three = [pair(0, ("x", 0), ("z", 0), signal(1.0, 1.0)), *SOME]
-    grid = [line.split() for line in policy_lines(matrix(*three, order=("x", "y", "z")))]
+    grid = [line.split() for line in describe_policies(matrix(*three, order=("x", "y", "z")))]
     assert ["x", "-", "56.2%", "100.0%"] in grid

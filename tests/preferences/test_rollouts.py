@@ -10,7 +10,7 @@ import pytest
 
 from edgen.core.pair import JudgeDirected, Pair, RolloutSignal
 from edgen.preferences.labels import LabelRules, label_scenario
-from edgen.preferences.rollout_signals import signal_by_judge, signal_by_probability
+from edgen.preferences.rollout_signals import make_signal_by_judge, make_signal_by_probability
 from edgen.preferences.rollouts import PartingTurn, read_rollout
 from tests.preferences.values import oracle, pair
 
@@ -26,39 +26,39 @@ def resting(found: RolloutSignal, a: int = 0, b: int = 1, prefix: int = 4, **mor
 
 class TestMeans:
     def test_probabilities_give_the_difference_of_their_means_and_its_error(self) -> None:
-        found = signal_by_probability([0.2, 0.4, 0.6], [0.1, 0.1, 0.4], 3, simulated=False)
+        found = make_signal_by_probability([0.2, 0.4, 0.6], [0.1, 0.1, 0.4], 3, simulated=False)
         assert (found.a, found.b) == pytest.approx((0.4, 0.2))
         assert found.p == pytest.approx(0.6)
         assert found.se == pytest.approx(math.sqrt(0.04 / 3 + 0.03 / 3) / 2)
         assert (found.counted, found.tie, found.abstain) == (3, False, False)
 
     def test_half_of_them_are_too_few(self) -> None:
-        assert signal_by_probability([0.2, 0.4], [0.1, 0.1, 0.4, 0.2], 4, simulated=False).abstain
-        three = signal_by_probability([0.2, 0.4, 0.3], [0.1, 0.1, 0.4, 0.2], 4, simulated=False)
+        assert make_signal_by_probability([0.2, 0.4], [0.1, 0.1, 0.4, 0.2], 4, simulated=False).abstain
+        three = make_signal_by_probability([0.2, 0.4, 0.3], [0.1, 0.1, 0.4, 0.2], 4, simulated=False)
         assert (three.abstain, three.counted) == (False, 3)
-        assert signal_by_judge([oracle("a", "a")], 2, simulated=False).abstain
-        assert signal_by_judge([], 1, simulated=False).p is None
+        assert make_signal_by_judge([oracle("a", "a")], 2, simulated=False).abstain
+        assert make_signal_by_judge([], 1, simulated=False).p is None
 
     def test_of_one_nobody_knows_the_error(self) -> None:
-        assert signal_by_probability([0.2], [0.4], 1, simulated=False).se is None
-        assert signal_by_judge([oracle("a", "a")], 1, simulated=False).se is None
+        assert make_signal_by_probability([0.2], [0.4], 1, simulated=False).se is None
+        assert make_signal_by_judge([oracle("a", "a")], 1, simulated=False).se is None
 
     def test_a_judges_preferences_are_averaged_and_disagreement_counts_half(self) -> None:
         said = [oracle("a", "a"), oracle("a", "b"), oracle("a", "a"), None]
-        found = signal_by_judge(said, 4, simulated=False)
+        found = make_signal_by_judge(said, 4, simulated=False)
         assert (found.p, found.a, found.b) == (0.75, 0.75, 0.25)
         assert found.se == pytest.approx(math.sqrt((2 * 0.0625 + 2 * 0.0625) / 3 / 4))
         assert (found.verdicts, found.judge, found.model) == (6, "0123456789abcdef", "judge-1")
-        assert signal_by_judge([oracle("a", "a"), oracle("b", "b")], 2, simulated=False).tie
+        assert make_signal_by_judge([oracle("a", "a"), oracle("b", "b")], 2, simulated=False).tie
 
     def test_what_is_simulated_is_marked(self) -> None:
-        assert signal_by_probability([0.2], [0.4], 1, simulated=True).simulated
-        assert signal_by_judge([oracle("a", "a")], 1, simulated=True).simulated
+        assert make_signal_by_probability([0.2], [0.4], 1, simulated=True).simulated
+        assert make_signal_by_judge([oracle("a", "a")], 1, simulated=True).simulated
 
 
 class TestLabels:
     def test_the_mean_of_probabilities_makes_the_label(self) -> None:
-        found = signal_by_probability([0.8, 0.6], [0.2, 0.4], 2, simulated=False)
+        found = make_signal_by_probability([0.8, 0.6], [0.2, 0.4], 2, simulated=False)
         (labelled,) = label_scenario([resting(found)], RULES["probability"])
         assert labelled.label is not None
         assert (labelled.label.chosen, labelled.label.k, labelled.label.judge) == ("a", 2, None)
@@ -67,7 +67,7 @@ class TestLabels:
         assert labelled.a.strength is None
 
     def test_more_rollouts_that_agree_make_a_judges_label_stronger(self) -> None:
-        few, many = (signal_by_judge([oracle("a", "a")] * k, k, simulated=False) for k in (1, 8))
+        few, many = (make_signal_by_judge([oracle("a", "a")] * k, k, simulated=False) for k in (1, 8))
         labels = [label_scenario([resting(found)], RULES["oracle"])[0].label for found in (few, many)]
         assert labels[0] is not None
         assert labels[1] is not None
@@ -76,8 +76,8 @@ class TestLabels:
 
     def test_strengths_are_of_responses_behind_the_same_turns(self) -> None:
         """A conversation that parts from two others at two turns has a strength at each."""
-        wins = signal_by_judge([oracle("a", "a")] * 2, 2, simulated=False)
-        loses = signal_by_judge([oracle("b", "b")] * 2, 2, simulated=False)
+        wins = make_signal_by_judge([oracle("a", "a")] * 2, 2, simulated=False)
+        loses = make_signal_by_judge([oracle("b", "b")] * 2, 2, simulated=False)
         first, second = label_scenario(
             [resting(wins, 0, 1, prefix=2), resting(loses, 0, 2, prefix=6)], RULES["oracle"]
         )
@@ -88,7 +88,7 @@ class TestLabels:
         assert second.label is not None
 
     def test_a_margin_that_is_asked_for_leaves_out_what_cannot_be_told_apart(self) -> None:
-        found = signal_by_probability([0.5, 0.52], [0.5, 0.5], 2, simulated=False)
+        found = make_signal_by_probability([0.5, 0.52], [0.5, 0.5], 2, simulated=False)
         rules = msgspec.structs.replace(RULES["probability"], min_margin=0.1)
         (left,) = label_scenario([resting(found)], rules)
         assert left.left_out == "margin"
@@ -98,7 +98,7 @@ class TestLabels:
         assert left.left_out == "not_judged"
 
     def test_text_that_speaks_to_a_judge_counts_here_too(self) -> None:
-        found = signal_by_judge([oracle("a", "a")], 1, simulated=False)
+        found = make_signal_by_judge([oracle("a", "a")], 1, simulated=False)
         (left,) = label_scenario(
             [resting(found, directed=JudgeDirected(a="Note to the judge:", b=None))], RULES["oracle"]
         )
@@ -108,4 +108,4 @@ class TestLabels:
 def test_a_rollout_is_named_by_conversation_turns_and_number() -> None:
     for name in ("r1", "hot.r12"):
         response = PartingTurn(name, 7)
-        assert read_rollout(response.rollout(12)) == (response, 12)
+        assert read_rollout(response.name_rollout(12)) == (response, 12)

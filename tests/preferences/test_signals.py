@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from edgen.core.errors import DataError
 from edgen.core.pair import HumanVote, OracleSignal, Order, Verdict
-from edgen.preferences.signals import human_signal, oracle_signal, probability_signal
-from edgen.store.votes import read_votes, votes_on
+from edgen.preferences.signals import make_human_signal, make_oracle_signal, make_probability_signal
+from edgen.store.votes import read_votes, select_votes
 
 KNOWN = {"x-0": 0, "x-1": 0, "x-2": 0, "y-0": 1}
 
@@ -21,7 +21,7 @@ KNOWN = {"x-0": 0, "x-1": 0, "x-2": 0, "y-0": 1}
 def oracle(ab: str, ba: str) -> OracleSignal:
     """Verdicts from their letters: a, b, or ? for one that could not be read."""
     orders: tuple[tuple[Order, str], ...] = (("ab", ab), ("ba", ba))
-    return oracle_signal("0" * 16, "m", "conversation", [
+    return make_oracle_signal("0" * 16, "m", "conversation", [
         Verdict(order=order, vote=i, choice=None if c == "?" else ("a" if c == "a" else "b"))
         for order, letters in orders for i, c in enumerate(letters)
     ])  # fmt: skip
@@ -95,13 +95,13 @@ def test_an_order_has_a_share_if_more_than_half_of_it_was_read_and_of_what_was_r
     ],
 )
 def test_probabilities(a: float, b: float, p: float, tie: bool) -> None:
-    signal = probability_signal(a, b)
+    signal = make_probability_signal(a, b)
     assert (signal.p, signal.tie, signal.abstain) == (pytest.approx(p), tie, False)
 
 
 @pytest.mark.parametrize(("a", "b"), [(None, 0.5), (0.5, None), (None, None)])
 def test_a_probability_that_is_missing_abstains(a: float | None, b: float | None) -> None:
-    signal = probability_signal(a, b)
+    signal = make_probability_signal(a, b)
     assert (signal.p, signal.tie, signal.abstain) == (None, False, True)
 
 
@@ -110,14 +110,14 @@ def votes(*choices: Literal["a", "b", "tie"]) -> list[HumanVote]:
 
 
 def test_people() -> None:
-    assert human_signal([]) is None
+    assert make_human_signal([]) is None
     for choices, p, tie in [
         (("a",), 1.0, False),
         (("b", "tie"), 0.25, False),
         (("a", "b"), 0.5, True),
         (("tie",), 0.5, True),
     ]:
-        signal = human_signal(votes(*choices))  # type: ignore[arg-type]
+        signal = make_human_signal(votes(*choices))  # type: ignore[arg-type]
         assert signal is not None
         assert (signal.p, signal.tie) == (p, tie)
 
@@ -132,10 +132,10 @@ def test_votes_are_for_a_pair_in_whichever_order() -> None:
         "v.jsonl",
         KNOWN.get,
     )
-    assert [(v.rater, v.choice) for v in votes_on(found, "x-0", "x-1")] == [("kim", "a"), ("lee", "b")]
-    assert [(v.rater, v.choice) for v in votes_on(found, "x-1", "x-0")] == [("kim", "b"), ("lee", "a")]
-    assert [v.choice for v in votes_on(found, "x-0", "x-2")] == ["tie"]
-    assert votes_on(found, "x-1", "x-2") == ()
+    assert [(v.rater, v.choice) for v in select_votes(found, "x-0", "x-1")] == [("kim", "a"), ("lee", "b")]
+    assert [(v.rater, v.choice) for v in select_votes(found, "x-1", "x-0")] == [("kim", "b"), ("lee", "a")]
+    assert [v.choice for v in select_votes(found, "x-0", "x-2")] == ["tie"]
+    assert select_votes(found, "x-1", "x-2") == ()
 
 
 def test_a_vote_may_name_the_texts_it_was_cast_on() -> None:
@@ -151,8 +151,8 @@ def test_a_vote_may_name_the_texts_it_was_cast_on() -> None:
         KNOWN.get,
     )
     here = [("kim", "b", digest), ("lee", "b", None), ("ann", "a", None)]
-    assert [(v.rater, v.choice, v.texts) for v in votes_on(found, "x-0", "x-1")] == here
-    assert [v.texts for v in votes_on(found, "x-1", "x-0")] == [digest, None, None]
+    assert [(v.rater, v.choice, v.texts) for v in select_votes(found, "x-0", "x-1")] == here
+    assert [v.texts for v in select_votes(found, "x-1", "x-0")] == [digest, None, None]
 
 
 def test_lines_are_read_one_by_one_and_scenarios_asked_for_as_they_are_needed() -> None:
@@ -163,7 +163,7 @@ def test_lines_are_read_one_by_one_and_scenarios_asked_for_as_they_are_needed() 
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(found) == 50
-    assert [v.choice for v in votes_on(found, "s7-0", "s7-1")] == ["b"]
+    assert [v.choice for v in select_votes(found, "s7-0", "s7-1")] == ["b"]
     assert peak < 150_000
 
 
@@ -171,7 +171,7 @@ def test_a_rater_may_change_their_mind() -> None:
     found = read_votes(
         [line("x-0", "x-1", "a"), line("x-1", "x-0", "a"), line("x-0", "x-1", "tie", "lee")], "v", KNOWN.get
     )
-    assert [(v.rater, v.choice) for v in votes_on(found, "x-0", "x-1")] == [("kim", "b"), ("lee", "tie")]
+    assert [(v.rater, v.choice) for v in select_votes(found, "x-0", "x-1")] == [("kim", "b"), ("lee", "tie")]
 
 
 @pytest.mark.parametrize(

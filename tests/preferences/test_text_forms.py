@@ -20,7 +20,7 @@ from tests.simulator import lessons
 
 FORMS: dict[str, Callable[[], Forms]] = {
     "lines": lambda: judge_directed._LINES, "phrases": lambda: judge_directed._PHRASES,
-    "gates": lambda: evaluator_appeals._classes()[0], "others": lambda: evaluator_appeals._classes()[1],
+    "gates": lambda: evaluator_appeals._read_classes()[0], "others": lambda: evaluator_appeals._read_classes()[1],
 }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from edgen.core.pair import (
     Strength,
     Verdict,
 )
-from edgen.preferences.signals import human_signal, oracle_signal, probability_signal
+from edgen.preferences.signals import make_human_signal, make_oracle_signal, make_probability_signal
 
 JUDGE = "0123456789abcdef"
 OTHER_JUDGE = "fedcba9876543210"
@@ -40,13 +40,13 @@ def oracle(ab: str, ba: str, judge: str = JUDGE, compare: Compare = "conversatio
         for order, letters in orders
         for vote, letter in enumerate(letters)
     ]
-    return oracle_signal(judge, "judge-1", compare, verdicts)
+    return make_oracle_signal(judge, "judge-1", compare, verdicts)
 
 
 def votes(text: str) -> HumanSignal | None:
     """People's signal from letters: a, b or t for a tie."""
     choice: dict[str, Any] = {"a": "a", "b": "b", "t": "tie"}
-    return human_signal([HumanVote(rater=str(i), choice=choice[c]) for i, c in enumerate(text)])
+    return make_human_signal([HumanVote(rater=str(i), choice=choice[c]) for i, c in enumerate(text)])
 
 
 def pair(
@@ -71,7 +71,10 @@ def pair(
         differs_at="Teacher",
         texts="00112233445566aa",
         signals=Signals(
-            probability=probability_signal(*said), oracle=signals, human=votes(human), judge_directed=directed
+            probability=make_probability_signal(*said),
+            oracle=signals,
+            human=votes(human),
+            judge_directed=directed,
         ),
         label=None,
         left_out=left_out,
@@ -98,17 +101,17 @@ _verdicts = st.builds(
     | st.sampled_from(["not_told", "not_spelt", "not_found", "not_listed", "unread"]),
 )
 _oracles = st.builds(
-    oracle_signal,
+    make_oracle_signal,
     _digests,
     _text,
     _compares,
     st.lists(_verdicts, max_size=6),
 )
-_probabilities: st.SearchStrategy[ProbabilitySignal] = st.builds(probability_signal, _maybe, _maybe)
+_probabilities: st.SearchStrategy[ProbabilitySignal] = st.builds(make_probability_signal, _maybe, _maybe)
 _votes = st.builds(
     HumanVote, rater=_text, choice=st.sampled_from(["a", "b", "tie"]), texts=st.none() | _digests
 )
-_humans = st.lists(_votes, max_size=4).map(human_signal)
+_humans = st.lists(_votes, max_size=4).map(make_human_signal)
 _labels = st.builds(
     Label,
     by=st.sampled_from(["oracle", "probability", "human", "flag", "judged"]),

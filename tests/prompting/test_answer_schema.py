@@ -13,8 +13,8 @@ import pytest
 from edgen.core.errors import TemplateError
 from edgen.core.resources import find
 from edgen.prompting import load_prompt
-from edgen.prompting.prompt import MAX_SCHEMA, fits_schema, read_answer_schema, schema_text
-from edgen.prompting.token_bound import prompt_token_bound, prompt_token_estimate
+from edgen.prompting.prompt import MAX_SCHEMA, fits_schema, read_answer_schema, render_schema
+from edgen.prompting.token_bound import count_most_prompt_tokens, estimate_prompt_tokens
 from tests.scenarios import DEFAULT_VARIABLES
 
 SCHEMA = {"type": "object", "properties": {"said": {"type": "string"}}, "required": ["said"]}
@@ -54,7 +54,7 @@ def test_what_names_its_draft_for_editors_is_not_sent(tmp_path: Path) -> None:
 def test_what_a_run_keeps_is_read_as_the_same(tmp_path: Path) -> None:
     schema = read_answer_schema(template(tmp_path, SCHEMA))
     assert schema is not None
-    assert read_answer_schema(template(tmp_path, raw=schema_text(schema))) == schema
+    assert read_answer_schema(template(tmp_path, raw=render_schema(schema))) == schema
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,10 @@ def test_whether_an_answer_fits(tmp_path: Path) -> None:
 
 def test_a_budget_reckons_with_the_schema() -> None:
     schema = json.dumps(SCHEMA).encode()
-    assert prompt_token_bound((), schema) >= prompt_token_bound(()) + len(schema)
-    assert prompt_token_estimate(()) < prompt_token_estimate((), schema) < prompt_token_bound((), schema)
+    assert count_most_prompt_tokens((), schema) >= count_most_prompt_tokens(()) + len(schema)
+    assert (
+        estimate_prompt_tokens(()) < estimate_prompt_tokens((), schema) < count_most_prompt_tokens((), schema)
+    )
 
 
 def test_the_shipped_one_asks_what_the_template_without_asks() -> None:

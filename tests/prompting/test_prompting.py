@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.core.errors import TemplateError
-from edgen.core.forms import answer_kinds
+from edgen.core.forms import list_answer_kinds
 from edgen.core.resources import find, list_shipped
 from edgen.core.values import Message
 from edgen.planning import catalogue
@@ -483,7 +483,7 @@ class TestFrontMatter:
             assert front.name, name
             assert front.version, name
             assert front.source, name
-            assert front.expects in answer_kinds(), name
+            assert front.expects in list_answer_kinds(), name
 
     @given(st.text(max_size=200))
     def test_no_front_matter_crashes(self, text: str) -> None:

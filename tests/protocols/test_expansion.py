@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from edgen.core import resources
 from edgen.core.values import Message, Reply
 from edgen.prompting import load_prompt
-from edgen.protocols.space_growth import BATCH, SHOWN, VARIABLES, Expanded, draw_shown, expansion
+from edgen.protocols.space_growth import BATCH, SHOWN, VARIABLES, Expanded, ask_for_values, draw_shown
 from edgen.reading.answers.values import LONGEST, read_values
 from edgen.space import load_space
 from edgen.space.entries import value_problem
@@ -46,7 +46,7 @@ def test_lists_as_models_write_them(case: str) -> None:
 
 
 def test_no_prompt_is_sent_twice_however_often_nothing_new_comes() -> None:
-    work = expansion(SPACE, "topic", 10, PROMPT, 7)
+    work = ask_for_values(SPACE, "topic", 10, PROMPT, 7)
     sent = [next(work).messages]
     with contextlib.suppress(StopIteration):
         while True:
@@ -152,7 +152,7 @@ def test_a_value_is_its_own_twin(value: str, others: list[str]) -> None:
 
 def play(answers: list[Reply], wanted: int, seed: int = 7) -> tuple[Expanded, list[str]]:
     """What comes of these answers, and the prompts that were asked."""
-    asking = expansion(SPACE, "topic", wanted, PROMPT, seed)
+    asking = ask_for_values(SPACE, "topic", wanted, PROMPT, seed)
     asked = []
     try:
         request = next(asking)
@@ -202,7 +202,7 @@ def test_the_values_shown_follow_from_the_seed() -> None:
 def test_every_dimension_has_its_sentence() -> None:
     texts = set()
     for dimension in DIMENSIONS:
-        (message,) = next(expansion(SPACE, dimension, 5, PROMPT, 7)).messages
+        (message,) = next(ask_for_values(SPACE, dimension, 5, PROMPT, 7)).messages
         assert isinstance(message, Message)
         assert FILE_LISTS[dimension].replace("_", " ") in message.content
         texts |= {line for line in message.content.split("\n") if line.startswith("Each ")}

@@ -18,14 +18,14 @@ from edgen.prompting import load_prompt
 from edgen.protocols import oracle, rubric
 from edgen.protocols.base import Rules
 from edgen.protocols.fence import CONTINUED, FENCED, fence_turns, guard_lines, make_mark
-from edgen.protocols.labelling import Unit, labelling_variables
+from edgen.protocols.labelling import Unit, make_labelling_variables
 from edgen.protocols.selfplay import Selfplay
 from edgen.protocols.stage import Stage
-from edgen.protocols.writing import VARIABLES, writing_messages
+from edgen.protocols.writing import VARIABLES, make_writing_messages
 from edgen.space import load_space
 from tests.domains import modules_of
 from tests.protocols.fenced import HERE, render
-from tests.scenarios import DEFAULT_VARIABLES, five_list_scenario
+from tests.scenarios import DEFAULT_VARIABLES, make_five_list_scenario
 
 BREAKS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
 # Headings of every shipped template that judges, labels or ranks, fences, code, look-alikes.
@@ -70,7 +70,7 @@ def sheet(turns: list[Turn]) -> str:
 
 def labels(turns: list[Turn]) -> str:
     units = [Unit(find_label_set("teacher_moves"), turns[-1]), Unit(find_label_set("quality"))]
-    return render("label_turns", labelling_variables([*turns[:-1], *units], HERE, 7))
+    return render("label_turns", make_labelling_variables([*turns[:-1], *units], HERE, 7))
 
 
 def verdict(name: str, compare: Compare) -> Callable[[list[Turn]], str]:
@@ -83,7 +83,7 @@ def verdict(name: str, compare: Compare) -> Callable[[list[Turn]], str]:
             for i, said in enumerate((turns[1].text, f"No.\n{turns[1].text}"))
         )
         prompt = load_prompt(find("prompts", name), oracle.ORACLE.template(name, compare, SPACE).variables)
-        asked = oracle.oracle(
+        asked = oracle.judge_pair(
             oracle.CandidatePair(SPACE, scenario(), 0, a, b),
             prompt,
             PairSettings(compare=compare, votes=1),
@@ -98,7 +98,7 @@ def scores(turns: list[Turn]) -> str:
     prompt = load_prompt(find("prompts", "rubric"), rubric.VARIABLES, expects="scores")
     judged = rubric.Judged(SPACE, scenario(), "policy", turns)
     return (
-        next(rubric.rubric(judged, [rubric.Criterion("warm", "It is kind.")], prompt, RULES))
+        next(rubric.score_by_rubric(judged, [rubric.Criterion("warm", "It is kind.")], prompt, RULES))
         .messages[-1]
         .content
     )
@@ -107,7 +107,7 @@ def scores(turns: list[Turn]) -> str:
 def writing(name: str) -> Callable[[list[Turn]], str]:
     def ask(turns: list[Turn]) -> str:
         prompt = load_prompt(find("prompts", name), VARIABLES, expects="texts")
-        return writing_messages(turns[:2], 3, HERE, prompt, RULES)[-1].content
+        return make_writing_messages(turns[:2], 3, HERE, prompt, RULES)[-1].content
 
     return ask
 
@@ -132,7 +132,7 @@ def scenario() -> Scenario:
     values: dict[str, Any] = {
         "topic": "Irony", "student_preference": "a", "student_reaction": "b", "teacher_preference": "c", "teacher_reaction": "d",
     }  # fmt: skip
-    return five_list_scenario(0, values)
+    return make_five_list_scenario(0, values)
 
 
 def split_at_fences(text: str) -> tuple[list[str], list[str]]:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from edgen.config.label_set import find_label_set, inline_set
+from edgen.config.label_set import find_label_set, make_inline_set
 from edgen.core import resources
 from edgen.core.values import Address, Rejection, RejectionReason, Reply, Request, Turn
 from edgen.prompting import load_prompt
 from edgen.protocols.base import Rules
-from edgen.protocols.labelling import LABELLING, VARIABLES, Unit, label_units, labelling_template
-from edgen.protocols.labelling_simulated import true_labels
+from edgen.protocols.labelling import LABELLING, VARIABLES, Unit, label_units, make_labelling_template
+from edgen.protocols.labelling_simulated import find_true_labels
 from edgen.simulator.text import respond
 
 PROMPT = load_prompt(resources.find("prompts", "label_turns"), VARIABLES, expects="unit_labels")
@@ -75,7 +75,7 @@ def test_the_simulator_labels_truly_whoever_it_is_asked_by() -> None:
     said = [unit.turn for unit in SHOWN if isinstance(unit, Unit) and unit.turn]
     sets = [INTENTS, MOVES, MOVES]
     assert found[:3] == tuple(
-        true_labels(turn.role, turn.text, labels.names, several=labels.several)
+        find_true_labels(turn.role, turn.text, labels.names, several=labels.several)
         for turn, labels in zip(said, sets, strict=True)
     )
     assert respond(request.messages, seed=1, protocol="labelling", confusion={"*": {"*": 1.0}}).text != answer
@@ -83,12 +83,12 @@ def test_the_simulator_labels_truly_whoever_it_is_asked_by() -> None:
 
 @pytest.mark.parametrize("row", [{"Beta": 0.3, "Gamma": 0.1}, {"*": 0.4}])
 def test_planted_mistakes_come_as_often_as_they_are_planted(row: dict[str, float]) -> None:
-    letters = inline_set("letters", {"Alpha": "a", "Beta": "b", "Gamma": "c"}, several=False)
+    letters = make_inline_set("letters", {"Alpha": "a", "Beta": "b", "Gamma": "c"}, several=False)
     turns = [Turn("Student", f"turn {number}") for number in range(3000)]
     units = [
         turn
         for turn in turns
-        if true_labels("Student", turn.text, letters.names, several=False) == ("Alpha",)
+        if find_true_labels("Student", turn.text, letters.names, several=False) == ("Alpha",)
     ]
     counts: Counter[str] = Counter()
     for number in range(0, len(units), 50):
@@ -105,7 +105,7 @@ def test_planted_mistakes_come_as_often_as_they_are_planted(row: dict[str, float
 
 
 def test_its_template_has_to_show_what_is_to_be_labelled() -> None:
-    template = labelling_template(None, "prompts.labeller", "labeller", [MOVES])
+    template = make_labelling_template(None, "prompts.labeller", "labeller", [MOVES])
     assert template.name == "label_turns"
     PROMPT.messages({**dict.fromkeys(template.variables, "x"), **template.stand_ins})
     assert {*template.shows[0]} <= PROMPT.variables_used

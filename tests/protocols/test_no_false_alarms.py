@@ -7,7 +7,7 @@ import pytest
 from edgen.config import load_job
 from edgen.core.values import Conversation, Request
 from edgen.planning.allowed_files import Reach
-from edgen.planning.load import plan_of
+from edgen.planning.load import make_plan
 from edgen.protocols.gated import Passed
 from edgen.simulator.text import respond
 from tests import ROOT
@@ -22,10 +22,10 @@ HOLLOW = {"placeholder", "echo"}  # a loop may be a real one
 def test_nothing_that_the_simulator_says_is_hollow(path: object) -> None:
     assert isinstance(path, type(ROOT))
     job = load_job(path)
-    plan = plan_of(job, Reach.of(path))
+    plan = make_plan(job, Reach.of(path))
     made = 0
     for index in range(EACH):
-        work = plan.task(index, 0).protocol
+        work = plan.make_task(index, 0).protocol
         request: Request = next(work)
         while True:
             assert request.retry_reason not in HOLLOW, request

@@ -17,11 +17,11 @@ from edgen.config import PairSettings
 from edgen.core.pair import Candidate, Compare, Verdict
 from edgen.core.resources import find
 from edgen.core.values import Message, Rejection, RejectionReason, Reply, Request, Token, Turn
-from edgen.preferences.signals import logprob_signal
+from edgen.preferences.signals import make_logprob_signal
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.base import Rules
 from edgen.protocols.fence import make_mark
-from edgen.protocols.oracle import COMPARED, CandidatePair, count_shared_turns, oracle
+from edgen.protocols.oracle import COMPARED, CandidatePair, count_shared_turns, judge_pair
 from edgen.space import load_space
 from tests.dose import dose
 from tests.protocols.play import SCENARIO
@@ -47,7 +47,7 @@ def judge(
     answer: Callable[[Request], str | Reply], a: Candidate = A, b: Candidate = B, *, compare: Compare = "conversation",
     votes: int = 1, asks: int = 3, prompt: Prompt | None = None, seed: int = 7, logprobs: int | None = None,
 ) -> tuple[list[Verdict] | Rejection, list[Request]]:  # fmt: skip
-    protocol = oracle(
+    protocol = judge_pair(
         CandidatePair(SPACE, SCENARIO, 0, a, b),
         prompt or shipped(compare),
         PairSettings(compare=compare, votes=votes, logprobs=logprobs),
@@ -301,7 +301,7 @@ def test_bounds_where_the_service_lists_one_side_alone() -> None:
     # Of b, which stands first there: from 0 to 0.6 / 0.9. So neither side is favoured.
     assert second.logprob_bounds == pytest.approx((1 - 0.6 / 0.9, 1), abs=1e-6)
     assert (second.logprob_p, second.logprob_gap) == (None, "unknown_side")
-    told = logprob_signal(verdicts)
+    told = make_logprob_signal(verdicts)
     assert told is not UNSET
     assert told.bounds == pytest.approx(((0.8 + 1 / 3) / 2, 1), abs=1e-6)
     assert (told.p_ab, told.p_ba, told.known) == (pytest.approx(0.8), None, 1)
@@ -313,7 +313,7 @@ def test_no_preference_where_the_bounds_overlap() -> None:
         lambda _: Reply("1", tokens=(Token("1", math.log(0.4), (("1", math.log(0.4)),)),)), logprobs=2
     )
     assert isinstance(verdicts, list)
-    told = logprob_signal(verdicts)
+    told = make_logprob_signal(verdicts)
     assert told is not UNSET
     assert told.bounds == pytest.approx((0.2, 0.8))
     assert (told.p_ab, told.p_ba, told.p) == (None, None, None)

@@ -15,7 +15,7 @@ from edgen.core.resources import find
 from edgen.core.values import FinishReason, Rejection, RejectionReason, Reply, Request, Turn
 from edgen.prompting import load_prompt
 from edgen.protocols.base import Rules
-from edgen.protocols.rubric import VARIABLES, Criterion, Judged, rubric
+from edgen.protocols.rubric import VARIABLES, Criterion, Judged, score_by_rubric
 from edgen.reading.answers.scores import read_scores
 from edgen.simulator.text import respond
 from edgen.space import load_space
@@ -41,7 +41,7 @@ def judge(
     prompt = dataclasses.replace(prompt, forms=forms)
     space = load_space(find("preference_space", "education_dialogue"))
     judged = Judged(space, SCENARIO, "policy", TURNS)
-    protocol = rubric(judged, CRITERIA, prompt, Rules(asks=asks, seed=7))
+    protocol = score_by_rubric(judged, CRITERIA, prompt, Rules(asks=asks, seed=7))
     asked: list[Request] = []
     given_ = iter(answers)
     step = None

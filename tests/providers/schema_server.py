@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from edgen.simulator.structured import fit, read_schema
+from edgen.simulator.structured import fit_to_schema, read_schema
 from tests.json_server import serving_json
 
 _NO_CONSTRAINTS = {"minimum", "maximum", "minLength", "maxLength", "multipleOf"}
@@ -145,7 +145,7 @@ class SchemaServer:
         if schema is None or self.ignores:
             return 200, _answer(path, "Hello!")
         rng = Random(len(self.bodies))
-        return 200, _answer(path, fit("", read_schema(schema), rng))
+        return 200, _answer(path, fit_to_schema("", read_schema(schema), rng))
 
 
 @contextlib.contextmanager

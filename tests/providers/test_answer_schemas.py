@@ -11,15 +11,15 @@ import msgspec
 import pytest
 
 from edgen.config.backends import BackendConfig
-from edgen.config.plugin_parts import features_of
+from edgen.config.plugin_parts import find_features
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address, Message, Request
 from edgen.providers import make, make_batch_service
 from edgen.providers.anthropic.config import AnthropicConfig
-from edgen.providers.function import config_of
+from edgen.providers.function import make_config
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
-from edgen.providers.openai.answer_schema import is_strict, schema_settings
+from edgen.providers.openai.answer_schema import is_strict, make_schema_settings
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 from edgen.providers.vertex.config import VertexConfig
@@ -99,7 +99,7 @@ def test_the_schema_goes_where_the_provider_says_and_room_is_scaled_beside_it(ki
     config = configs("http://127.0.0.1:1", max_tokens=100, retry_max_tokens=200)[kind]
     body = json.loads(opened(config).body(request(SCHEMA, scale=2)))
     assert b"200" in opened(config).body(request(SCHEMA, scale=2))
-    for key in features_of(config).schema_field.split("."):
+    for key in find_features(config).schema_field.split("."):
         body = body[key]
     found = body.get("json_schema", body).get("schema", body)
     assert found == SCHEMA
@@ -154,12 +154,12 @@ def test_openai_gets_a_schema_without_lengths_so_that_it_is_enforced() -> None:
     from edgen.core.forms import turn_form, without_bounds
 
     asked = turn_form().schema
-    hosted, other = (schema_settings(asked, hosted=hosted) for hosted in (True, False))
+    hosted, other = (make_schema_settings(asked, hosted=hosted) for hosted in (True, False))
     assert hosted["strict"] is True
     assert bytes(hosted["schema"]) == without_bounds(asked)
     assert bytes(other["schema"]) == asked
     beyond = text(SCHEMA | {"patternProperties": {}})
-    assert schema_settings(beyond) == {"name": "answer", "schema": msgspec.Raw(beyond), "strict": False}
+    assert make_schema_settings(beyond) == {"name": "answer", "schema": msgspec.Raw(beyond), "strict": False}
 
 
 @pytest.mark.parametrize("kind", ["openai", "gemini"])
@@ -173,25 +173,25 @@ def test_a_line_of_a_batch_holds_the_same_body(kind: str) -> None:
 @pytest.mark.parametrize("kind", SENT)
 def test_an_extra_body_that_says_another_schema_is_refused(kind: str) -> None:
     plain = configs("http://127.0.0.1:1")[kind]
-    field = features_of(plain).schema_field
+    field = find_features(plain).schema_field
     extra: Any = {"type": "text"}
     for key in reversed(field.split(".")):
         extra = {key: extra}
     config = configs("http://127.0.0.1:1", extra_body=extra)[kind]
-    wrong = features_of(config).schema_problem(config, text(SCHEMA))
+    wrong = find_features(config).schema_problem(config, text(SCHEMA))
     assert wrong is not None
     assert f"its extra_body sets {field}, too" in wrong
-    assert features_of(plain).schema_problem(plain, text(SCHEMA)) is None
+    assert find_features(plain).schema_problem(plain, text(SCHEMA)) is None
 
 
 def test_who_cannot_be_sent_one_says_so() -> None:
     config = GoogleGenerativeAIConfig(model="m")
     assert "`type: gemini` reaches the same models" in str(
-        features_of(config).schema_problem(config, text(SCHEMA))
+        find_features(config).schema_problem(config, text(SCHEMA))
     )
     simulator = SimulatorConfig()
-    assert features_of(simulator).schema_problem(simulator, text(SCHEMA)) is None
-    wrong = features_of(simulator).schema_problem(simulator, text({"not": SCHEMA}))
+    assert find_features(simulator).schema_problem(simulator, text(SCHEMA)) is None
+    wrong = find_features(simulator).schema_problem(simulator, text({"not": SCHEMA}))
     assert wrong == "the simulator cannot obey it: 'not' cannot be simulated"
 
 
@@ -201,11 +201,11 @@ async def test_a_function_is_handed_the_schema() -> None:
 
     from edgen.providers.function import FunctionBackend
 
-    config = config_of(answered)
+    config = make_config(answered)
     it = FunctionBackend(answered, config, 5)
     assert json.loads((await it.complete(request(SCHEMA))).text) == SCHEMA
     assert (await it.complete(request())).text == "none"
-    assert features_of(config).schema_problem(config, text(SCHEMA)) is None
+    assert find_features(config).schema_problem(config, text(SCHEMA)) is None
 
 
 async def test_the_embedded_simulator_obeys_or_refuses_as_a_server() -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from edgen.config import load_job
 from edgen.core.errors import CallError, FailureKind, InputError, ProviderError
 from edgen.core.values import Message, Reply, Usage
-from edgen.providers import make, provider_of
+from edgen.providers import find_provider, make
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.anthropic.online import classify, read_reply
 from edgen.providers.failures import ErrorBody
@@ -320,7 +320,7 @@ def test_what_it_cannot_do_is_said_before_anything_is_asked(tmp_path: Path, sett
 
 
 def test_prices_are_those_of_the_list_at_its_own_host_alone() -> None:
-    provider = provider_of(AnthropicConfig(model="m"))
+    provider = find_provider(AnthropicConfig(model="m"))
     at_home = provider.list_price(AnthropicConfig(model="claude-haiku-4-5"))
     assert at_home is not None
     assert (at_home.prompt, at_home.completion, at_home.batch) == (1, 5, 0.5)

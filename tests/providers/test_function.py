@@ -16,7 +16,13 @@ from edgen.core.registry import find
 from edgen.core.values import Reply, Request
 from edgen.providers import make
 from edgen.providers.base import CountsSlots
-from edgen.providers.function import AnswerFunction, FunctionBackend, FunctionConfig, backend_of, config_of
+from edgen.providers.function import (
+    AnswerFunction,
+    FunctionBackend,
+    FunctionConfig,
+    make_backend,
+    make_config,
+)
 from tests.providers.fakes import request
 
 
@@ -32,7 +38,7 @@ class Answers:
 
 
 def backend(function: AnswerFunction, timeout: float = 5.0) -> FunctionBackend:
-    return backend_of(function, config_of(function), timeout)
+    return make_backend(function, make_config(function), timeout)
 
 
 async def test_a_text_or_a_reply_is_an_answer() -> None:
@@ -55,7 +61,7 @@ async def test_the_texts_of_a_reply_can_be_stored() -> None:
 def test_who_it_is_comes_of_its_name_and_version() -> None:
     assert backend(hello).identity == {"type": "function", "model": f"{__name__}.hello", "version": None}
     assert backend(Answers()).identity == {"type": "function", "model": f"{__name__}.Answers", "version": "3"}
-    assert config_of(functools.partial(hello)).model == f"{__name__}.hello"
+    assert make_config(functools.partial(hello)).model == f"{__name__}.hello"
 
 
 @pytest.mark.parametrize(
@@ -170,7 +176,7 @@ def test_what_cannot_be_a_backend_is_refused(function: Any, message: str) -> Non
     if isinstance(function, functools.partial):
         function.threads = 0  # type: ignore[attr-defined]
     with pytest.raises(UsageError, match=message):
-        config_of(function)
+        make_config(function)
 
 
 def test_a_job_cannot_bring_one() -> None:

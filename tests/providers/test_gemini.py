@@ -16,7 +16,7 @@ from edgen.providers import make
 from edgen.providers.failures import ErrorBody
 from edgen.providers.gemini import PROVIDER
 from edgen.providers.gemini.config import GeminiConfig
-from edgen.providers.gemini.online import classify, model_path, read_reply
+from edgen.providers.gemini.online import classify, make_model_path, read_reply
 from tests.providers.fakes import TRUSTING, Answer, FakeServer, answer, request
 
 KEY = "AIza0123456789abcdef"
@@ -170,13 +170,13 @@ async def test_seeds(fake: FakeServer, seed: Any, extra: dict[str, Any], sent: d
     ],
 )
 def test_model_names(model: str, path: str) -> None:
-    assert model_path(model) == path
+    assert make_model_path(model) == path
 
 
 @pytest.mark.parametrize("model", ["", "../x", "a?key=b", "a b", "a//b", "/a", "a:generateContent"])
 def test_a_name_that_would_change_the_address_is_refused(model: str) -> None:
     with pytest.raises(InputError, match="not the name of a Gemini model"):
-        model_path(model)
+        make_model_path(model)
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ from edgen.providers.http import (
     append_path,
     base_address,
     explain_failure,
+    find_proxy,
     is_local,
-    proxy_for,
     send_until,
 )
 from edgen.providers.keys import find_key
@@ -144,12 +144,12 @@ def test_a_key_that_no_header_takes_is_refused_unsaid(key: str) -> None:
     ],
 )
 def test_proxies(url: str, environ: dict[str, str], proxy: str | None) -> None:
-    assert proxy_for(URL(url), environ) == ({} if proxy is None else {"proxy": URL(proxy)})
+    assert find_proxy(URL(url), environ) == ({} if proxy is None else {"proxy": URL(proxy)})
 
 
 def test_a_proxy_of_another_kind_is_refused() -> None:
     with pytest.raises(InputError, match="HTTPS_PROXY names a socks5 proxy"):
-        proxy_for(URL("https://a.example.com"), {"HTTPS_PROXY": "socks5://p:1080"})
+        find_proxy(URL("https://a.example.com"), {"HTTPS_PROXY": "socks5://p:1080"})
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_proxy_of_another_kind_is_refused() -> None:
 )
 def test_a_proxy_that_is_no_address_is_refused_without_being_shown(value: str) -> None:
     with pytest.raises(InputError, match="HTTPS_PROXY holds no address of a proxy") as caught:
-        proxy_for(URL("https://a.example.com"), {"HTTPS_PROXY": value})
+        find_proxy(URL("https://a.example.com"), {"HTTPS_PROXY": value})
     assert "me" not in str(caught.value).replace("name", "")
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None

@@ -15,7 +15,7 @@ from edgen.config import BackendConfig
 from edgen.core.errors import CallError
 from edgen.core.registry import part_of
 from edgen.core.values import Reply
-from edgen.providers import make, make_batch_service, provider_of
+from edgen.providers import find_provider, make, make_batch_service
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.base import BatchAnswers
 from edgen.providers.batches import Sending
@@ -126,7 +126,7 @@ async def test_no_batch_service_shows_its_key(
     shown, failed = [], 0
     environ = {"THE_KEY": KEY, **TRUSTING}
     for config in configs:
-        if part_of(provider_of(config), BatchAnswers).batches is None:
+        if part_of(find_provider(config), BatchAnswers).batches is None:
             continue
         backend = make(config, timeout=0.5, connections=2, environ=environ)
         it = make_batch_service(config, backend, environ=environ, patience=0.5)

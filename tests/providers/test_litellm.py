@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from edgen.config.plugin_parts import features_of
+from edgen.config.plugin_parts import find_features
 from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.values import Address, Message, Reply, Request, Token, Usage
 from edgen.providers import make
@@ -268,7 +268,7 @@ async def test_log_probabilities_are_asked_for_and_read_in_openais_form(fake: Fa
 def test_who_tells_none_is_known_to_litellm() -> None:
     def wrong(model: str, **options: Any) -> str | None:
         config = LitellmConfig(model=model, api_key_env="MY_KEY", options=options)
-        return features_of(config).logprobs_problem(config)
+        return find_features(config).logprobs_problem(config)
 
     assert wrong("openai/gpt-4.1") is None
     assert "litellm asks no service for anthropic/claude-sonnet-4-5 for them" in str(

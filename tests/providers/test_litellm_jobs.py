@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from edgen.config import load_job
-from edgen.config.plugin_parts import prices_of
+from edgen.config.plugin_parts import find_prices
 from edgen.core.errors import InputError, JobError
 from edgen.providers.litellm.config import LitellmConfig
 from tests import ROOT
@@ -124,7 +124,7 @@ def test_what_is_wrong_with_a_job(tmp_path: Any, backend: dict[str, Any], said: 
 def test_prices_are_those_of_litellms_list() -> None:
     def price(**backend: Any) -> Any:
         config = LitellmConfig(**backend)
-        return prices_of(config).list_price(config)
+        return find_prices(config).list_price(config)
 
     found = price(model="groq/openai/gpt-oss-20b")
     assert 0 < found.prompt < found.completion < 10

@@ -21,11 +21,11 @@ from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.values import Reply
 from edgen.providers import make
 from edgen.providers.base import CountsSlots, ShowsProgress
-from edgen.providers.llamacpp import default_threads, engine
-from edgen.providers.llamacpp.computing import while_computing
+from edgen.providers.llamacpp import choose_threads, engine
+from edgen.providers.llamacpp.computing import wait_while_computing
 from edgen.providers.llamacpp.config import LlamaCppConfig
 from edgen.providers.llamacpp.installed import find_installed, list_installed_models
-from edgen.providers.llamacpp.notes import digest_of, notes_file
+from edgen.providers.llamacpp.notes import find_digest, find_notes_file
 from tests.providers.fakes import request
 from tests.providers.llama import Build
 
@@ -229,16 +229,16 @@ def test_a_digest_is_computed_once_for_a_file_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "some.gguf"
     path.write_bytes(b"one")
     found = path.stat()
-    first = digest_of(path)
+    first = find_digest(path)
     path.write_bytes(b"two")
     os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
-    assert digest_of(path) == first, "it was read again"
+    assert find_digest(path) == first, "it was read again"
     os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns + 1))
-    assert digest_of(path) != first
-    notes = notes_file(os.environ)
+    assert find_digest(path) != first
+    notes = find_notes_file(os.environ)
     assert notes is not None
     notes.write_text("damaged")
-    assert digest_of(path) != first
+    assert find_digest(path) != first
 
 
 # --- installed models ----------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def test_models_of_installed_packages_are_found_by_name(
 
 
 def test_threads_leave_a_core_to_others() -> None:
-    assert [default_threads(cores) for cores in (1, 2, 4, 16, 128)] == [1, 1, 2, 8, 8]
+    assert [choose_threads(cores) for cores in (1, 2, 4, 16, 128)] == [1, 1, 2, 8, 8]
 
 
 # --- time --------------------------------------------------------------------------------------
@@ -290,7 +290,7 @@ async def test_an_answer_that_is_computed_is_not_cut_off_by_the_time_limit() -> 
         return Reply(text="done", finish_reason="stop")
 
     signs: list[int] = []
-    reply = await while_computing(asyncio.to_thread(compute), 1, lambda: signs.append(1))
+    reply = await wait_while_computing(asyncio.to_thread(compute), 1, lambda: signs.append(1))
     assert reply.text == "done"
     assert len(signs) >= 2
 
@@ -306,7 +306,7 @@ async def test_a_model_that_computes_nothing_meets_the_time_limit() -> None:
             ended.set()
 
     with pytest.raises(CallError, match="computed nothing for 1 s") as failed:
-        await while_computing(silent(), 1, lambda: signs.append(1))
+        await wait_while_computing(silent(), 1, lambda: signs.append(1))
     await ended.wait()
     assert failed.value.kind is FailureKind.TIMEOUT
     assert len(signs) <= 2, "the process itself"

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from edgen.config.backends import BackendConfig
-from edgen.config.plugin_parts import features_of
+from edgen.config.plugin_parts import find_features
 from edgen.core.values import Address, Message, Reply, Request, Token
 from edgen.providers import make, make_batch_service
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.failures import without_secrets
-from edgen.providers.function import FunctionBackend, config_of
+from edgen.providers.function import FunctionBackend, make_config
 from edgen.providers.gemini import online as gemini
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
@@ -24,7 +24,7 @@ from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
 from edgen.providers.vertex.config import VertexConfig
 from edgen.simulator.config import SimulatorConfig
-from edgen.simulator.service.server import serving
+from edgen.simulator.service.server import serve_options
 from tests.providers.fakes import FakeServer, answer
 from tests.simulator.server import options
 
@@ -293,32 +293,32 @@ def test_a_key_that_tokens_spell_takes_them_along() -> None:
 
 @pytest.mark.parametrize("config", [AnthropicConfig(model="m"), GoogleGenerativeAIConfig(model="m")])
 def test_who_tells_none_says_so(config: BackendConfig) -> None:
-    assert "returns none" in str(features_of(config).logprobs_problem(config))
+    assert "returns none" in str(find_features(config).logprobs_problem(config))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_extra_body_that_asks_for_others_is_refused(kind: str) -> None:
     plain = configs("http://127.0.0.1:1")[kind]
-    assert features_of(plain).logprobs_problem(plain) is None
-    for field in features_of(plain).logprobs_fields:
+    assert find_features(plain).logprobs_problem(plain) is None
+    for field in find_features(plain).logprobs_fields:
         extra: Any = 3
         for key in reversed(field.split(".")):
             extra = {key: extra}
         config = configs("http://127.0.0.1:1", extra_body=extra)[kind]
-        assert f"its extra_body sets {field}, too" in str(features_of(config).logprobs_problem(config))
+        assert f"its extra_body sets {field}, too" in str(find_features(config).logprobs_problem(config))
 
 
 async def test_a_function_returns_them_by_itself() -> None:
     async def judge(asked: Request) -> Reply:
         return Reply("1.", tokens=TOKENS[: asked.logprobs])
 
-    config = config_of(judge)
-    assert features_of(config).logprobs_problem(config) is None
+    config = make_config(judge)
+    assert find_features(config).logprobs_problem(config) is None
     assert (await FunctionBackend(judge, config, 5).complete(request())).tokens == TOKENS
 
 
 async def test_the_simulator_tells_the_same_in_every_format_and_embedded() -> None:
-    async with serving(options()) as url:
+    async with serve_options(options()) as url:
         found = {}
         for kind, config in configs(url, temperature=0.0).items():
             if kind == "vertex":

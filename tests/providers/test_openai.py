@@ -15,7 +15,7 @@ from edgen.core.values import Reply, Usage
 from edgen.providers import make
 from edgen.providers.failures import ErrorBody
 from edgen.providers.openai.config import OpenAIConfig
-from edgen.providers.openai.online import classify, read_reply, room_field
+from edgen.providers.openai.online import classify, find_room_field, read_reply
 from tests.providers.fakes import TRUSTING, Answer, FakeServer, answer, request
 
 KEY = "sk-0123456789abcdef"
@@ -112,7 +112,7 @@ async def test_seeds(fake: FakeServer, seed: Any, extra: dict[str, Any], sent: i
     ],
 )
 def test_openai_itself_takes_another_name_for_max_tokens(url: str, name: str) -> None:
-    assert room_field(OpenAIConfig(model="m", base_url=url)) == name
+    assert find_room_field(OpenAIConfig(model="m", base_url=url)) == name
 
 
 async def test_extra_body_can_rename_the_model_on_the_wire(fake: FakeServer) -> None:

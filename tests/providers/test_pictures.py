@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edgen.config.plugin_parts import features_of, prices_of
+from edgen.config.plugin_parts import find_features, find_prices
 from edgen.core.errors import InputError
 from edgen.core.pictures import (
     MOST_BYTES,
@@ -209,7 +209,7 @@ def test_other_files_are_refused(data: bytes, reason: str) -> None:
 
 
 def test_a_backend_that_takes_no_pictures_says_so() -> None:
-    takes = {kind: features_of(config).picture_problem(config) for kind, config in configs().items()}
+    takes = {kind: find_features(config).picture_problem(config) for kind, config in configs().items()}
     assert {kind for kind, problem in takes.items() if problem is None} >= {
         "openai", "anthropic", "gemini", "vertex", "simulator",
     }  # fmt: skip
@@ -250,7 +250,7 @@ def configs() -> dict[str, Any]:
 )
 def test_tokens_of_pictures(kind: str, model: str, size: tuple[int, int], expected: int) -> None:
     picture = PromptPicture("0" * 64, "image/png", *size, b"")
-    counted = prices_of(configs()[kind]).picture_tokens(model, picture)
+    counted = find_prices(configs()[kind]).picture_tokens(model, picture)
     assert counted.expected == expected
     assert counted.most >= expected
 

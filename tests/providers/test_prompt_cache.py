@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.config import Price, load_job
-from edgen.config.plugin_parts import prices_of
+from edgen.config.plugin_parts import find_prices
 from edgen.core.errors import InputError
 from edgen.core.values import Message, Usage
-from edgen.prompting.token_bound import cost_of
+from edgen.prompting.token_bound import compute_cost
 from edgen.providers.anthropic import online as anthropic
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.gemini import online as gemini
@@ -138,12 +138,12 @@ DOLLARS = st.floats(0, 100) | st.none()
 
 def test_each_kind_has_its_price() -> None:
     usage = Usage(1000, 10, 600, 300)
-    assert cost_of(PRICE, usage) == pytest.approx((100 * 3 + 600 * 0.3 + 300 * 3.75 + 10 * 15) / 1e6)
-    assert cost_of(PRICE, usage, batch=True) == pytest.approx(cost_of(PRICE, usage) / 2)
+    assert compute_cost(PRICE, usage) == pytest.approx((100 * 3 + 600 * 0.3 + 300 * 3.75 + 10 * 15) / 1e6)
+    assert compute_cost(PRICE, usage, batch=True) == pytest.approx(compute_cost(PRICE, usage) / 2)
     apart = Price(prompt=3, completion=15, cache_read=0.3, batch=0.5, batch_cache=1.0)
-    assert cost_of(apart, Usage(1000, 0, 1000), batch=True) == pytest.approx(1000 * 0.3 / 1e6)
+    assert compute_cost(apart, Usage(1000, 0, 1000), batch=True) == pytest.approx(1000 * 0.3 / 1e6)
     plain = Price(prompt=3, completion=15)
-    assert cost_of(plain, usage) == cost_of(plain, Usage(1000, 10))
+    assert compute_cost(plain, usage) == compute_cost(plain, Usage(1000, 10))
 
 
 @given(
@@ -162,7 +162,7 @@ def test_no_usage_costs_more_than_the_most(price: Price, prompt: int, completion
 def test_prices_of_the_list_are_those_of_what_is_asked_for() -> None:
     def listed(**settings: Any) -> Price:
         config = AnthropicConfig(model="claude-sonnet-4-6", **settings)
-        price = prices_of(config).list_price(config)
+        price = find_prices(config).list_price(config)
         assert price is not None
         return price
 
@@ -170,7 +170,7 @@ def test_prices_of_the_list_are_those_of_what_is_asked_for() -> None:
     short, long = listed(prompt_cache="5m"), listed(prompt_cache="1h")
     assert (short.prompt, short.cache_read, short.cache_write) == (3, 0.3, 3.75)
     assert (long.cache_read, long.cache_write) == (0.3, 6)
-    gpt = prices_of(OpenAIConfig(model="m")).list_price(OpenAIConfig(model="gpt-5.6-terra"))
+    gpt = find_prices(OpenAIConfig(model="m")).list_price(OpenAIConfig(model="gpt-5.6-terra"))
     assert gpt is not None
     assert (gpt.prompt, gpt.cache_read, gpt.cache_write) == (2, 0.2, 2.5)
 

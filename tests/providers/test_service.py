@@ -12,8 +12,8 @@ import yaml
 from edgen.config import load_job
 from edgen.core.errors import CallError, InputError, JobError, ProviderError
 from edgen.core.values import Reply
-from edgen.providers import key_requests, make, make_batch_service
-from edgen.providers.base import servers_of
+from edgen.providers import list_key_requests, make, make_batch_service
+from edgen.providers.base import list_servers
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.trust import gather_consents
 from tests.providers.fakes import TRUSTING, FakeServer, answer, request
@@ -319,14 +319,17 @@ async def test_all_servers_have_the_identity_of_the_first_or_the_one_that_is_nam
         single = make(
             OpenAIConfig(model="m", base_url=known or urls[0]), timeout=5, connections=1, environ={}
         )
-        each = servers_of(it)
+        each = list_servers(it)
         assert tuple(each) == urls
         assert {repr(one.identity) for one in (it, single, *each.values())} == {repr(single.identity)}
 
 
 def test_each_server_is_asked_for_consent_and_none_takes_a_batch() -> None:
     config = OpenAIConfig(model="m", more_base_urls=("https://llm.example/v1",))
-    assert [key_requests(one)[0].service for one in config.each_server] == ["api.openai.com", "llm.example"]
+    assert [list_key_requests(one)[0].service for one in config.each_server] == [
+        "api.openai.com",
+        "llm.example",
+    ]
     options: dict[str, Any] = {"timeout": 1, "connections": 1, "environ": {"OPENAI_API_KEY": KEY}}
     with pytest.raises(InputError, match=r"sent to llm\.example"):
         make(config, **options)

@@ -16,8 +16,8 @@ from edgen.providers.trust import (
     Consents,
     NoKey,
     Refused,
-    consent_file,
     decide_trust,
+    find_consent_file,
     gather_consents,
     is_anothers,
     place_of,
@@ -91,7 +91,7 @@ def test_any_other_pair_needs_consent(variable: str, url: str) -> None:
         assert part in found.sentence
     assert isinstance(decide_trust(variable, url, consents(pair)), Allowed)
     assert isinstance(decide_trust(variable, url, consents(env=pair)), Allowed)
-    assert isinstance(decide_trust(variable, url, Consents().also(variable, place)), Allowed)
+    assert isinstance(decide_trust(variable, url, Consents().add(variable, place)), Allowed)
     assert isinstance(decide_trust("ANOTHER_KEY", url, consents(pair)), Refused)
     assert isinstance(decide_trust(variable, url, consents(f"elsewhere.example={variable}")), Refused)
 
@@ -303,10 +303,12 @@ def test_an_empty_file_of_consents_holds_none() -> None:
 
 def test_the_users_file_is_where_xdg_says() -> None:
     name = "edgen/trusted_hosts.yaml"
-    assert consent_file({"HOME": "/home/me"}) == Path("/home/me/.config", name)
-    assert consent_file({"HOME": "/home/me", "XDG_CONFIG_HOME": "/cfg"}) == Path("/cfg", name)
-    assert consent_file({"HOME": "/home/me", "XDG_CONFIG_HOME": "here"}) == Path("/home/me/.config", name)
-    assert consent_file({}) is None
+    assert find_consent_file({"HOME": "/home/me"}) == Path("/home/me/.config", name)
+    assert find_consent_file({"HOME": "/home/me", "XDG_CONFIG_HOME": "/cfg"}) == Path("/cfg", name)
+    assert find_consent_file({"HOME": "/home/me", "XDG_CONFIG_HOME": "here"}) == Path(
+        "/home/me/.config", name
+    )
+    assert find_consent_file({}) is None
 
 
 @pytest.mark.parametrize(

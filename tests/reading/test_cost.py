@@ -12,7 +12,7 @@ from bench.replies import LAYOUTS
 from bench.reply_layouts import INVENTED, LISTED, OWN
 from edgen.reading import clean_turn, read
 from edgen.reading.conversation import read_unknown
-from edgen.reading.learned import layouts_of
+from edgen.reading.learned import find_layouts
 from edgen.reading.roles import TEACHER_STUDENT
 from tests.cases import each
 from tests.dose import dose
@@ -179,7 +179,7 @@ def find_own_labels(text: str) -> object:
 @pytest.mark.parametrize("layout", [name for name in EVERY if name != "Python tuples"])
 def test_a_learned_layout_takes_a_few_times_what_its_own_expression_would(layout: str) -> None:
     texts, published = ([EVERY[name](number) for number in range(8)] for name in (layout, "published"))
-    layouts_of.cache_clear()  # a beginning that other tests read often is examined rarely
+    find_layouts.cache_clear()  # a beginning that other tests read often is examined rarely
     for text in texts * 2:
         read(text)
     assert takes_at_most(3, lambda: read_all(read, texts), lambda: read_all(yardstick, published))

@@ -14,13 +14,13 @@ from edgen.core.registry import find
 from edgen.evaluation.comparison.result import ArmFacts, ComparisonResult, Difference, Metric
 from edgen.evaluation.drawings import Block, Picture, Table
 from edgen.evaluation.panels import ArmResult
-from edgen.evaluation.views import blocks_of
+from edgen.evaluation.views import list_blocks
 from edgen.report import arm_pictures, run_pictures
-from edgen.report.canvas import drawing
+from edgen.report.canvas import configure_drawing
 from edgen.report.charts import draw
 from edgen.report.gather import gather
 from edgen.report.model import ArmReport, Report
-from edgen.report.page import page
+from edgen.report.page import render_page
 from edgen.stats.ratios import RatioEstimate
 from tests.report.runs import made
 
@@ -28,7 +28,7 @@ from tests.report.runs import made
 def blocks(name: str, *arms: ArmReport) -> list[Block]:
     """What a measure shows of these arms."""
     found = [ArmResult(arm.label, arm.name, arm.quality.values[name], arm.job) for arm in arms]
-    return list(blocks_of(find("measure", name), found))
+    return list(list_blocks(find("measure", name), found))
 
 
 def pictures(name: str, *arms: ArmReport) -> dict[str, Picture]:
@@ -79,7 +79,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 @pytest.fixture(scope="module")
 def text(report: Report) -> str:
-    return page(report)
+    return render_page(report)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_an_arm_that_is_not_paired_is_not_called_so(report: Report, section: str
     assert "weighed draws other scenarios from a space of its own weights" in section
     assert "60 scenarios compared one by one with those of published" in section
     assert "60 scenarios of weighed against 60 others of published" in section
-    forests = {picture.title: picture for picture in arm_pictures.forests(report.comparison)}
+    forests = {picture.title: picture for picture in arm_pictures.draw_forests(report.comparison)}
     for title, picture in forests.items():
         weighed = title.startswith("weighed")
         assert ("Paired differences" in picture.caption) is not weighed
@@ -120,7 +120,7 @@ def test_an_arm_that_is_not_paired_is_not_called_so(report: Report, section: str
 
 def test_every_arm_has_its_own_values_with_intervals(report: Report) -> None:
     assert report.comparison is not None
-    (table,) = arm_pictures.values(report.comparison)
+    (table,) = arm_pictures.tabulate_values(report.comparison)
     accepted = next(row for row in table.rows if row[0] == "accepted")
     for cell, arm in zip(accepted[1:4], report.comparison.arms, strict=True):
         assert re.fullmatch(r"[\d.]+% \([\d.]+ to [\d.]+\)( \*)?", cell), cell
@@ -202,7 +202,7 @@ def test_what_differs_between_arms_names_them(text: str) -> None:
 
 
 def test_shares_of_reasons_are_of_what_was_planned(report: Report) -> None:
-    picture = next(run_pictures.rejections(report.arms))
+    picture = next(run_pictures.draw_rejections(report.arms))
     refused = report.arms[2].status.rejected["refused"]
     assert report.arms[2].status.accepted < 60
     assert f"refused · json: {refused} ({100 * refused / 60:.1f}%)" in picture.alternative
@@ -230,12 +230,12 @@ def one_metric(**difference: float) -> ComparisonResult:
 @pytest.mark.parametrize(("p_holm", "marked"), [(0.2, False), (0.04, True)])
 def test_a_mark_is_what_stays_after_holm(p_holm: float, marked: bool) -> None:
     found = one_metric(p=0.01, p_holm=p_holm)
-    row = next(arm_pictures.values(found)).rows[0]
+    row = next(arm_pictures.tabulate_values(found)).rows[0]
     assert row[1:] == ("50.0% (40.0 to 60.0)", "70.0% *" if marked else "70.0%")
-    assert next(arm_pictures.differences(found)).rows[0][1].endswith(" *") is marked
-    picture = next(arm_pictures.forests(found))
+    assert next(arm_pictures.tabulate_differences(found)).rows[0][1].endswith(" *") is marked
+    picture = next(arm_pictures.draw_forests(found))
     assert ("Look at m." in picture.caption) is marked
-    with drawing():
+    with configure_drawing():
         assert ("var(--vermillion)" in draw(picture)) is marked
 
 
@@ -245,15 +245,15 @@ def test_what_no_scenario_changes_is_called_so_and_not_drawn() -> None:
     alike = msgspec.structs.replace(found.metrics[0].differences[0], value=0.0, low=0.0, high=0.0, changed=0)
     other = msgspec.structs.replace(found.metrics[0], name="n", title="n")
     same = msgspec.structs.replace(found.metrics[0], differences=(alike,))
-    (picture,) = arm_pictures.forests(msgspec.structs.replace(found, metrics=(same, other)))
+    (picture,) = arm_pictures.draw_forests(msgspec.structs.replace(found, metrics=(same, other)))
     assert [row[0] for row in picture.tables[0].rows] == ["n"]
     assert "No difference in any scenario: m." in picture.caption
     identical = msgspec.structs.replace(found, metrics=(same,))
-    assert list(arm_pictures.forests(identical)) == []
-    assert list(arm_pictures.identical_arms(identical)) == [
+    assert list(arm_pictures.draw_forests(identical)) == []
+    assert list(arm_pictures.describe_identical_arms(identical)) == [
         "b and a: none of 1 metrics differs in any scenario."
     ]
-    assert next(arm_pictures.differences(identical)).rows[0][1] == "none differs"
+    assert next(arm_pictures.tabulate_differences(identical)).rows[0][1] == "none differs"
 
 
 @pytest.mark.parametrize("count", [2, 4, 5, 12])
@@ -265,7 +265,7 @@ def test_every_arm_stands_next_to_the_baseline_in_some_table(count: int) -> None
         baseline=labels[0],
         arms=tuple(msgspec.structs.replace(facts, label=label) for label in labels),
     )
-    tables = [*arm_pictures.values(found)]
+    tables = [*arm_pictures.tabulate_values(found)]
     assert [name for table in tables for name in table.head[2:]] == labels[1:]
     assert all(table.head[:2] == ("metric", labels[0]) and len(table.head) <= 5 for table in tables)
     assert [bool(table.title) for table in tables] == [False, *[True] * (len(tables) - 1)]

@@ -60,7 +60,7 @@ def test_counts_add_up_and_say_what_labels_rest_on(
 def test_every_judge_has_its_biases(pairs: PairsReport) -> None:
     judges = pairs.bias["judges"]
     assert len(judges) == 2
-    found = {block.name: block for block in pair_pictures.blocks(pairs) if isinstance(block, Picture)}
+    found = {block.name: block for block in pair_pictures.render_blocks(pairs) if isinstance(block, Picture)}
     for name, words in (
         ("pairs-order", ("flips", "ties", "abstentions")),
         ("pairs-bias", ("shown first", "longer")),
@@ -68,7 +68,7 @@ def test_every_judge_has_its_biases(pairs: PairsReport) -> None:
         rows = [label for label, _ in found[name].tables[0].rows]
         for judge in judges:
             assert {f"{each} · {judge['model']} {judge['judge'][:6]}" for each in words} <= {*rows}
-    tables = [block for block in pair_pictures.blocks(pairs) if isinstance(block, Table)]
+    tables = [block for block in pair_pictures.render_blocks(pairs) if isinstance(block, Table)]
     agreement = next(table for table in tables if table.head[0] == "agreement of sources")
     assert any("human" in row[0] and "probability" in row[0] for row in agreement.rows)
     names = " and ".join(row[0] for row in agreement.rows).split(" and ")
@@ -76,7 +76,7 @@ def test_every_judge_has_its_biases(pairs: PairsReport) -> None:
     alone = msgspec.structs.replace(pairs, bias={**pairs.bias, "judges": judges[:1]})
     (lone,) = (
         block
-        for block in pair_pictures.blocks(alone)
+        for block in pair_pictures.render_blocks(alone)
         if isinstance(block, Table) and block.head == agreement.head
     )
     assert "oracle" in " and ".join(row[0] for row in lone.rows).split(" and ")

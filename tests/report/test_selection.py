@@ -38,7 +38,7 @@ def chosen(samples: list[Sample]) -> list[Pick]:
     chooser = ReportSelection()
     for one in samples:
         chooser.see(one, cut(one.turns))
-    return chooser.picks([])
+    return chooser.choose_picks([])
 
 
 def usual(count: int) -> list[Sample]:

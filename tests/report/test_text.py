@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.core.text import (
-    dollars,
     escape_invisible,
+    format_dollars,
+    format_points,
+    format_seconds,
     format_signed,
     join_list,
     number,
     percent,
-    points,
-    seconds,
     shorten,
 )
 from edgen.evaluation.drawings import (
@@ -31,12 +31,12 @@ from edgen.evaluation.drawings import (
     Interval,
     Intervals,
     Picture,
-    mean_of,
+    format_mean,
     share_of,
 )
-from edgen.report.canvas import WIDTH, Canvas, drawing
+from edgen.report.canvas import WIDTH, Canvas, configure_drawing
 from edgen.report.charts import draw
-from edgen.report.lettering import fit, fit_ends, width_of
+from edgen.report.lettering import fit, fit_ends, measure_width
 from edgen.stats.distributions import Distribution
 from edgen.stats.intervals import Estimate
 
@@ -60,10 +60,10 @@ def test_what_is_shortened_fits(text: str, width: int) -> None:
 
 @given(st.text(st.characters(codec=None), max_size=60))
 def test_any_words_can_be_drawn(text: str) -> None:
-    with drawing():
+    with configure_drawing():
         picture = Canvas(40)
-        picture.text(10, 20, text)
-        root = ElementTree.fromstring(picture.svg("p", escape_invisible(text)))
+        picture.write_text(10, 20, text)
+        root = ElementTree.fromstring(picture.render_svg("p", escape_invisible(text)))
     drawn = "".join(node.text or "" for node in root.iter("text"))
     assert drawn.strip() == fit(text, WIDTH).strip()
 
@@ -74,16 +74,16 @@ def test_numbers() -> None:
     ]  # fmt: skip
     assert number(-0.00001) == "0.0000"
     assert percent(0.96249) == "96.2%"
-    assert [points(v) for v in (0.041, -0.041, 0.0, -0.0001)] == ["+4.1", "−4.1", "0.0", "0.0"]
+    assert [format_points(v) for v in (0.041, -0.041, 0.0, -0.0001)] == ["+4.1", "−4.1", "0.0", "0.0"]
     assert [format_signed(v) for v in (2, -2, 0)] == ["+2", "−2", "0"]
-    assert [dollars(v) for v in (1.267, 0.0123, 0, -2.5, None)] == [
+    assert [format_dollars(v) for v in (1.267, 0.0123, 0, -2.5, None)] == [
         "$1.27",
         "$0.0123",
         "$0.00",
         "−$2.50",
         "–",
     ]
-    assert [seconds(v) for v in (0.34, 12.44, 185, 7440, 1e-5)] == [
+    assert [format_seconds(v) for v in (0.34, 12.44, 185, 7440, 1e-5)] == [
         "340 ms",
         "12.4 s",
         "3 min 05 s",
@@ -99,11 +99,11 @@ def test_what_no_page_can_hold_is_written_out() -> None:
 
 def test_small_sums_keep_their_digits() -> None:
     values = (0.000_869, -0.000_004_21, 0.0999, 1e-15, -1e-15)
-    assert [dollars(v) for v in values] == ["$0.000869", "−$0.00000421", "$0.0999", "$0.00", "$0.00"]
+    assert [format_dollars(v) for v in values] == ["$0.000869", "−$0.00000421", "$0.0999", "$0.00", "$0.00"]
 
 
 def test_a_cross_is_for_what_was_planned() -> None:
-    with drawing():
+    with configure_drawing():
         chart = Cells(["a", "b"], 2, planned=[[0, 5], [3, 2]], accepted=[[0, 0], [3, 1]])
         svg = draw(Picture(name="c", title="c", chart=chart, caption="", alternative="c", tables=()))
     assert svg.count("×") == 1
@@ -112,7 +112,7 @@ def test_a_cross_is_for_what_was_planned() -> None:
 def test_intervals() -> None:
     found = Estimate(value=0.962, low=0.951, high=0.973, n=10, scenarios=10)
     assert share_of(found) == "96.2% (95.1 to 97.3)"
-    assert mean_of(found) == "0.96 (0.95 to 0.97)"
+    assert format_mean(found) == "0.96 (0.95 to 0.97)"
     assert share_of(Estimate(value=1.0, low=None, high=None, n=1, scenarios=1)) == "100.0%"
 
 
@@ -120,7 +120,7 @@ def test_intervals() -> None:
 def test_what_is_fitted_is_no_wider_than_its_room(text: str, room: int) -> None:
     for cut in (fit, fit_ends):
         found = cut(text, room)
-        assert width_of(found) <= room
+        assert measure_width(found) <= room
         assert "\n" not in found
 
 
@@ -131,7 +131,7 @@ def test_names_that_differ_at_their_ends_stay_apart() -> None:
 
 
 def drawn(chart: Bars | Intervals | Histograms) -> str:
-    with drawing():
+    with configure_drawing():
         return draw(Picture(name="c", title="c", chart=chart, caption="", alternative="c", tables=()))
 
 

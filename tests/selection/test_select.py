@@ -17,7 +17,7 @@ from edgen.core.values import Conversation, Scenario, Turn
 from edgen.expressions.conversation import ConversationNames, Facts
 from edgen.expressions.language import Expression
 from edgen.space import load_space
-from edgen.store.layers import layer_file, read_layer
+from edgen.store.layers import find_layer_file, read_layer
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command
@@ -153,7 +153,9 @@ class TestWhatIsChosen:
         chosen = edgen.select(run, tmp_path / "new", where)
         wanted = {name for i, name in enumerate(names[:-1]) if i % 5 >= 3 and not i % 2}
         assert {one.id for one in chosen.conversations()} == wanted
-        assert {unit.id for unit in read_layer(layer_file(RunFolder(tmp_path / "new"), "moves"))} == wanted
+        assert {
+            unit.id for unit in read_layer(find_layer_file(RunFolder(tmp_path / "new"), "moves"))
+        } == wanted
         with pytest.raises(UsageError, match=r"labels\.quality, labels\.moves|labels\.moves"):
             edgen.select(run, tmp_path / "other", "labels.movs == 1")
 
@@ -193,7 +195,7 @@ class TestTheNewRun:
         assert (noted["run"], noted["kept"], noted["options"]) == ("new", 25, ["--draw", "25"])
         assert noted["before"]["run"] == "run"
         with RunReader(run) as reader:
-            records = hashlib.sha256(b"".join(data for *_, data in reader.views[""].records()))
+            records = hashlib.sha256(b"".join(data for *_, data in reader.views[""].iterate_records()))
         assert noted["before"]["sha256"] == records.hexdigest()
         assert command("export", tmp_path / "again", "--to", "ed", "-o", tmp_path / "ed").code == 0
         card = (tmp_path / "ed" / "README.md").read_text()

@@ -27,7 +27,7 @@ def test_what_hangs_together_stays_together(rows: list[tuple[int, Any, bool]], i
         split.note(Facts(Scenario(scenario, {}, {}), value))
     kept = [place for place, row in enumerate(rows) if row[2]]
     assume(not kept or any(rows[place][1] is not None for place in kept))
-    groups = split.groups([row[0] for row in rows], kept)
+    groups = split.list_groups([row[0] for row in rows], kept)
     found = [(*rows[place][:2], group) for place, group in zip(kept, groups, strict=True)]
     for (here, one, first), (there, other, second) in itertools.combinations(found, 2):
         assert first == second or here != there

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from edgen.simulator.service.server import serving
+from edgen.simulator.service.server import serve_options
 from tests.simulator.server import options
 
 
 @pytest.fixture
 async def address() -> AsyncIterator[str]:
-    async with serving(options()) as address:
+    async with serve_options(options()) as address:
         yield address

@@ -14,7 +14,7 @@ from edgen.core.errors import CallError
 from edgen.core.values import Address, Message, Reply, Request
 from edgen.providers import Backend, make
 from edgen.simulator.options import ServerOptions
-from edgen.simulator.service.server import serving
+from edgen.simulator.service.server import serve_options
 from tests.providers.fakes import TRUSTING
 from tests.simulator.prompts import prompt
 
@@ -31,7 +31,7 @@ def backend(config: dict[str, Any]) -> Backend:
 @asynccontextmanager
 async def three(faults: str) -> AsyncIterator[dict[str, Backend]]:
     """The embedded simulator, and both adapters in front of a served one, all with the same faults."""
-    async with serving(ServerOptions(port=0, faults=faults)) as address:
+    async with serve_options(ServerOptions(port=0, faults=faults)) as address:
         configs: tuple[dict[str, Any], ...] = (
             {"type": "simulator", "faults": faults, "max_tokens": 300},
             {"type": "openai", "model": "m", "base_url": f"{address}/v1", "seed": "auto", "max_tokens": 300},

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from edgen.core.values import Message
-from edgen.simulator.service.server import serving
+from edgen.simulator.service.server import serve_options
 from edgen.simulator.text import respond
 from tests.late import Late
 from tests.simulator.batching import until
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 async def address() -> AsyncIterator[str]:
-    async with serving(options(batch_seconds=0)) as address:
+    async with serve_options(options(batch_seconds=0)) as address:
         yield address
 
 
@@ -137,7 +137,7 @@ async def test_the_list_has_the_newest_first_and_goes_both_ways(address: str) ->
 
 
 async def test_one_that_was_cancelled_half_way() -> None:
-    async with serving(options(batch_seconds=900)) as address:
+    async with serve_options(options(batch_seconds=900)) as address:
         api = client(address)
         begun = await begin(api, 10)
         with pytest.raises(anthropic.BadRequestError, match="has not ended"):
@@ -152,7 +152,7 @@ async def test_one_that_was_cancelled_half_way() -> None:
 
 
 async def test_one_that_expired_half_way() -> None:
-    async with serving(options(batch_seconds=0.8, batch_window=0.4)) as address:
+    async with serve_options(options(batch_seconds=0.8, batch_window=0.4)) as address:
         api = client(address)
         batch = await ended(api, (await begin(api, 20)).id)
         assert counts(batch) == {"succeeded": 10, "expired": 10}
@@ -168,7 +168,7 @@ async def test_one_that_expired_half_way() -> None:
     ],
 )  # fmt: skip
 async def test_a_fault_fails_its_request(fault: str, kind: str) -> None:
-    async with serving(options(batch_seconds=0, faults=f"{fault}=0.5")) as address:
+    async with serve_options(options(batch_seconds=0, faults=f"{fault}=0.5")) as address:
         api = client(address)
         batch = await ended(api, (await begin(api, 40)).id)
         failed = [line for line in (await results(api, batch.id)).values() if line.result.type == "errored"]
@@ -177,7 +177,7 @@ async def test_a_fault_fails_its_request(fault: str, kind: str) -> None:
 
 
 async def test_a_lost_creation_is_a_batch_all_the_same() -> None:
-    async with serving(options(batch_seconds=0, faults="batch_create_lost=1")) as address:
+    async with serve_options(options(batch_seconds=0, faults="batch_create_lost=1")) as address:
         api = client(address)
         with pytest.raises(anthropic.APIConnectionError):
             await begin(api, 3)
@@ -186,7 +186,7 @@ async def test_a_lost_creation_is_a_batch_all_the_same() -> None:
 
 
 async def test_calls_about_batches_can_be_refused() -> None:
-    async with serving(options(faults="batch_503=1")) as address:
+    async with serve_options(options(faults="batch_503=1")) as address:
         with pytest.raises(anthropic.APIStatusError) as caught:
             await client(address).list()
         assert caught.value.status_code == 529

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from edgen.core.values import Message
-from edgen.simulator.service.server import serving
+from edgen.simulator.service.server import serve_options
 from edgen.simulator.text import respond
 from tests.late import Late
 from tests.simulator.batching import (
@@ -34,7 +34,7 @@ JSONL: Any = {"mime_type": "jsonl"}
 
 @pytest.fixture
 async def address() -> AsyncIterator[str]:
-    async with serving(options(batch_seconds=0)) as address:
+    async with serve_options(options(batch_seconds=0)) as address:
         yield address
 
 
@@ -174,7 +174,7 @@ async def test_batches_are_listed_newest_first_and_deleted(address: str) -> None
 
 
 async def test_deleting_a_batch_at_work_ends_it() -> None:
-    async with serving(options(batch_seconds=900)) as address:
+    async with serve_options(options(batch_seconds=900)) as address:
         api = gemini_client(address).aio
         job = await begin(api, 10)
         await api.batches.delete(name=job.name or "")
@@ -251,7 +251,7 @@ async def test_what_is_refused_at_once(address: str) -> None:
 async def test_what_ended_early_leaves_nothing(
     changes: dict[str, float], cancel: bool, state: str, code: int
 ) -> None:
-    async with serving(options(**changes)) as address:
+    async with serve_options(options(**changes)) as address:
         api = gemini_client(address).aio
         name = (await begin(api, 20)).name or ""
         if cancel:
@@ -275,7 +275,7 @@ async def test_what_ended_early_leaves_nothing(
     ("fault", "code"), [("429", 8), ("500", 13), ("503", 14), ("401", 16), ("404", 5), ("quota", 8)]
 )
 async def test_a_fault_fails_its_line(fault: str, code: int) -> None:
-    async with serving(options(batch_seconds=0, faults=f"{fault}=0.5")) as address:
+    async with serve_options(options(batch_seconds=0, faults=f"{fault}=0.5")) as address:
         api = gemini_client(address).aio
         job = await gemini_ended(api, (await begin(api, 40)).name or "")
         assert job.state == types.JobState.JOB_STATE_SUCCEEDED
@@ -305,7 +305,7 @@ async def test_a_request_that_is_none_fails_alone(address: str) -> None:
 
 
 async def test_a_lost_creation_is_a_batch_all_the_same() -> None:
-    async with serving(options(batch_seconds=0, faults="batch_create_lost=1")) as address:
+    async with serve_options(options(batch_seconds=0, faults="batch_create_lost=1")) as address:
         api = gemini_client(address).aio
         with pytest.raises(aiohttp.ClientError):
             await begin(api, 3, "token")
@@ -317,7 +317,7 @@ async def test_a_lost_creation_is_a_batch_all_the_same() -> None:
 
 
 async def test_calls_about_batches_can_be_refused() -> None:
-    async with serving(options(faults="batch_503=1")) as address:
+    async with serve_options(options(faults="batch_503=1")) as address:
         api = gemini_client(address).aio
         with pytest.raises(google_errors.ServerError) as caught:
             await api.batches.list()

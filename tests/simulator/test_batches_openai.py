@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from edgen.core.values import Message
-from edgen.simulator.service.server import serving
+from edgen.simulator.service.server import serve_options
 from edgen.simulator.text import respond
 from tests.late import Late
 from tests.simulator.batching import (
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 async def api() -> AsyncIterator[openai.AsyncOpenAI]:
-    async with serving(options(batch_seconds=0)) as address, openai_client(address) as client:
+    async with serve_options(options(batch_seconds=0)) as address, openai_client(address) as client:
         yield client
 
 
@@ -190,7 +190,7 @@ async def test_what_is_refused_at_once(api: openai.AsyncOpenAI) -> None:
 
 
 async def test_a_batch_that_has_begun_keeps_its_input() -> None:
-    async with serving(options(batch_seconds=0.3)) as address, openai_client(address) as api:
+    async with serve_options(options(batch_seconds=0.3)) as address, openai_client(address) as api:
         file = await upload(api, jsonl(openai_line(i) for i in range(20)))
         batch = await create(api, file)
         await api.files.delete(file)
@@ -200,7 +200,7 @@ async def test_a_batch_that_has_begun_keeps_its_input() -> None:
 
 
 async def test_requests_are_answered_evenly() -> None:
-    async with serving(options(batch_seconds=2.0)) as address, openai_client(address) as api:
+    async with serve_options(options(batch_seconds=2.0)) as address, openai_client(address) as api:
         began = time.monotonic()
         id_ = (await create(api, await upload(api, jsonl(openai_line(i) for i in range(200))))).id
         last = 0
@@ -218,7 +218,7 @@ async def test_requests_are_answered_evenly() -> None:
 
 
 async def test_cancelled_half_way() -> None:
-    async with serving(options(batch_seconds=4.0)) as address, openai_client(address) as api:
+    async with serve_options(options(batch_seconds=4.0)) as address, openai_client(address) as api:
         id_ = (await create(api, await upload(api, jsonl(openai_line(i) for i in range(40))))).id
         await until(lambda: api.batches.retrieve(id_), lambda batch: batch.request_counts.completed >= 4)
         assert (await api.batches.cancel(id_)).status in ("cancelling", "cancelled")
@@ -235,7 +235,7 @@ async def test_cancelled_half_way() -> None:
 async def test_expired_half_way() -> None:
     """Two numbers say how much is there: half of the seconds, half of the answers."""
     async with (
-        serving(options(batch_seconds=1.0, batch_window=0.5)) as address,
+        serve_options(options(batch_seconds=1.0, batch_window=0.5)) as address,
         openai_client(address) as api,
     ):
         id_ = (await create(api, await upload(api, jsonl(openai_line(i) for i in range(40))))).id
@@ -258,7 +258,7 @@ async def check_partial(api: openai.AsyncOpenAI, batch: openai.types.Batch, code
 
 async def test_nothing_answered_before_the_end() -> None:
     async with (
-        serving(options(batch_seconds=900, batch_window=0.2)) as address,
+        serve_options(options(batch_seconds=900, batch_window=0.2)) as address,
         openai_client(address) as api,
     ):
         batch = await ended(api, (await create(api, await upload(api, jsonl([openai_line(0)])))).id)
@@ -279,7 +279,7 @@ async def test_nothing_answered_before_the_end() -> None:
 )
 async def test_a_fault_fails_its_line(fault: str, status: int, code: str | None) -> None:
     async with (
-        serving(options(batch_seconds=0, faults=f"{fault}=0.5")) as address,
+        serve_options(options(batch_seconds=0, faults=f"{fault}=0.5")) as address,
         openai_client(address) as api,
     ):
         file = await upload(api, jsonl(openai_line(i) for i in range(40)))
@@ -299,7 +299,7 @@ async def test_a_fault_fails_its_line(fault: str, status: int, code: str | None)
 async def test_each_try_of_a_line_is_drawn_anew_and_as_online() -> None:
     faults = "429=0.5"
     async with (
-        serving(options(batch_seconds=0, faults=faults)) as address,
+        serve_options(options(batch_seconds=0, faults=faults)) as address,
         openai_client(address) as api,
     ):
         file = await upload(api, jsonl(openai_line(i) for i in range(40)))
@@ -308,7 +308,7 @@ async def test_each_try_of_a_line_is_drawn_anew_and_as_online() -> None:
             {line["custom_id"] for line in await content(api, batch.error_file_id)} for batch in batches
         ]
         assert once != twice
-    async with serving(options(faults=faults)) as address, openai_client(address) as api:
+    async with serve_options(options(faults=faults)) as address, openai_client(address) as api:
         for expected in (once, twice):
             assert {f"r{i}" for i in range(40) if await refused(api, i)} == expected, "as online"
 
@@ -322,7 +322,10 @@ async def refused(api: openai.AsyncOpenAI, number: int) -> bool:
 
 
 async def test_all_failed_leaves_no_output() -> None:
-    async with serving(options(batch_seconds=0, faults="500=1")) as address, openai_client(address) as api:
+    async with (
+        serve_options(options(batch_seconds=0, faults="500=1")) as address,
+        openai_client(address) as api,
+    ):
         batch = await ended(api, (await create(api, await upload(api, jsonl([openai_line(0)])))).id)
         assert (batch.status, batch.output_file_id) == ("completed", None)
         assert len(await content(api, batch.error_file_id)) == 1
@@ -330,7 +333,10 @@ async def test_all_failed_leaves_no_output() -> None:
 
 async def test_faults_of_a_connection_mean_nothing_in_a_batch() -> None:
     faults = "hang=0.4,reset=0.3,slow=0.3:100"
-    async with serving(options(batch_seconds=0, faults=faults)) as address, openai_client(address) as api:
+    async with (
+        serve_options(options(batch_seconds=0, faults=faults)) as address,
+        openai_client(address) as api,
+    ):
         batch = await ended(api, (await create(api, await upload(api, jsonl([openai_line(0)])))).id)
         assert len(await content(api, batch.output_file_id)) == 1
 
@@ -348,7 +354,10 @@ async def test_a_body_that_is_no_request_fails_alone(api: openai.AsyncOpenAI) ->
 
 
 async def test_content_faults_are_as_online() -> None:
-    async with serving(options(batch_seconds=0, faults="empty=1")) as address, openai_client(address) as api:
+    async with (
+        serve_options(options(batch_seconds=0, faults="empty=1")) as address,
+        openai_client(address) as api,
+    ):
         batch = await ended(api, (await create(api, await upload(api, jsonl([openai_line(0)])))).id)
         [line] = await content(api, batch.output_file_id)
         assert line["response"]["body"]["choices"][0]["message"]["content"] == ""
@@ -356,7 +365,10 @@ async def test_content_faults_are_as_online() -> None:
 
 async def test_a_lost_creation_is_a_batch_all_the_same() -> None:
     faults = "batch_create_lost=1"
-    async with serving(options(batch_seconds=0, faults=faults)) as address, openai_client(address) as api:
+    async with (
+        serve_options(options(batch_seconds=0, faults=faults)) as address,
+        openai_client(address) as api,
+    ):
         file = await upload(api, jsonl([openai_line(0)]))
         with pytest.raises(openai.APIConnectionError):
             await create(api, file, metadata={"token": "a"})
@@ -371,7 +383,10 @@ async def test_a_lost_creation_is_a_batch_all_the_same() -> None:
 
 async def test_a_slow_creation_is_a_batch_from_the_start() -> None:
     faults = "batch_create_lost=1:30"
-    async with serving(options(batch_seconds=0, faults=faults)) as address, openai_client(address) as api:
+    async with (
+        serve_options(options(batch_seconds=0, faults=faults)) as address,
+        openai_client(address) as api,
+    ):
         file = await upload(api, jsonl([openai_line(0)]))
         with pytest.raises(openai.APITimeoutError):
             await create(api, file, timeout=0.3)
@@ -381,7 +396,7 @@ async def test_a_slow_creation_is_a_batch_from_the_start() -> None:
 
 async def test_calls_about_batches_can_be_refused() -> None:
     async with (
-        serving(options(batch_seconds=0, faults="batch_503=0.5")) as address,
+        serve_options(options(batch_seconds=0, faults="batch_503=0.5")) as address,
         openai_client(address) as api,
     ):
         seen: list[bool] = []
@@ -411,7 +426,7 @@ async def test_calls_about_batches_can_be_refused() -> None:
 )
 async def test_raw_calls(method: str, path: str, body: bytes | None, status: int) -> None:
     async with (
-        serving(options()) as address,
+        serve_options(options()) as address,
         aiohttp.ClientSession() as http,
         http.request(method, address + path, data=body) as answer,
     ):
@@ -421,7 +436,7 @@ async def test_raw_calls(method: str, path: str, body: bytes | None, status: int
 
 
 async def test_forms_that_are_none() -> None:
-    async with serving(options()) as address, aiohttp.ClientSession() as http:
+    async with serve_options(options()) as address, aiohttp.ClientSession() as http:
         for kind, body in (
             ("multipart/form-data", b""),
             ("multipart/form-data; boundary=x", b"--x\r\nnonsense"),
@@ -435,7 +450,7 @@ async def test_forms_that_are_none() -> None:
 
 @pytest.mark.only_long
 async def test_more_than_200_mb_are_refused() -> None:
-    async with serving(options()) as address, openai_client(address) as api:
+    async with serve_options(options()) as address, openai_client(address) as api:
         with pytest.raises((openai.APIStatusError, openai.APIConnectionError)) as caught:
             await upload(api, bytes(200 * 1024 * 1024 + 1))
         if isinstance(caught.value, openai.APIStatusError):
@@ -444,7 +459,7 @@ async def test_more_than_200_mb_are_refused() -> None:
 
 
 async def test_a_large_batch_leaves_the_server_responsive() -> None:
-    async with serving(options(batch_seconds=0)) as address, openai_client(address) as api:
+    async with serve_options(options(batch_seconds=0)) as address, openai_client(address) as api:
         id_ = (await create(api, await upload(api, jsonl(openai_line(i) for i in range(2_000))))).id
         answered = 0
         while (await api.batches.retrieve(id_)).status not in ("completed", "failed"):

@@ -27,7 +27,7 @@ def test_closing_questions_are_answered_with_a_number() -> None:
         ):
             assert re.fullmatch(r"0\.\d\d", text), text
             answers.append(float(text))
-        qualities.append(judge.quality(lessons.shown(said)))
+        qualities.append(judge.rate_quality(lessons.shown(said)))
     for answers in (own, others):
         assert 0.2 < mean(answers) < 0.5
         assert min(answers) < 0.05

@@ -73,12 +73,12 @@ def shipped(side: str) -> set[str]:
     ]
     name = f"{side}_preference"
     entries = [entry for space in spaces if name in space.names for entry in space[name].entries]
-    return {part for entry in entries for part in ways.parts(entry.value)}
+    return {part for entry in entries for part in ways.split_parts(entry.value)}
 
 
 @pytest.mark.parametrize(("side", "intended"), [("student", LEARNING), ("teacher", TEACHING)])
 def test_family_of_every_shipped_preference(side: str, intended: dict[str, tuple[str, ...]]) -> None:
-    assert {part: ways.methods(part) for part in shipped(side)} == intended
+    assert {part: ways.find_methods(part) for part in shipped(side)} == intended
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ from edgen.simulator.faults import (
     CONTENT,
     TRANSPORT,
     Fault,
-    canonical,
+    choose_transport_fault,
     describe_faults,
     list_fault_names,
     parse,
-    transport,
+    render_canonical,
 )
-from edgen.simulator.text import request_key, respond
+from edgen.simulator.text import make_request_key, respond
 from tests.simulator.prompts import AS_JSON, every_scenario, prompt, turns_of
 
 
@@ -38,7 +38,7 @@ def test_specification() -> None:
 
 def test_order_of_a_specification_is_nothing() -> None:
     assert parse("empty=0.5,garbage=0.25") == parse("garbage=0.25,empty=0.5")
-    assert canonical(parse("refusal=0.10,defects=1e-1,500=0.3").content) == "defects=0.1,refusal=0.1"
+    assert render_canonical(parse("refusal=0.10,defects=1e-1,500=0.3").content) == "defects=0.1,refusal=0.1"
 
 
 @pytest.mark.parametrize(
@@ -189,9 +189,9 @@ def test_plain_answers_have_no_layout_to_spoil() -> None:
 
 def test_transport_faults_are_drawn_anew_at_each_try() -> None:
     faults = parse("429=0.2,500=0.2")
-    keys = [request_key(prompt(), seed) for seed in range(2000)]
-    first = [transport(faults, key, 0) for key in keys]
-    again = [transport(faults, key, 1) for key in keys]
+    keys = [make_request_key(prompt(), seed) for seed in range(2000)]
+    first = [choose_transport_fault(faults, key, 0) for key in keys]
+    again = [choose_transport_fault(faults, key, 1) for key in keys]
     for drawn in (first, again):
         assert 330 <= sum(f is not None and f.name == "429" for f in drawn) <= 470
         assert 330 <= sum(f is not None and f.name == "500" for f in drawn) <= 470

@@ -13,7 +13,7 @@ import pytest
 from edgen.core.values import Message
 from edgen.simulator.form_filling import pour
 from edgen.simulator.schema_patterns import UnfitSchema
-from edgen.simulator.structured import fit
+from edgen.simulator.structured import fit_to_schema
 from edgen.simulator.text import respond
 from tests import ROOT
 
@@ -94,7 +94,7 @@ def test_odd_schemas_of_a_conversation_are_met_or_left(conversation: object) -> 
         "$defs": {"said": {"type": "string"}},
     }
     text = json.dumps(schema).encode()
-    said = fit(pour(SPOKEN, text), text, Random(1))
+    said = fit_to_schema(pour(SPOKEN, text), text, Random(1))
     jsonschema.Draft202012Validator(schema).validate(json.loads(said))
 
 
@@ -120,11 +120,11 @@ def test_parts_that_say_little_are_met(part: object, text: str) -> None:
     ):
         schema = {"type": "object", "properties": properties, "required": [*properties]}
         encoded = json.dumps(schema).encode()
-        made = fit(pour(text, encoded), encoded, Random(1))
+        made = fit_to_schema(pour(text, encoded), encoded, Random(1))
         jsonschema.Draft202012Validator(schema).validate(json.loads(made))
 
 
 def test_an_empty_enum_is_refused_in_a_sentence() -> None:
     schema = b'{"type": "object", "properties": {"x": {"enum": []}}, "required": ["x"]}'
     with pytest.raises(UnfitSchema, match="enum"):
-        fit(pour(SPOKEN, schema), schema, Random(1))
+        fit_to_schema(pour(SPOKEN, schema), schema, Random(1))

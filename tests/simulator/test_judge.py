@@ -13,7 +13,7 @@ from edgen.core.values import Message
 from edgen.protocols.fence import fence_text
 from edgen.simulator import judge
 from edgen.simulator.faults import JUDGE, NO_FAULTS, Faults, describe_faults, parse
-from edgen.simulator.judge import ShownPair, quality
+from edgen.simulator.judge import ShownPair, rate_quality
 from edgen.simulator.text import respond
 from edgen.simulator.turns import TELLS_JUDGE
 from tests.dose import dose
@@ -49,7 +49,7 @@ def texts() -> list[list[str]]:
 def test_judge_picks_the_better_one_in_both_orders(texts: list[list[str]]) -> None:
     dressed = 0
     for i, (a, b) in enumerate(lessons.pairs(texts)):
-        better = 1 if quality(a) > quality(b) else 2
+        better = 1 if rate_quality(a) > rate_quality(b) else 2
         forth, back = lessons.compared(a, b, 2 * i), lessons.compared(b, a, 2 * i + 1)
         assert (picked(forth), picked(back)) == (better, 3 - better)
         dressed += (len(forth) > 1) + (len(back) > 1)
@@ -127,39 +127,43 @@ def test_other_prompts_are_no_comparisons() -> None:
 
 def test_quality_follows_what_the_published_prompt_asks_for() -> None:
     plain = "Teacher: The next part is the river.\nStudent: The river."
-    assert quality(GOOD) > 0.3
-    assert quality(BAD) < -0.3
+    assert rate_quality(GOOD) > 0.3
+    assert rate_quality(BAD) < -0.3
     for better in (
         plain.replace("The river.", "Is the river the reason?"),
         plain.replace("The river.", "Oh, now I see why the river matters."),
         plain.replace("The next", "Great, well done. The next"),
     ):
-        assert quality(better) > quality(plain) + 0.05
+        assert rate_quality(better) > rate_quality(plain) + 0.05
     for worse in (
         plain.replace("The river.", "I don't understand. I'm lost."),
         plain.replace("The river.", "I don't care, this is stupid."),
         plain.replace("The next", "It's your fault. The next"),
         plain.replace("The river.", "There's no point, I give up."),
     ):
-        assert quality(worse) < quality(plain) - 0.05
+        assert rate_quality(worse) < rate_quality(plain) - 0.05
 
 
 def test_quality_is_a_mean_and_practically_without_ties(texts: list[list[str]]) -> None:
     for text in (GOOD, BAD):
-        assert quality("\n".join([text] * 4)) == pytest.approx(quality(text), abs=2e-6)
+        assert rate_quality("\n".join([text] * 4)) == pytest.approx(rate_quality(text), abs=2e-6)
         # Of a whole lesson a little is taken off for its length.
-        assert quality("\n".join([text] * 7)) == pytest.approx(quality(text), abs=0.1)
+        assert rate_quality("\n".join([text] * 7)) == pytest.approx(rate_quality(text), abs=0.1)
     flat = sorted({text for group in texts for text in group})
-    assert len({quality(text) for text in flat}) == len(flat)
+    assert len({rate_quality(text) for text in flat}) == len(flat)
     same_tone = [f"Teacher: Number {i}." for i in range(200)]
-    assert len({quality(text) for text in same_tone}) == 200
-    assert max(map(quality, same_tone)) - min(map(quality, same_tone)) < 2e-6
+    assert len({rate_quality(text) for text in same_tone}) == 200
+    assert max(map(rate_quality, same_tone)) - min(map(rate_quality, same_tone)) < 2e-6
 
 
 def test_turns_may_have_several_lines_and_any_label() -> None:
-    assert judge.turns_of("Teacher: a\n\nb\n**Student:** c\n> Teacher (Ms. R): d") == ["a\n\nb", "** c", "d"]
-    assert judge.turns_of("no label\nat all") == ["no label\nat all"]
-    assert judge.turns_of("") == []
+    assert judge.split_turns("Teacher: a\n\nb\n**Student:** c\n> Teacher (Ms. R): d") == [
+        "a\n\nb",
+        "** c",
+        "d",
+    ]
+    assert judge.split_turns("no label\nat all") == ["no label\nat all"]
+    assert judge.split_turns("") == []
 
 
 def shares(texts: list[list[str]], faults: Faults) -> tuple[float, float, float]:
@@ -170,7 +174,7 @@ def shares(texts: list[list[str]], faults: Faults) -> tuple[float, float, float]
             one, two = (a, b) if order == 0 else (b, a)
             choice = picked(lessons.compared(one, two, 2 * i + order, faults))
             first.append(choice == 1)
-            right.append((choice == 1) == (quality(one) > quality(two)))
+            right.append((choice == 1) == (rate_quality(one) > rate_quality(two)))
             words = len(one.split()), len(two.split())
             if words[0] != words[1]:
                 longer.append((choice == 1) == (words[0] > words[1]))
@@ -219,7 +223,7 @@ def guarded(first: str, second: str, compare: str = "conversation") -> tuple[Mes
 def test_the_guarded_question_is_judged_as_the_published_one(texts: list[list[str]]) -> None:
     for i, (a, b) in enumerate(lessons.pairs(texts[:40])):
         assert judge.read(guarded(a, b)) == ShownPair("Interaction", a, b)
-        better = 1 if quality(a) > quality(b) else 2
+        better = 1 if rate_quality(a) > rate_quality(b) else 2
         assert picked(respond(guarded(a, b), seed=i).text) == better
         for fault, choice in (("judge_first", 1), ("judge_second", 2), ("judge_noise", 3 - better)):
             assert picked(respond(guarded(a, b), seed=i, faults=parse(f"{fault}=1")).text) == choice
@@ -308,7 +312,7 @@ def test_any_messages_get_an_answer(messages: list[Message], faults: str) -> Non
     reply = respond(tuple(messages), seed=1, faults=parse(faults))
     assert reply.text.encode() or reply.finish_reason == "length"
     assert reply == respond(tuple(messages), seed=1, faults=parse(faults))
-    assert -1 <= quality("\n".join(message.content for message in messages)) <= 1
+    assert -1 <= rate_quality("\n".join(message.content for message in messages)) <= 1
 
 
 def test_long_prompts_are_read_in_linear_time() -> None:
@@ -326,4 +330,4 @@ def test_long_prompts_are_read_in_linear_time() -> None:
         hostile = filler * (40_000 // len(filler))
         text = f"Interaction 1:\n{hostile}\nInteraction 2:\n{hostile}\nWhich is better, 1 or 2?"
         assert takes_under(1, lambda text=text: respond((Message("user", text),), seed=1)), repr(filler)
-        assert takes_under(1, lambda hostile=hostile: quality(hostile)), repr(filler)
+        assert takes_under(1, lambda hostile=hostile: rate_quality(hostile)), repr(filler)

@@ -12,7 +12,7 @@ import pytest
 from edgen.core import resources
 from edgen.core.values import END_MARKER
 from edgen.prompting import load_prompt
-from edgen.simulator.judge import quality
+from edgen.simulator.judge import rate_quality
 from edgen.simulator.text import respond
 from tests.dose import dose
 from tests.simulator import lessons
@@ -54,7 +54,7 @@ def longer_is_better(texts: list[list[str]]) -> float:
     """The share of the pairs of a scenario in which the one with more words is the better one."""
     wins = []
     for group in texts:
-        sized = [(quality(text), len(text.split())) for text in group]
+        sized = [(rate_quality(text), len(text.split())) for text in group]
         for (good_a, words_a), (good_b, words_b) in combinations(sized, 2):
             if words_a != words_b:
                 wins.append((good_a > good_b) == (words_a > words_b))

@@ -14,7 +14,7 @@ from edgen.reading.answers.verdict_logprobs import Bounds, read_preference
 from edgen.simulator import judge
 from edgen.simulator.backend import Simulator
 from edgen.simulator.config import SimulatorConfig
-from edgen.simulator.service.server import serving
+from edgen.simulator.service.server import serve_options
 from tests.late import Late
 from tests.simulator import lessons
 from tests.simulator.prompts import prompt
@@ -48,7 +48,7 @@ def judging(first: str, second: str) -> tuple[Message, ...]:
 def leaning(first: str, second: str) -> float:
     """The judge's preference for the first text."""
     asked = judging(first, second)
-    found = judge.leaning(asked, "1", None) or judge.leaning(asked, "2", None)
+    found = judge.compute_leaning(asked, "1", None) or judge.compute_leaning(asked, "2", None)
     assert found is not None
     return found
 
@@ -128,7 +128,7 @@ async def test_what_no_service_tells_is_refused(address: str, change: dict[str, 
 
 
 async def test_a_refusal_has_its_own_and_a_call_none() -> None:
-    async with serving(options(faults="refusal=1")) as address, client(address) as api:
+    async with serve_options(options(faults="refusal=1")) as address, client(address) as api:
         answers = [await api.chat.completions.create(**ASKED, seed=i) for i in range(20)]
     for answer in answers:
         choice = answer.choices[0]
@@ -202,15 +202,15 @@ async def test_the_number_itself_tells_the_same_however_it_is_dressed(json_mode:
     ],
 )
 async def test_a_biased_judge_is_sure_of_what_it_picks(fault: str, expected: tuple[float, float]) -> None:
-    async with serving(options(faults=f"{fault}=1")) as address, client(address) as api:
+    async with serve_options(options(faults=f"{fault}=1")) as address, client(address) as api:
         both = await soft(api, GOOD, BAD), await soft(api, BAD, GOOD)
     assert both == pytest.approx(expected)
 
 
 async def test_a_noisy_judge_believes_what_it_says() -> None:
-    async with serving(options(faults="judge_noise=1")) as address, client(address) as api:
+    async with serve_options(options(faults="judge_noise=1")) as address, client(address) as api:
         assert await soft(api, GOOD, BAD) < 0.2
-    async with serving(options(faults="judge_both=1")) as address, client(address) as api:
+    async with serve_options(options(faults="judge_both=1")) as address, client(address) as api:
         assert "1" not in await first_token(api, GOOD, BAD)
 
 

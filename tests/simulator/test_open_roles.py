@@ -21,7 +21,7 @@ pytestmark = pytest.mark.unit
 
 def run(plan: Plan, index: int) -> Settled:
     """One conversation, each request answered by the embedded simulator and by a served one."""
-    task = plan.task(index, 0)
+    task = plan.make_task(index, 0)
     spent = Spent()
     try:
         request: Request = next(task.protocol)

@@ -27,12 +27,12 @@ def taught(said: lessons.Said) -> list[str]:
 
 def test_a_worth_is_drawn_from_the_seed_and_the_words_and_a_goodbye_has_none() -> None:
     texts = [f"Look at part {i} of it." for i in range(2_000)]
-    worths = [planted_worth.worth(SEED, text) for text in texts]
-    assert worths == [planted_worth.worth(SEED, text) for text in texts]
-    assert worths != [planted_worth.worth(SEED + 1, text) for text in texts]
+    worths = [planted_worth.compute_worth(SEED, text) for text in texts]
+    assert worths == [planted_worth.compute_worth(SEED, text) for text in texts]
+    assert worths != [planted_worth.compute_worth(SEED + 1, text) for text in texts]
     assert abs(mean(worths)) < 0.05
     assert abs(pstdev(worths) - 1 / 3**0.5) < 0.02
-    assert planted_worth.worth(SEED, BYE) == 0
+    assert planted_worth.compute_worth(SEED, BYE) == 0
 
 
 def test_every_last_word_of_the_teacher_is_a_goodbye_and_no_other_turn_of_a_lesson_is() -> None:
@@ -53,7 +53,7 @@ def test_the_closing_question_is_answered_by_the_sum_of_the_teachers_turns() -> 
     judged: list[float] = []
     for i, known in enumerate(lessons.scenarios(150)):
         said = lessons.play(known, i)[0]
-        sums.append(sum(planted_worth.worth(SEED, text) for text in taught(said)))
+        sums.append(sum(planted_worth.compute_worth(SEED, text) for text in taught(said)))
         own.append(float(lessons.self_judged(known, said, i, planted=SEED)))
         judged.append(float(lessons.judged(known["topic"], said, i, planted=SEED)))
     for answers in (own, judged):
@@ -77,16 +77,18 @@ def test_a_judge_goes_by_what_it_sees_in_the_words_whatever_the_order() -> None:
     for a, b in zip(texts[::2], texts[1::2], strict=True):
         picked = _picked(f"Teacher: {a}", f"Teacher: {b}", "Response")
         assert picked != _picked(f"Teacher: {b}", f"Teacher: {a}", "Response")
-        right += (picked == "1") is (planted_worth.worth(SEED, a) > planted_worth.worth(SEED, b))
+        right += (picked == "1") is (
+            planted_worth.compute_worth(SEED, a) > planted_worth.compute_worth(SEED, b)
+        )
     assert 65 <= right <= 92
 
 
 def test_of_a_conversation_it_counts_the_teachers_turns_alone() -> None:
     first, second = "Teacher: Draw it.\nStudent: Hm.", "Teacher: Draw it.\nStudent: Oh, I see! Great!"
-    assert planted_worth.quality(SEED, first) == planted_worth.quality(SEED, second)
+    assert planted_worth.rate_quality(SEED, first) == planted_worth.rate_quality(SEED, second)
     more = f"{first}\nTeacher: Now this\nand that."
-    assert planted_worth.quality(SEED, more) != planted_worth.quality(SEED, first)
-    assert planted_worth.quality(SEED, "Draw it.") == planted_worth.quality(SEED, first)
+    assert planted_worth.rate_quality(SEED, more) != planted_worth.rate_quality(SEED, first)
+    assert planted_worth.rate_quality(SEED, "Draw it.") == planted_worth.rate_quality(SEED, first)
 
 
 @pytest.mark.parametrize("given", [None, 0, 7])

@@ -178,7 +178,7 @@ def test_what_the_assistant_said_before_is_no_task() -> None:
     ],
 )
 def test_family_of_a_method(phrase: str, family: str) -> None:
-    assert ways.methods(phrase)[0] == family
+    assert ways.find_methods(phrase)[0] == family
 
 
 def test_matches_among_the_published_vocabulary() -> None:
@@ -206,7 +206,7 @@ def test_matches_among_the_published_vocabulary() -> None:
     ],
 )
 def test_kind_of_a_students_reaction(phrase: str, kind: str) -> None:
-    assert ways.student_reaction(phrase) == kind
+    assert ways.find_student_reaction(phrase) == kind
 
 
 @pytest.mark.parametrize(
@@ -219,4 +219,4 @@ def test_kind_of_a_students_reaction(phrase: str, kind: str) -> None:
     ],
 )
 def test_kind_of_a_teachers_reaction(phrase: str, kind: str) -> None:
-    assert ways.teacher_reaction(phrase) == kind
+    assert ways.find_teacher_reaction(phrase) == kind

@@ -47,7 +47,7 @@ def conversations(
     plan = load_plan(folder / "job.yaml")
     found = []
     for index in range(many):
-        work = plan.task(index, 0).protocol
+        work = plan.make_task(index, 0).protocol
         request: Request = next(work)
         while True:
             try:

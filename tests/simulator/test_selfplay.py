@@ -88,8 +88,8 @@ def test_replicates_and_branches_differ(played: list[list[Lesson]]) -> None:
     for group in played:
         texts = [lessons.shown(said) for said, _ in group]
         assert len(set(texts)) == 3
-        spreads.append(pstdev([judge.quality(text) for text in texts]))
-    everything = [judge.quality(lessons.shown(said)) for group in played for said, _ in group]
+        spreads.append(pstdev([judge.rate_quality(text) for text in texts]))
+    everything = [judge.rate_quality(lessons.shown(said)) for group in played for said, _ in group]
     assert mean(spreads) > 0.06
     assert pstdev(everything) > 0.12
     said, _ = played[0][0]
@@ -103,7 +103,7 @@ def test_course_depends_on_the_two_ways() -> None:
     fitting = lessons.variables(LEARNING[1], STUDENT_REACTIONS[2], TEACHING[0], TEACHER_REACTIONS[0])
     clashing = lessons.variables(LEARNING[3], STUDENT_REACTIONS[2], TEACHING[0], TEACHER_REACTIONS[0])
     good, bad = (
-        mean(judge.quality(lessons.shown(lessons.play(known, seed)[0])) for seed in range(40))
+        mean(judge.rate_quality(lessons.shown(lessons.play(known, seed)[0])) for seed in range(40))
         for known in (fitting, clashing)
     )
     assert good > bad + 0.2
@@ -111,7 +111,7 @@ def test_course_depends_on_the_two_ways() -> None:
 
 @pytest.mark.parametrize("reaction", STUDENT_REACTIONS[:4])
 def test_students_react_as_told(reaction: str) -> None:
-    kind = ways.student_reaction(reaction)
+    kind = ways.find_student_reaction(reaction)
     known = lessons.variables(LEARNING[3], reaction, TEACHING[0])
     told = "\n".join(
         text for seed in range(30) for role, text in lessons.play(known, seed)[0] if role == "Student"
@@ -285,9 +285,9 @@ def test_names_of_methods_are_heard_as_what_they_name() -> None:
     """A side says them in place of its preference, and the other has to understand."""
     for family in ways.METHODS[:-1]:
         for way in BOOK[f"name.{family}"]:
-            assert ways.methods(way[0])[:1] == (family,), way
+            assert ways.find_methods(way[0])[:1] == (family,), way
         for rule in (f"s.ask.{family}", f"t.method.{family}"):
-            assert all(ways.methods(" ".join(way[::2]))[0] == family for way in clear(rule))
+            assert all(ways.find_methods(" ".join(way[::2]))[0] == family for way in clear(rule))
 
 
 def test_quick_enough() -> None:

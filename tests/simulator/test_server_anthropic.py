@@ -9,7 +9,7 @@ import pytest
 from edgen.core.values import Message
 from edgen.providers import make
 from edgen.providers.anthropic.config import AnthropicConfig
-from edgen.simulator.service.server import serving
+from edgen.simulator.service.server import serve_options
 from edgen.simulator.text import respond
 from tests.late import Late
 from tests.providers.fakes import TRUSTING, request
@@ -132,7 +132,7 @@ async def test_what_it_does_not_know_is_refused_as_the_service_refuses(
     ],
 )
 async def test_faults_are_worded_as_the_service_words_them(name: str, kind: str) -> None:
-    async with serving(options(faults=f"{name}=1")) as address:
+    async with serve_options(options(faults=f"{name}=1")) as address:
         with pytest.raises(getattr(anthropic, kind)) as caught:
             await client(address).messages.create(**asked("hello"))
     if name == "503":

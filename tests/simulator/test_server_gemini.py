@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from edgen.core.values import Message
-from edgen.simulator.service.server import serving
+from edgen.simulator.service.server import serve_options
 from edgen.simulator.text import respond
 from tests.late import Late
 from tests.simulator import lessons
@@ -190,7 +190,7 @@ async def check_models(models: Any) -> None:
     ],
 )
 async def test_gemini_errors(fault: str, error: str, code: int, status: str) -> None:
-    async with serving(options(faults=f"{fault}=1")) as address:
+    async with serve_options(options(faults=f"{fault}=1")) as address:
         with pytest.raises(getattr(google_errors, error)) as caught:
             await gemini(address).aio.models.generate_content(model="g", contents="hello")
     assert (caught.value.code, caught.value.status) == (code, status)
@@ -201,7 +201,7 @@ async def test_gemini_errors(fault: str, error: str, code: int, status: str) -> 
 
 async def test_gemini_filtered() -> None:
     blocked, cut = 0, 0
-    async with serving(options(faults="filtered=1")) as address:
+    async with serve_options(options(faults="filtered=1")) as address:
         models = gemini(address).aio.models
         for seed in range(12):
             answer = await models.generate_content(
@@ -221,7 +221,7 @@ async def test_gemini_filtered() -> None:
 
 
 async def test_gemini_refusal_is_text() -> None:
-    async with serving(options(faults="refusal=1")) as address:
+    async with serve_options(options(faults="refusal=1")) as address:
         for seed in range(10):
             answer = await gemini(address).aio.models.generate_content(
                 model="g", contents="hello", config=types.GenerateContentConfig(seed=seed)

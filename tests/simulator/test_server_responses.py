@@ -14,7 +14,7 @@ import pytest
 from edgen.core.values import Message
 from edgen.providers import make
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
-from edgen.simulator.service.server import serving
+from edgen.simulator.service.server import serve_options
 from edgen.simulator.text import respond
 from tests.execution.service import edgen, end, equation, files, job_text, start, write
 from tests.late import Late
@@ -189,18 +189,18 @@ async def test_what_shapes_nothing_is_taken(address: str) -> None:
     ],
 )
 async def test_faults(name: str, kind: str) -> None:
-    async with serving(options(faults=f"{name}=1")) as address:
+    async with serve_options(options(faults=f"{name}=1")) as address:
         with pytest.raises(getattr(openai, kind)):
             await responses(address).create(**ASKED)
 
 
 async def test_refusals_and_filters() -> None:
-    async with serving(options(faults="filtered=1")) as address:
+    async with serve_options(options(faults="filtered=1")) as address:
         filtered = await responses(address).create(**ASKED)
     assert (filtered.status, filtered.output) == ("incomplete", [])
     assert filtered.incomplete_details is not None
     assert filtered.incomplete_details.reason == "content_filter"
-    async with serving(options(faults="refusal=1")) as address:
+    async with serve_options(options(faults="refusal=1")) as address:
         answers = [await responses(address).create(**{**ASKED, "temperature": 1}) for _ in range(20)]
         async with responses(address).stream(**ASKED) as stream:
             streamed = (await stream.get_final_response()).output[0]
@@ -252,7 +252,7 @@ def job(address: str, kind: str, **changes: Any) -> str:
 )
 async def test_runs_have_the_conversations_of_chat_completions(tmp_path: Path, how: dict[str, Any]) -> None:
     counts = []
-    async with serving(options(faults="429=0.1:0.01,truncated=0.02")) as address:
+    async with serve_options(options(faults="429=0.1:0.01,truncated=0.02")) as address:
         for kind in ("openai", "openai-responses"):
             path = write(tmp_path / f"{kind}.yaml", job(address, kind, **how))
             ended = await edgen("generate", path, "-o", tmp_path / kind, "--json")
@@ -264,7 +264,7 @@ async def test_runs_have_the_conversations_of_chat_completions(tmp_path: Path, h
 
 @pytest.mark.crash
 async def test_a_killed_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    async with serving(options(latency_ms=40)) as address:
+    async with serve_options(options(latency_ms=40)) as address:
         path = write(
             tmp_path / "job.yaml",
             job(address, "openai-responses", conversations=200, limits={"in_flight": 8}),

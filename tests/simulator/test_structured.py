@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.simulator.schema_patterns import UnfitSchema
-from edgen.simulator.structured import fit, read_schema
+from edgen.simulator.structured import fit_to_schema, read_schema
 
 
 def made(schema: Any, seed: int = 0, text: str = "no JSON") -> Any:
-    return json.loads(fit(text, read_schema(schema), Random(seed)))
+    return json.loads(fit_to_schema(text, read_schema(schema), Random(seed)))
 
 
 LEAVES: st.SearchStrategy[dict[str, Any]] = st.one_of(
@@ -92,7 +92,7 @@ def test_shapes_that_clients_send(schema: Any) -> None:
 
 def test_an_answer_that_fits_already_stays() -> None:
     schema = read_schema({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]})
-    assert fit('{"text": "mine"}', schema, Random(1)) == '{"text": "mine"}'
+    assert fit_to_schema('{"text": "mine"}', schema, Random(1)) == '{"text": "mine"}'
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_prompt_without_topic_gets_conversation_without_topic() -> None:
 
 @pytest.mark.parametrize("reaction", STUDENT_REACTIONS[:4])
 def test_mismatched_student_reacts_as_told(reaction: str) -> None:
-    kind = ways.student_reaction(reaction)
+    kind = ways.find_student_reaction(reaction)
     told = said_by("Student", prompt(student_reaction=reaction))
     assert spoken_from(f"s.react.{kind}", told) > 40
     for other in {"rude", "disengaged", "frustrated", "anxious"} - {kind}:
@@ -150,7 +150,7 @@ def test_student_who_might_tell_it_tells_it() -> None:
 
 @pytest.mark.parametrize("reaction", [*TEACHER_REACTIONS[:3], TEACHER_REACTIONS[4]])
 def test_teacher_reacts_as_told(reaction: str) -> None:
-    kind = ways.teacher_reaction(reaction)
+    kind = ways.find_teacher_reaction(reaction)
     told = said_by("Teacher", prompt(teacher_reaction=reaction))
     assert spoken_from(f"t.react.{kind}", told) > 20
     for other in {"frustrated", "blames", "gives_up", "insists"} - {kind}:

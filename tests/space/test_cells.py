@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edgen.space import Dimension, Entry, Space
 from edgen.space.cells import AllowedCells
-from edgen.space.conditions import condition_problems, order_by_dependency
+from edgen.space.conditions import find_condition_problems, order_by_dependency
 from edgen.space.sampling import Sampler
 from tests.space.spaces import allowed_cells, conditional_spaces, plain_space
 from tests.timing import takes_under
@@ -24,7 +24,7 @@ RELAXED = settings(
 
 
 def is_sound(space: Space) -> bool:
-    return not condition_problems(space, {name: name for name in space.names})
+    return not find_condition_problems(space, {name: name for name in space.names})
 
 
 @RELAXED

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from edgen.core.errors import SpaceError
 from edgen.space import Space
 from edgen.space.cells import AllowedCells
-from edgen.space.covering import covering_array
+from edgen.space.covering import build_covering_array
 from edgen.space.covering_constructions import construct_rows
 from edgen.space.sampling import Sampler
 from tests.space.spaces import Cell, allowed_cells, conditional_spaces, plain_space
@@ -35,7 +35,7 @@ def tuples(rows: set[Cell], dimensions: tuple[int, ...]) -> set[Cell]:
 def test_every_allowed_tuple_is_covered_by_allowed_cells(space: Space, strength: int) -> None:
     allowed = allowed_cells(space)
     assume(allowed)
-    rows = {*covering_array(AllowedCells(space), strength, KEY)}
+    rows = {*build_covering_array(AllowedCells(space), strength, KEY)}
     assert rows <= allowed
     for chosen in itertools.combinations(range(len(space.dimensions)), min(strength, len(space.dimensions))):
         assert tuples(rows, chosen) == tuples(allowed, chosen)
@@ -45,7 +45,7 @@ def test_every_allowed_tuple_is_covered_by_allowed_cells(space: Space, strength:
 def test_arrays_have_at_most_a_third_more_rows_than_the_best_known(
     strength: int, sizes: tuple[int, ...]
 ) -> None:
-    rows = covering_array(AllowedCells(plain_space(*sizes)), strength, KEY)
+    rows = build_covering_array(AllowedCells(plain_space(*sizes)), strength, KEY)
     assert len(rows) <= 1.3 * BEST[strength, sizes]
     for chosen in itertools.combinations(range(len(sizes)), strength):
         places = itertools.product(*[range(sizes[one]) for one in chosen])
@@ -61,7 +61,7 @@ def test_constructions_over_a_field_are_orthogonal(size: int) -> None:
 
 
 def test_mixed_sizes_need_hardly_more_than_the_two_largest() -> None:
-    rows = covering_array(AllowedCells(plain_space(78, 4, 6, 4, 5)), 2, KEY)
+    rows = build_covering_array(AllowedCells(plain_space(78, 4, 6, 4, 5)), 2, KEY)
     assert 78 * 6 <= len(rows) <= 78 * 6 * 1.1
 
 

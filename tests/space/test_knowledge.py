@@ -13,7 +13,7 @@ import edgen
 from edgen.core import resources
 from edgen.core.errors import SpaceError
 from edgen.merging.new_run import copy_job
-from edgen.space import Space, content_sha256, dump_space, load_space, parse_space
+from edgen.space import Space, digest_content, dump_space, load_space, parse_space
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 from tests import ROOT
@@ -35,7 +35,7 @@ def test_it_is_read_with_its_space_and_counts_as_content(tmp_path: Path) -> None
     assert parse_space(dump_space(read), "s", path) == read
     other = load_space(space(tmp_path, '[{"id": "CS102"}]'))
     without = load_space(space(tmp_path, text=SPACE.replace("knowledge: facts.json\n", "")))
-    assert len({content_sha256(one) for one in (read, other, without)}) == 3
+    assert len({digest_content(one) for one in (read, other, without)}) == 3
 
 
 @pytest.mark.parametrize(

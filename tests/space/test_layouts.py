@@ -10,11 +10,11 @@ from edgen.core import registry, space_layouts
 from edgen.core.errors import SpaceError
 from edgen.core.space_layouts import LaidOutDimension, SpaceLayout
 from edgen.core.values import Scenario
-from edgen.planning.sizes import strata
+from edgen.planning.sizes import list_strata
 from edgen.prompting import scenario_variables
-from edgen.space import SpaceRole, content_sha256, dump_space, parse_space
+from edgen.space import SpaceRole, digest_content, dump_space, parse_space
 from edgen.space.model import find_turn_templates, list_layout_roles, list_usual_variables, template_variables
-from edgen.space.splits import explain_split_problem, group_hash
+from edgen.space.splits import explain_split_problem, hash_group
 
 pytestmark = pytest.mark.unit
 
@@ -48,9 +48,9 @@ def clinic(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         space_layouts.list_layouts.cache_clear()
         space_layouts.map_bare_fields.cache_clear()
 
-    with registry.lent("space_layout", "clinic", CLINIC):
-        names = registry.names
-        monkeypatch.setattr(registry, "names", lambda kind: list(dict.fromkeys(names(kind))))
+    with registry.lend("space_layout", "clinic", CLINIC):
+        names = registry.list_names
+        monkeypatch.setattr(registry, "list_names", lambda kind: list(dict.fromkeys(names(kind))))
         forget()
         yield
     forget()
@@ -68,7 +68,7 @@ def test_a_file_of_lists_is_read_and_written_as_it_is() -> None:
     assert "complaints:" in dump_space(space)
     opened = parse_space(dump_space(space, lists=False), "copy")
     assert opened == space
-    assert content_sha256(opened) == content_sha256(space)
+    assert digest_content(opened) == digest_content(space)
 
 
 def test_a_wrong_file_is_refused_in_the_words_of_its_layout() -> None:
@@ -95,9 +95,9 @@ def test_its_groups_strata_and_templates_count() -> None:
     scenario = Scenario(0, {"complaint": "Burn", "patient_mood": "calm", "doctor_habit": "listens"})
     other = Scenario(1, {**scenario.values, "complaint": "Headache"})
     assert explain_split_problem("characters", space) is None
-    assert group_hash("characters", 1, scenario) == group_hash("characters", 2, other)
+    assert hash_group("characters", 1, scenario) == hash_group("characters", 2, other)
     assert "no dimension persona" in (explain_split_problem("persona", space) or "")
-    assert [names for names, _ in strata(space)] == [space.names, ("patient_mood", "doctor_habit")]
+    assert [names for names, _ in list_strata(space)] == [space.names, ("patient_mood", "doctor_habit")]
     assert find_turn_templates(space.names) == {"doctor": "clinic_doctor"}
 
 

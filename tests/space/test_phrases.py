@@ -6,8 +6,8 @@ import pytest
 
 from edgen.core.errors import SpaceError
 from edgen.simulator.phrases_section import SECTION
-from edgen.space import content_sha256, dump_space, parse_space
-from edgen.space.scene import persona_of, phrases_of
+from edgen.space import digest_content, dump_space, parse_space
+from edgen.space.scene import find_persona, find_phrases
 from tests.cases import named
 
 pytestmark = pytest.mark.unit
@@ -41,14 +41,14 @@ def problems(text: str) -> str:
 def test_a_text_stands_for_a_list_and_a_copy_says_the_same() -> None:
     space = parse_space(SPACE + PHRASES, "s")
     assert problems(SPACE + PHRASES) == ""
-    said = phrases_of(space).roles["Patient"]
+    said = find_phrases(space).roles["Patient"]
     assert said.says == (("It is {complaint}, {complaint.since}. {manner}",), ("Yes.", "No."))
     assert (said.answers[0].to, said.answers[0].says) == (("since when",), ("{Complaint.since}.",))
     assert parse_space(dump_space(space), "s") == space
 
 
 def test_phrases_are_no_content() -> None:
-    assert content_sha256(parse_space(SPACE + PHRASES, "s")) == content_sha256(parse_space(SPACE, "s"))
+    assert digest_content(parse_space(SPACE + PHRASES, "s")) == digest_content(parse_space(SPACE, "s"))
 
 
 @named(
@@ -85,7 +85,7 @@ def test_facts_of_values_that_a_copy_lost_are_counted() -> None:
 
 
 def test_an_empty_section_says_nothing() -> None:
-    assert phrases_of(parse_space(f"{SPACE}phrases:\n", "s")).roles == {}
+    assert find_phrases(parse_space(f"{SPACE}phrases:\n", "s")).roles == {}
 
 
 @named(
@@ -104,4 +104,4 @@ def test_an_empty_section_says_nothing() -> None:
 def test_which_dimensions_are_personas(dimensions: str, more: str, personas: set[str]) -> None:
     names = "Patient: {sees: []}, Doctor: {sees: []}"
     text = f"name: s\ndimensions: {dimensions}\nroles: {{{names}}}\n{more}"
-    assert persona_of(parse_space(text, "s")) == personas
+    assert find_persona(parse_space(text, "s")) == personas

@@ -15,7 +15,7 @@ from edgen.api.estimating import estimate_job
 from edgen.core.errors import JobError, SpaceError
 from edgen.core.pictures import pictures_in
 from edgen.cost.options import EstimateOptions
-from edgen.space import content_sha256, dump_space, load_space, parse_space, space_files
+from edgen.space import digest_content, dump_space, load_space, parse_space, render_space_files
 from tests import pictures
 from tests.json_server import serving_json
 
@@ -49,20 +49,20 @@ def test_a_field_that_names_an_image_file_is_that_picture(tmp_path: Path) -> Non
     assert parse_space(dump_space(space), "again", tmp_path / "zoo.yaml") == space
     assert "img/cat.png" in dump_space(space)
     words = load_space(zoo(tmp_path, SPACE.replace("img/cat.png", "a sleeping cat")))
-    assert words["animal"].entry("cat").fields["picture"] == "a sleeping cat"
+    assert words["animal"].find_entry("cat").fields["picture"] == "a sleeping cat"
 
 
 def test_another_picture_is_another_space(tmp_path: Path) -> None:
     one, two = (load_space(zoo(tmp_path / str(grey), grey=grey)) for grey in (1, 2))
-    assert content_sha256(one) != content_sha256(two)
-    assert one["animal"].entry("dog") == two["animal"].entry("dog")
+    assert digest_content(one) != digest_content(two)
+    assert one["animal"].find_entry("dog") == two["animal"].find_entry("dog")
 
 
 def test_a_run_s_copy_of_a_space_brings_its_pictures_along(tmp_path: Path) -> None:
     space = load_space(zoo(tmp_path / "own"))
     copy = tmp_path / "copy"
     copy.mkdir()
-    for name, text in space_files(space).items():
+    for name, text in render_space_files(space).items():
         (copy / name).write_text(text, "utf-8")
     assert load_space(copy / "space.yaml") == space
     (copy / "space.pictures.json").write_text('{"dog.jpg": 5}')

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core.values import Scenario
-from edgen.space.splits import WINDOW, HeldOutGroups, choose_common_side, choose_test_side, group_hash
+from edgen.space.splits import WINDOW, HeldOutGroups, choose_common_side, choose_test_side, hash_group
 from tests.dose import dose
 from tests.scenarios import scenario_of
 
@@ -168,7 +168,7 @@ def test_a_group_costs_a_few_bytes() -> None:
 def test_a_group_is_what_it_is_called_after() -> None:
     def hashes(index: int = SCENARIO.index, subject: str = "", **changes: str) -> dict[str, int]:
         scenario = Scenario(index, SCENARIO.values | changes, {"topic": {"subject": subject}})
-        return {by: group_hash(by, 7, scenario) for by in ("scenario", "topic", "persona")}
+        return {by: hash_group(by, 7, scenario) for by in ("scenario", "topic", "persona")}
 
     base = hashes()
     assert all(0 <= value < 2**63 for value in base.values())
@@ -197,10 +197,10 @@ def test_a_group_is_what_it_is_called_after() -> None:
 
 
 def test_only_scenarios_depend_on_the_seed() -> None:
-    assert group_hash("scenario", 1, SCENARIO) != group_hash("scenario", 2, SCENARIO)
-    assert group_hash("topic", 1, SCENARIO) == group_hash("topic", 2, SCENARIO)
-    assert group_hash("persona", 1, SCENARIO) == group_hash("persona", 2, SCENARIO)
+    assert hash_group("scenario", 1, SCENARIO) != hash_group("scenario", 2, SCENARIO)
+    assert hash_group("topic", 1, SCENARIO) == hash_group("topic", 2, SCENARIO)
+    assert hash_group("persona", 1, SCENARIO) == hash_group("persona", 2, SCENARIO)
 
 
 def test_hashes_are_the_same_everywhere() -> None:
-    assert {by: group_hash(by, 7, SCENARIO) for by in ("scenario", "topic", "persona")} == GOLDEN
+    assert {by: hash_group(by, 7, SCENARIO) for by in ("scenario", "topic", "persona")} == GOLDEN

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen.preferences.tournament import matches
+from edgen.preferences.tournament import draw_matches
 from edgen.stats.bradley_terry import PRIOR_SD, strengths
 from edgen.stats.logistic import fit, sigmoid
 
@@ -96,7 +96,7 @@ def test_intervals_cover_what_the_docstring_says(spread: float, least: float) ->
                 true -= true.mean()
                 results = [
                     (a, b, float(rng.binomial(verdicts, sigmoid(true[a] - true[b]))) / verdicts, verdicts)
-                    for a, b in matches(range(count), None, 1, trial)
+                    for a, b in draw_matches(range(count), None, 1, trial)
                 ]
                 fitted = strengths(results)
                 hits += [fitted[k].low <= true[k] <= fitted[k].high for k in range(count)]

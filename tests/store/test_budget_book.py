@@ -13,7 +13,7 @@ import pytest
 
 from edgen.config.budget_file import BudgetFileError
 from edgen.core.errors import EdgenError, RunError
-from edgen.core.files import temporary
+from edgen.core.files import choose_temporary_name
 from edgen.execution.client.budget import Budget, Reservation
 from edgen.execution.client.budget_lease import Purse
 from edgen.store.budget_book import PICO, ZERO, BudgetBook, BudgetUse
@@ -69,14 +69,14 @@ def test_a_day_is_never_exceeded_and_the_rest_comes_back(tmp_path: Path) -> None
 def test_leases_spare_transactions(tmp_path: Path) -> None:
     book, total, leases = BudgetBook(budget_file(tmp_path, "{per_day: 100}")), ZERO, 0
     purse = Purse(book, "a", Clock())
-    lease = book.lease
+    lease = book.take_lease
 
     def counted(*arguments: object) -> BudgetUse | None:
         nonlocal leases
         leases += 1
         return lease(*arguments)  # type: ignore[arg-type]
 
-    book.lease = counted  # type: ignore[method-assign]
+    book.take_lease = counted  # type: ignore[method-assign]
     for _ in range(1000):
         spent = spend(purse, total, PICO // 1000, PICO // 100)
         assert spent is not None
@@ -154,7 +154,7 @@ class Clocked:
     def begin(self, most: float) -> None:
         """Reserve for a call, if the budget allows it."""
         if self.budget.has_room(0, most):
-            day = BudgetBook(self.path).day(self.clock.now)
+            day = BudgetBook(self.path).find_day(self.clock.now)
             self.running.append((self.budget.take(0, most), day))
 
     def finish(self, share: float) -> None:
@@ -201,7 +201,7 @@ def test_no_day_or_month_is_exceeded_over_midnights_and_kills(tmp_path: Path, se
     with sqlite3.connect(book.path) as other:
         assert other.execute("SELECT COUNT(*) FROM leases").fetchone() == (0,)
     clock.now += 40 * DAY
-    assert [one.used for one in book.stands(book.day(clock.now))] == [0, 0]
+    assert [one.used for one in book.stands(book.find_day(clock.now))] == [0, 0]
 
 
 @pytest.mark.parametrize("killed", [False, True])
@@ -229,7 +229,7 @@ def test_a_call_that_runs_over_midnight_and_ends_cheaply_makes_no_room_on_the_ne
 def test_sums_are_exact_where_floats_are_not(tmp_path: Path) -> None:
     book = BudgetBook(budget_file(tmp_path, "{per_month: 1_000_000, timezone: utc}"))
     for n in range(3):
-        assert book.lease(str(n), "2027-01-31", BudgetUse(0, 10**17 + 1), ZERO)
+        assert book.take_lease(str(n), "2027-01-31", BudgetUse(0, 10**17 + 1), ZERO)
         book.end(str(n), BudgetUse(0, 10**17 + 1))
     assert book.stands("2027-01-31")[0].used == 3 * 10**17 + 3
 
@@ -253,7 +253,7 @@ def test_several_processes_share_it(tmp_path: Path) -> None:
     for process in processes:
         process.join()
     assert 0.5 * PICO <= spent <= PICO
-    assert BudgetBook(path).today()[0].used == spent
+    assert BudgetBook(path).list_stands()[0].used == spent
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_a_damaged_book_is_refused(tmp_path: Path) -> None:
     assert BudgetBook(path).stands("2027-01-31")[0].used == PICO // 2
     book.path.unlink()
     with pytest.raises(EdgenError, match="is gone"):
-        book.lease("a", "2027-01-31", BudgetUse(0, 1), ZERO)
+        book.take_lease("a", "2027-01-31", BudgetUse(0, 1), ZERO)
 
 
 def test_a_bit_that_flips_never_brings_a_larger_allowance(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_a_book_that_is_still_being_given_its_name_is_opened(tmp_path: Path) -> 
     """Another process, or one that was killed, has linked it and not yet taken away the temporary name."""
     path = budget_file(tmp_path)
     book = BudgetBook(path)
-    left = temporary(book.path)
+    left = choose_temporary_name(book.path)
     left.hardlink_to(book.path)
     assert BudgetBook(path).stands("2027-01-31")[0].used == 0
     assert not left.exists()

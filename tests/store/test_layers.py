@@ -13,7 +13,7 @@ import pytest
 import edgen
 from edgen.core.errors import DataError, RunError
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.store.layers import LabelsByLayer, describe_layers, layer_names
+from edgen.store.layers import LabelsByLayer, describe_layers, list_layer_names
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 from tests.layers import put_layer
@@ -76,7 +76,7 @@ def test_each_conversation_has_its_own_units(run: Path) -> None:
             }
             sampled = one.candidate.scenario in (1, 4)
             assert said(found[one.candidate.id], "few") == ({None: ("yes",)} if sampled else {})
-    assert layer_names(RunFolder(run)) == ["few", "who"]
+    assert list_layer_names(RunFolder(run)) == ["few", "who"]
 
 
 def test_an_arm_has_the_layers_of_its_run_and_its_own(arms: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_damaged_layer_is_a_sentence(
 def test_names_and_kinds_that_no_column_can_have(run: Path) -> None:
     put_layer(run, "odd\nname", lambda *_: ["x"])
     put_layer(run, "my moves", lambda *_: ["x"])
-    assert layer_names(RunFolder(run)) == ["my moves"]
+    assert list_layer_names(RunFolder(run)) == ["my moves"]
     file = put_layer(run, "who", lambda *_: ["x"], annotators=["a`|\n"])
     with pytest.raises(DataError, match="names that do not begin with"):
         describe_layers(RunFolder(run))

@@ -56,10 +56,10 @@ def test_a_conversation_that_ended_is_asked_about_again_in_another_sitting(tmp_p
         assert mailbox.is_over(ann)  # who may have gone
         ben = mailbox.take_seat("ben", "student", 30.0)
         assert ben is not None
-        waiting = mailbox.request(ben)
+        waiting = mailbox.find_request(ben)
         assert waiting is not None
         assert waiting.request.key == "two"
-        assert mailbox.request(ann) is None
+        assert mailbox.find_request(ann) is None
         assert mailbox.answer("two", "no", "ben", 31.0)
         assert [(one.person, one.token) for one in mailbox.list_done_requests()] == [
             ("ann", ann.token),
@@ -133,9 +133,9 @@ def test_a_mailbox_by_an_earlier_version_goes_on(tmp_path: Path) -> None:
     book.close()
     for _ in range(2):
         with Mailbox(tmp_path) as mailbox:
-            seat = mailbox.seat("ann", "student")
+            seat = mailbox.find_seat("ann", "student")
             assert seat is not None
-            waiting = mailbox.request(seat)
+            waiting = mailbox.find_request(seat)
             assert waiting is not None
             assert waiting.request.key == "new"
             (given,) = mailbox.list_done_requests()

@@ -26,8 +26,8 @@ from edgen.core.errors import DataError, RunError
 from edgen.core.files import write_lines
 from edgen.store.shards import (
     SplitCounts,
+    find_strays,
     read_manifest,
-    strays,
     verify_manifest,
     write_list_atomic,
     write_shards,
@@ -315,11 +315,11 @@ def test_what_differs_from_the_manifest_is_found(tmp_path: Path, change: Any, sa
 
 def test_what_is_not_listed_is_a_stray_and_no_difference(tmp_path: Path) -> None:
     write(tmp_path, tagged(8))
-    assert strays(tmp_path) == []
+    assert find_strays(tmp_path) == []
     data = (tmp_path / "conversations_eval.json").read_bytes()
     for name in ("conversations_train6.json", "notes.json", ".hidden"):
         (tmp_path / name).write_bytes(data)
-    assert strays(tmp_path) == ["conversations_train6.json", "notes.json"]
+    assert find_strays(tmp_path) == ["conversations_train6.json", "notes.json"]
     assert verify_manifest(tmp_path) == []
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core.values import END_MARKER
-from edgen.validation.checker import Checker, problems
+from edgen.validation.checker import Checker, find_problems
 from edgen.validation.reading import read_records
 from edgen.validation.repair import Change, Fixed, Fixer, IrreparableRecord, fix
 from edgen.validation.stream import Piece
@@ -158,7 +158,7 @@ def test_what_is_kept_has_no_errors_no_new_words_and_stays(turns: list[Any], end
     if isinstance(result, IrreparableRecord):
         assert result.reason
         return
-    assert [f for f in problems(result.record) if f.severity == "error"] == []
+    assert [f for f in find_problems(result.record) if f.severity == "error"] == []
     assert fix(result.record) == Fixed(result.record, ())
     assert bool(result.changes) == (result.record != value)
     given_texts = [turn["text"] for turn in turns]
@@ -169,7 +169,9 @@ def test_what_is_kept_has_no_errors_no_new_words_and_stays(turns: list[Any], end
 
 def test_of_two_records_with_one_id_the_first_stays() -> None:
     raw = Piece(msgspec.Raw(json.dumps(record("Hello.", "Hi.", id="x")).encode()))
-    results = list(Fixer(lambda _: "conversation").file("a.json", [raw, raw, Piece(msgspec.Raw(b"[1e999]"))]))
+    results = list(
+        Fixer(lambda _: "conversation").fix_file("a.json", [raw, raw, Piece(msgspec.Raw(b"[1e999]"))])
+    )
     assert isinstance(results[0], Fixed)
     assert isinstance(results[1], IrreparableRecord)
     assert "also the id of record 0" in results[1].reason
@@ -179,9 +181,9 @@ def test_of_two_records_with_one_id_the_first_stays() -> None:
 
 def test_the_released_records_can_all_be_repaired(shared_data: Path) -> None:
     raws = list(read_records(shared_data / "ed_release_sample.json"))
-    results = list(Fixer(lambda _: "conversation").file("ed", raws))
+    results = list(Fixer(lambda _: "conversation").fix_file("ed", raws))
     kept = [result for result in results if isinstance(result, Fixed)]
     assert len(kept) == len(raws) == 19
-    report = Checker().file("fixed", [Piece(msgspec.Raw(msgspec.json.encode(r.record))) for r in kept])
+    report = Checker().check_file("fixed", [Piece(msgspec.Raw(msgspec.json.encode(r.record))) for r in kept])
     assert {f.kind for f in report.problems} <= {"no_marker", "alternation"}
     assert sum(r.record["conversation"][-1]["text"].endswith(END_MARKER) for r in kept) == 18

@@ -24,7 +24,7 @@ RECORD = msgspec.json.encode({"background_info": INFO, "conversation": TURNS})
 def test_the_first_of_each_kind_are_kept_and_all_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checker, "MOST", most := 1_000)
     piece = Piece(raw=msgspec.Raw(RECORD), key=None)
-    report = Checker().file("f.json", (piece for _ in range(most + 500)))
+    report = Checker().check_file("f.json", (piece for _ in range(most + 500)))
     assert report.records == most + 500
     assert report.valid == 0
     assert report.counts["ellipsis_turn"] == most + 500
@@ -34,7 +34,7 @@ def test_the_first_of_each_kind_are_kept_and_all_are_counted(monkeypatch: pytest
 
 
 def test_a_report_with_few_findings_names_no_more() -> None:
-    report = Checker().file("f.json", [Piece(raw=msgspec.Raw(RECORD), key=None)])
+    report = Checker().check_file("f.json", [Piece(raw=msgspec.Raw(RECORD), key=None)])
     assert b"more" not in msgspec.json.encode(report)
 
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.core.values import END_MARKER
-from edgen.validation.checker import Checker, problems
-from edgen.validation.findings import KINDS, json_path
+from edgen.validation.checker import Checker, find_problems
+from edgen.validation.findings import KINDS, make_json_path
 from edgen.validation.reading import read_records
 from edgen.validation.speech import read_turn
 from edgen.validation.stream import Piece
@@ -36,7 +36,7 @@ def record(*turns: str, **more: Any) -> dict[str, Any]:
 
 
 def kinds(value: Any, **options: Any) -> list[str]:
-    return [finding.kind for finding in problems(value, **options)]
+    return [finding.kind for finding in find_problems(value, **options)]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_the_marker_belongs_to_the_end() -> None:
 
 
 def test_a_side_that_says_nothing_is_no_speaker() -> None:
-    found = problems(record("Hello.", "[end of conversation]"))
+    found = find_problems(record("Hello.", "[end of conversation]"))
     assert [f.kind for f in found] == ["marker_turn", "one_speaker"]
     assert "the Student has turns" in found[1].problem
 
@@ -123,7 +123,7 @@ def test_a_side_that_says_nothing_is_no_speaker() -> None:
 def test_turns_in_a_row_are_a_warning_with_their_place() -> None:
     value = record("Hello.", "Hi.", "Good.", "Bye. [end of conversation]")
     value["conversation"][2]["role"] = "Student"
-    found = problems(value, 5)
+    found = find_problems(value, 5)
     assert [(f.record, f.path, f.kind, f.severity) for f in found] == [
         (5, "$.conversation[2].role", "alternation", "warning"),
         (5, "$.conversation[3].role", "alternation", "warning"),
@@ -153,7 +153,7 @@ def test_scenario_strings_come_from_the_space() -> None:
     vocabulary = {key: frozenset({value}) for key, value in BACKGROUND.items()}
     value = record("Hello.", "Bye. [end of conversation]")
     assert kinds(value, vocabulary=vocabulary) == []
-    found = problems(value, vocabulary={**vocabulary, "topic": frozenset({"Iron"})})
+    found = find_problems(value, vocabulary={**vocabulary, "topic": frozenset({"Iron"})})
     assert [(f.path, f.kind) for f in found] == [("$.background_info.topic", "vocabulary")]
     assert '"Rust"' in found[0].problem
 
@@ -174,7 +174,7 @@ def test_ids_are_unique_in_the_whole_set() -> None:
     value = record("Hello.", "Bye. [end of conversation]", id="x")
     raw = Piece(msgspec.Raw(json.dumps(value).encode()))
     checker = Checker()
-    first, second = checker.file("a.json", [raw, raw]), checker.file("b.json", [raw])
+    first, second = checker.check_file("a.json", [raw, raw]), checker.check_file("b.json", [raw])
     assert (first.records, first.valid) == (2, 1)
     assert [(f.record, f.kind) for f in first.problems] == [(1, "duplicate_id")]
     assert "record 0" in first.problems[0].problem
@@ -183,7 +183,7 @@ def test_ids_are_unique_in_the_whole_set() -> None:
 
 def test_a_record_that_cannot_be_decoded_is_its_own_problem() -> None:
     good = Piece(msgspec.Raw(json.dumps(record("Hello.", "Bye. [end of conversation]")).encode()))
-    report = Checker().file("a.json", [Piece(msgspec.Raw(b"[1e999]")), good, Piece(msgspec.Raw(b"17"))])
+    report = Checker().check_file("a.json", [Piece(msgspec.Raw(b"[1e999]")), good, Piece(msgspec.Raw(b"17"))])
     assert (report.records, report.valid) == (3, 1)
     assert [(f.record, f.path, f.kind) for f in report.problems] == [
         (0, "$", "unreadable"),
@@ -192,12 +192,12 @@ def test_a_record_that_cannot_be_decoded_is_its_own_problem() -> None:
 
 
 def test_paths() -> None:
-    assert json_path(["conversation", 3, "role"]) == "$.conversation[3].role"
-    assert json_path(["a b", ""]) == '$["a b"][""]'
+    assert make_json_path(["conversation", 3, "role"]) == "$.conversation[3].role"
+    assert make_json_path(["a b", ""]) == '$["a b"][""]'
 
 
 def test_the_released_records_are_read_as_they_are(shared_data: Path) -> None:
-    report = Checker().file("ed", read_records(shared_data / "ed_release_sample.json"))
+    report = Checker().check_file("ed", read_records(shared_data / "ed_release_sample.json"))
     assert (report.records, report.valid) == (19, 15)
     assert Counter(finding.kind for finding in report.problems) == {
         "quote_comma": 30,

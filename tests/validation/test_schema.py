@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core import resources
-from edgen.validation.checker import problems
-from edgen.validation.schema import conforms, is_valid, schema, schema_findings
+from edgen.validation.checker import find_problems
+from edgen.validation.schema import conforms, find_schema_violations, is_valid, read_schema
 from tests.dose import dose
 
-RECORD = json.loads((resources.folder("validators") / "examples" / "valid" / "edgen.json").read_bytes())
+RECORD = json.loads((resources.find_folder("validators") / "examples" / "valid" / "edgen.json").read_bytes())
 
 leaves = st.one_of(
     st.none(),
@@ -66,17 +66,17 @@ def mutated(draw: st.DrawFn) -> Any:
 @given(mutated())
 @settings(max_examples=dose(30, 120), deadline=None)
 def test_both_libraries_agree(record: Any) -> None:
-    reference = jsonschema.Draft202012Validator(schema()).is_valid(record)
+    reference = jsonschema.Draft202012Validator(read_schema()).is_valid(record)
     assert conforms(record) == reference
     assert is_valid(json.dumps(record).encode()) == reference
-    assert bool(schema_findings(record)) != reference
-    assert any(f.kind == "schema" for f in problems(record)) != reference
+    assert bool(find_schema_violations(record)) != reference
+    assert any(f.kind == "schema" for f in find_problems(record)) != reference
 
 
 @given(mutated())
 @settings(max_examples=dose(15, 60), deadline=None)
 def test_findings_point_at_something_and_are_worded(record: Any) -> None:
-    for finding in problems(record, 4):
+    for finding in find_problems(record, 4):
         assert finding.record == 4
         assert finding.path.startswith("$")
         assert "{'" not in finding.problem, "a library's sentence, with Python's repr in it"
@@ -102,7 +102,7 @@ def test_bytes_that_are_no_record_are_invalid_and_raise_nothing(data: bytes) -> 
 
 
 def test_every_missing_key_is_found_once() -> None:
-    found = problems({"background_info": {}, "conversation": RECORD["conversation"], "provenance": {}})
+    found = find_problems({"background_info": {}, "conversation": RECORD["conversation"], "provenance": {}})
     missing = [f.path for f in found if f.problem == "this key is missing"]
     assert len(missing) == len(set(missing)) == 5 + 13
 
@@ -111,7 +111,7 @@ def test_long_and_strange_values_are_shortened_and_quoted() -> None:
     record = copy.deepcopy(RECORD)
     record["probability"] = "x\x1b[31m" * 100
     record['a "key"'] = 1
-    by_path = {f.path: f.problem for f in problems(record)}
+    by_path = {f.path: f.problem for f in find_problems(record)}
     assert len(by_path["$.probability"]) < 200
     assert "\x1b" not in by_path["$.probability"]
     assert '$["a \\"key\\""]' in by_path
@@ -123,7 +123,7 @@ def test_a_schema_of_anybody_is_worded_too(tmp_path: Path) -> None:
     (tmp_path / "own.json").write_text(
         json.dumps({"properties": {"list": listed, "name": named}, "additionalProperties": False})
     )
-    found = problems({"list": ["y"], "name": "y", "other": 1}, schema=str(tmp_path / "own.json"))
+    found = find_problems({"list": ["y"], "name": "y", "other": 1}, schema=str(tmp_path / "own.json"))
     assert [(one.path, one.problem) for one in found] == [
         ("$.other", "unknown key (known: list, name)"),
         ("$.list", "expected at least 2 elements, got 1"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from edgen.core.values import END_MARKER, Role, Turn
 from edgen.validation.findings import KINDS
-from edgen.validation.repair import _turns
+from edgen.validation.repair import _repair_turns
 from edgen.validation.speech import read_speech
 from tests.dose import dose
 
@@ -28,7 +28,7 @@ TURNS = st.lists(st.tuples(st.sampled_from(["Teacher", "Student"]), TEXTS), max_
 @given(TURNS)
 def test_the_turns_are_those_of_a_repaired_copy(turns: list[tuple[Role, str]]) -> None:
     found = read_speech([Turn(*turn) for turn in turns])
-    kept, _, speaker = _turns([{"role": role, "text": text} for role, text in turns])
+    kept, _, speaker = _repair_turns([{"role": role, "text": text} for role, text in turns])
     if kept and found.marker != "absent":
         kept[-1]["text"] = kept[-1]["text"].removesuffix(f" {END_MARKER}")
         assert found.ended_by == speaker

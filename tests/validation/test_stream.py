@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from edgen.core.errors import DataError
 from edgen.validation import stream
 from edgen.validation.reading import read_records
-from edgen.validation.stream import lines_of, pieces
+from edgen.validation.stream import iterate_lines, iterate_pieces
 from tests.dose import dose
 
 texts = st.text(alphabet='ab"\\ é\U0001f642\n{}[]:,', max_size=12)
@@ -38,7 +38,7 @@ def cut(data: bytes, size: int) -> Any:
     try:
         return [
             (json.loads(bytes(one.raw)), one.key, one.line)
-            for one in pieces(io.BytesIO(data), "x", is_record)
+            for one in iterate_pieces(io.BytesIO(data), "x", is_record)
         ]
     except DataError as problem:
         return str(problem)
@@ -112,14 +112,14 @@ def test_a_record_that_is_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(stream, "_CHUNK", 100)
     data = b'[{"said": []},\n{"said": ["' + b"x" * 9_000 + b'"]}]'
     with pytest.raises(DataError, match="the record that begins in line 2 is longer than"):
-        list(pieces(io.BytesIO(data), "x"))
+        list(iterate_pieces(io.BytesIO(data), "x"))
     with pytest.raises(DataError, match="line 2 is longer than"):
-        list(lines_of(io.BytesIO(b"a\n" + b"x" * 3_000), "x"))
+        list(iterate_lines(io.BytesIO(b"a\n" + b"x" * 3_000), "x"))
 
 
 def test_whole_numbers_of_any_length_are_cut() -> None:
     data = b'[{"said": [], "more": %b}]' % (b"9" * 10_000)
-    (one,) = pieces(io.BytesIO(data), "x")
+    (one,) = iterate_pieces(io.BytesIO(data), "x")
     assert bytes(one.raw) == data[1:-1]
 
 
@@ -152,7 +152,7 @@ def test_other_packed_files_are_named(tmp_path: Path, begin: bytes, what: str) -
 
 
 def test_lines_have_their_numbers_and_places() -> None:
-    found = list(lines_of(io.BytesIO("\ufeffone\r\ntw\u2028o\n\nend".encode()), "x"))
+    found = list(iterate_lines(io.BytesIO("\ufeffone\r\ntw\u2028o\n\nend".encode()), "x"))
     assert found == [(1, "one"), (2, "tw\u2028o"), (3, ""), (4, "end")]
     with pytest.raises(DataError, match=r"byte 5 \(line 2\) is not UTF-8"):
-        list(lines_of(io.BytesIO(b"one\n\xc3\x28\xff\n"[:4] + b"a\xff\n"), "x"))
+        list(iterate_lines(io.BytesIO(b"one\n\xc3\x28\xff\n"[:4] + b"a\xff\n"), "x"))

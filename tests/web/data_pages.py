@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgen.store.conversation_index import Query
-from edgen.web.conversation import conversation_page
+from edgen.web.conversation import render_conversation_page
 from edgen.web.sources import Sources
 
 
@@ -18,7 +18,7 @@ def open_in_pages(path: Path, word: str, said: str) -> dict[str, object]:
     assert found.total > 0
     assert found.facets
     for one in found.entries[:3]:
-        page = conversation_page(data, one.id)
+        page = render_conversation_page(data, one.id)
         assert '<li class="turn' in page
         assert said.lower() in page.lower()
     return {**found.facets}

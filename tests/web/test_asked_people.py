@@ -166,7 +166,7 @@ def test_people_play_on_in_rollouts(tmp_path: Path) -> None:
     assert seen
     assert "You are the Student" in seen[0]
     with LedgerReader(next((run / "pairs" / "rollouts").glob("*.db"))) as played:
-        records = [record for _, _, record in played.outcomes(0).values() if record is not None]
+        records = [record for _, _, record in played.read_outcomes(0).values() if record is not None]
     assert any(b"for the 0th time" in record for record in records)
 
 

@@ -96,7 +96,7 @@ def test_a_double_click_votes_once_and_an_offline_vote_is_sent_later(chrome: Bro
         page.wait_for_selector("text=2 answered")
         page.context.close()
     with People(rated) as people:
-        assert len([*people.answers("vote", "dora")]) == 2
+        assert len([*people.list_answers("vote", "dora")]) == 2
 
 
 def test_a_text_stays_while_the_server_is_away_and_is_sent_to_the_next_one(

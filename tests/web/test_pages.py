@@ -277,6 +277,6 @@ def test_an_index_that_was_not_finished_is_built_anew(tmp_path: Path) -> None:
     tail = index.find(Query(ranges={"turns": (4_990, None)}, order="odd"), 0, 10)
     assert [one.turns for one in tail.entries] == [4999, 4997, 4995, 4993, 4991, 4990, 4992, 4994, 4996, 4998]
     assert [one.turns for one in index.find(Query(order="odd"), 499, 10).entries] == [*range(4980, 5000, 2)]
-    assert index.neighbours("x-0") == (None, "x-1")
+    assert index.find_neighbours("x-0") == (None, "x-1")
     with sqlite3.connect(path) as book:
         assert book.execute("PRAGMA integrity_check").fetchone() == ("ok",)

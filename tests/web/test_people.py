@@ -29,10 +29,10 @@ def test_answers_are_appended_and_the_last_one_counts(tmp_path: Path) -> None:
         }
         assert people.answer("vote", "u", "ben", "f4", None, None, None, 5.0)  # withdrawn
     with People(tmp_path) as people:
-        assert [one.value for one in people.answers("vote")] == ["a", "tie", "b", None]
+        assert [one.value for one in people.list_answers("vote")] == ["a", "tie", "b", None]
         assert set(people.read_latest_answers("vote")) == {("u", "ann")}
-        first, second = people.answers("vote", "ben")
-        assert people.answers("vote", "ben", after=first.n) == [second]
+        first, second = people.list_answers("vote", "ben")
+        assert people.list_answers("vote", "ben", after=first.n) == [second]
 
 
 def test_a_unit_goes_to_as_many_people_as_asked_and_never_twice_to_one(tmp_path: Path) -> None:
@@ -63,12 +63,12 @@ def test_secrets_are_kept_as_digests_alone(tmp_path: Path) -> None:
         secret = people.invite("ann", "vote", 0.0)
         session = people.enter(secret, 1.0)
         assert session is not None
-        found = people.visitor(session)
+        found = people.find_invitation(session)
         assert found is not None
         assert (found.person, found.task) == ("ann", "vote")
         assert people.enter("wrong", 1.0) is None
         people.revoke(found.n, 2.0)
-        assert people.visitor(session) is None
+        assert people.find_invitation(session) is None
         assert people.enter(secret, 3.0) is None
         for name in ("", "  ", "x" * 101, "a\u202eb", "a\nb"):
             with pytest.raises(UsageError, match="person's name"):

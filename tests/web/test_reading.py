@@ -25,9 +25,9 @@ from edgen.core.values import Request
 from edgen.families.record_files import open_records
 from edgen.store.conversation_index import ConversationIndex, IndexEntry, Query
 from edgen.store.conversation_index_writer import Indexed, write_index
-from edgen.web.browse import address, read_query
-from edgen.web.conversation import conversation_page
-from edgen.web.marked_texts import differences, parts_of_reply
+from edgen.web.browse import read_query, render_address
+from edgen.web.conversation import render_conversation_page
+from edgen.web.marked_texts import mark_reply, mark_text_differences
 from edgen.web.sent_requests import read_sent_requests
 from edgen.web.sources import IndexedRun, Sources
 from edgen.web.static_site import export_site
@@ -49,25 +49,25 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.unit
 def test_parts_of_a_reply_are_what_was_read_and_why_it_was_rejected() -> None:
     raw = 'Teacher: "Hello  there"\nStudent: "I cannot help with that."'
-    parts = parts_of_reply(raw, ["Hello  there"], None, None)
+    parts = mark_reply(raw, ["Hello  there"], None, None)
     assert [(one.text, one.turn) for one in parts if one.kind == "read"] == [("Hello  there", 1)]
-    parts = parts_of_reply(raw, [], "refused", "the model declined: I cannot help with…")
+    parts = mark_reply(raw, [], "refused", "the model declined: I cannot help with…")
     assert [one.text for one in parts if one.kind == "reason"] == ["I cannot help with"]
-    parts = parts_of_reply("a " * 100, [], "truncated", "the answer was cut off by the token limit")
+    parts = mark_reply("a " * 100, [], "truncated", "the answer was cut off by the token limit")
     assert [one.kind for one in parts] == ["plain", "reason", "plain"]
     escaped = json.dumps({"turns": ['Say "so"\nnow']})
-    assert [one.turn for one in parts_of_reply(escaped, ['Say "so"\nnow'], None, None) if one.turn] == [1]
+    assert [one.turn for one in mark_reply(escaped, ['Say "so"\nnow'], None, None) if one.turn] == [1]
     for text in ("", "x" * 1_000_000, "(((([[[", HOSTILE):
-        parts = parts_of_reply(text, [text], "loop", f"it says: {text[:50]}…")
+        parts = mark_reply(text, [text], "loop", f"it says: {text[:50]}…")
         assert "".join(one.text for one in parts) == text
 
 
 @pytest.mark.unit
 def test_differences_are_words_and_nothing_is_lost() -> None:
-    parts = differences("the big red house", "the red house", "added")
+    parts = mark_text_differences("the big red house", "the red house", "added")
     assert [(one.text.strip(), one.kind) for one in parts if one.kind != "plain"] == [("big", "added")]
     for text, other in (("", "x"), ("x", ""), ("same", "same"), ("y " * 2_000, "z"), (HOSTILE, "gnp exe")):
-        assert "".join(one.text for one in differences(text, other, "added")) == text
+        assert "".join(one.text for one in mark_text_differences(text, other, "added")) == text
 
 
 @pytest.mark.unit
@@ -79,7 +79,7 @@ def test_an_address_and_its_query_say_the_same() -> None:
         order="-words",
     )
     for page in (0, 7):
-        pairs = parse_qsl(address(query, page)[1:])
+        pairs = parse_qsl(render_address(query, page)[1:])
         found, at = read_query(pairs)
         assert (found, at) == (query, page)
 
@@ -199,8 +199,8 @@ def test_chats_open_in_the_same_pages_and_are_measured(
     assert cache.exists()
     assert index is not None, data.problem
     assert index.size == 2
-    identifier = next(iter(index.ids()))
-    page = unescape(conversation_page(data, identifier))
+    identifier = next(iter(index.iterate_ids()))
+    page = unescape(render_conversation_page(data, identifier))
     assert "Assistant" in page
     if layout == "messages":
         assert "Be brief." in page
@@ -286,33 +286,33 @@ def test_a_run_that_changes_while_it_is_shown(tmp_path: Path, cache: Path) -> No
             time.sleep(0.05)
         sources = Sources([tmp_path / "outputs"])
         while process.poll() is None:  # being written
-            for run, _ in sources.runs():
+            for run, _ in sources.list_runs():
                 index = run.wait()
                 if index is not None:
                     index.find(Query(order="-words"), 0, 50)
         assert process.returncode == 0
-    ((run, facts),) = sources.runs()
+    ((run, facts),) = sources.list_runs()
     assert facts.problem is None
-    assert conversation_page(run, "0")
+    assert render_conversation_page(run, "0")
     with sqlite3.connect(place / "run.db") as book:  # a ledger of another version
         book.execute("PRAGMA user_version = 99")
     with pytest.raises(RunError, match=r"run\.db"):
-        conversation_page(IndexedRun(place), "0")
+        render_conversation_page(IndexedRun(place), "0")
     other = IndexedRun(place)
     assert other.wait() is None
     assert other.problem
     assert "Traceback" not in other.problem
     shutil.move(place, tmp_path / "outputs" / "moved")
-    assert [one.name for one, _ in sources.runs()] == ["moved"]
+    assert [one.name for one, _ in sources.list_runs()] == ["moved"]
     with pytest.raises(EdgenError):
-        conversation_page(run, "0")
+        render_conversation_page(run, "0")
 
 
 @pytest.mark.integration
 def test_requests_right_after_a_start_all_find_the_run(tmp_path: Path) -> None:
     run = tmp_path / "outputs" / "run"
     assert call("generate", ROOT / "jobs" / "quickstart.yaml", "-n", 2, "-o", run) in (0, 3)
-    slug = Sources([tmp_path / "outputs"]).runs()[0][0].slug
+    slug = Sources([tmp_path / "outputs"]).list_runs()[0][0].slug
     for _ in range(5):
         sources = Sources([tmp_path / "outputs"])
         with ThreadPoolExecutor(8) as pool:

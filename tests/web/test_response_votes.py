@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import edgen
-from edgen.preferences.vote_units import vote_pairs
+from edgen.preferences.vote_units import list_vote_pairs
 from edgen.store.pairs_file import read_pairs
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -33,7 +33,7 @@ def test_a_person_votes_on_responses_and_the_labels_are_exported(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with RunReader(run) as reader:
-        offered = {pair.key: pair for pair in vote_pairs(reader)}
+        offered = {pair.key: pair for pair in list_vote_pairs(reader)}
         assert all(pair.a == pair.b and pair.responses is not None for pair in offered.values())
         texts = {}
         for key, pair in offered.items():

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import edgen
-from edgen.web.conversation import conversation_page
+from edgen.web.conversation import render_conversation_page
 from edgen.web.sources import Sources
 from tests import ROOT
 from tests.cli.command import call
@@ -59,9 +59,9 @@ def site(outputs: Path) -> Iterator[Site]:
 
 def shown(outputs: Path, job: str, named: str) -> str:
     """Return the page of a conversation, with its near-duplicates."""
-    ((run, _),) = Sources([outputs / job]).runs()
+    ((run, _),) = Sources([outputs / job]).list_runs()
     run.wait()
-    return unescape(conversation_page(run, named))
+    return unescape(render_conversation_page(run, named))
 
 
 def records(outputs: Path, job: str) -> list[Any]:

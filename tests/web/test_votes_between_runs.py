@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import edgen
-from edgen.preferences.vote_units import vote_pairs
+from edgen.preferences.vote_units import list_vote_pairs
 from edgen.store.run_folder import RunFolder
-from edgen.store.several_runs import SeveralRuns, pairs_place
+from edgen.store.several_runs import SeveralRuns, find_pairs_place
 from edgen.store.votes import read_stored_votes
 from tests.cli.command import call
 from tests.dose import dose
@@ -68,7 +68,7 @@ def test_from_invitations_to_agreement_and_an_export(
     before, after = runs
     oracle = ("--signal", "oracle", "--set", "backends.judge={type: simulator}")
     assert call("pairs", before, after, *oracle) in (0, 3)
-    judged = pairs_place(runs).pairs.read_bytes()
+    judged = find_pairs_place(runs).pairs.read_bytes()
     with serve(
         before, str(after), "--vote", "--invite", "ann,bob", "--per-unit", "2", "--check-every", "0"
     ) as served:
@@ -84,13 +84,13 @@ def test_from_invitations_to_agreement_and_an_export(
         assert re.search(r"Krippendorff's alpha</dt><dd>-", people)
         assert "before-vs-after" not in served.site.get(slugs["after"].replace("/run/", "/people/")).text
     assert not read_stored_votes(RunFolder(before))  # votes between runs are no votes on the run's own pairs
-    assert sum(map(len, read_stored_votes(pairs_place(runs)).values())) == 10
+    assert sum(map(len, read_stored_votes(find_pairs_place(runs)).values())) == 10
     capsys.readouterr()
     assert call("pairs", before, after, "--signal", "human") == 3  # one against one: ties
     assert "are not people's and stay" in capsys.readouterr().err
     votes = before.parent / "third.jsonl"
     with SeveralRuns(runs) as reader:
-        pairs = [*vote_pairs(reader)]
+        pairs = [*list_vote_pairs(reader)]
         assert all(
             reader.scenario_of(pair.a) == reader.scenario_of(pair.b) == pair.scenario for pair in pairs
         )
@@ -100,8 +100,8 @@ def test_from_invitations_to_agreement_and_an_export(
         )
     )
     assert call("pairs", before, after, "--signal", "human", "--people", votes) == 0
-    assert pairs_place(runs).pairs.read_bytes() == judged
-    human = pairs_place(runs).pairs_folder / "human" / "pairs.jsonl"
+    assert find_pairs_place(runs).pairs.read_bytes() == judged
+    human = find_pairs_place(runs).pairs_folder / "human" / "pairs.jsonl"
     labels = [json.loads(line)["label"] for line in human.read_text().splitlines()]
     assert [one and (one["chosen"], one["by"]) for one in labels].count(("b", "human")) == 4
     capsys.readouterr()
@@ -138,7 +138,7 @@ def test_a_sheet_between_runs(runs: tuple[Path, Path], capsys: pytest.CaptureFix
         writer.writeheader()
         writer.writerows(rows)
     assert call("pairs", before, after, "--signal", "human", "--people", sheet, "--report") == 0
-    labels = [json.loads(line)["label"] for line in pairs_place(runs).pairs.read_text().splitlines()]
+    labels = [json.loads(line)["label"] for line in find_pairs_place(runs).pairs.read_text().splitlines()]
     assert [(one["chosen"], one["by"]) for one in labels] == [("a", "human")] * 5
     assert not RunFolder(before).pairs.exists()
     assert call("pairs", before, "--sheet", before.parent / "own.csv") == 2  # one conversation a scenario
@@ -170,7 +170,7 @@ def test_another_run_that_is_gone_or_not_shown(runs: tuple[Path, Path]) -> None:
         assert posted.status in (303, 409)
         away.rename(after)
         assert _vote(ann, "early") + (posted.status == 303) == 5
-    assert sum(map(len, read_stored_votes(pairs_place(runs)).values())) == 5
+    assert sum(map(len, read_stored_votes(find_pairs_place(runs)).values())) == 5
 
 
 def test_known_votes_between_runs_and_options_of_one_run(
@@ -178,7 +178,7 @@ def test_known_votes_between_runs_and_options_of_one_run(
 ) -> None:
     before, after = runs
     with SeveralRuns(runs) as reader:
-        first = next(vote_pairs(reader))
+        first = next(list_vote_pairs(reader))
     known = before.parent / "known.jsonl"
     known.write_text(json.dumps({"a": first.b, "b": first.a, "choice": "a", "rater": "gold"}))
     with serve(

@@ -21,7 +21,7 @@ import pytest
 
 import edgen
 from edgen.core.values import Request
-from edgen.preferences.vote_units import key_of, vote_pairs
+from edgen.preferences.vote_units import list_vote_pairs, make_key
 from edgen.store.people import People, UnitAnswer
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -189,7 +189,7 @@ def test_people_vote_blind_and_their_votes_become_labels(
 
 def _answers(run: Path, name: str) -> list[UnitAnswer]:
     with People(run) as kept:
-        return kept.answers("vote", name)
+        return kept.list_answers("vote", name)
 
 
 def routes_of_the_application(run: Path) -> list[Route]:
@@ -341,7 +341,7 @@ def test_a_revoked_link_ends_at_once_and_answers_stay(both: Served) -> None:
     assert fields is not None
     assert person.post("/vote", {**fields, "choice": "first"}).status == 303
     with People(both.run) as kept:
-        kept.revoke(next(one.n for one in kept.invitations() if one.person == "gone"), 0.0)
+        kept.revoke(next(one.n for one in kept.list_invitations() if one.person == "gone"), 0.0)
     assert person.get("/vote").status == 403
     assert person.post("/vote", {**fields, "choice": "second"}).status == 403
     assert both.site.get(f"/enter?key={both.keys['gone']}", cookie="x=1").status == 403
@@ -396,7 +396,7 @@ def test_checks_of_attention_come_in_between_and_are_no_votes(tmp_path: Path) ->
     assert len(units) == 5  # four pairs and one check
     with People(run) as kept:
         checks = [unit for unit, _ in kept.read_latest_answers("vote") if unit.endswith("#known")]
-        assert [kept.settings("vote")["known"][unit.partition("#")[0]] for unit in checks] == ["b"]
+        assert [kept.read_settings("vote")["known"][unit.partition("#")[0]] for unit in checks] == ["b"]
     assert sum(map(len, read_stored_votes(RunFolder(run)).values())) == 4
 
 
@@ -433,7 +433,7 @@ def test_a_sheet_of_votes_goes_out_and_comes_in(tmp_path: Path, capsys: pytest.C
     with RunReader(run) as reader:
         for row in rows:
             if row["choice"] in ("1", "2"):
-                (pair,) = [pair for pair in vote_pairs(reader) if pair.key == row["pair"]]
+                (pair,) = [pair for pair in list_vote_pairs(reader) if pair.key == row["pair"]]
                 vote = votes[pair.a, pair.b]
                 chosen = reader.named(pair.a if vote.choice == "a" else pair.b)
                 said = row["first"] if row["choice"] == "1" else row["second"]
@@ -492,9 +492,9 @@ def test_no_confirmed_vote_is_lost_when_the_server_is_killed(tmp_path: Path) -> 
         for name in names:
             _vote_until_away(served._replace(keys=keys), name, confirmed)
     with People(run) as kept:
-        given = [(one.person, one.unit) for one in kept.answers("vote")]
+        given = [(one.person, one.unit) for one in kept.list_answers("vote")]
     assert len({*given}) == len(given) == 30
-    assert {(person, key_of(unit)) for person, unit in given} >= {*confirmed}
+    assert {(person, make_key(unit)) for person, unit in given} >= {*confirmed}
 
 
 def _vote_until_away(served: Served, name: str, confirmed: list[tuple[str, str]]) -> None:
@@ -524,7 +524,7 @@ def test_a_moved_run_a_rebuilt_pair_and_a_cookie_of_an_earlier_server(tmp_path: 
         with People(run) as kept:
             kept.assign("vote", rebuilt, "ann", 1, 0.0)
         assert later.fields("/vote") is not None  # the rebuilt pair is passed over
-        sent = {**same, "unit": key_of(rebuilt), "choice": "first"}
+        sent = {**same, "unit": make_key(rebuilt), "choice": "first"}
         assert later.post("/vote", sent).status == 303  # kept, and no vote on the present texts
         moved = run.rename(tmp_path / "away")
         for answer in (later.get("/vote"), later.post("/vote", {**same, "choice": "first"})):

@@ -10,7 +10,7 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from edgen.core.text import describe_counts, dollars
+from edgen.core.text import describe_counts, format_dollars
 from edgen.core.values import Scenario, Turn
 from edgen.runtime.status import StatusReport
 
@@ -25,7 +25,7 @@ def escape(value: object) -> str:
     return html.escape(str(value), quote=True)
 
 
-def table_html(head: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> str:
+def render_table(head: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> str:
     """Return a table; its cells are texts, not HTML."""
     heading = f"<caption {_CELL}><b>{escape(title)}</b></caption>" if title else ""
     cells = "".join(f"<th {_CELL}>{escape(name)}</th>" for name in head)
@@ -34,7 +34,7 @@ def table_html(head: Sequence[str], rows: Iterable[Sequence[object]], title: str
     return f"<table>{heading}{top}<tbody>{''.join(lines)}</tbody></table>"
 
 
-def status_html(status: StatusReport) -> str:
+def render_status(status: StatusReport) -> str:
     """Return the status of a run, and of its arms."""
     facts = [(status, status.run), *((arm, name) for name, arm in status.begun_arms().items())]
     rows = [
@@ -47,15 +47,17 @@ def status_html(status: StatusReport) -> str:
             describe_counts(one.failed),
             one.pending,
             one.calls.made,
-            "unknown" if one.cost_usd is None else dollars(one.cost_usd),
+            "unknown" if one.cost_usd is None else format_dollars(one.cost_usd),
         )
         for one, name in facts
     ]
     head = ("run", "state", "planned", "accepted", "rejected", "failed", "pending", "calls", "cost")
-    return table_html(head, rows)
+    return render_table(head, rows)
 
 
-def conversation_html(name: str, scenario: Scenario, turns: Sequence[Turn], probability: float | None) -> str:
+def render_conversation(
+    name: str, scenario: Scenario, turns: Sequence[Turn], probability: float | None
+) -> str:
     """Return a conversation below its scenario."""
     values = [(key, value) for key, value in scenario.as_row().items() if value is not None]
     likely = [] if probability is None else [("probability", f"{probability:g}")]
@@ -63,17 +65,19 @@ def conversation_html(name: str, scenario: Scenario, turns: Sequence[Turn], prob
         f'<p style="margin:0.3em 0;white-space:pre-wrap"><b>{escape(turn.role)}</b> {escape(turn.text)}</p>'
         for turn in turns
     )
-    return table_html((), [*values, *likely], name) + f"<div>{spoken}</div>"
+    return render_table((), [*values, *likely], name) + f"<div>{spoken}</div>"
 
 
-def comparison_html(comparison: ComparisonResult) -> str:
+def render_comparison(comparison: ComparisonResult) -> str:
     """Return every metric in a row: each arm with its 95% interval, and * if it differs from the baseline."""
     labels = [arm.label for arm in comparison.arms]
     rows = [
         (metric.title, *(_describe_arm(metric, label) for label in labels)) for metric in comparison.metrics
     ]
     caveats = "".join(f"<li>{escape(caveat)}</li>" for caveat in comparison.caveats)
-    return table_html(("metric", *labels), rows, comparison.name) + (f"<ul>{caveats}</ul>" if caveats else "")
+    return render_table(("metric", *labels), rows, comparison.name) + (
+        f"<ul>{caveats}</ul>" if caveats else ""
+    )
 
 
 def _describe_arm(metric: Metric, label: str) -> str:

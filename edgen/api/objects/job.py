@@ -119,9 +119,9 @@ def copy_keys(keys: Mapping[str, Any]) -> tuple[dict[str, Any], Functions]:
 
 
 def _describe_function(function: Callable[..., Any]) -> dict[str, Any]:
-    from edgen.providers.function import config_of
+    from edgen.providers.function import make_config
 
-    config = config_of(function)
+    config = make_config(function)
     version = {} if config.version is None else {"version": config.version}
     return {"type": "function", "model": config.model, **version}
 

@@ -43,14 +43,14 @@ class NotebookProgress:
         if self._event is None:
             return
         ipython = importlib.import_module("IPython.display")
-        shown = ipython.HTML(_bar_html(self._event.snapshot, self._notes))
+        shown = ipython.HTML(_render_bar(self._event.snapshot, self._notes))
         if self._handle is None:
             self._handle = ipython.display(shown, display_id=True)
         else:
             self._handle.update(shown)
 
 
-def _bar_html(snapshot: Snapshot, notes: list[str]) -> str:
+def _render_bar(snapshot: Snapshot, notes: list[str]) -> str:
     """Return a bar with its figures, and the remarks."""
     bar = f'<progress value="{snapshot.counts.ended}" max="{max(snapshot.counts.planned, 1)}"></progress>'
     count = f"{snapshot.counts.ended:,}/{snapshot.counts.planned:,}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from edgen.api.objects.html import comparison_html, escape, table_html
+from edgen.api.objects.html import escape, render_comparison, render_table
 from edgen.core.errors import UsageError
 from edgen.core.extras import install_command, require_versions
 from edgen.core.pair import Pair
@@ -18,7 +18,7 @@ from edgen.core.values import Turn
 from edgen.store.layers import UnitLabels, read_layer
 from edgen.store.pairs_file import require_pair_set, use_pair_set
 from edgen.store.run_folder import RunFolder
-from edgen.store.several_runs import open_together, pairs_place
+from edgen.store.several_runs import find_pairs_place, open_together
 from edgen.store.written_texts import WrittenLine, read_written
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Tabular:
     """An object with rows: dicts of values by column."""
 
-    def _rows(self) -> Iterable[dict[str, Any]]:
+    def _list_rows(self) -> Iterable[dict[str, Any]]:
         raise NotImplementedError
 
     def to_pandas(self) -> Any:
@@ -50,7 +50,7 @@ class Tabular:
 
     def _fill_columns(self) -> list[dict[str, Any]]:
         """Return the rows, each with the columns of all, in the order of first appearance."""
-        rows = [*self._rows()]
+        rows = [*self._list_rows()]
         columns = dict.fromkeys(column for row in rows for column in row)
         return [{column: row.get(column) for column in columns} for row in rows]
 
@@ -78,7 +78,7 @@ class Pairs(Tabular):
         self.made = made
         self.against = tuple(against)
         self.name = name
-        run = pairs_place([folder, *against])
+        run = find_pairs_place([folder, *against])
         require_pair_set(run, name)
         if not run.pairs.exists():
             raise UsageError(f"{folder}: this run has no pairs yet; make them with run.pairs(by='oracle').")
@@ -90,10 +90,10 @@ class Pairs(Tabular):
 
     def report(self) -> dict[str, Any]:
         """Return what `edgen pairs --report` prints: biases, agreement, calibration."""
-        from edgen.preferences.bias import bias_of_run
+        from edgen.preferences.bias import report_bias_of_run
 
         with self._open() as reader:
-            return bias_of_run(reader)
+            return report_bias_of_run(reader)
 
     @property
     def policies(self) -> list[dict[str, Any]]:
@@ -106,28 +106,28 @@ class Pairs(Tabular):
         with self._open() as reader:
             yield from reader.pairs()
 
-    def _rows(self) -> Iterator[dict[str, Any]]:
+    def _list_rows(self) -> Iterator[dict[str, Any]]:
         """Yield a pair per row, with the common part and each side from the turn at which they part."""
         with self._open() as reader:
             for found in reader.compared():
                 shared = found.pair.prefix_turns
                 yield {
-                    **_pair_row(found.pair),
-                    "shared_text": _text_of(found.a.turns[:shared]),
-                    "text_a": _text_of(found.a.turns[shared:]),
-                    "text_b": _text_of(found.b.turns[shared:]),
+                    **_make_pair_row(found.pair),
+                    "shared_text": _join_text(found.a.turns[:shared]),
+                    "text_a": _join_text(found.a.turns[shared:]),
+                    "text_b": _join_text(found.b.turns[shared:]),
                 }
 
     def _repr_html_(self) -> str:
-        rows = [[*_pair_row(pair).values()] for pair in islice(self, 20)]
-        return table_html(("id", "scenario", "split", "a", "b", "chosen", "by", "p", "left_out"), rows)
+        rows = [[*_make_pair_row(pair).values()] for pair in islice(self, 20)]
+        return render_table(("id", "scenario", "split", "a", "b", "chosen", "by", "p", "left_out"), rows)
 
 
-def _text_of(turns: Iterable[Turn]) -> str:
+def _join_text(turns: Iterable[Turn]) -> str:
     return "\n".join(f"{turn.role}: {turn.text}" for turn in turns)
 
 
-def _pair_row(pair: Pair) -> dict[str, Any]:
+def _make_pair_row(pair: Pair) -> dict[str, Any]:
     label = pair.label
     return {
         "id": pair.id,
@@ -159,7 +159,7 @@ class Layer(Tabular):
     def __iter__(self) -> Iterator[UnitLabels]:
         return read_layer(self.file)
 
-    def _rows(self) -> Iterator[dict[str, Any]]:
+    def _list_rows(self) -> Iterator[dict[str, Any]]:
         """Yield a unit per row, a column for every annotator."""
         for unit in self:
             row = {key: getattr(unit, key) for key in ("id", "turn", "role", "labels", "tie", "agreement")}
@@ -187,7 +187,7 @@ class Candidates(Tabular):
     def __iter__(self) -> Iterator[WrittenLine]:
         return read_written(self.file)
 
-    def _rows(self) -> Iterator[dict[str, Any]]:
+    def _list_rows(self) -> Iterator[dict[str, Any]]:
         """Yield a text per row."""
         for turn in self:
             for text in turn.texts:
@@ -224,7 +224,7 @@ class Comparison(Tabular):
         """The policy matrix by each judge, as `Pairs.policies`; empty without pairs between the arms."""
         return [] if self.result.policies is UNSET else [*self.result.policies]
 
-    def _rows(self) -> Iterator[dict[str, Any]]:
+    def _list_rows(self) -> Iterator[dict[str, Any]]:
         """Yield a metric of an arm per row, with its difference to the baseline if there is one."""
         for metric in self.result.metrics:
             differences = {one.arm: one for one in metric.differences}
@@ -251,7 +251,7 @@ class Comparison(Tabular):
         return f"<Comparison of {', '.join(arm.label for arm in self.result.arms)}>"
 
     def _repr_html_(self) -> str:
-        return comparison_html(self.result)
+        return render_comparison(self.result)
 
 
 class Stats:
@@ -271,9 +271,9 @@ class Stats:
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON of `edgen stats --json`."""
-        from edgen.evaluation.measuring import json_of
+        from edgen.evaluation.measuring import describe_as_json
 
-        return json_of(self.arms)
+        return describe_as_json(self.arms)
 
     def __str__(self) -> str:
         from edgen.evaluation.measuring import render

@@ -12,7 +12,7 @@ import msgspec
 from edgen.api.finished import export_run, write_report
 from edgen.api.objects import signatures
 from edgen.api.objects.arguments import AnyRun, Listening, QuestionKeys, fit, split, takes
-from edgen.api.objects.html import conversation_html, escape, status_html
+from edgen.api.objects.html import escape, render_conversation, render_status
 from edgen.api.objects.results import Pairs, Stats, Tabular
 from edgen.api.status import read_status
 from edgen.asking.options import PairOptions
@@ -30,7 +30,7 @@ from edgen.export.shared_options import (
 from edgen.export.write import Exported
 from edgen.runtime.control import Control
 from edgen.runtime.status import StatusReport
-from edgen.store.layers import LabelsByLayer, cell_of, name_column
+from edgen.store.layers import LabelsByLayer, make_cell, name_column
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -87,7 +87,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
             "ended_by": self.ended_by,
             "model": self.provenance.get("model"),
             "simulated": self.provenance.get("simulated"),
-            **{name_column(layer): cell_of(units, len(self.turns)) for layer, units in self.labels.items()},
+            **{name_column(layer): make_cell(units, len(self.turns)) for layer, units in self.labels.items()},
         }
 
     def __repr__(self) -> str:
@@ -97,7 +97,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(f"{turn.role}: {turn.text}" for turn in self.turns)
 
     def _repr_html_(self) -> str:
-        return conversation_html(self.id, self.scenario, self.turns, self.probability)
+        return render_conversation(self.id, self.scenario, self.turns, self.probability)
 
 
 class Run(Tabular):
@@ -168,7 +168,7 @@ class Run(Tabular):
     def __iter__(self) -> Iterator[Conversation]:
         return self.conversations()
 
-    def _rows(self) -> Iterator[dict[str, Any]]:
+    def _list_rows(self) -> Iterator[dict[str, Any]]:
         """Yield a conversation per row, a column for every dimension."""
         return (one.as_row() for one in self)
 
@@ -257,6 +257,6 @@ class Run(Tabular):
 
     def _repr_html_(self) -> str:
         try:
-            return status_html(self.status)
+            return render_status(self.status)
         except EdgenError as error:
             return escape(error)

@@ -19,7 +19,7 @@ from edgen.runtime.control import Control
 from edgen.selection.options import SelectOptions
 
 
-def _folder_of(run: AnyRun) -> Path:
+def _find_folder(run: AnyRun) -> Path:
     return Path(run) if isinstance(run, str | Path) else run.folder
 
 
@@ -47,7 +47,7 @@ def select(
         cap=tuple(f"{name}={count}" for name, count in (cap or {}).items()),
         **fit(signatures.select, SelectOptions, given),
     )
-    select_run(_folder_of(run), Path(output), options, Control())
+    select_run(_find_folder(run), Path(output), options, Control())
     return Run(output)
 
 
@@ -65,7 +65,7 @@ def annotate(run: AnyRun, labels: str | Path | None = None, **given: Any) -> Lay
     """
     from edgen.api.annotating import annotate_run, require_labels
 
-    folder = _folder_of(run)
+    folder = _find_folder(run)
     asked, values = split(signatures.annotate, AnnotateOptions, given)
     options = AnnotateOptions(labels=None if labels is None else str(labels), **values)
     made = asked.run(partial(annotate_run, folder, options))
@@ -82,7 +82,7 @@ def candidates(run: AnyRun, write: Literal["paraphrases", "wrong"], **given: Any
     """
     from edgen.api.candidates import require_candidates, write_for_run
 
-    folder = _folder_of(run)
+    folder = _find_folder(run)
     asked, values = split(signatures.candidates, CandidateOptions, given)
     made = asked.run(partial(write_for_run, folder, CandidateOptions(write=write, **values)))
     require_candidates(made)
@@ -99,6 +99,6 @@ def compare(*runs: AnyRun, **given: Any) -> Comparison:
     "Tutor"}`. Kept in the first run's `comparisons/`, or in `output`. Raises UsageError where they cannot be
     compared, DataError for a data set that cannot be read.
     """
-    folders = [_folder_of(run) for run in runs]
+    folders = [_find_folder(run) for run in runs]
     options = CompareOptions(**fit(signatures.compare, CompareOptions, given))
     return Comparison(*compare_runs(folders, options, Control()))

@@ -9,11 +9,11 @@ from typing import Any
 
 from edgen.core.errors import UsageError
 from edgen.planning.allowed_files import make_unlimited_reach
-from edgen.planning.sizes import conversations_needed, count_values, strata
-from edgen.space import Dimension, Entry, Space, content_sha256, load_space
+from edgen.planning.sizes import compute_needed_conversations, count_values, list_strata
+from edgen.space import Dimension, Entry, Space, digest_content, load_space
 from edgen.space.cells import AllowedCells
-from edgen.space.conditions import parents
-from edgen.space.model import section, section_names, sections_of
+from edgen.space.conditions import list_parents
+from edgen.space.model import find_section, iterate_sections, list_section_names
 from edgen.space.sampling import Design
 
 _PER_CELL = (1, 2, 5)
@@ -46,7 +46,7 @@ def describe_space(
         "description": space.description,
         "source": space.source,
         "duplicates": space.duplicates,
-        "content_sha256": content_sha256(space),
+        "content_sha256": digest_content(space),
         "knowledge": None if space.knowledge is None else space.knowledge.file,
         "dimensions": {one.name: _describe(one) for one in space.dimensions},
         "roles": {role.name: list(role.sees) for role in space.roles},
@@ -55,7 +55,7 @@ def describe_space(
         "cells": cells.count,
         "balanced": [
             {"by": list(names), "cells": many, "needed": _count_needed(many, cells.count, each)}
-            for names, many in ([(space.names, cells.count)] if cells.linked else strata(space))
+            for names, many in ([(space.names, cells.count)] if cells.linked else list_strata(space))
             if many is not None and cells.count is not None
         ],
         "gives": {
@@ -66,8 +66,8 @@ def describe_space(
         if counts is None
         else {name: {"least": min(of), "most": max(of)} for name, of in counts},
         **{
-            key: section(key).describe(space, examples) if key in space.sections else None
-            for key in section_names()
+            key: find_section(key).describe(space, examples) if key in space.sections else None
+            for key in list_section_names()
         },
     }
 
@@ -76,11 +76,12 @@ def draw_examples(name: str, folder: Path, examples: int) -> tuple[int, Path]:
     """Draw so many examples of what a space's sections make into a new folder. Return the number of pictures,
     and the page that shows them. Raises SpaceError, UsageError."""
     space = load_space(make_unlimited_reach().require("preference_space", name, "space"))
-    for one, _ in sections_of(space):
+    for one, _ in iterate_sections(space):
         if one.drawn:
             return one.draw(space, folder, examples)
     drawn = (
-        " and ".join(name for name in section_names() if section(name).drawn) or "sections that a domain adds"
+        " and ".join(name for name in list_section_names() if find_section(name).drawn)
+        or "sections that a domain adds"
     )
     raise UsageError(
         f"{space.name}: nothing in it can be drawn; pictures belong to {drawn} (docs/spaces.md)."
@@ -105,21 +106,21 @@ def _describe(dimension: Dimension) -> dict[str, Any]:
     return {
         "values": len(dimension.entries),
         "label": dimension.label,
-        **_weights(dimension.entries),
+        **_describe_weights(dimension.entries),
         "fields": {name: sum(name in one.fields for one in dimension.entries) for name in dimension.fields},
         "conditional": sum(bool(entry.when) for entry in dimension.entries),
-        "depends_on": list(parents(dimension)),
+        "depends_on": list(list_parents(dimension)),
     }
 
 
 def _count_needed(strata: int, cells: int, per_cell: tuple[int, ...]) -> list[dict[str, int]]:
     return [
-        {"per_cell": k, "on_average": k * strata, "in_each": conversations_needed(strata, cells, k)}
+        {"per_cell": k, "on_average": k * strata, "in_each": compute_needed_conversations(strata, cells, k)}
         for k in per_cell
     ]
 
 
-def _weights(entries: tuple[Entry, ...]) -> dict[str, Any]:
+def _describe_weights(entries: tuple[Entry, ...]) -> dict[str, Any]:
     """Return whether all weigh the same, else the most and the least probable values with their
     probabilities."""
     if len({entry.weight for entry in entries}) == 1:

@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple
 from edgen.core.errors import DataError, Problem
 from edgen.core.yaml_values import read_text
 from edgen.space import Dimension, Entry, Space
-from edgen.space.entries import dimension_problem, field_problem, likeness
+from edgen.space.entries import find_dimension_problem, find_field_problem, normalize_likeness
 from edgen.space.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, choose_name, clean, dump, write
-from edgen.space.parse import default_roles
+from edgen.space.parse import make_default_roles
 
 Weights = Literal["counts", "equal"]
 
@@ -49,7 +49,7 @@ def make_space_from_csv(
     columns = _read_columns(source, rows[0])
     dimensions = _read_dimensions(source, columns, rows[1:], weights)
     what = f"The columns of {clean(file.name)}, {len(rows) - 1:,} rows"
-    roles = default_roles([dimension.name for dimension in dimensions])
+    roles = make_default_roles([dimension.name for dimension in dimensions])
     text = dump(Space(name=name, source=what, dimensions=dimensions, roles=roles), source, "is read")
     if output is not None:
         write(output, text, force=force)
@@ -78,7 +78,7 @@ def _read_columns(source: str, heading: Sequence[str]) -> list[_Column]:
     names = [clean(title) for title in heading]
     for place, title in enumerate(names):
         dimension, dot, field = title.partition(".")
-        wrong = dimension_problem(dimension) or (field_problem(field) if dot else None)
+        wrong = find_dimension_problem(dimension) or (find_field_problem(field) if dot else None)
         if wrong is None and names.index(title) != place:
             wrong = "this heading is there twice"
         if wrong is None and dot and dimension not in names:
@@ -104,12 +104,12 @@ def _read_dimensions(
         said: dict[str, dict[str, str]] = {}
         first: dict[str, str] = {}
         for number, row in enumerate(rows, start=2):
-            value = _cell(row, column.place)
+            value = _read_cell(row, column.place)
             if not value:
                 continue
-            value = first.setdefault(likeness(value), value)
+            value = first.setdefault(normalize_likeness(value), value)
             counts[value] += 1
-            told = {field: text for field, place in fields.items() if (text := _cell(row, place))}
+            told = {field: text for field, place in fields.items() if (text := _read_cell(row, place))}
             if said.setdefault(value, told) != told:
                 message = f"{value[:80]!r} says something else of itself than in an earlier row"
                 problems.append(Problem(f"row {number}", message))
@@ -129,7 +129,7 @@ def _read_dimensions(
     return tuple(found)
 
 
-def _cell(row: Sequence[str], place: int) -> str:
+def _read_cell(row: Sequence[str], place: int) -> str:
     return " ".join(clean(row[place]).split()) if place < len(row) else ""
 
 

@@ -68,7 +68,7 @@ def grow_space(space: str, options: GrowthOptions, control: Control) -> GrownSpa
     so nothing is requested twice. Raises UsageError for a file that cannot be made, and the error that
     stopped the requests.
     """
-    start, path = _plan(space, options, control)
+    start, path = _plan_growth(space, options, control)
     asker, out = start.asker, start.asker.out
     known, grown = asker.space, asker.space[asker.dimension]
     made = start.make(partial(_describe, path))
@@ -94,11 +94,11 @@ def grow_space(space: str, options: GrowthOptions, control: Control) -> GrownSpa
 def estimate_growth(space: str, options: GrowthOptions, control: Control) -> NeededCalls:
     """Return the calls that `grow_space` would make without stored answers. Raises what it raises before its
     first call."""
-    start, _ = _plan(space, options, control)
+    start, _ = _plan_growth(space, options, control)
     return start.estimate_calls()
 
 
-def _plan(space: str, options: GrowthOptions, control: Control) -> tuple[FileStart[GrowthAsker], Path]:
+def _plan_growth(space: str, options: GrowthOptions, control: Control) -> tuple[FileStart[GrowthAsker], Path]:
     """Return the start, and the file of the space. Raises UsageError and the errors of reading files."""
     path = make_unlimited_reach().require("preference_space", space, "space")
     known, dimension, count = load_space(path), options.dimension, options.count

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from edgen.cli.output import note
-from edgen.core.durations import span
+from edgen.core.durations import format_span
 from edgen.core.events import Event
 from edgen.core.text import escape_hidden
 from edgen.runtime.snapshot import Snapshot, StatusEvent, describe_progress
@@ -107,7 +107,9 @@ class Display:
         if self._stage:
             return self._stage
         return (
-            f"{span(snapshot.counts.pending / speed)} left" if speed > 0 and snapshot.counts.pending else ""
+            f"{format_span(snapshot.counts.pending / speed)} left"
+            if speed > 0 and snapshot.counts.pending
+            else ""
         )
 
 

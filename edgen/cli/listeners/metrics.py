@@ -45,7 +45,7 @@ class Families:
         """Add a sample that is already written."""
         self._families.setdefault(name, (about, []))[1].append(line)
 
-    def text(self) -> str:
+    def render_text(self) -> str:
         lines: list[str] = []
         for name, (about, samples) in self._families.items():
             kind = "counter" if name.endswith("_total") else "gauge"
@@ -118,7 +118,7 @@ class MetricsFile:
             found.add_line(_LAST_SUCCESS, about, self._last_success)
         try:
             # Its temporary name ends in no .prom, which would be read; a disk is not waited for.
-            write_whole(self.path, found.text(), sync=False)
+            write_whole(self.path, found.render_text(), sync=False)
         except OSError as problem:
             return problem.strerror or str(problem)
         return None

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from edgen.cli.output import json_text
+from edgen.cli.output import render_json
 from edgen.core.errors import UsageError
 from edgen.core.system import kill_with_children
 
@@ -60,7 +60,7 @@ class Notifier:
     def send(self, facts: Mapping[str, Any], keys: Collection[str]) -> str | None:
         """Send the status; return the clause of a failure, None for success. `keys`: variables that hold
         keys."""
-        body = json_text(_without_quotes(facts)).encode()
+        body = render_json(_without_quotes(facts)).encode()
         if not self._host:
             return self._run(body, facts, keys)
         answers: list[str | None] = ["it did not answer in time"]

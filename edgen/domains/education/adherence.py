@@ -17,10 +17,10 @@ from edgen.asking.ledger_paths import open_for_reading
 from edgen.asking.options import AskOptions
 from edgen.asking.runner import RunStart
 from edgen.asking.units import AskedUnit, UnitAsker
-from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES, adherence
+from edgen.domains.education.adherence_protocol import TEMPLATE, VARIABLES, ask_adherence
 from edgen.domains.education.adherence_sheets import AdherenceSheet, count_sheets
 from edgen.domains.education.keywords import AdherenceShares, Verdicts
-from edgen.evaluation.measuring import find_judged_measure, measures_of_other_families
+from edgen.evaluation.measuring import find_judged_measure, find_measures_of_other_families
 from edgen.plugin import Job, Rejection, Reply, Request, RunReader
 from edgen.plugin.errors import TemplateError, UsageError
 from edgen.plugin.formats import RunFolder
@@ -60,7 +60,7 @@ class AdherenceAsker(UnitAsker):
         """Raise where there is nothing to rate, where the questions do not fit, or without a judge."""
         super().require(reader, job)
         run, family = reader.rundir.path, reader.family
-        if (needed := measures_of_other_families(family).get(find_judged_measure()[0])) is not None:
+        if (needed := find_measures_of_other_families(family).get(find_judged_measure()[0])) is not None:
             raise UsageError(
                 f"--adherence rates conversations of the {needed} family, and {run} has those of the "
                 f"{family.name} family. Leave --adherence out."
@@ -79,7 +79,7 @@ class AdherenceAsker(UnitAsker):
     def ask(self, unit: AskedUnit) -> Generator[Request, Reply, Verdicts | Rejection]:
         """Ask about one conversation."""
         scenario = self.reader.scenario(unit.address.scenario)
-        return adherence(scenario, unit.address.task, unit.turns, self.prompt, self.rules)
+        return ask_adherence(scenario, unit.address.task, unit.turns, self.prompt, self.rules)
 
     def keep(self, answer: Verdicts, unit: AskedUnit, spent: Spent) -> AdherenceSheet:
         """Return the judge's record."""
@@ -103,7 +103,7 @@ def judge_adherence(
         (asker,), (ledger,), ended = asyncio.run(_start(reader, control, sample, overrides, prompt).ask())
         if ended is not None:
             raise ended
-        return count_sheets(reader, asker.units(), ledger, asker.answerer.model)
+        return count_sheets(reader, asker.list_units(), ledger, asker.answerer.model)
 
 
 def estimate_adherence(

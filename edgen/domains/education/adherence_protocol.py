@@ -81,7 +81,7 @@ class Adherence(SimulatedAnswers, Protocol):
 ADHERENCE = Adherence()
 
 
-def adherence(
+def ask_adherence(
     scenario: Scenario, task: TaskId, turns: Sequence[Turn], prompt: Prompting, rules: Rules
 ) -> Generator[Request, Reply, Verdicts | Rejection]:
     """Yield a request per ask; return the answers to all five questions, or why there are none.

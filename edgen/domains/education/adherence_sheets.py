@@ -13,7 +13,7 @@ from edgen.domains.education.keywords import (
     AdherenceShares,
     VerdictCount,
     Verdicts,
-    verdicts,
+    judge_by_keywords,
 )
 from edgen.evaluation.sample import cut
 from edgen.plugin import RunReader
@@ -41,7 +41,7 @@ def count_sheets(
     with LedgerReader(ledger) as view:
         for index, name in units:
             candidate = reader.candidate(index, name)
-            status, _, data = view.outcomes(index).get(name, ("pending", None, None))
+            status, _, data = view.read_outcomes(index).get(name, ("pending", None, None))
             said = _decode(data) if status == "accepted" and data is not None else None
             counts[candidate.arm].add(_judge_by_keywords(reader, candidate), status, said)
     return {arm: count.result(model) for arm, count in counts.items()}
@@ -49,7 +49,7 @@ def count_sheets(
 
 def _judge_by_keywords(reader: RunReader, candidate: Candidate) -> tuple[int, Verdicts]:
     scenario = reader.scenario(candidate.scenario)
-    return scenario.index, verdicts(scenario, candidate.turns, cut(candidate.turns).spoken)
+    return scenario.index, judge_by_keywords(scenario, candidate.turns, cut(candidate.turns).spoken)
 
 
 class _ArmCount:
@@ -88,9 +88,9 @@ class _ArmCount:
             notes.append(
                 f"Left out for want of an answer: {self._unanswered}. Asked again, they may get one."
             )
-        return self._verdicts.shares(model, " ".join(notes), self._agreement())
+        return self._verdicts.compute_shares(model, " ".join(notes), self._compute_agreement())
 
-    def _agreement(self) -> dict[str, float | None]:
+    def _compute_agreement(self) -> dict[str, float | None]:
         """Return Cohen's kappa by question, over the answers of both; None where it is not defined."""
         found: dict[str, float | None] = {}
         for name, (judge, keywords) in self._ratings.items():

@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from edgen.domains.education.family import five_list_scenario
-from edgen.domains.education.keywords import MEASURES, verdicts
+from edgen.domains.education.family import make_five_list_scenario
+from edgen.domains.education.keywords import MEASURES, judge_by_keywords
 from edgen.plugin import Message, Scenario, Simulation, Turn
 from edgen.plugin.families import Role
 from edgen.plugin.texts import join_words, words
@@ -47,10 +47,10 @@ def read(messages: Sequence[Message]) -> SheetContent | None:
     described = {f"{who}_{what}".lower(): said for who, what, said in _DESCRIBED.findall(text[:opens])}
     if len(described) != 4:
         return None
-    return SheetContent(five_list_scenario(0, {"topic": "", **described}), _turns(lesson))
+    return SheetContent(make_five_list_scenario(0, {"topic": "", **described}), _read_turns(lesson))
 
 
-def _turns(lesson: str) -> tuple[Turn, ...]:
+def _read_turns(lesson: str) -> tuple[Turn, ...]:
     roles: dict[str, Role] = {"Teacher": "Teacher", "Student": "Student"}
     _, *parts = _LINE.split(lesson)
     return tuple(Turn(roles[role], said.strip()) for role, said in zip(parts[::2], parts[1::2], strict=True))
@@ -69,7 +69,9 @@ def _say(sheet: SheetContent, request: Simulation) -> str:
     if request.fault == "judge_both":
         return "It depends on how one sees it."
     lines = []
-    said = verdicts(sheet.scenario, sheet.turns, [join_words(words(turn.text)) for turn in sheet.turns])
+    said = judge_by_keywords(
+        sheet.scenario, sheet.turns, [join_words(words(turn.text)) for turn in sheet.turns]
+    )
     for name, yes in zip(MEASURES, said, strict=True):
         wrong = request.random() < _WRONG
         lines.append(f"{name}: {'cannot tell' if yes is None else 'yes' if yes != wrong else 'no'}")

@@ -46,7 +46,7 @@ class EdFiles(RowFiles):
             train=max(1, min(asked.train, counts["train"])), test=max(1, min(asked.test, counts["test"]))
         )
         manifest = write_shards(
-            self.folder, self._records(), SplitCounts(counts["train"], counts["test"]), shards, {}
+            self.folder, self._iterate_records(), SplitCounts(counts["train"], counts["test"]), shards, {}
         )
         for file in manifest["files"]:
             if not file["records"]:
@@ -55,7 +55,7 @@ class EdFiles(RowFiles):
         self._spool.unlink()
         return {(DEFAULT, split): pattern for split, pattern in _PATTERNS.items() if counts[split]}
 
-    def _records(self) -> Iterator[tuple[bool, bytes]]:
+    def _iterate_records(self) -> Iterator[tuple[bool, bytes]]:
         with self._spool.open("rb") as file:
             for line in file:
                 yield line[:1] == b"1", line[1:-1]

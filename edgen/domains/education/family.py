@@ -151,7 +151,7 @@ class Education(RecordContents, ReportWords, KindDefaults, Family):
         """Read a record without its end marker."""
         record = _decode(data)
         background = msgspec.structs.asdict(record.background_info)
-        scenario = _scenario(record.provenance.scenario, background, record.scenario or {})
+        scenario = _build_scenario(record.provenance.scenario, background, record.scenario or {})
         return Recorded.of(record, scenario, without_marker(record.conversation, record.ended_by))
 
     def recognizes(self, record: Any) -> bool:
@@ -172,7 +172,7 @@ class Education(RecordContents, ReportWords, KindDefaults, Family):
         if not {turn.role for turn in turns} <= LAYOUT.roles.keys():
             raise ValueError("a role that is neither Teacher nor Student")
         said = {name: what for name, what in more.items() if what} if isinstance(more, dict) else {}
-        scenario = _scenario(read_filed_index(record), background, said)
+        scenario = _build_scenario(read_filed_index(record), background, said)
         return make_filed_record(record, scenario, turns, marked=True)
 
     def groups(self, dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -193,11 +193,11 @@ def _write_more(scenario: Scenario) -> dict[str, Any] | None:
     return {"topic": scenario["topic"]} | more
 
 
-def _scenario(index: int, background: Mapping[str, str], more: Mapping[str, Any]) -> Scenario:
+def _build_scenario(index: int, background: Mapping[str, str], more: Mapping[str, Any]) -> Scenario:
     """Build a scenario from the five texts, the topic's fields, and the space's further contents."""
     values = {name: background[key] for key, name in _KEYS.items()}
     if "topic" not in more:
-        return five_list_scenario(index, values, more.get("subject"), more.get("level"))
+        return make_five_list_scenario(index, values, more.get("subject"), more.get("level"))
     others, fields = read_values(more)
     return Scenario(index, values | others, fields)
 
@@ -220,7 +220,7 @@ def has_five_dimensions(names: Collection[str], roles: Sequence[str]) -> bool:
     return LAYOUT.names.issubset(names) and [*roles] == [*LAYOUT.roles]
 
 
-def five_list_scenario(
+def make_five_list_scenario(
     index: int, values: Mapping[str, str], subject: str | None = None, level: str | None = None
 ) -> Scenario:
     """Return the scenario with these values of the five dimensions, and its topic's fields."""

@@ -21,9 +21,9 @@ from edgen.plugin.errors import DataError
 from edgen.plugin.files import read_text
 from edgen.plugin.protocols import SpaceRole
 from edgen.space import Dimension, Entry
-from edgen.space.entries import is_blank, likeness
+from edgen.space.entries import is_blank, normalize_likeness
 from edgen.space.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, choose_name, clean, dump, write
-from edgen.space.parse import default_roles
+from edgen.space.parse import make_default_roles
 
 # A space's dimension -> the key of `background_info` that it is counted from: ED's own spelling
 # first, then the correct one.
@@ -56,7 +56,7 @@ class _Observed:
         self._first: dict[tuple[str, str], str] = {}  # (dimension, likeness) -> the value first seen
         self._source, self._problems = "", list[Problem]()  # of the file that is read now
 
-    def space(self, title: str, source: str) -> Space:
+    def make_space(self, title: str, source: str) -> Space:
         """Return the space with the counts as weights, the most frequent value first."""
         names = [*DIMENSIONS, *[name for name in self.counts if name not in DIMENSIONS]]
         names = [name for name in names if name in self.counts]
@@ -67,7 +67,7 @@ class _Observed:
                 Entry(value, float(count), self._fields.get((name, value), {})) for value, count in ranked
             )
             dimensions.append(Dimension(name, tuple(entries)))
-        roles = tuple(SpaceRole(role, tuple(names)) for role in self.roles) or default_roles(names)
+        roles = tuple(SpaceRole(role, tuple(names)) for role in self.roles) or make_default_roles(names)
         return Space(name=title, source=source, dimensions=tuple(dimensions), roles=roles)
 
     def add(self, source: str, text: str) -> None:
@@ -121,7 +121,7 @@ class _Observed:
         told = {name: clean(text) for name in TOPIC_FIELDS if isinstance(text := scenario.get(name), str)}
         kept = {name: text for name, text in told.items() if not is_blank(text)}
         if isinstance(topic, str) and kept:
-            first = self._first.get(("topic", likeness(clean(topic))), topic)
+            first = self._first.get(("topic", normalize_likeness(clean(topic))), topic)
             self._fields.setdefault(("topic", first), kept)
 
     def _add_scenario(self, scenario: Mapping[str, Any], path: str) -> None:
@@ -145,7 +145,7 @@ class _Observed:
         where = f"{self._source}: {path}"
         if text != value.strip():
             self.notes.append(f"{where}: control characters were replaced in {value[:80]!r}")
-        first = self._first.setdefault((dimension, likeness(text)), text)
+        first = self._first.setdefault((dimension, normalize_likeness(text)), text)
         if text != first:
             self.notes.append(f"{where}: {text[:80]!a} is counted as {first[:80]!a}")
         self.counts.setdefault(dimension, Counter())[first] += 1
@@ -176,7 +176,7 @@ def make_space_from_ed(
     observed = _observe(files)
     listed = clean(", ".join(path.name for path in files))
     source = f"Observed frequencies in {observed.records:,} records: {listed}"
-    text = dump(observed.space(name, source), source, "edgen reads; make it from fewer records")
+    text = dump(observed.make_space(name, source), source, "edgen reads; make it from fewer records")
     if output is not None:
         write(output, text, force=force)
     notes, more = observed.notes[:MAX_PROBLEMS], len(observed.notes) - MAX_PROBLEMS

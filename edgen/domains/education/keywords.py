@@ -1,6 +1,6 @@
 """The keyword baseline of adherence: words for ways of learning and reactions.
 
-`verdicts` answers five questions about one conversation, each yes, no, or None if undecidable:
+`judge_by_keywords` answers five questions about one conversation, each yes, no, or None if undecidable:
 
 - `student_asks`: a turn of the student on its preferred way also has a wish (`could we`,
   `I'd rather`). Undecidable if the way is of no known family.
@@ -84,7 +84,7 @@ class Cues:
         branches = (f"{letter}(?:{'|'.join(cue[1:] for cue in same)})" for letter, same in grouped)
         return re.compile(f" (?:{'|'.join(branches)})")
 
-    def within(self, spoken: str) -> bool:
+    def occurs_in(self, spoken: str) -> bool:
         """Return whether any of them occurs."""
         return self._wanted.search(spoken) is not None
 
@@ -158,19 +158,19 @@ def read_statements(scenario: Scenario) -> Stated:
 
 @lru_cache(maxsize=4096)
 def _read_stated(learning: str, teaching: str, student: str, teacher: str) -> Stated:
-    match = ways.preferences_match(learning, teaching)
+    match = ways.do_preferences_match(learning, teaching)
     return Stated(
-        ways.families(learning),
-        ways.families(teaching),
+        ways.find_families(learning),
+        ways.find_families(teaching),
         match,
-        ways.student_reaction(student),
-        ways.teacher_reaction(teacher),
+        ways.find_student_reaction(student),
+        ways.find_teacher_reaction(teacher),
     )
 
 
-def verdicts(scenario: Scenario, turns: Sequence[Turn], said: Sequence[str]) -> Verdicts:
+def judge_by_keywords(scenario: Scenario, turns: Sequence[Turn], said: Sequence[str]) -> Verdicts:
     """Return the keywords' answers on one conversation. `said` are its turns as from
-    `reading.detect.words_of_turns`."""
+    `reading.detect.split_words_of_turns`."""
     facts = read_statements(scenario)
     student = [text for turn, text in zip(turns, said, strict=True) if turn.role == "Student"]
     teacher = [(turn.text, text) for turn, text in zip(turns, said, strict=True) if turn.role == "Teacher"]
@@ -192,13 +192,13 @@ def _asks(student: Sequence[str], learning: Sequence[str]) -> bool | None:
     if not student or not learning:
         return None
     whole = "|".join(student)
-    sought = [way for name in learning if (way := _WAYS[name].sought).within(whole)]
-    return any(way.within(text) and _WISH.within(text) for way in sought for text in student)
+    sought = [way for name in learning if (way := _WAYS[name].sought).occurs_in(whole)]
+    return any(way.occurs_in(text) and _WISH.occurs_in(text) for way in sought for text in student)
 
 
 def _shows(role: Role, kind: str, said: Sequence[str]) -> bool | None:
     cues = _REACTIONS[role].get(kind)
-    return None if cues is None or not said else cues.within("|".join(said))
+    return None if cues is None or not said else cues.occurs_in("|".join(said))
 
 
 def _stays(teacher: Sequence[tuple[str, str]], facts: Stated) -> tuple[bool | None, bool | None]:
@@ -207,7 +207,7 @@ def _stays(teacher: Sequence[tuple[str, str]], facts: Stated) -> tuple[bool | No
         return None, None
     start = len(teacher) - math.ceil(len(teacher) / 3)
     if facts.match is not False:
-        return any(_way_shows(turn, facts.teaching, ()) for turn in teacher[start:]), None
+        return any(_shows_way(turn, facts.teaching, ()) for turn in teacher[start:]), None
     own, theirs = _count_turns(teacher[start:], facts)
     for turn in reversed(teacher[:start]):
         if own or theirs:
@@ -220,20 +220,20 @@ def _count_turns(teacher: Iterable[tuple[str, str]], facts: Stated) -> tuple[int
     """Return how many turns show the teacher's way, and how many the student's."""
     own = theirs = 0
     for turn in teacher:
-        own += _way_shows(turn, facts.teaching, facts.learning)
-        theirs += _way_shows(turn, facts.learning, facts.teaching)
+        own += _shows_way(turn, facts.teaching, facts.learning)
+        theirs += _shows_way(turn, facts.learning, facts.teaching)
     return own, theirs
 
 
-def _way_shows(turn: tuple[str, str], names: Sequence[str], other: Sequence[str]) -> bool:
+def _shows_way(turn: tuple[str, str], names: Sequence[str], other: Sequence[str]) -> bool:
     """Return whether a teacher's turn shows one of the ways. Forms shared with `other` do not count."""
     text, words = turn
-    taught, forms = _signs(names, other)
-    return any(cues.within(words) for cues in taught) or any(form(text) for form in forms)
+    taught, forms = _compile_signs(names, other)
+    return any(cues.occurs_in(words) for cues in taught) or any(form(text) for form in forms)
 
 
 @lru_cache(maxsize=4096)
-def _signs(
+def _compile_signs(
     names: Sequence[str], other: Sequence[str]
 ) -> tuple[tuple[Cues, ...], tuple[Callable[[str], bool], ...]]:
     """Return the words and the forms of these ways, without forms shared with the others."""
@@ -274,7 +274,7 @@ class VerdictCount:
         self._decided = {name: ShareCount() for name in MEASURES}
 
     def see(self, sample: Sample, words: Words) -> None:
-        self.add(sample.scenario.index, verdicts(sample.scenario, sample.turns, words.spoken))
+        self.add(sample.scenario.index, judge_by_keywords(sample.scenario, sample.turns, words.spoken))
 
     def add(self, scenario: int, given: Verdicts) -> None:
         """Count the verdicts on one conversation of a scenario."""
@@ -283,9 +283,11 @@ class VerdictCount:
             counted.add(scenario, bool(yes), yes is not None)
 
     def result(self) -> tuple[AdherenceShares, ...]:
-        return (self.shares(KEYWORDS, _NOTE),)
+        return (self.compute_shares(KEYWORDS, _NOTE),)
 
-    def shares(self, by: str, note: str, agreement: Mapping[str, float | None] = {}) -> AdherenceShares:
+    def compute_shares(
+        self, by: str, note: str, agreement: Mapping[str, float | None] = {}
+    ) -> AdherenceShares:
         """Return the shares, with their intervals."""
         return AdherenceShares(
             by=by,

@@ -15,9 +15,9 @@ TOPIC_FIELDS: Mapping[str, str] = {
 
 def _prefer_same(values: Mapping[str, str]) -> bool | None:
     """Return whether both sides prefer the same way; None if a way is of no known kind."""
-    from edgen.reading.phrase_kinds import MOST, preferences_match
+    from edgen.reading.phrase_kinds import MOST, do_preferences_match
 
-    return preferences_match(values["student_preference"][:MOST], values["teacher_preference"][:MOST])
+    return do_preferences_match(values["student_preference"][:MOST], values["teacher_preference"][:MOST])
 
 
 LAYOUT = SpaceLayout(

@@ -55,7 +55,7 @@ class ForumSeat(NamedTuple):
         return f"{self.name} ({self.actor}, {self.affiliation})"
 
 
-def seats_of(
+def make_seats(
     prepared: PreparedForum, settings: Forum, scenario: Scenario, seed: int
 ) -> tuple[ForumSeat, ...]:
     """Return a seat for everybody in a scenario's thread, the asker first."""
@@ -65,8 +65,8 @@ def seats_of(
         member = members.get(role.name.lower(), Member())
         actor: Actor = member.actor or ("Agent" if place else "User")
         digest = hashlib.blake2b(f"{seed}/{scenario.index}/{role.name}".encode(), digest_size=6).hexdigest()
-        user_id, name = f"user_{digest}", value_of(member.name, scenario)
-        belongs = value_of(member.affiliation, scenario)
+        user_id, name = f"user_{digest}", resolve_value(member.name, scenario)
+        belongs = resolve_value(member.affiliation, scenario)
         seats.append(
             ForumSeat(
                 role,
@@ -75,14 +75,14 @@ def seats_of(
                 name is not None,
                 actor,
                 belongs or (COMMON_USER if actor == "User" else role.name),
-                value_of(member.expertise, scenario),
+                resolve_value(member.expertise, scenario),
                 member.weight,
             )
         )
     return tuple(seats)
 
 
-def value_of(text: str | None, scenario: Scenario) -> str | None:
+def resolve_value(text: str | None, scenario: Scenario) -> str | None:
     """Return the scenario's value of the dimension that a text names; else the text."""
     return None if text is None else scenario.values.get(text, text)
 
@@ -114,22 +114,22 @@ class ThreadClock:
         self._seed = f"{seed}/{scenario.index}/clock"
         self._seconds = settings.minutes * 60
         self._begins = prepared.begins + dt.timedelta(
-            seconds=self._random("begin").randrange(settings.days * 86_400)
+            seconds=self._make_random("begin").randrange(settings.days * 86_400)
         )
         self.now = 0
         self._posts = 0
 
-    def post(self) -> int:
+    def draw_moment(self) -> int:
         """Return the moment of the next post. The waits are skewed: many short ones, a few long ones."""
         if self._posts:
-            drawn = self._random(str(self._posts)).random()
+            drawn = self._make_random(str(self._posts)).random()
             self.now += max(1, round(self._seconds * (0.1 + 3.6 * drawn * drawn * drawn)))
         self._posts += 1
         return self.now
 
-    def stamp(self, seconds: int = 0) -> str:
+    def format_moment(self, seconds: int = 0) -> str:
         """Return a moment as MSDialog writes it: 2024-09-21T04:15:54."""
         return (self._begins + dt.timedelta(seconds=seconds)).isoformat()
 
-    def _random(self, what: str) -> random.Random:
+    def _make_random(self, what: str) -> random.Random:
         return random.Random(f"{self._seed}/{what}")  # noqa: S311 - reproducible, not secret

@@ -53,7 +53,7 @@ class Post(msgspec.Struct, frozen=True):
     flags: tuple[str, ...] = ()  # detectors' findings that were accepted
 
 
-def post_form(others: Sequence[int], *, titled: bool = False, may_accept: bool = False) -> Form:
+def make_post_form(others: Sequence[int], *, titled: bool = False, may_accept: bool = False) -> Form:
     """Return the form of a post: a question with its title, or an answer with votes for the posts of others.
     With `may_accept` it also has the post that answers the question, 0 for none."""
     if titled:
@@ -83,14 +83,14 @@ def read_post(
     if (refused := find_service_refusal(refusal, finish_reason)) is not None:
         return refused
     body = body_of(text)
-    value = _json(body)
+    value = _find_json(body)
     if value is None:
         cut = RejectionReason.TRUNCATED if finish_reason == "length" else RejectionReason.UNREAD
         return Rejection(cut, f"this is no whole post: {excerpt(body)}")
     repairs: list[str] = []
-    votes = _numbers(value.get("votes"), others, repairs)
+    votes = _read_numbers(value.get("votes"), others, repairs)
     accepted = value.get("accept") or None  # 0 in a form: none of them
-    accept = next(iter(_numbers(accepted, others, repairs)), None) if may_accept else None
+    accept = next(iter(_read_numbers(accepted, others, repairs)), None) if may_accept else None
     same = value.get("same_question") is True
     said = value.get("text") if value else body
     said = said if isinstance(said, str) else ""
@@ -122,7 +122,7 @@ def read_post(
     )
 
 
-def _json(text: str) -> dict[str, Any] | None:
+def _find_json(text: str) -> dict[str, Any] | None:
     """Return the JSON object that a reply is or that stands in it; empty where all of it is said, None where
     it is JSON that is no whole post."""
     body = strip_fence(text)
@@ -138,7 +138,7 @@ def _json(text: str) -> dict[str, Any] | None:
     return {} if start else None
 
 
-def _numbers(value: Any, known: Collection[int], repairs: list[str]) -> tuple[int, ...]:
+def _read_numbers(value: Any, known: Collection[int], repairs: list[str]) -> tuple[int, ...]:
     """Return the numbers of posts that are named, each once, as they may be named: `2`, `"#2"`, `[2, 3]`."""
     named = value if isinstance(value, list) else [] if value is None or value is False else [value]
     found = []

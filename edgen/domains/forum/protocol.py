@@ -95,7 +95,7 @@ class ForumProtocol(
         """Yield a problem for a prompt for the whole conversation, and for an invalid first day."""
         if job.prompt is not None:
             yield Problem("$.prompt", "forum has a prompt for each role: `prompts: {asker: …, tutor: …}`")
-        if _day(settings_of(job).begins) is None:
+        if _parse_day(settings_of(job).begins) is None:
             message = f"expected a day of the years {_YEARS[0]} to {_YEARS[-1]}, as in `begins: 2024-01-01`"
             yield Problem("$.forum.begins", message)
 
@@ -114,7 +114,7 @@ class ForumProtocol(
             yield Problem(
                 "$.space", f"a role is called {known[MODERATOR]}, as the one who chooses; rename it"
             )
-        if not unknown and not any(_member(settings, role).weight for role in _roles(job)[1:]):
+        if not unknown and not any(_find_member(settings, role).weight for role in _list_roles(job)[1:]):
             yield Problem(
                 "$.forum.members",
                 "nobody may answer: every role but the asker has `weight: 0`; give one of them a weight",
@@ -122,7 +122,7 @@ class ForumProtocol(
 
     def roles(self, job: Job) -> tuple[str, ...]:
         """Return the roles that may post, and the moderator where there is one."""
-        roles = tuple(role.lower() for role in _roles(job))
+        roles = tuple(role.lower() for role in _list_roles(job))
         return (*roles, MODERATOR) if settings_of(job).chooser == "moderator" else roles
 
     def prepare(self, job: Job, space: Space) -> Any:
@@ -139,8 +139,8 @@ class ForumProtocol(
             )
             raise JobError(job.name, "1 problem:", (Problem("$.family", message),))
         named = {role.name: role for role in space.roles}
-        roles = tuple(named[name] for name in _roles(job))
-        begins = _day(settings.begins)
+        roles = tuple(named[name] for name in _list_roles(job))
+        begins = _parse_day(settings.begins)
         assert begins is not None, "checked before"
         category = settings.category or next(iter(roles[0].sees), space.names[0])
         return PreparedForum(space, roles, category, begins)
@@ -150,9 +150,11 @@ class ForumProtocol(
         settings: Forum = settings_of(job)
         sees = {} if space is None else {role.name: role.sees for role in space.roles}
         found = {}
-        for place, role in enumerate(_roles(job)):
+        for place, role in enumerate(_list_roles(job)):
             use = role.lower()
-            kind = "asker" if not place else "user" if _member(settings, role).actor == "User" else "agent"
+            kind = (
+                "asker" if not place else "user" if _find_member(settings, role).actor == "User" else "agent"
+            )
             variables = () if space is None else template_variables(space, sees[role])
             found[use] = Template(
                 name=job.prompts.get(use, f"forum_{kind}"),
@@ -188,7 +190,9 @@ class ForumProtocol(
         settings: Forum = settings_of(job)
         posts = settings.turns if level == 2 else min(_POSTS[level], settings.turns)
         asker, *others = [
-            role.lower() for role in _roles(job) if _member(settings, role).weight or role == _roles(job)[0]
+            role.lower()
+            for role in _list_roles(job)
+            if _find_member(settings, role).weight or role == _list_roles(job)[0]
         ]
         passes = (0, 1, 4 * settings.silence - 4)[level]  # after four posts
         calls: list[ExpectedCall] = []
@@ -206,14 +210,14 @@ class ForumProtocol(
         """Return the role that answers: the first that provides information and may speak. The asker is one
         only if the job says so."""
         settings: Forum = settings_of(job)
-        asker, *others = _roles(job)
-        agents = [role for role in others if _actor(settings, role) == "Agent"]
-        agents += [asker] if _member(settings, asker).actor == "Agent" else []
-        return next((role for role in agents if _member(settings, role).weight), None)
+        asker, *others = _list_roles(job)
+        agents = [role for role in others if _find_actor(settings, role) == "Agent"]
+        agents += [asker] if _find_member(settings, asker).actor == "Agent" else []
+        return next((role for role in agents if _find_member(settings, role).weight), None)
 
     def role_of(self, job: Job, step: int) -> str:
         """Return the asker's role for the first step, then one that may answer."""
-        roles = _roles(job)
+        roles = _list_roles(job)
         return roles[min(step, 1)].lower()
 
     def caveats(self, settings: Forum) -> Iterator[str]:
@@ -245,24 +249,24 @@ _STAND_INS: dict[str, Any] = {
 }
 
 
-def _roles(job: Job) -> tuple[str, ...]:
+def _list_roles(job: Job) -> tuple[str, ...]:
     """Return the roles of the space, the asker first."""
     asker = (settings_of(job).asker or job.speakers[0]).lower()
     return tuple(sorted(job.speakers, key=lambda role: role.lower() != asker))
 
 
-def _member(settings: Forum, role: str) -> Member:
+def _find_member(settings: Forum, role: str) -> Member:
     """Return the job's settings of a role, or the defaults."""
     said = (member for name, member in settings.members.items() if name.lower() == role.lower())
     return next(said, Member())
 
 
-def _actor(settings: Forum, role: str) -> str:
+def _find_actor(settings: Forum, role: str) -> str:
     """Return whether a role that may answer seeks or provides information."""
-    return _member(settings, role).actor or "Agent"
+    return _find_member(settings, role).actor or "Agent"
 
 
-def _day(text: str) -> dt.datetime | None:
+def _parse_day(text: str) -> dt.datetime | None:
     try:
         day = dt.date.fromisoformat(text)
     except ValueError:

@@ -13,8 +13,15 @@ from typing import Any
 import msgspec
 
 from edgen.domains.forum.config import MODERATOR, NOBODY, Forum
-from edgen.domains.forum.members import Anonymous, ForumSeat, PreparedForum, ThreadClock, seats_of, value_of
-from edgen.domains.forum.post import Post, post_form, read_post
+from edgen.domains.forum.members import (
+    Anonymous,
+    ForumSeat,
+    PreparedForum,
+    ThreadClock,
+    make_seats,
+    resolve_value,
+)
+from edgen.domains.forum.post import Post, make_post_form, read_post
 from edgen.domains.forum.view import ThreadViews
 from edgen.plugin import (
     Conversation,
@@ -63,7 +70,7 @@ class Thread(ThreadViews, Session):
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> None:
         super().__init__(scenario, replicate, prompts, rules)
-        self.seats = seats_of(self._prepared, self._settings, scenario, rules.seed)
+        self.seats = make_seats(self._prepared, self._settings, scenario, rules.seed)
         self._clock = ThreadClock(self._prepared, self._settings, scenario, rules.seed)
         self._anonymous = Anonymous(self.seats)
         self.posts: list[Posted] = []
@@ -85,16 +92,16 @@ class Thread(ThreadViews, Session):
                 return post
             self.hear(seat, post)
             quiet = 0 if post.text else quiet + 1
-            if (ended := self._end(seat, post, quiet)) is not None:
+            if (ended := self._find_end(seat, post, quiet)) is not None:
                 reason = ended
                 break
             following = yield from self._choose_next_seat(seat)
             if isinstance(following, Rejection):
                 return following
             seat = following
-        return self._check_two_members() or self._conversation(reason)
+        return self._check_two_members() or self._make_conversation(reason)
 
-    def _end(self, seat: ForumSeat, post: Post, quiet: int) -> str | None:
+    def _find_end(self, seat: ForumSeat, post: Post, quiet: int) -> str | None:
         """Return the reason why the thread is over; None where it continues."""
         if post.accept is not None:
             return ACCEPTED
@@ -129,14 +136,14 @@ class Thread(ThreadViews, Session):
             return chosen
 
         form = choice_form(len(names))
-        question = self._question(MODERATOR, self.choice(seats), MODERATOR, form)
+        question = self._question(MODERATOR, self.list_choice_messages(seats), MODERATOR, form)
         chosen = yield from ask(question, self._rules, read)
         if isinstance(chosen, Rejection):
             return chosen
         assert chosen.number is not None
         return [*seats, None][chosen.number - 1]
 
-    def choice(self, seats: list[ForumSeat]) -> tuple[Message, ...]:
+    def list_choice_messages(self, seats: list[ForumSeat]) -> tuple[Message, ...]:
         """Return the messages that the moderator is asked with: the thread, and who may go on."""
         said = [Turn(f"#{number} {post.seat.shown}", post.text) for number, post in enumerate(self.posts, 1)]
         if said:
@@ -145,7 +152,9 @@ class Thread(ThreadViews, Session):
             {
                 **fence_turns(self._rules.seed, self._scenario.index, f"moderator/{self._asked}", said),
                 "index": self._scenario.index,
-                "conversation": "\n\n".join(self._line(number) for number in range(1, len(self.posts) + 1)),
+                "conversation": "\n\n".join(
+                    self._describe_post(number) for number in range(1, len(self.posts) + 1)
+                ),
                 "names": [*(seat.shown for seat in seats), NOBODY],
             }
         )
@@ -169,7 +178,7 @@ class Thread(ThreadViews, Session):
                 return Rejection(RejectionReason.LOOP, f"{seat.role.name} repeats: {post.text[:80]}")
             return post
 
-        form = post_form(others, titled=not self.posts, may_accept=seat is self.seats[0])
+        form = make_post_form(others, titled=not self.posts, may_accept=seat is self.seats[0])
         question = self._question(seat.use, self.messages(seat), seat.use, form, seat.role.name)
         return (yield from ask_turn(question, self._rules, read))
 
@@ -179,7 +188,7 @@ class Thread(ThreadViews, Session):
         self._flags |= dict.fromkeys(post.flags)
         self.title = self.title or self._anonymous(post.title)
         if post.text:
-            self.posts.append(Posted(seat, self._anonymous(post.text), self._clock.post()))
+            self.posts.append(Posted(seat, self._anonymous(post.text), self._clock.draw_moment()))
         for number in post.votes:
             if (seat.user_id, number) not in self._voted:
                 self._voted.add((seat.user_id, number))
@@ -205,13 +214,14 @@ class Thread(ThreadViews, Session):
         for number, post in enumerate(self.posts, 1):
             own = post.seat is seat
             append_message(
-                messages, Message("assistant", post.text) if own else Message("user", self._line(number))
+                messages,
+                Message("assistant", post.text) if own else Message("user", self._describe_post(number)),
             )
         if messages[-1].role != "user":
             messages.append(Message("user", _NO_ANSWER))
         return tuple(messages)
 
-    def _line(self, number: int) -> str:
+    def _describe_post(self, number: int) -> str:
         """Return a post as others read it."""
         post = self.posts[number - 1]
         title = f"Title: {self.title}\n" if number == 1 else ""
@@ -238,15 +248,15 @@ class Thread(ThreadViews, Session):
         self.hear(asker, Post("…", "…"))
         found |= {seat.use: self.messages(seat) for seat in others if seat.use in self._prompts}
         if MODERATOR in self._prompts:
-            found[MODERATOR] = self.choice(others)
+            found[MODERATOR] = self.list_choice_messages(others)
         return found
 
     def forms(self) -> dict[str, Form]:
         """Return the forms of their answers."""
         asker, *others = self.seats
-        found = dict.fromkeys((seat.use for seat in others), post_form([1]))
+        found = dict.fromkeys((seat.use for seat in others), make_post_form([1]))
         found[MODERATOR] = choice_form(len(others) + 1)
-        return found | {asker.use: post_form((), titled=True)}
+        return found | {asker.use: make_post_form((), titled=True)}
 
     def _check_two_members(self) -> Rejection | None:
         """Return a rejection if fewer than two members posted, else None."""
@@ -254,7 +264,7 @@ class Thread(ThreadViews, Session):
             return Rejection(RejectionReason.ONE_SPEAKER, "nobody answers")
         return None
 
-    def _conversation(self, reason: str) -> Conversation:
+    def _make_conversation(self, reason: str) -> Conversation:
         answers = [number for number, post in enumerate(self.posts, 1) if post.is_answer]
         end = {
             "event": "end",
@@ -264,7 +274,7 @@ class Thread(ThreadViews, Session):
             "success": bool(answers),
         }
         return Conversation(
-            tuple(self._turn(post) for post in self.posts),
+            tuple(self._make_turn(post) for post in self.posts),
             ended_by=self._ended_by,
             repairs=tuple(self._repairs),
             flags=tuple(self._flags),
@@ -273,18 +283,18 @@ class Thread(ThreadViews, Session):
                 "accepted": bool(answers),
                 "answers": answers,
                 "title": self.title,
-                "category": value_of(self._prepared.category, self._scenario),
-                "dialog_time": self._clock.stamp(),
+                "category": resolve_value(self._prepared.category, self._scenario),
+                "dialog_time": self._clock.format_moment(),
                 "frequency": len(self._same),
             },
             events=(*self._events, end),
         )
 
-    def _turn(self, post: Posted) -> Turn:
+    def _make_turn(self, post: Posted) -> Turn:
         seat = post.seat
         data = {
             "time": post.time,
-            "utterance_time": self._clock.stamp(post.time),
+            "utterance_time": self._clock.format_moment(post.time),
             "user_id": seat.user_id,
             "actor_type": seat.actor,
             "affiliation": seat.affiliation,

@@ -66,7 +66,7 @@ def respond(request: Simulation) -> str | None:
         return None
     brief, last = request.messages[0].content, request.messages[-1].content
     if "\nWho posts next?" in last and (names := [*_NAMES.finditer(last.rpartition("\nWho posts next?")[2])]):
-        return _garbage(request) or _choose(request, names)
+        return _make_garbage(request) or _choose(request, names)
     if "You are a member of a forum" not in brief or not _MEMBER.search(brief):
         return None
     if request.fault == "garbage":
@@ -81,9 +81,9 @@ def respond(request: Simulation) -> str | None:
         post for one in request.messages[1:] if one.role == "user" for post in _POST.finditer(one.content)
     ]
     if '"title"' not in brief:
-        post = _helper(request, about, read, talk, user="You have the same trouble" in brief)
+        post = _write_answer(request, about, read, talk, user="You have the same trouble" in brief)
     elif not any(one.role == "assistant" for one in request.messages):
-        post = _question(request, about, talk)
+        post = _write_question(request, about, talk)
     elif not read:
         post = {"pass": True}
     else:
@@ -91,7 +91,7 @@ def respond(request: Simulation) -> str | None:
     return msgspec.json.encode(post).decode()
 
 
-def _garbage(request: Simulation) -> str | None:
+def _make_garbage(request: Simulation) -> str | None:
     return request.say("garbage") if request.fault == "garbage" else None
 
 
@@ -102,7 +102,9 @@ def _choose(request: Simulation, names: Sequence[re.Match[str]]) -> str:
     return request.pick([name[1] for name in names[:-1] or names])
 
 
-def _question(request: Simulation, about: Sequence[tuple[str, str]], talk: TalkFace | None) -> dict[str, Any]:
+def _write_question(
+    request: Simulation, about: Sequence[tuple[str, str]], talk: TalkFace | None
+) -> dict[str, Any]:
     """Return a question about what the brief holds."""
     values = [value for _, value in about[:3]]
     title = max(values, key=len, default="A question")
@@ -125,7 +127,7 @@ def _follow_up(
 ) -> dict[str, Any]:
     """Return thanks with a mark, or another question. A wrong answer is rarely marked."""
     latest = int(read[-1][1])
-    posts = _posts(read)
+    posts = _read_posts(read)
     answers = [int(post[1]) for post in read if post[3] == "Agent"]
     good = [number for number in answers if _is_good(request.scene, posts.get(number, ""))]
     drawn, answered = request.random(), _has_answer(request.messages)
@@ -154,7 +156,7 @@ def _follow_up(
     return {"text": f"{request.pick(_WONDERS)} “{request.pick(new).rstrip('.?!')}”?", **votes}
 
 
-def _helper(
+def _write_answer(
     request: Simulation,
     about: Sequence[tuple[str, str]],
     read: Sequence[re.Match[str]],
@@ -163,7 +165,7 @@ def _helper(
     user: bool,
 ) -> dict[str, Any]:
     """Return an answer out of what one knows; a user repeats the question."""
-    posts = _posts(read)
+    posts = _read_posts(read)
     votes = [
         int(post[1])
         for post in read
@@ -195,7 +197,7 @@ def _helper(
 _DECEIVED = 0.08  # share of marks that go to any answer, also to a wrong one
 
 
-def _posts(read: Sequence[re.Match[str]]) -> dict[int, str]:
+def _read_posts(read: Sequence[re.Match[str]]) -> dict[int, str]:
     """Return the text of each post that was read, by number."""
     ends = [post.start() if post.string is one.string else None for one, post in pairwise(read)]
     return {

@@ -21,8 +21,13 @@ from typing import Any, NamedTuple
 
 from edgen.domains.guided.events import Event
 from edgen.domains.guided.machines.model import Effect, End, Lock, Machine, State, Value, holds
-from edgen.domains.guided.machines.slots import fill, slots_in
-from edgen.domains.guided.machines.world import changes, make_first_world, opens, select_visible_variables
+from edgen.domains.guided.machines.slots import fill, list_slots
+from edgen.domains.guided.machines.world import (
+    list_changes,
+    make_first_world,
+    opens,
+    select_visible_variables,
+)
 from edgen.plugin import Turn
 
 # Why a conversation ends where the machine does not say so.
@@ -116,8 +121,8 @@ class Course:
         """Return what may be said now. Each turn of the guided role logs it in `events`."""
         if self._offer is None:
             source, names = self._find_offered_names()
-            weights = self.machine.states[source].weights(names)
-            options = tuple(Option(name, self._utterance(name), weights[name]) for name in names)
+            weights = self.machine.states[source].list_weights(names)
+            options = tuple(Option(name, self._find_utterance(name), weights[name]) for name in names)
             self._offer = GuidedOffer(options, self.machine.replies, self._choose_hint(options))
         return self._offer
 
@@ -136,9 +141,9 @@ class Course:
     def _open(self, state: str, names: Sequence[str] | None = None) -> list[str]:
         """Return the states that may follow a state and can be said: their slots have values."""
         offered = self.machine.find_offered_states(state, self.world, self.subtask, names)
-        return [name for name in offered if self._sayable(self.machine.states[name])]
+        return [name for name in offered if self._list_sayable(self.machine.states[name])]
 
-    def _sayable(self, state: State) -> list[str]:
+    def _list_sayable(self, state: State) -> list[str]:
         """Return the formulations whose slots have values; none where `slots` of the state lack one."""
         values = self._values
         if any(values.get(name) is None for name in state.slots):
@@ -146,13 +151,13 @@ class Course:
         return [
             one
             for one in state.formulations
-            if "{" not in one or all(values.get(name) is not None for name in slots_in(one))
+            if "{" not in one or all(values.get(name) is not None for name in list_slots(one))
         ]
 
-    def _utterance(self, name: str) -> str:
+    def _find_utterance(self, name: str) -> str:
         """Return the utterance of a state: its formulation, drawn when it was first offered, with the current
         values."""
-        ways = self._sayable(self.machine.states[name])
+        ways = self._list_sayable(self.machine.states[name])
         way = self._ways.get(name)
         if way not in ways:
             way = ways[0] if len(ways) == 1 else self._draw_way.choice(ways)
@@ -160,9 +165,9 @@ class Course:
         said = fill(way, self._values)
         return said[:1].upper() + said[1:]
 
-    def slot_values(self, name: str) -> tuple[str, ...]:
+    def list_slot_values(self, name: str) -> tuple[str, ...]:
         """Return the values that the utterance of an offered state was filled with."""
-        return tuple(fill(f"{{{slot}}}", self._values) for slot in slots_in(self._ways[name]))
+        return tuple(fill(f"{{{slot}}}", self._values) for slot in list_slots(self._ways[name]))
 
     def _choose_hint(self, options: Sequence[Option]) -> str | None:
         if not self._hints or not options:
@@ -279,17 +284,17 @@ class Course:
 
     def _begin_effect(self, state: str, place: int, effect: Effect, turns: int) -> _Due:
         since = self.now if effect.after_seconds else turns
-        due = _Due(_later(since, effect), next(self._numbers), state, place, effect)
-        heapq.heappush(self._waiting(effect), due)
+        due = _Due(_find_due_time(since, effect), next(self._numbers), state, place, effect)
+        heapq.heappush(self._list_waiting(effect), due)
         return due
 
-    def _waiting(self, effect: Effect) -> list[_Due]:
+    def _list_waiting(self, effect: Effect) -> list[_Due]:
         """Return the effects that wait for the clock, or for turns, as this one does."""
         return self._timed if effect.after_seconds else self._counted
 
     def _make(self, effect: Effect, cause: str) -> None:
         """Let an effect happen."""
-        new = changes(effect, self.machine, self.world)
+        new = list_changes(effect, self.machine, self.world)
         if not new:
             return
         self.world = {**self.world, **new}
@@ -312,7 +317,7 @@ class Course:
         self.turns.append(Turn(role, text, labels))
         self._offer = None
         limit = self.machine.time_limit
-        until = round(self.now + (self.machine.clock.seconds(text) if seconds is None else seconds), 3)
+        until = round(self.now + (self.machine.clock.count_seconds(text) if seconds is None else seconds), 3)
         if self._ending is not None:  # the last utterance is said to its end
             self.now = until
             self._finish_ending()
@@ -342,8 +347,8 @@ class Course:
             self.now = due.at
         self._make(due.effect, due.state)
         if due.effect.repeat:
-            again = due._replace(at=_later(due.at, due.effect), number=next(self._numbers))
-            heapq.heappush(self._waiting(due.effect), again)
+            again = due._replace(at=_find_due_time(due.at, due.effect), number=next(self._numbers))
+            heapq.heappush(self._list_waiting(due.effect), again)
         self._finish_ending()
 
 
@@ -356,12 +361,12 @@ def draw(options: Sequence[Option], number: float) -> str:
     return next(option.state for option in reversed(options) if option.probability > 0)  # rounding
 
 
-def likeliest(options: Sequence[Option]) -> str:
+def pick_best(options: Sequence[Option]) -> str:
     """Return the most probable option, the first of several."""
     return max(options, key=lambda option: option.probability).state
 
 
-def _later(since: float, effect: Effect) -> float:
+def _find_due_time(since: float, effect: Effect) -> float:
     """Return when an effect that began at `since` happens: by the clock, or by turns."""
     return round(since + (effect.after_seconds or effect.after_turns), 3)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.guided.events import Event, text
+from edgen.domains.guided.events import Event, read_text
 from edgen.plugin import Scenario, Turn
 from edgen.plugin.families import FiledRecord, make_filed_record
 
@@ -33,7 +33,7 @@ def is_log(record: Any) -> bool:
 def read(record: Mapping[str, Any]) -> FiledRecord:
     """Return the conversation of a log. Raises ValueError with a clause that says why the log is invalid."""
     room = _Room(record)
-    for one in _entries(record):
+    for one in _list_entries(record):
         room.read(one)
     if not room.turns:
         raise ValueError("a log in which nobody says anything")
@@ -47,7 +47,7 @@ def read(record: Mapping[str, Any]) -> FiledRecord:
     )
 
 
-def findings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def find_inconsistencies(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the inconsistencies of a log: (path, problem)."""
     state: str | None = None
     number = 0
@@ -72,7 +72,7 @@ def findings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             state = data.get("current_state") if isinstance(data.get("current_state"), str) else None
 
 
-def _entries(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _list_entries(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the events that have what all events have."""
     for one in record["logs"]:
         if isinstance(one, dict) and isinstance(one.get("event"), str) and isinstance(one.get("data"), dict):
@@ -85,7 +85,9 @@ class _Room:
     def __init__(self, record: Mapping[str, Any]) -> None:
         roles = record.get("roles")
         self._roles = roles if isinstance(roles, dict) else {}
-        self._wizard = next((_user(one) for one in _entries(record) if one["event"] in _CHANGES), None)
+        self._wizard = next(
+            (_read_user(one) for one in _list_entries(record) if one["event"] in _CHANGES), None
+        )
         self._subtask: str | None = None
         self._hint: str | None = None
         self._chosen: dict[str, Any] | None = None  # the last utterance, until its change of the state
@@ -104,26 +106,26 @@ class _Room:
             self._say(one, data)
         elif kind == "fsa_get_state_transitions":
             self._hint = None
-            self._tell(data, "offered", state=data.get("current_state"), options=_options(data))
+            self._tell(data, "offered", state=data.get("current_state"), options=_read_options(data))
         elif kind in _HINTS:
-            self._hint = text(data, "utterance_id")
+            self._hint = read_text(data, "utterance_id")
             self._tell(data, "hint", state=data.get("current_state"), target=self._hint)
         elif kind == "fsa_state_change":
             self._move(data)
-        elif kind == "advance_subtask" and not _is_bot(one) and (to := text(data, "current_subtask")):
+        elif kind == "advance_subtask" and not _is_bot(one) and (to := read_text(data, "current_subtask")):
             self._tell(data, "subtask", **{"from": self._subtask, "to": to})["turn"] = self._place
             self._subtask = to
         elif kind == "status_update" and isinstance(data.get("changes"), dict):
             self._tell(data, "world", changes=data["changes"], cause=data.get("source"))
         elif kind == "end_task":
-            reason = text(data, "reason") or text(data, "reason_id") or "unspecified"
+            reason = read_text(data, "reason") or read_text(data, "reason_id") or "unspecified"
             self._told_success = "success" in data and isinstance(data["success"], bool | None)
             self.end = self._tell(data, "end", reason=reason, success=data.get("success"))
-        elif kind == "generate_game_token" and (token := text(data, "game_token")):
-            self._tokens[_user(one)] = token
+        elif kind == "generate_game_token" and (token := read_text(data, "game_token")):
+            self._tokens[_read_user(one)] = token
         elif kind == "operator_quiz_response" and isinstance(answers := data.get("answers"), dict):
-            token = self._tokens.get(_user(one))
-            self._tell(data, "questionnaire", role=self._role(one), token=token, answers=answers)
+            token = self._tokens.get(_read_user(one))
+            self._tell(data, "questionnaire", role=self._find_role(one), token=token, answers=answers)
         elif kind == "post_task_analysis" and isinstance(data.get("mission_successful"), bool):
             self._success = data["mission_successful"]
 
@@ -134,25 +136,25 @@ class _Room:
         return self._events
 
     def _say(self, one: Mapping[str, Any], data: Mapping[str, Any]) -> None:
-        user, said = _user(one), text(data, "message")
+        user, said = _read_user(one), read_text(data, "message")
         if user is None or user <= _BOTS or not said:
             return
         if user == self._wizard:
-            named = text(data, "state_name")
+            named = read_text(data, "state_name")
             followed = None if self._hint is None else False
             by = {"by": "fixed" if named else "free", "state": named or None}
             self._chosen = self._tell(data, "chosen", **by, utterance=said, followed_hint=followed)
         self._place = len(self.turns) + (user != self._wizard)
-        self.turns.append(Turn(self._role(one), said))
+        self.turns.append(Turn(self._find_role(one), said))
 
-    def _role(self, one: Mapping[str, Any]) -> str:
+    def _find_role(self, one: Mapping[str, Any]) -> str:
         """Return the role of the user whose event this is."""
-        user = _user(one)
+        user = _read_user(one)
         role = self._roles.get(str(user)) or (one["user"].get("name") if user is not None else None)
         return role if isinstance(role, str) and role else f"User {user}"
 
     def _move(self, data: Mapping[str, Any]) -> None:
-        before, to = text(data, "previous_state"), text(data, "current_state")
+        before, to = read_text(data, "previous_state"), read_text(data, "current_state")
         hint, self._hint = self._hint, None
         if not before or to is None:
             return
@@ -171,18 +173,18 @@ class _Room:
         return made
 
 
-def _user(one: Mapping[str, Any]) -> int | None:
+def _read_user(one: Mapping[str, Any]) -> int | None:
     user = one.get("user")
     number = user.get("id") if isinstance(user, dict) else None
     return number if type(number) is int else None
 
 
 def _is_bot(one: Mapping[str, Any]) -> bool:
-    user = _user(one)
+    user = _read_user(one)
     return user is not None and user <= _BOTS
 
 
-def _options(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _read_options(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = data.get("possible_utterances")
     listed = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     return [{"state": one.get("state_name"), "utterance": one.get("utterance")} for one in listed]

@@ -79,17 +79,17 @@ class GuidedEvents:
         """The utterances of the guided role, in order."""
         return [
             UtteranceChoice(
-                one["by"], text(one, "state"), text(one, "utterance") or "", truth(one, "followed_hint"),
-                time(one), turn(one),
+                one["by"], read_text(one, "state"), read_text(one, "utterance") or "", read_truth(one, "followed_hint"),
+                read_time(one), read_turn(one),
             )
             for one in self.of("chosen")
-            if text(one, "by")
+            if read_text(one, "by")
         ]  # fmt: skip
 
     @cached_property
     def transitions(self) -> list[tuple[str, str]]:
         """The state changes: from and to."""
-        pairs = ((text(one, "from"), text(one, "to")) for one in self.of("state"))
+        pairs = ((read_text(one, "from"), read_text(one, "to")) for one in self.of("state"))
         return [(old, new) for old, new in pairs if old and new]
 
     @cached_property
@@ -99,11 +99,11 @@ class GuidedEvents:
         for one in self.of("offered"):
             options = one.get("options")
             names = (
-                [text(o, "state") for o in options if isinstance(o, dict)]
+                [read_text(o, "state") for o in options if isinstance(o, dict)]
                 if isinstance(options, list)
                 else []
             )
-            if state := text(one, "state"):
+            if state := read_text(one, "state"):
                 found.append((state, tuple(name for name in names if name)))
         return found
 
@@ -111,28 +111,36 @@ class GuidedEvents:
     def end(self) -> ConversationEnd | None:
         """The end, None if unknown."""
         last = next(reversed([*self.of("end")]), None)
-        reason = text(last, "reason") if last is not None else None
-        return ConversationEnd(reason, truth(last, "success")) if last is not None and reason else None
+        reason = read_text(last, "reason") if last is not None else None
+        return ConversationEnd(reason, read_truth(last, "success")) if last is not None and reason else None
 
     @property
     def duration(self) -> float:
         """Seconds until the end, or until the last event except questionnaires."""
-        ends = [time(one) for one in self.of("end")]
-        return ends[-1] if ends else max((time(one) for one in self.events), default=0.0)
+        ends = [read_time(one) for one in self.of("end")]
+        return ends[-1] if ends else max((read_time(one) for one in self.events), default=0.0)
 
     @cached_property
     def subtasks(self) -> list[Span]:
         """The sub-tasks in order, with one stretch per visit."""
         changes = [*self.of("subtask")]
         spans: list[Span] = []
-        if changes and (before := text(changes[0], "from")):
-            spans.append(Span(before, 0.0, time(changes[0]), 0, turn(changes[0])))
+        if changes and (before := read_text(changes[0], "from")):
+            spans.append(Span(before, 0.0, read_time(changes[0]), 0, read_turn(changes[0])))
         for place, one in enumerate(changes):
             after = changes[place + 1] if place + 1 < len(changes) else None
-            end = self.duration if after is None else time(after)
-            last = self.turns if after is None else turn(after)
-            if name := text(one, "to"):
-                spans.append(Span(name, time(one), max(end, time(one)), turn(one), max(last, turn(one))))
+            end = self.duration if after is None else read_time(after)
+            last = self.turns if after is None else read_turn(after)
+            if name := read_text(one, "to"):
+                spans.append(
+                    Span(
+                        name,
+                        read_time(one),
+                        max(end, read_time(one)),
+                        read_turn(one),
+                        max(last, read_turn(one)),
+                    )
+                )
         return spans
 
     @cached_property
@@ -141,11 +149,11 @@ class GuidedEvents:
         found = []
         for one in self.of("questionnaire"):
             said = one.get("answers")
-            if (role := text(one, "role")) is None or not isinstance(said, dict):
+            if (role := read_text(one, "role")) is None or not isinstance(said, dict):
                 continue
             ratings = {item: float(value) for item, value in said.items() if type(value) in (int, float)}
             texts = {item: value for item, value in said.items() if isinstance(value, str)}
-            found.append(Answers(role, text(one, "token"), ratings, texts))
+            found.append(Answers(role, read_text(one, "token"), ratings, texts))
         return found
 
 
@@ -154,25 +162,25 @@ def acts_of(labels: Sequence[str]) -> list[str]:
     return [act for label in labels if (act := _BY_WORD.get(label.casefold()))]
 
 
-def text(event: Mapping[str, Any], key: str) -> str | None:
+def read_text(event: Mapping[str, Any], key: str) -> str | None:
     """Return an event's text under a key, None if it is not a text."""
     value = event.get(key)
     return value if isinstance(value, str) else None
 
 
-def truth(event: Mapping[str, Any], key: str) -> bool | None:
+def read_truth(event: Mapping[str, Any], key: str) -> bool | None:
     """Return an event's truth value under a key, None if it is not one."""
     value = event.get(key)
     return value if isinstance(value, bool) else None
 
 
-def time(event: Mapping[str, Any]) -> float:
+def read_time(event: Mapping[str, Any]) -> float:
     """Return the seconds of the event, 0 if missing."""
     value: Any = event.get("time")
     return float(value) if type(value) in (int, float) and value >= 0 else 0.0
 
 
-def turn(event: Mapping[str, Any]) -> int:
+def read_turn(event: Mapping[str, Any]) -> int:
     """Return the next turn at the event, 0 if missing."""
     value = event.get("turn")
     return value if type(value) is int and value >= 0 else 0

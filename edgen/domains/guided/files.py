@@ -12,7 +12,7 @@ from edgen.domains.guided.machines.check import check_machine
 from edgen.domains.guided.machines.folder import MachineError
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine, Players
-from edgen.domains.guided.machines.world import ValueMismatchError, fitting
+from edgen.domains.guided.machines.world import ValueMismatchError, convert_value
 from edgen.plugin import Job, Problem, Space, settings_of
 from edgen.plugin.errors import JobError
 from edgen.plugin.protocols import (
@@ -51,11 +51,11 @@ def read_files(job: Job, find: FindFile) -> Job:
     if settings.machine is None:
         return job
     machine = (
-        machine_in(settings.machine)
+        read_machine(settings.machine)
         if is_content(settings.machine)
         else load_machine(find("machines", settings.machine, "guided.machine"))
     )
-    text = _json(machine)
+    text = _render_json(machine)
     if len(text) > MOST_HELD:
         message = (
             f"it is larger than {MOST_HELD >> 20} MiB as one text, the most that a run's copy of its job "
@@ -68,17 +68,17 @@ def read_files(job: Job, find: FindFile) -> Job:
         if asked is not None and "/" in asked:  # a file next to the machine
             asked = str(find("machines", settings.machine, "guided.machine").resolve() / asked)
     if asked is not None and not is_content(asked):
-        asked = _json(load_questionnaire(find("questionnaires", asked, "guided.questionnaire")))
+        asked = _render_json(load_questionnaire(find("questionnaires", asked, "guided.questionnaire")))
     held = msgspec.structs.replace(settings, machine=text, questionnaire=asked)
     return msgspec.structs.replace(job, protocol_settings={**job.protocol_settings, "guided": held})
 
 
-def _json(value: Machine | Questionnaire) -> str:
+def _render_json(value: Machine | Questionnaire) -> str:
     return msgspec.json.encode(value).decode()
 
 
 @functools.lru_cache(maxsize=8)
-def machine_in(text: str) -> Machine:
+def read_machine(text: str) -> Machine:
     """Return the machine in a setting that holds one. Raises MachineError for an invalid text."""
     try:
         return msgspec.json.decode(text, type=Machine)
@@ -86,10 +86,10 @@ def machine_in(text: str) -> Machine:
         raise MachineError("guided.machine", f"this is no machine: {problem}.") from None
 
 
-def players_of(settings: Guided) -> Players | None:
+def find_players(settings: Guided) -> Players | None:
     """Return the names of the two roles, None while only the machine's name is known."""
     held = settings.machine
-    return machine_in(held).players if held is not None and is_content(held) else None
+    return read_machine(held).players if held is not None and is_content(held) else None
 
 
 def prepare(job: Job, space: Space) -> PreparedMachine:
@@ -97,7 +97,7 @@ def prepare(job: Job, space: Space) -> PreparedMachine:
     machine cannot run on this space."""
     settings: Guided = settings_of(job)
     assert settings.machine is not None
-    machine = machine_in(settings.machine)
+    machine = read_machine(settings.machine)
     fields = [f"{one.name}.{field}" for one in space.dimensions for field in one.fields]
     fatal = [
         Problem("$.guided.machine", str(one))
@@ -111,7 +111,7 @@ def prepare(job: Job, space: Space) -> PreparedMachine:
         for name in wanted
         if name not in roles
     ]
-    fatal += [*_values(machine, space)]
+    fatal += [*_check_values(machine, space)]
     if fatal:
         more = len(fatal) - _MOST_SHOWN
         left = [Problem("…", f"{more} more; `edgen machine check` lists them")] if more > 0 else []
@@ -121,7 +121,7 @@ def prepare(job: Job, space: Space) -> PreparedMachine:
     asked = settings.questionnaire
     return PreparedMachine(
         machine,
-        None if asked is None else _questionnaire_in(asked),
+        None if asked is None else _read_questionnaire(asked),
         space,
         roles[wanted[0]],
         roles[wanted[1]],
@@ -129,7 +129,7 @@ def prepare(job: Job, space: Space) -> PreparedMachine:
     )
 
 
-def _values(machine: Machine, space: Space) -> list[Problem]:
+def _check_values(machine: Machine, space: Space) -> list[Problem]:
     """Return a problem for each dimension with a value that the variable of its name cannot have."""
     found = []
     for one in space.dimensions:
@@ -137,14 +137,14 @@ def _values(machine: Machine, space: Space) -> list[Problem]:
             continue
         for value in one.values:
             try:
-                fitting(value, variable)
+                convert_value(value, variable)
             except ValueMismatchError as problem:
                 found.append(Problem("$.space", f"{one.name}: {problem}, as the machine's variable wants it"))
                 break
     return found
 
 
-def _questionnaire_in(text: str) -> Questionnaire:
+def _read_questionnaire(text: str) -> Questionnaire:
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as problem:

@@ -9,9 +9,9 @@ from typing import Any
 
 from edgen.domains.guided.config import Guided
 from edgen.domains.guided.course import Course, draw
-from edgen.domains.guided.files import machine_in
+from edgen.domains.guided.files import read_machine
 from edgen.domains.guided.machines.model import Machine, Variable
-from edgen.domains.guided.machines.slots import phrases, slots_in
+from edgen.domains.guided.machines.slots import fill_phrases, list_slots
 
 _PLAYED = 40
 _STAND_IN = "some words"  # for what a scenario would say
@@ -19,12 +19,12 @@ _ANSWERS = 0.8  # how often the partner gives the answer that is waited for
 
 
 @functools.lru_cache(maxsize=8)
-def sides_of_turns(settings: Guided, level: int) -> str:
+def list_sides_of_turns(settings: Guided, level: int) -> str:
     """Return who takes the turns of a conversation, a letter each: `w` for the guided role, `p` for its
     partner. Level 0 is a short conversation, 1 one of middle length, and 2 the longest that the settings and
     the clock allow."""
     assert settings.machine is not None
-    machine = machine_in(settings.machine)
+    machine = read_machine(settings.machine)
     if level == 2:
         most, clock = settings.turns, machine.clock
         shortest = clock.seconds_per_turn + clock.seconds_per_word
@@ -53,7 +53,7 @@ def _play(machine: Machine, settings: Guided, number: int) -> str:
             if course.end is not None or course.lock is not None:
                 break
         if course.end is None:
-            answers = phrases(course.lock.says, values) if course.lock is not None else ()
+            answers = fill_phrases(course.lock.says, values) if course.lock is not None else ()
             answer = answers[0] if answers and chance.random() < _ANSWERS else "All right."
             course.answer(answer, (course.lock.label,) if course.lock and course.lock.label else ())
             sides += "p"
@@ -63,16 +63,16 @@ def _play(machine: Machine, settings: Guided, number: int) -> str:
 def _stand_ins(machine: Machine) -> dict[str, Any]:
     """Return values for every name that a scenario would give."""
     texts = [text for state in machine.states.values() for text in state.formulations]
-    names = [name for text in texts for name in slots_in(text)]
+    names = [name for text in texts for name in list_slots(text)]
     names += [name for state in machine.states.values() for name in state.slots]
     locks = [state.lock for state in machine.states.values() if state.lock is not None]
-    names += [name for lock in locks for word in lock.says for name in slots_in(word)]
+    names += [name for lock in locks for word in lock.says for name in list_slots(word)]
     found: dict[str, Any] = {name: _STAND_IN for name in names if name not in machine.world}
     drawn = {name: one for name, one in machine.world.items() if one.initial is None}
-    return found | {name: _value(variable) for name, variable in drawn.items()}
+    return found | {name: _choose_value(variable) for name, variable in drawn.items()}
 
 
-def _value(variable: Variable) -> Any:
+def _choose_value(variable: Variable) -> Any:
     if variable.kind == "number":
         return variable.least or 0.0
     if variable.kind == "boolean":

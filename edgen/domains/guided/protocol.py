@@ -123,15 +123,15 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
     def guide(self, job: Job) -> Machine | None:
         """Return the one that the settings hold. Raises MachineError where they hold none that can be
         read."""
-        from edgen.domains.guided.files import is_content, machine_in
+        from edgen.domains.guided.files import is_content, read_machine
 
         held = settings_of(job).machine
-        return machine_in(held) if held is not None and is_content(held) else None
+        return read_machine(held) if held is not None and is_content(held) else None
 
     def roles(self, job: Job) -> tuple[str, ...]:
         """Return both, the guided one only where a model plays it; and who rewords."""
         settings: Guided = settings_of(job)
-        wizard, partner = _names(job)
+        wizard, partner = _find_names(job)
         chooses = (wizard,) if settings.chooser == "model" else ()
         return (*chooses, partner, *((PARAPHRASER,) if settings.paraphrase else ()))
 
@@ -151,7 +151,7 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
         """Return a template for each side that is asked, for rewording and for the questionnaire."""
         settings: Guided = settings_of(job)
-        wizard, partner = _names(job)
+        wizard, partner = _find_names(job)
         sees = (
             {}
             if space is None
@@ -191,12 +191,12 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
         """Return a call a turn where a model plays; rewording; the questionnaires. How many turns: see
         `lengths`."""
-        from edgen.domains.guided.lengths import sides_of_turns
+        from edgen.domains.guided.lengths import list_sides_of_turns
 
         settings: Guided = settings_of(job)
-        wizard, partner = _names(job)
+        wizard, partner = _find_names(job)
         calls = []
-        for side in sides_of_turns(settings, level):
+        for side in list_sides_of_turns(settings, level):
             if side == "p":
                 calls.append(ExpectedCall(partner, "partner", _TURN, hears=True, heard=True))
                 continue
@@ -211,7 +211,7 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
 
     def role_of(self, job: Job, step: int) -> str:
         """Return the guided role and its partner in turn, where both are asked."""
-        wizard, partner = _names(job)
+        wizard, partner = _find_names(job)
         return partner if settings_of(job).chooser != "model" or step % 2 else wizard
 
     def caveats(self, settings: Guided) -> Iterator[str]:
@@ -255,12 +255,12 @@ _STAND_INS: dict[str, Any] = {
 }
 
 
-def _names(job: Job) -> tuple[str, str]:
+def _find_names(job: Job) -> tuple[str, str]:
     """Return the guided role and its partner, as `backends` names them. Until the machine is read: the first
     role and the last."""
-    from edgen.domains.guided.files import players_of
+    from edgen.domains.guided.files import find_players
 
-    players = players_of(settings_of(job))
+    players = find_players(settings_of(job))
     if players is not None:
         return players.wizard.lower(), players.partner.lower()
     return job.speakers[0].lower(), job.speakers[-1].lower()

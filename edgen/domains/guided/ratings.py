@@ -50,7 +50,7 @@ def read_ratings(
             if isinstance(value, str) and (said := replace_surrogates(value.strip()[:MAX_TEXT], [])):
                 found[name] = said
             continue
-        rating = _rating(value, scale)
+        rating = _read_rating(value, scale)
         if rating is None:
             told = "has no answer" if value is None else f"is answered by {excerpt(str(value))}"
             cut = RejectionReason.TRUNCATED if finish_reason == "length" else RejectionReason.UNREAD
@@ -71,7 +71,7 @@ def _read_answers(text: str, items: Mapping[str, Scale | None]) -> dict[str, Any
     return {fold_key(match[1]): match[2] for match in reversed(lines)}
 
 
-def _rating(value: Any, scale: Scale) -> int | None:
+def _read_rating(value: Any, scale: Scale) -> int | None:
     low, high = scale
     if isinstance(value, str) and (number := _RATING.fullmatch(value)) is not None:
         if number[2] is not None and int(number[2]) != high:
@@ -82,7 +82,7 @@ def _rating(value: Any, scale: Scale) -> int | None:
     return int(value) if value == int(value) else None
 
 
-def token_of(seed: int, scenario: int, replicate: int) -> str:
+def make_token(seed: int, scenario: int, replicate: int) -> str:
     """Return the word that joins a conversation's log with the answers afterwards: 10 letters and digits,
     always the same for one conversation."""
     place = f"{seed}/{scenario}/{replicate}/token"

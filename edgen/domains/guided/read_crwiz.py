@@ -33,7 +33,7 @@ class CrwizLogs(LayoutChecks, RecordContents, ReportWords, DataSetReader):
 
     def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
         """Yield what contradicts itself in a log."""
-        return crwiz_files.findings(record) if crwiz_files.is_log(record) else iter(())
+        return crwiz_files.find_inconsistencies(record) if crwiz_files.is_log(record) else iter(())
 
     def read_file(self, record: Any) -> FiledRecord:
         """Return the conversation of a log."""

@@ -11,11 +11,11 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, TypeVar
 
 from edgen.domains.guided.config import PARAPHRASER, Guided
-from edgen.domains.guided.course import NOTHING_LEFT, PARTNER_LEFT, Course, GuidedOffer, draw, likeliest
+from edgen.domains.guided.course import NOTHING_LEFT, PARTNER_LEFT, Course, GuidedOffer, draw, pick_best
 from edgen.domains.guided.events import read_seconds
 from edgen.domains.guided.files import PreparedMachine
 from edgen.domains.guided.machines.slots import as_text
-from edgen.domains.guided.ratings import read_ratings, token_of
+from edgen.domains.guided.ratings import make_token, read_ratings
 from edgen.domains.guided.view import GuidedViews
 from edgen.plugin import (
     Conversation,
@@ -87,17 +87,17 @@ class GuidedSession(GuidedViews, Session):
         """Return the conversation from its first turn to its end."""
         course = self.course
         while course.end is None:
-            rejection = yield from self._wizards_turns()
+            rejection = yield from self._play_wizards_turns()
             if rejection is None and course.end is None:
-                rejection = yield from self._partners_turn()
+                rejection = yield from self._play_partners_turn()
             if rejection is not None:
                 return rejection
         if (rejection := reject_too_little(course.turns)) is not None:
             return rejection
         answers = yield from self._ask_questionnaire()
-        return self._conversation(answers)
+        return self._make_conversation(answers)
 
-    def _conversation(self, answers: dict[str, dict[str, int | str]]) -> Conversation:
+    def _make_conversation(self, answers: dict[str, dict[str, int | str]]) -> Conversation:
         course = self.course
         assert course.end is not None
         outcome: dict[str, Any] = {
@@ -120,20 +120,20 @@ class GuidedSession(GuidedViews, Session):
 
     # ---- the guided role
 
-    def _wizards_turns(self) -> Generator[Request, Reply, Rejection | None]:
+    def _play_wizards_turns(self) -> Generator[Request, Reply, Rejection | None]:
         """Yield the guided role's turns until it is the partner's turn. Return a rejection, or None."""
         course = self.course
         for _ in range(self._settings.turns_in_a_row):
             if course.stuck:
                 course.finish(NOTHING_LEFT, course.success)
-            said = course.end is None and (yield from self._wizards_turn())
+            said = course.end is None and (yield from self._play_wizards_turn())
             if isinstance(said, Rejection):
                 return said
             if not said or course.end is not None or course.lock is not None:
                 break
         return None
 
-    def _wizards_turn(self) -> Generator[Request, Reply, bool | Rejection]:
+    def _play_wizards_turn(self) -> Generator[Request, Reply, bool | Rejection]:
         """Yield one turn; False where there is nothing that could be said."""
         self._seconds, offer = None, self.course.offer()
         free, role = self._may_write, self._prepared.wizard.name
@@ -147,7 +147,7 @@ class GuidedSession(GuidedViews, Session):
             return read_choice(reply.text, utterances, role, free=free, **self._rules.reading(reply))
 
         form = choice_form(len(utterances), free=free)
-        question = self._question("wizard", self.choice(), role.lower(), form, role)
+        question = self._question("wizard", self.list_choice_messages(), role.lower(), form, role)
         chosen = yield from ask_turn(question, self._rules, self._note_seconds(read))
         if isinstance(chosen, Rejection):
             return chosen
@@ -173,7 +173,7 @@ class GuidedSession(GuidedViews, Session):
         offered."""
         by_chance = self._settings.chooser == "chance"
         if offer.options:
-            state = draw(offer.options, self._chance.random()) if by_chance else likeliest(offer.options)
+            state = draw(offer.options, self._chance.random()) if by_chance else pick_best(offer.options)
             return (yield from self._say(state)) or True
         if offer.fixed:
             names = [*offer.fixed]
@@ -198,7 +198,7 @@ class GuidedSession(GuidedViews, Session):
 
     def _reword(self, state: str) -> Generator[Request, Reply, ActedTurn | Rejection]:
         """Yield a state's utterance in other words that keep the values of its slots."""
-        role, keep = self._prepared.wizard.name, self.course.slot_values(state)
+        role, keep = self._prepared.wizard.name, self.course.list_slot_values(state)
 
         def read(reply: Reply) -> ActedTurn | Rejection:
             said = read_turn(reply.text, role, **self._rules.reading(reply))
@@ -210,25 +210,25 @@ class GuidedSession(GuidedViews, Session):
                 return ActedTurn(said.text, (), said.ended)
             return Rejection(RejectionReason.UNREAD, f"it does not say {lost or 'anything'}")
 
-        question = self._question("paraphrase", self.rewording(state), PARAPHRASER, turn_form())
+        question = self._question("paraphrase", self.list_rewording_messages(state), PARAPHRASER, turn_form())
         return (yield from ask_turn(question, self._rules, self._note_seconds(read)))
 
-    def rewording(self, state: str) -> tuple[Message, ...]:
+    def list_rewording_messages(self, state: str) -> tuple[Message, ...]:
         """Return the messages that ask for an offered state in other words."""
         return self._prompts["paraphrase"].messages(
             {
                 "index": self._scenario.index,
                 "role": self._prepared.wizard.name,
                 **self._show_conversation("paraphrase"),
-                "utterance": self._utterance(state),
-                "keep": list(self.course.slot_values(state)),
+                "utterance": self._find_utterance(state),
+                "keep": list(self.course.list_slot_values(state)),
             }
         )
 
-    def _utterance(self, state: str) -> str:
+    def _find_utterance(self, state: str) -> str:
         return next(one.utterance for one in self.course.offer().options if one.state == state)
 
-    def choice(self) -> tuple[Message, ...]:
+    def list_choice_messages(self) -> tuple[Message, ...]:
         """Return the messages that ask the guided role for its choice."""
         offer, limit = self.course.offer(), self._prepared.machine.time_limit
         options = [option.utterance for option in offer.options]
@@ -249,7 +249,7 @@ class GuidedSession(GuidedViews, Session):
 
     # ---- its partner
 
-    def _partners_turn(self) -> Generator[Request, Reply, Rejection | None]:
+    def _play_partners_turn(self) -> Generator[Request, Reply, Rejection | None]:
         role = self._prepared.partner.name
 
         def read(reply: Reply) -> ActedTurn | Rejection:
@@ -262,7 +262,7 @@ class GuidedSession(GuidedViews, Session):
             return ActedTurn(turn.text, (), turn.ended, repairs=turn.repairs)
 
         form = make_acted_turn_form(self._prepared.labels)
-        question = self._question("partner", self.partners_messages(), role.lower(), form, role)
+        question = self._question("partner", self.list_partners_messages(), role.lower(), form, role)
         said = yield from ask_turn(question, self._rules, self._note_seconds(read))
         if isinstance(said, Rejection):
             return said
@@ -274,7 +274,7 @@ class GuidedSession(GuidedViews, Session):
             self.course.finish(PARTNER_LEFT, self.course.success)
         return None
 
-    def partners_messages(self) -> tuple[Message, ...]:
+    def list_partners_messages(self) -> tuple[Message, ...]:
         """Return the messages that ask the partner: its current brief, its own turns as assistant, the others
         as user."""
         role = self._prepared.partner
@@ -300,7 +300,7 @@ class GuidedSession(GuidedViews, Session):
             def read(reply: Reply, scales: Any = scales) -> dict[str, int | str] | Rejection:
                 return read_ratings(reply.text, scales, **describe_ending(reply))
 
-            messages, form = self.questions(role), prepared.questionnaire.answer_form
+            messages, form = self.list_question_messages(role), prepared.questionnaire.answer_form
             question = self._question("questionnaire", messages, role.name.lower(), form)
             answers = yield from ask(question, self._rules, self._note_seconds(read))
             if isinstance(answers, Rejection):
@@ -311,7 +311,7 @@ class GuidedSession(GuidedViews, Session):
                 self.course.tell("questionnaire", role=role.name, token=self._token, answers=answers)
         return found
 
-    def questions(self, role: SpaceRole) -> tuple[Message, ...]:
+    def list_question_messages(self, role: SpaceRole) -> tuple[Message, ...]:
         """Return the messages that ask a role the questionnaire after the conversation."""
         asked, end = self._prepared.questionnaire, self.course.end
         assert asked is not None
@@ -330,7 +330,7 @@ class GuidedSession(GuidedViews, Session):
 
     @property
     def _token(self) -> str:
-        return token_of(self._rules.seed, self._scenario.index, self._replicate)
+        return make_token(self._rules.seed, self._scenario.index, self._replicate)
 
     def _show_conversation(self, use: str) -> dict[str, str]:
         """Return the conversation so far as templates may show it: as it is, and fenced; both empty before
@@ -386,13 +386,13 @@ class GuidedSession(GuidedViews, Session):
     def opening(self) -> dict[str, tuple[Message, ...]]:
         """Return each template's first request. The partner's and later ones assume that the likeliest option
         was said."""
-        found = {"wizard": self.choice()} if "wizard" in self._prompts else {}
+        found = {"wizard": self.list_choice_messages()} if "wizard" in self._prompts else {}
         if options := self.course.offer().options:
-            state = likeliest(options)
+            state = pick_best(options)
             if "paraphrase" in self._prompts:
-                found["paraphrase"] = self.rewording(state)
+                found["paraphrase"] = self.list_rewording_messages(state)
             self.course.say_state(state)
-        found["partner"] = self.partners_messages()
+        found["partner"] = self.list_partners_messages()
         if self._prepared.questionnaire is not None:
-            found["questionnaire"] = self.questions(self._prepared.partner)
+            found["questionnaire"] = self.list_question_messages(self._prepared.partner)
         return found

@@ -128,17 +128,17 @@ def respond(request: Simulation) -> str | None:
         return None
     brief, last = request.messages[0].content, request.messages[-1].content
     if "You may say:" in last or "Nothing is offered to you now." in last:
-        return _garbage(request) or _choose(request, last, brief)
+        return _make_garbage(request) or _choose(request, last, brief)
     if reworded := _REWORD.search(last):
-        return _garbage(request) or _reword(request, reworded[1].strip())
+        return _make_garbage(request) or _reword(request, reworded[1].strip())
     if "\nQuestions:\n" in last and (rated := [*_RATED.finditer(last)]):
-        return _garbage(request) or _rate(request, last, rated)
+        return _make_garbage(request) or _rate(request, last, rated)
     if "You do not see what " in brief and _PARTNER.search(brief):
-        return _garbage(request) or _answer(request, brief)
+        return _make_garbage(request) or _answer(request, brief)
     return None
 
 
-def _garbage(request: Simulation) -> str | None:
+def _make_garbage(request: Simulation) -> str | None:
     return request.say("garbage") if request.fault == "garbage" else None
 
 
@@ -175,7 +175,7 @@ def _choose(request: Simulation, asked: str, brief: str) -> str:
     """Return a number, or words where they are asked for."""
     lists = [_NUMBERED.findall(found[1]) for found in _OFFERED.finditer(asked)]
     # What changes something stands first; who says a short reply has a reason: an open question, most of all.
-    alone, last = _spoke_last(brief, asked), _find_last_line(asked)
+    alone, last = _has_spoken_last(brief, asked), _find_last_line(asked)
     asks = last.endswith("?") and not _WANTS.search(last) and not _GOES_ON.search(last)
     named = _find_named_option(asked, lists[0] if lists else [])
     chosen = named is not None and not _WANTS.search(last)  # one of two, which is done at once
@@ -183,7 +183,7 @@ def _choose(request: Simulation, asked: str, brief: str) -> str:
     short = request.random() < (0.5 if asks else 0.05) and small
     numbers = lists[-1] if lists and short else lists[0] if lists else []
     if short and len(lists) > 1:
-        numbers = _fitting_replies(asked, numbers, asks=asks) or lists[0]
+        numbers = _list_fitting_replies(asked, numbers, asks=asks) or lists[0]
     free, drawn = '"Say:"' in asked and not (numbers and alone), request.random()
     if free and (not numbers or (drawn > 0.95 and small and not _WANTS.search(last))):
         return f"Say: {request.pick(_LATER if asks else _OWN)}"
@@ -195,7 +195,7 @@ def _choose(request: Simulation, asked: str, brief: str) -> str:
     return request.pick(numbers) if numbers else "1"
 
 
-def _fitting_replies(asked: str, numbers: Sequence[str], *, asks: bool) -> list[str]:
+def _list_fitting_replies(asked: str, numbers: Sequence[str], *, asks: bool) -> list[str]:
     """Return the short replies that fit: a bare yes or no to nobody, and words of not knowing to a question
     alone."""
     said = {one[1]: one[2].strip(" .!").lower() for one in _OPTION.finditer(asked)}
@@ -214,7 +214,7 @@ def _find_last_line(asked: str) -> str:
     return lines[-1][1].strip() if lines else ""
 
 
-def _spoke_last(brief: str, asked: str) -> bool:
+def _has_spoken_last(brief: str, asked: str) -> bool:
     """Return whether the last line of the conversation so far is one's own, so that there is nothing to
     answer."""
     role, said = _ROLE.search(brief), [*_LINE.finditer(asked)]

@@ -66,13 +66,13 @@ def read_examples(entries: Iterable[msgspec.Raw], source: str) -> Iterator[Ranki
     """Yield the examples of a file in DSTC7's layout. Raises DataError for the first invalid one."""
     for number, raw in enumerate(entries):
         entry = decode_leniently(raw)
-        example = _example(entry) if isinstance(entry, dict) else "expected an object"
+        example = _read_example(entry) if isinstance(entry, dict) else "expected an object"
         if isinstance(example, str):
             raise DataError.of(source, [Problem(f"$[{number}]", example)])
         yield example
 
 
-def _example(entry: Mapping[str, Any]) -> RankingExample | str:
+def _read_example(entry: Mapping[str, Any]) -> RankingExample | str:
     """Return the example, or what is wrong with it."""
     example = as_id(entry.get("example-id"))
     if example is None:
@@ -82,22 +82,22 @@ def _example(entry: Mapping[str, Any]) -> RankingExample | str:
         return "it has no 'options-for-next'; what is ranked is the candidates of each example"
     if not isinstance(said, list):
         return "it has no 'messages-so-far'"
-    texts = [_text(one) for one in (*said, *options)]
+    texts = [_read_text(one) for one in (*said, *options)]
     ids = [as_id(one.get("candidate-id")) if isinstance(one, dict) else None for one in options]
     if None in texts or None in ids:
         return (
             "expected an 'utterance' in every message and candidate, and a 'candidate-id' in every candidate"
         )
-    turns = [Turn(_speaker(one), text or "") for one, text in zip(said, texts, strict=False)]
+    turns = [Turn(_read_speaker(one), text or "") for one, text in zip(said, texts, strict=False)]
     candidates = [(str(one).upper(), text or "") for one, text in zip(ids, texts[len(said) :], strict=True)]
     return RankingExample(example, turns, candidates)
 
 
-def _speaker(message: Mapping[str, Any]) -> str:
+def _read_speaker(message: Mapping[str, Any]) -> str:
     return " ".join(str(message.get("speaker") or "Somebody").split())[:80]
 
 
-def _text(one: Any) -> str | None:
+def _read_text(one: Any) -> str | None:
     text = one.get("utterance") if isinstance(one, dict) else None
     return text if isinstance(text, str) else None
 
@@ -119,10 +119,10 @@ def rank_candidates(
 def rank(example: RankingExample, frequencies: Frequencies, by: str, seed: int) -> bytes:
     """Return the example's entry of a submission, as JSON. `by` is one of BASELINES."""
     order = rank_candidates(example, frequencies, by, seed)
-    return entry_of(example.id, [(example.candidates[place][0], score) for place, score in order])
+    return make_entry(example.id, [(example.candidates[place][0], score) for place, score in order])
 
 
-def entry_of(example: str, ranked: Iterable[tuple[str, float]]) -> bytes:
+def make_entry(example: str, ranked: Iterable[tuple[str, float]]) -> bytes:
     """Return an entry of a submission, as JSON: the ids of candidates, the best first, with what they are
     scored."""
     ranking = [{"candidate-id": one, "confidence": score} for one, score in ranked]
@@ -137,18 +137,18 @@ def _score_by_chance(said: Words, candidates: Sequence[Words], frequencies: Freq
 def _score_by_tfidf(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:
     holding, n = frequencies.holding, frequencies.candidates
 
-    def vector(words: Words) -> dict[str, float]:
+    def make_vector(words: Words) -> dict[str, float]:
         return {
             word: (1 + math.log(count)) * math.log(n / holding[word])
             for word, count in words.items()
             if word in holding
         }
 
-    query = vector(said)
+    query = make_vector(said)
     length = math.hypot(*query.values())
     found = []
     for words in candidates:
-        other = vector(words)
+        other = make_vector(words)
         product = sum(weight * query.get(word, 0.0) for word, weight in other.items())
         lengths = length * math.hypot(*other.values())
         found.append(product / lengths if lengths else 0.0)

@@ -38,7 +38,7 @@ class Bm25:
         documents: list[list[int]] = []
         for number, text in texts:
             numbers.append(number)
-            documents.append(list(self._ids(text)))
+            documents.append(list(self._iterate_ids(text)))
         self.numbers = np.array(numbers, dtype=np.int64)
         self._starts: Any = None
         self._spread: dict[int, NDArray[np.float32]] = {}  # frequent words: what each counts in all texts
@@ -62,17 +62,17 @@ class Bm25:
         scores[self._places[part]] += self._weights[part]
         return scores
 
-    def _ids(self, text: str) -> Iterator[int]:
+    def _iterate_ids(self, text: str) -> Iterator[int]:
         """Yield the numbers of a text's words, which are known from here on."""
         known = self._vocabulary
-        for word in _content(text):
+        for word in _split_content(text):
             yield known.setdefault(word, len(known))
 
     def find_best(self, query: str) -> list[int] | None:
         """Return the numbers of up to MOST texts that share a word with the query: those with the highest
         scores, by their place in the index; of equal scores the first. None where the query has nothing but
         stop words."""
-        said = list(_content(query))
+        said = list(_split_content(query))
         if not said:
             return None
         found = [known for word in said if (known := self._vocabulary.get(word)) is not None]
@@ -84,18 +84,18 @@ class Bm25:
                 self._add(word, scores)
             else:
                 scores += spread
-        found_best: list[int] = self.numbers[_highest(scores)].tolist()
+        found_best: list[int] = self.numbers[_find_highest(scores)].tolist()
         return found_best
 
 
-def _content(text: str) -> Iterator[str]:
+def _split_content(text: str) -> Iterator[str]:
     return (word for word in words(text) if word not in STOP_WORDS)
 
 
-def _highest(scores: NDArray[np.float32]) -> NDArray[np.int64]:
+def _find_highest(scores: NDArray[np.float32]) -> NDArray[np.int64]:
     """Return the places of the MOST highest scores above 0, in order; of the lowest of them the first places.
     No place depends on how a machine partitions."""
-    places = np.flatnonzero(scores > _floor(scores))
+    places = np.flatnonzero(scores > _find_floor(scores))
     if len(places) <= MOST:
         return places
     found = scores[places]
@@ -104,7 +104,7 @@ def _highest(scores: NDArray[np.float32]) -> NDArray[np.int64]:
     return np.sort(np.concatenate([above, equal[: MOST - len(above)]]))
 
 
-def _floor(scores: NDArray[np.float32]) -> np.float32:
+def _find_floor(scores: NDArray[np.float32]) -> np.float32:
     """Return a number, at least 0, which MOST scores are above or which is 0: it leaves few to be looked
     at."""
     sample = scores[::_SAMPLED]

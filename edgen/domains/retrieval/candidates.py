@@ -88,13 +88,13 @@ class RightAnswers:
         return tuple(self._answers.get(context, ()))
 
 
-def key_of(context: Iterable[str]) -> Key:
+def make_key(context: Iterable[str]) -> Key:
     """Return a key for the utterances of a context."""
-    *_, last = keys_of(context)
+    *_, last = iterate_keys(context)
     return last
 
 
-def keys_of(utterances: Iterable[str]) -> Iterator[Key]:
+def iterate_keys(utterances: Iterable[str]) -> Iterator[Key]:
     """Yield a key for the first 0, 1, 2 … of the utterances."""
     digest = hashlib.blake2b(digest_size=16)
     yield digest.digest()

@@ -78,7 +78,7 @@ def _read_by_lines(file: IO[bytes]) -> Iterator[msgspec.Raw]:
         second = next(lines, None)
         if second is None:  # one object may be a list by ids
             raise _OtherwiseError
-        yield from map(_entry, itertools.chain((first, second), lines))
+        yield from map(_read_entry, itertools.chain((first, second), lines))
         return
     more, ended = False, False  # whether an entry has to follow, and whether the list has ended
     begun = False
@@ -93,7 +93,7 @@ def _read_by_lines(file: IO[bytes]) -> Iterator[msgspec.Raw]:
             if begun and not more:
                 raise _OtherwiseError
             more = line.endswith(b",")
-            yield _entry(line.removesuffix(b","))
+            yield _read_entry(line.removesuffix(b","))
             begun = True
     if not ended or more:
         raise _OtherwiseError
@@ -103,7 +103,7 @@ def _is_entry(line: bytes) -> bool:
     return line.startswith(b"{") and line.endswith(b"}")
 
 
-def _entry(line: bytes) -> msgspec.Raw:
+def _read_entry(line: bytes) -> msgspec.Raw:
     try:
         if not line.isascii():
             line.decode()

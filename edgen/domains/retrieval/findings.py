@@ -39,7 +39,7 @@ class ExampleFinding(msgspec.Struct, frozen=True, kw_only=True):
     problem: str
 
 
-def finding(kind: str, where: str, problem: str) -> ExampleFinding:
+def make_finding(kind: str, where: str, problem: str) -> ExampleFinding:
     """Return a finding of that kind."""
     return ExampleFinding(kind=kind, severity=KINDS[kind][0], where=where, problem=problem)
 

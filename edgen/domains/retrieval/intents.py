@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgen.domains.retrieval.findings import ExampleFinding, finding, quote
+from edgen.domains.retrieval.findings import ExampleFinding, make_finding, quote
 from edgen.domains.retrieval.submission import as_id, decode_leniently, holds_json
 from edgen.plugin import Problem
 from edgen.plugin.errors import DataError
@@ -40,16 +40,16 @@ def read_labels(path: Path) -> Labels:
     """Read a file of labelled turns. What cannot be used is among the findings. Raises DataError for what is
     no text or no JSON, and where no line is a labelled turn."""
     data = read_data(path)
-    entries = _objects(data, str(path)) if holds_json(data) else _table(data, str(path))
+    entries = _read_objects(data, str(path)) if holds_json(data) else _read_table(data, str(path))
     turns: dict[Key, LabelledUtterance] = {}
     findings: list[ExampleFinding] = []
     for where, found in entries:
         if isinstance(found, str):
-            findings.append(finding("not_a_turn", where, found))
+            findings.append(make_finding("not_a_turn", where, found))
             continue
         key, labelled = found
         if key in turns:
-            findings.append(finding("doubled_turn", name_turn(key), f"again at {where}"))
+            findings.append(make_finding("doubled_turn", name_turn(key), f"again at {where}"))
         turns[key] = labelled
     if not turns:
         first = f" ({findings[0].where}: {findings[0].problem})" if findings else ""
@@ -79,7 +79,7 @@ def name_turn(key: Key) -> str:
 _Entries = Iterator[tuple[str, tuple[Key, LabelledUtterance] | str]]
 
 
-def _table(data: bytes, source: str) -> _Entries:
+def _read_table(data: bytes, source: str) -> _Entries:
     dialog, turn = 1, 0
     for number, line in enumerate(lines_of(data, source), 1):
         if not line.strip():
@@ -94,11 +94,11 @@ def _table(data: bytes, source: str) -> _Entries:
         yield f"line {number}", (key, LabelledUtterance(_split(labels), "\t".join(rest[:-1]).strip()))
 
 
-def _objects(data: bytes, source: str) -> _Entries:
+def _read_objects(data: bytes, source: str) -> _Entries:
     for number, raw in enumerate(cut(data, source), 1):
         entry = decode_leniently(raw)
         where = f"entry {number}"
-        problem = _problem(entry)
+        problem = _find_problem(entry)
         if problem is not None:
             yield where, problem
             continue
@@ -106,7 +106,7 @@ def _objects(data: bytes, source: str) -> _Entries:
         yield where, (key, LabelledUtterance(frozenset(filter(None, entry["labels"])), None))
 
 
-def _problem(entry: Any) -> str | None:
+def _find_problem(entry: Any) -> str | None:
     if not isinstance(entry, dict):
         return "expected an object {id, turn, labels}"
     for name in ("id", "turn"):

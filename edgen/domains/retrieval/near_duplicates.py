@@ -28,19 +28,21 @@ class AlikeTexts:
         self._counts = array("I", bytes(4 * _COUNTERS))
         indexed = array("I", numbers)
         for number in indexed:
-            for gram in _hashes(candidates.texts[number]):
+            for gram in _iterate_hashes(candidates.texts[number]):
                 self._counts[gram % _COUNTERS] += 1
         self._postings = array(
             "Q",
             sorted(
-                gram << 32 | number for number in indexed for gram in self._prefix(candidates.texts[number])
+                gram << 32 | number
+                for number in indexed
+                for gram in self._list_prefix(candidates.texts[number])
             ),
         )
 
     def find_alike(self, text: str) -> list[int]:
         """Return the numbers of the indexed texts that say the same as this one, or nearly, in order."""
         looks, found = look_at(text), set[int]()
-        for gram in self._prefix(text):
+        for gram in self._list_prefix(text):
             for at in range(bisect_left(self._postings, gram << 32), len(self._postings)):
                 if self._postings[at] >> 32 != gram:
                     break
@@ -52,10 +54,10 @@ class AlikeTexts:
             and are_alike(text, self._candidates.texts[number])
         )
 
-    def _prefix(self, text: str) -> list[int]:
-        grams = sorted(_hashes(text), key=lambda gram: (self._counts[gram % _COUNTERS], gram))
+    def _list_prefix(self, text: str) -> list[int]:
+        grams = sorted(_iterate_hashes(text), key=lambda gram: (self._counts[gram % _COUNTERS], gram))
         return grams[: len(grams) - math.ceil(ALIKE * len(grams) - 1e-9) + 1]
 
 
-def _hashes(text: str) -> Iterator[int]:
+def _iterate_hashes(text: str) -> Iterator[int]:
     return (hash(gram) & _HASH for gram in shingles_of(words(text)))

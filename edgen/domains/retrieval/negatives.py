@@ -44,7 +44,7 @@ class WrongAnswers:
         """Draw from these numbers until there are enough."""
         if self.enough:
             return
-        for number in _draws(self._rng, among):
+        for number in _iterate_draws(self._rng, among):
             if self._take(self._candidates.texts[number], self._candidates.looks(number)):
                 return
 
@@ -66,7 +66,7 @@ class WrongAnswers:
         return self.enough
 
 
-def _draws(rng: random.Random, among: Sequence[int]) -> Iterator[int]:
+def _iterate_draws(rng: random.Random, among: Sequence[int]) -> Iterator[int]:
     """Yield one after the other without replacement, MOST_DRAWS at most: a shuffle that is made as far as it
     is read."""
     moved: dict[int, int] = {}

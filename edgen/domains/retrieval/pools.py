@@ -10,7 +10,7 @@ from bisect import bisect_left
 from pathlib import Path
 
 from edgen.domains.retrieval.entries import Entries
-from edgen.domains.retrieval.findings import ExampleFinding, finding, join_first
+from edgen.domains.retrieval.findings import ExampleFinding, join_first, make_finding
 from edgen.domains.retrieval.submission import SubmittedRanking, as_id, decode_leniently
 from edgen.domains.retrieval.truth import NONE
 from edgen.plugin import Problem
@@ -33,7 +33,9 @@ class Pools:
             entry = decode_leniently(raw)
             example = as_id(entry.get("example-id")) if isinstance(entry, dict) else None
             if example is not None:
-                self._offered[example] = array("q", sorted(map(hash, _ids(entry.get("options-for-next")))))
+                self._offered[example] = array(
+                    "q", sorted(map(hash, _list_ids(entry.get("options-for-next"))))
+                )
         if not self._offered:
             raise DataError(str(path), "it holds no examples: objects with an 'example-id'.")
 
@@ -48,9 +50,11 @@ class Pools:
             offered = self._offered[ranking.example]
             others = [one for one in ranked if not _holds(offered, hash(one))]
         else:
-            return finding("other_candidate", ranking.example, "the file of examples does not have this one")
+            return make_finding(
+                "other_candidate", ranking.example, "the file of examples does not have this one"
+            )
         return (
-            finding("other_candidate", ranking.example, join_first([str(one) for one in others]))
+            make_finding("other_candidate", ranking.example, join_first([str(one) for one in others]))
             if others
             else None
         )
@@ -62,7 +66,7 @@ def _holds(sorted_values: array[int], value: int) -> bool:
     return place < len(sorted_values) and sorted_values[place] == value
 
 
-def _ids(options: object) -> list[str]:
+def _list_ids(options: object) -> list[str]:
     those = options if isinstance(options, list) else []
     ids = (as_id(one.get("candidate-id")) for one in those if isinstance(one, dict))
     return [one.upper() for one in ids if one is not None]

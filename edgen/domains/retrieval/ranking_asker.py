@@ -15,11 +15,11 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.asking.asker import FileAsker
-from edgen.core.digest import sha256
+from edgen.core.digest import compute_sha256
 from edgen.domains.retrieval.baseline import (
     Frequencies,
     RankingExample,
-    entry_of,
+    make_entry,
     rank_candidates,
     read_examples,
 )
@@ -30,8 +30,8 @@ from edgen.domains.retrieval.ranking_protocol import (
     VARIABLES,
     WINDOW,
     Ranked,
+    list_windows,
     rank_by_windows,
-    windows,
 )
 from edgen.domains.retrieval.truth import NONE
 from edgen.plugin import Address, Job, Rejection, Reply, Request, Turn
@@ -146,7 +146,7 @@ class RankingAsker(FileAsker[RankedUnit, Ranked]):
             self._frequencies.see(example)
         self.count()
         self.shaping = {
-            "examples": sha256(b"\n".join(bytes(entry) for entry in entries)),
+            "examples": compute_sha256(b"\n".join(bytes(entry) for entry in entries)),
             "template": prompt.sha256,
             "seeds": (seed, job.seed),
             "asks": job.asks,
@@ -154,18 +154,18 @@ class RankingAsker(FileAsker[RankedUnit, Ranked]):
             "windows": (WINDOW, STEP, FIRST),
         }
 
-    def units(self) -> Iterator[tuple[int, int]]:
+    def list_units(self) -> Iterator[tuple[int, int]]:
         """Yield every example, by its place in the file."""
         return ((index, 0) for index in range(len(self._entries)))
 
-    def calls(self, index: int, task: int) -> tuple[int, int]:
+    def count_calls(self, index: int, task: int) -> tuple[int, int]:
         """Return the number of an example's windows."""
-        count = sum(1 for _ in windows(len(self._example(index).candidates) + self._none))
+        count = sum(1 for _ in list_windows(len(self._find_example(index).candidates) + self._none))
         return count, count
 
-    def unit(self, index: int, task: int) -> RankedUnit:
+    def read_unit(self, index: int, task: int) -> RankedUnit:
         """Return an example, and the order of its candidates to begin with."""
-        example = self._example(index)
+        example = self._find_example(index)
         order = [place for place, _ in rank_candidates(example, self._frequencies, FIRST, self._seed)]
         if self._none and NONE not in dict(example.candidates):
             candidates = [*example.candidates, (NONE, _SAYS_NONE)]
@@ -192,7 +192,7 @@ class RankingAsker(FileAsker[RankedUnit, Ranked]):
     def keep(self, answer: Ranked, unit: RankedUnit, spent: Spent) -> RankedExample:
         """Return the example's entry of a submission, with what could not be read of the answers."""
         count, candidates = len(answer.places), unit.example.candidates
-        entry = entry_of(
+        entry = make_entry(
             unit.example.id,
             [
                 (candidates[place][0], round(1 - before / count, 6))
@@ -209,7 +209,7 @@ class RankingAsker(FileAsker[RankedUnit, Ranked]):
             model=next(iter(spent.by_role.values())).model if spent.by_role else "",
         )
 
-    def _example(self, index: int) -> RankingExample:
+    def _find_example(self, index: int) -> RankingExample:
         return next(read_examples(self._entries[index : index + 1], self._source))
 
 
@@ -222,14 +222,14 @@ def write_ranking(asker: RankingAsker, ledger: Path) -> ModelRanking:
             raise ShortError(f"None of the {asker.planned:,} examples was ranked ({reasons}).")
         counts, models = Counter[str](), set[str]()
 
-        def entries() -> Iterator[bytes]:
-            for *_, data in kept.records():
+        def iterate_entries() -> Iterator[bytes]:
+            for *_, data in kept.iterate_records():
                 one = _ranked(data)
                 counts.update({name: getattr(one, name) for name in _COUNTED})
                 models.add(one.model)
                 yield bytes(one.entry)
 
-        write_lines(asker.out, as_list(entries()))
+        write_lines(asker.out, as_list(iterate_entries()))
         return ModelRanking(
             ranked=status.accepted,
             rejected=dict(status.rejected),

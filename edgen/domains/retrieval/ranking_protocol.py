@@ -105,11 +105,11 @@ def rank_by_windows(
     the best first."""
     order = [*first]
     ranked = Ranked((), 0)
-    for start, end in windows(len(order)):
+    for start, end in list_windows(len(order)):
         window = order[start:end]
         here = Address(address.scenario, address.task, ranked.windows)
         messages = prompt.messages(
-            _variables(said, [candidates[place] for place in window], here, rules.seed)
+            _list_variables(said, [candidates[place] for place in window], here, rules.seed)
         )
         asked = form(order=list_of(whole_number(1, len(window)), len(window), len(window)))
         question = Question(here, messages, RANKING.name, ROLE, prompt.schema, form=prompt.form(asked))
@@ -120,7 +120,7 @@ def rank_by_windows(
     return msgspec.structs.replace(ranked, places=tuple(order))
 
 
-def windows(count: int) -> Iterator[tuple[int, int]]:
+def list_windows(count: int) -> Iterator[tuple[int, int]]:
     """Yield the windows of so many candidates, half open, the last first."""
     end = count
     while True:
@@ -143,7 +143,7 @@ def _add(ranked: Ranked, found: Order | Rejection) -> Ranked:
     )
 
 
-def _variables(
+def _list_variables(
     said: Sequence[Turn], candidates: Sequence[str], address: Address, seed: int
 ) -> dict[str, Any]:
     listed = [Turn(f"Candidate {number}", text) for number, text in enumerate(candidates, start=1)]

@@ -47,15 +47,15 @@ class Dstc7(LayoutChecks, RecordContents, ReportWords, DataSetReader):
         listed = record.get(_MESSAGES) if isinstance(record, dict) else None
         if not isinstance(listed, list) or not listed:
             raise ValueError("no list of messages so far")
-        turns = [_turn(one) for one in listed]
-        answers = [text for identifier, text in _candidates(record, _RIGHT) if identifier != NONE]
+        turns = [_read_turn(one) for one in listed]
+        answers = [text for identifier, text in _read_candidates(record, _RIGHT) if identifier != NONE]
         if answers:
             role = "advisor" if {turn.role for turn in turns} & _ADVISING else "participant_2"
             others = tuple(Turn(role, text) for text in answers[1:])
             turns.append(Turn(role, answers[0], alternatives=others))
         return make_verbatim_record(
             self.identifier(record),
-            Scenario(-1, _values(record)),
+            Scenario(-1, _read_student_values(record)),
             tuple(turns),
             cluster=f"{turns[0].role}: {turns[0].text}",
         )
@@ -64,8 +64,8 @@ class Dstc7(LayoutChecks, RecordContents, ReportWords, DataSetReader):
         """Yield right answers that are not among the candidates, and candidates that occur twice."""
         if not isinstance(record, dict):
             return
-        right = [identifier for identifier, _ in _candidates(record, _RIGHT)]
-        options = [identifier for identifier, _ in _candidates(record, _OPTIONS)]
+        right = [identifier for identifier, _ in _read_candidates(record, _RIGHT)]
+        options = [identifier for identifier, _ in _read_candidates(record, _OPTIONS)]
         if _RIGHT in record and not right:
             yield f"$['{_RIGHT}']", "there is no right answer; where no candidate is right, it is NONE"
         for identifier in right:
@@ -76,7 +76,7 @@ class Dstc7(LayoutChecks, RecordContents, ReportWords, DataSetReader):
                 yield f"$['{_OPTIONS}']", f"{identifier!r:.60} occurs {count} times"
 
 
-def _turn(one: Any) -> Turn:
+def _read_turn(one: Any) -> Turn:
     if not isinstance(one, dict) or not isinstance(one.get("utterance"), str):
         raise ValueError("a message without an utterance")
     if not isinstance(one.get("speaker"), str) or not one["speaker"]:
@@ -84,7 +84,7 @@ def _turn(one: Any) -> Turn:
     return Turn(one["speaker"], one["utterance"])
 
 
-def _candidates(record: Mapping[str, Any], key: str) -> list[tuple[str, str]]:
+def _read_candidates(record: Mapping[str, Any], key: str) -> list[tuple[str, str]]:
     """Return the ids and texts of valid candidates."""
     listed = record.get(key)
     return [
@@ -96,7 +96,7 @@ def _candidates(record: Mapping[str, Any], key: str) -> list[tuple[str, str]]:
     ]
 
 
-def _values(record: Mapping[str, Any]) -> dict[str, str]:
+def _read_student_values(record: Mapping[str, Any]) -> dict[str, str]:
     """Return the values of an advising example's student that many students share: term and standing."""
     profile = record.get("profile")
     told = profile if isinstance(profile, dict) else {}

@@ -35,11 +35,11 @@ class Dstc7Dialogs(LayoutChecks, RecordContents, ReportWords, DataSetReader):
         listed = record.get("messages") if isinstance(record, dict) else None
         if not isinstance(listed, list) or not listed:
             raise ValueError("no list of messages")
-        turns = tuple(_turn(one) for one in listed)
+        turns = tuple(_read_turn(one) for one in listed)
         return make_verbatim_record(self.identifier(record), Scenario(-1, {}), turns)
 
 
-def _turn(one: Any) -> Turn:
+def _read_turn(one: Any) -> Turn:
     if not isinstance(one, dict) or not isinstance(one.get("utterance"), str):
         raise ValueError("a message without an utterance")
     if not isinstance(role := one.get("speaker"), str) or not role:

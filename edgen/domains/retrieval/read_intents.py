@@ -47,7 +47,7 @@ class IntentLines(RecordContents, ReportWords, KindDefaults, TextLayout, DataSet
         for number, line in lines:
             if not line.strip():
                 if turns:
-                    yield _piece(turns, begin)
+                    yield _make_piece(turns, begin)
                 turns = []
                 continue
             columns = line.split("\t")
@@ -56,7 +56,7 @@ class IntentLines(RecordContents, ReportWords, KindDefaults, TextLayout, DataSet
             begin = begin if turns else number
             turns.append(dict(zip(("labels", "utterance", "actor"), map(str.strip, columns), strict=True)))
         if turns:
-            yield _piece(turns, begin)
+            yield _make_piece(turns, begin)
 
     def read_file(self, record: Any) -> FiledRecord:
         """Return the conversation of a dialog."""
@@ -80,7 +80,7 @@ def _is_turn(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in keys)
 
 
-def _piece(turns: list[dict[str, str]], line: int) -> Piece:
+def _make_piece(turns: list[dict[str, str]], line: int) -> Piece:
     return Piece(msgspec.Raw(msgspec.json.encode({"turns": turns})), None, line)
 
 

@@ -50,7 +50,7 @@ class MsDialog(LayoutChecks, RecordContents, ReportWords, KindDefaults, DataSetR
         return make_verbatim_record(
             None,
             Scenario(-1, values),
-            tuple(_turn(one) for one in listed),
+            tuple(_read_turn(one) for one in listed),
             outcome={key: record[key] for key in _KEYS if isinstance(record.get(key), str | int)},
         )
 
@@ -70,7 +70,7 @@ class MsDialog(LayoutChecks, RecordContents, ReportWords, KindDefaults, DataSetR
                     yield f"$.utterances[{place}].tags", f"{tag} is not one of {', '.join(_NAMES)}"
 
 
-def _turn(one: Any) -> Turn:
+def _read_turn(one: Any) -> Turn:
     if not isinstance(one, dict) or not isinstance(one.get("utterance"), str):
         raise ValueError("an utterance without a text")
     actor, tags = one.get("actor_type"), one.get("tags")

@@ -64,13 +64,13 @@ class ResponseRank(LayoutChecks, RecordContents, ReportWords, KindDefaults, Text
                     f"line {number} is no 'label TAB utterance … TAB reply' with a label of 0 or 1"
                 )
             if before != context and replies:
-                yield _piece(context, replies, begin)
+                yield _make_piece(context, replies, begin)
                 replies = []
             if not replies:
                 context, begin = before, number
             replies.append({"label": label.strip(), "reply": reply.strip().removeprefix(_AGENT).strip()})
         if replies:
-            yield _piece(context, replies, begin)
+            yield _make_piece(context, replies, begin)
 
     def read_file(self, record: Any) -> FiledRecord:
         """Return the conversation of a context."""
@@ -103,7 +103,7 @@ def _is_reply(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in keys)
 
 
-def _piece(context: list[str], replies: list[dict[str, str]], line: int) -> Piece:
+def _make_piece(context: list[str], replies: list[dict[str, str]], line: int) -> Piece:
     return Piece(msgspec.Raw(msgspec.json.encode({"context": context, "replies": replies})), None, line)
 
 

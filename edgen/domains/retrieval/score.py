@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from edgen.domains.retrieval.entries import Entries
-from edgen.domains.retrieval.findings import ExampleFinding, finding, join_first, quote
+from edgen.domains.retrieval.findings import ExampleFinding, join_first, make_finding, quote
 from edgen.domains.retrieval.intents import Key, LabelledUtterance, name_turn, read_labels, read_true_labels
 from edgen.domains.retrieval.pools import Pools
 from edgen.domains.retrieval.submission import decode_leniently, read_ranking
@@ -94,7 +94,7 @@ def _score_ranking(path: Path, entries: Entries, candidates: int, pools: Pools |
     if not places:
         raise DataError(str(predictions), _explain_no_rankings(truth, path, findings))
     missing = [one for one in truth.answers if one not in places]
-    findings += [finding("missing_example", one, "there is no ranking of it") for one in missing]
+    findings += [make_finding("missing_example", one, "there is no ranking of it") for one in missing]
     nowhere = {example: (0,) * len(answers) for example, answers in truth.answers.items()}
     return RankingScore(
         truth=str(path),
@@ -103,7 +103,7 @@ def _score_ranking(path: Path, entries: Entries, candidates: int, pools: Pools |
         examples=len(truth.answers),
         several=sum(len(answers) > 1 for answers in truth.answers.values()),
         ranked=len(places),
-        figures=ranking_figures([*(nowhere | places).values()]),
+        figures=compute_ranking_figures([*(nowhere | places).values()]),
     )
 
 
@@ -139,10 +139,10 @@ def _find_answers(
             continue
         example = ranking.example
         if example not in truth.answers:
-            findings.append(finding("other_example", example, f"entry {number}"))
+            findings.append(make_finding("other_example", example, f"entry {number}"))
             continue
         if example in ranked:
-            findings.append(finding("doubled_example", example, f"again in entry {number}"))
+            findings.append(make_finding("doubled_example", example, f"again in entry {number}"))
         findings += ranking.findings
         if pools is not None and (other := pools.check(ranking)):
             findings.append(other)
@@ -185,14 +185,16 @@ def _compare_turns(
 ) -> list[ExampleFinding]:
     """Return a finding for each turn that only one side has, and for each whose utterances differ."""
     findings = [
-        finding("other_turn", name_turn(key), "it is not in the truth") for key in given if key not in truth
+        make_finding("other_turn", name_turn(key), "it is not in the truth")
+        for key in given
+        if key not in truth
     ]
     for key, right in truth.items():
         if key not in given:
-            findings.append(finding("missing_turn", name_turn(key), "there is no prediction for it"))
+            findings.append(make_finding("missing_turn", name_turn(key), "there is no prediction for it"))
         elif None not in (said := (right.utterance, given[key].utterance)) and said[0] != said[1]:
             problem = f"'{quote(said[1])}' where the truth has '{quote(said[0])}'"
-            findings.append(finding("other_utterance", name_turn(key), problem))
+            findings.append(make_finding("other_utterance", name_turn(key), problem))
     return findings
 
 
@@ -216,10 +218,10 @@ class RankingFigures(msgspec.Struct, frozen=True, kw_only=True):
     official: Estimate
 
 
-def ranking_figures(places: Sequence[Sequence[int]]) -> RankingFigures:
+def compute_ranking_figures(places: Sequence[Sequence[int]]) -> RankingFigures:
     """Return the scores of examples, at least one, given the ranks of their right answers in the order of the
     truth."""
-    table = np.array([_row(one) for one in places], dtype=np.float64)
+    table = np.array([_compute_row(one) for one in places], dtype=np.float64)
     n = len(table)
     means = table.mean(axis=0)
     drawn = bootstrap(table, np.random.default_rng(0), _RESAMPLES) / n if n > 1 else None
@@ -234,7 +236,7 @@ def ranking_figures(places: Sequence[Sequence[int]]) -> RankingFigures:
     )
 
 
-def _row(places: Sequence[int]) -> list[float]:
+def _compute_row(places: Sequence[int]) -> list[float]:
     """Return an example's contribution to each score."""
     found = sorted(place for place in places if place)
     hits = [float(bool(found) and found[0] <= k) for k in CUTS]

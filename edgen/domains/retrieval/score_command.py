@@ -81,7 +81,7 @@ def _render_labels(found: LabelScore) -> Iterator[str]:
     yield ""
     head = ("label", "right", "predicted", "precision", "recall", "F1")
     rows = [
-        (label, f"{one.gold:,}", f"{one.given:,}", *map(_value, (one.precision, one.recall, one.f1)))
+        (label, f"{one.gold:,}", f"{one.given:,}", *map(_format_value, (one.precision, one.recall, one.f1)))
         for label, one in figures.labels.items()
     ]
     yield from align_columns([head, *rows])
@@ -93,7 +93,7 @@ def _format_estimate(estimate: Estimate | None) -> str:
     return "–" if estimate is None else with_interval(estimate, ".4f")
 
 
-def _value(estimate: Estimate | None) -> str:
+def _format_value(estimate: Estimate | None) -> str:
     return "–" if estimate is None else f"{estimate.value:.4f}"
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.retrieval.findings import ExampleFinding, finding, join_first, quote
+from edgen.domains.retrieval.findings import ExampleFinding, join_first, make_finding, quote
 from edgen.domains.retrieval.truth import NONE
 from edgen.plugin.texts import replace_surrogates
 
@@ -37,14 +37,14 @@ def read_ranking(raw: msgspec.Raw, number: int, wanted: int) -> SubmittedRanking
     candidates it has to have."""
     where, entry = f"entry {number}", decode_leniently(raw)
     if not isinstance(entry, dict):
-        return finding("not_a_ranking", where, f"expected an object, found {_kind(entry)}")
+        return make_finding("not_a_ranking", where, f"expected an object, found {_describe_kind(entry)}")
     example = as_id(entry.get("example-id"))
     if example is None:
-        return finding("not_a_ranking", where, "it has no 'example-id'")
+        return make_finding("not_a_ranking", where, "it has no 'example-id'")
     ranked = entry.get("candidate-ranking")
     if not isinstance(ranked, list):
-        return finding(
-            "not_a_ranking", example, f"expected a list 'candidate-ranking', found {_kind(ranked)}"
+        return make_finding(
+            "not_a_ranking", example, f"expected a list 'candidate-ranking', found {_describe_kind(ranked)}"
         )
     candidates = [one if isinstance(one, dict) else {} for one in ranked]
     ids = [as_id(one.get("candidate-id")) for one in candidates]
@@ -85,26 +85,26 @@ def _check_ids(
     example: str, entry: Mapping[str, Any], candidates: list[dict[str, Any]], ids: list[str | None]
 ) -> Iterator[ExampleFinding]:
     if missing := [place for place, one in enumerate(ids, 1) if one is None]:
-        yield finding("no_candidate_id", example, f"at {_places(missing)}")
+        yield make_finding("no_candidate_id", example, f"at {_describe_places(missing)}")
     counts = Counter(one.upper() for one in ids if one is not None)
     if doubled := [one for one, count in counts.items() if count > 1]:
-        yield finding("doubled_candidate", example, join_first(doubled))
+        yield make_finding("doubled_candidate", example, join_first(doubled))
     integers = [
         one for one, read in zip(candidates, ids, strict=True) if read and _is_integer(one["candidate-id"])
     ]
     if integers or _is_integer(entry["example-id"]):
         what = ["the example's"] * _is_integer(entry["example-id"])
         what += [f"{len(integers)} of {len(ids)} candidates'"] * bool(integers)
-        yield finding("integer_id", example, " and ".join(what))
+        yield make_finding("integer_id", example, " and ".join(what))
     if lower := [one for one in ids if one is not None and one != one.upper()]:
-        yield finding("lower_case", example, join_first(lower))
+        yield make_finding("lower_case", example, join_first(lower))
 
 
 def _check_number(example: str, ids: list[str | None], wanted: int) -> Iterator[ExampleFinding]:
     most = wanted + (NONE in ids)
     if not wanted <= len(ids) <= most:
         kind = "too_few" if len(ids) < wanted else "too_many"
-        yield finding(kind, example, f"{len(ids):,} candidates where {wanted:,} are expected")
+        yield make_finding(kind, example, f"{len(ids):,} candidates where {wanted:,} are expected")
 
 
 def _check_confidences(example: str, candidates: list[dict[str, Any]]) -> Iterator[ExampleFinding]:
@@ -112,10 +112,12 @@ def _check_confidences(example: str, candidates: list[dict[str, Any]]) -> Iterat
     if wrong := [place for place, one in enumerate(values, 1) if not _is_number(one)]:
         first = values[wrong[0] - 1]
         shown = "there is none" if first is None else f"it is {quote(first)}"
-        yield finding("no_confidence", example, f"at {_places(wrong)}; at the first of them {shown}")
+        yield make_finding(
+            "no_confidence", example, f"at {_describe_places(wrong)}; at the first of them {shown}"
+        )
         return
     if rising := [place for place, one in enumerate(values[1:], 2) if one > values[place - 2]]:
-        yield finding("rising_confidence", example, f"at {_places(rising)}")
+        yield make_finding("rising_confidence", example, f"at {_describe_places(rising)}")
 
 
 def _is_integer(value: Any) -> bool:
@@ -128,10 +130,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int) or math.isfinite(value)
 
 
-def _places(places: list[int]) -> str:
+def _describe_places(places: list[int]) -> str:
     return f"{'place' if len(places) == 1 else 'places'} {join_first([str(one) for one in places])}"
 
 
-def _kind(value: Any) -> str:
+def _describe_kind(value: Any) -> str:
     names = {dict: "an object", list: "a list", str: "text", type(None): "nothing", bool: "true or false"}
     return names.get(type(value), "a number")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgen.domains.retrieval.findings import ExampleFinding, finding, join_first, quote
+from edgen.domains.retrieval.findings import ExampleFinding, join_first, make_finding, quote
 from edgen.plugin import Problem
 from edgen.plugin.errors import DataError
 from edgen.plugin.files import lines_of, read_data
@@ -37,13 +37,13 @@ def read_truth(path: Path) -> Truth:
             continue
         example, *rest = line.split("\t", 2)
         ids = [one.strip().upper() for one in rest[0].split(",")] if rest else []
-        if problem := _problem(example, ids, answers):
+        if problem := _find_problem(example, ids, answers):
             problems.append(Problem(f"line {number}", problem))
             continue
         answers[example] = tuple(dict.fromkeys(ids))
         if len(answers[example]) < len(ids):
             doubled = [one for one, count in Counter(ids).items() if count > 1]
-            findings.append(finding("doubled_answer", example, join_first(doubled)))
+            findings.append(make_finding("doubled_answer", example, join_first(doubled)))
     if problems:
         raise DataError.of(str(path), problems)
     if not answers:
@@ -51,7 +51,7 @@ def read_truth(path: Path) -> Truth:
     return Truth(answers, tuple(findings))
 
 
-def _problem(example: str, ids: list[str], known: Mapping[str, tuple[str, ...]]) -> str | None:
+def _find_problem(example: str, ids: list[str], known: Mapping[str, tuple[str, ...]]) -> str | None:
     """Return the problem of a line, or None."""
     if not ids:
         return "expected 'example-id TAB id[,id…] TAB utterance', and there is no tab"

@@ -43,7 +43,7 @@ def is_entry(record: Any) -> bool:
     )
 
 
-def schema_of(record: Mapping[str, Any]) -> str:
+def find_schema(record: Mapping[str, Any]) -> str:
     """Return the schema of an entry's layout."""
     return "cima_prep" if "past_convo" in record else "cima_shape"
 
@@ -51,30 +51,30 @@ def schema_of(record: Mapping[str, Any]) -> str:
 def read(record: Mapping[str, Any]) -> FiledRecord:
     """Return the conversation of an entry. Raises ValueError with a clause that says why there is no
     conversation."""
-    context = _context(record)
+    context = _read_context(record)
     responses, named = record.get("tutorResponses"), record.get("tutorActions")
     if not isinstance(responses, list) or not isinstance(named, list):
         raise ValueError("no list of tutors' responses and their actions")
     if _is_header(record):
         raise ValueError("a row of the table's headings")
     said = [
-        Turn("Tutor", text, _labels(actions, TUTOR_ACTIONS))
+        Turn("Tutor", text, _read_labels(actions, TUTOR_ACTIONS))
         for text, actions in zip(responses, named, strict=False)
         if isinstance(text, str) and text.strip(" \"'")
     ]
     if not said:
         raise ValueError("no tutor's response")
     if context and context[-1].role == "Student":
-        labels = _labels(record.get("studentActions"), STUDENT_ACTIONS)
+        labels = _read_labels(record.get("studentActions"), STUDENT_ACTIONS)
         context[-1] = Turn("Student", context[-1].text, labels)
     first = Turn("Tutor", said[0].text, said[0].labels, alternatives=tuple(said[1:]))
     turns = (*context, first)
-    found = make_filed_record(record, _scenario(record), turns, marked=False)
+    found = make_filed_record(record, _read_scenario(record), turns, marked=False)
     # Texts stay as they are: figures of the release are of these, and it has no end markers.
     return msgspec.structs.replace(found, speech=msgspec.structs.replace(found.speech, turns=turns))
 
 
-def _context(record: Mapping[str, Any]) -> list[Turn]:
+def _read_context(record: Mapping[str, Any]) -> list[Turn]:
     """Return the turns before the responses."""
     if "past_convo" in record:
         texts = record["past_convo"]
@@ -88,7 +88,7 @@ def _context(record: Mapping[str, Any]) -> list[Turn]:
     return [Turn(role, said.strip()) for role, said in zip(parts[1::2], parts[2::2], strict=True)]
 
 
-def _scenario(record: Mapping[str, Any]) -> Scenario:
+def _read_scenario(record: Mapping[str, Any]) -> Scenario:
     values: dict[str, str] = {}
     fields: dict[str, dict[str, Any]] = {}
     for name, english, italian in _CONCEPTS:
@@ -98,7 +98,7 @@ def _scenario(record: Mapping[str, Any]) -> Scenario:
     return Scenario(-1, values, fields)
 
 
-def _labels(named: Any, actions: tuple[str, ...]) -> tuple[str, ...]:
+def _read_labels(named: Any, actions: tuple[str, ...]) -> tuple[str, ...]:
     """Return the actions whose booleans are true; what is no boolean counts as false."""
     if not isinstance(named, list):
         return ()
@@ -109,7 +109,7 @@ def _is_header(record: Mapping[str, Any]) -> bool:
     return record.get("engShape") == "eng_shape" or record.get("shape") == "trans_shape"
 
 
-def findings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def find_errors(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the errors of the release: (path, problem)."""
     if _is_header(record):
         yield "$", "this is a row of the table's headings, no exercise"
@@ -117,7 +117,7 @@ def findings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if isinstance(image, str) and image[:1] == '"':
         yield "$.img", "the path is in quotation marks"
     rules = record.get("grammarRules")
-    if isinstance(rules, str) and (problem := _rules_problem(rules)):
+    if isinstance(rules, str) and (problem := _find_rules_problem(rules)):
         yield "$.grammarRules", problem
     responses, actions = record.get("tutorResponses"), record.get("tutorActions")
     if not isinstance(actions, list):
@@ -130,7 +130,7 @@ def findings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "$.tutorActions", f"{len(actions)} lists of actions for {len(responses)} responses"
 
 
-def _rules_problem(text: str) -> str | None:
+def _find_rules_problem(text: str) -> str | None:
     """Return a clause about an error in the grammar rules, JSON in a text; None if they are valid."""
     try:
         _, end = json.JSONDecoder().raw_decode(text)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from edgen.config.label_set import LabelSet, find_label_set, inline_set
+from edgen.config.label_set import LabelSet, find_label_set, make_inline_set
 from edgen.domains.tutoring.pool_config import PoolSettings
 from edgen.plugin.protocols import Text
 
@@ -25,7 +25,7 @@ CIMA_SETS = {"student": "cima_student", "tutor": "cima_tutor"}
 
 
 @functools.cache
-def cima_actions() -> dict[str, dict[str, str]]:
+def read_cima_actions() -> dict[str, dict[str, str]]:
     """Return the actions of both sides in CIMA, with what they are."""
     return {side: find_label_set(name).definitions for side, name in CIMA_SETS.items()}
 
@@ -64,7 +64,7 @@ class TutoringSettings(msgspec.Struct, frozen=True, kw_only=True):
     def named_actions(self) -> dict[str, dict[str, str]]:
         """The actions of each side, with what they are; without a side whose label set is not read yet."""
         if self.actions is None:
-            return cima_actions()
+            return read_cima_actions()
         return {side: actions for side, actions in self.actions.items() if isinstance(actions, dict)}
 
     @property
@@ -72,16 +72,16 @@ class TutoringSettings(msgspec.Struct, frozen=True, kw_only=True):
         """True if speakers name the actions of their own turns."""
         return self.labelled_by != "labeller"
 
-    def labels_of(self, side: str) -> LabelSet:
+    def make_label_set(self, side: str) -> LabelSet:
         """Return the actions of a side as a label set."""
-        return inline_set(side, self.named_actions[side])
+        return make_inline_set(side, self.named_actions[side])
 
     @property
     def wanted_by_student(self) -> bool:
         """True if the weights of wanted actions depend on the student's action."""
         return any(isinstance(weights, dict) for weights in (self.wanted or {}).values())
 
-    def weights_after(self, done: Sequence[str]) -> dict[str, float]:
+    def find_weights(self, done: Sequence[str]) -> dict[str, float]:
         """Return the weights of wanted actions in responses to a turn that does this: those of the first of
         its actions that has some. Empty where the tutor chooses."""
         if self.wanted is None:

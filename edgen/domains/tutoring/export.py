@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 
 from edgen.domains.tutoring.cima_files import SPEAKER, STUDENT_ACTIONS, TUTOR_ACTIONS
-from edgen.domains.tutoring.exercises.drawing import draw_exercise, picture_name
+from edgen.domains.tutoring.exercises.drawing import draw_exercise, make_picture_name
 from edgen.domains.tutoring.exercises.model import Exercise
-from edgen.domains.tutoring.served_turns import responses_to
+from edgen.domains.tutoring.served_turns import list_responses
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader, Space, Turn
 from edgen.plugin.formats import AcceptedConversation, LayerOptions, SplitFiles, Tried, WriteRow
 from edgen.plugin.texts import pictures_in
@@ -35,7 +35,7 @@ class CimaFormat(Format):
         """Return why a run cannot be exported, such as a space without CIMA's concepts; None if it can."""
         if (refused := Format.refuse(self, run)) is not None:
             return refused
-        if _concepts(run.space) is None:
+        if _find_concepts(run.space) is None:
             return (
                 f"{run.name}: cima holds exercises of preposition, object and colour, or of shape and "
                 "colour, each with its "
@@ -44,7 +44,7 @@ class CimaFormat(Format):
         return None
 
 
-def _concepts(space: Space) -> tuple[str, ...] | None:
+def _find_concepts(space: Space) -> tuple[str, ...] | None:
     """Return the concepts of the layout that fits a space; None where neither does."""
     for names in (_PREP, _SHAPE):
         if {*names} <= {*space.names} and all("it" in space[name].fields for name in names):
@@ -58,27 +58,27 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
     from edgen.domains.tutoring.exercises.grammar import Grammar
 
     grammar = Grammar(run.space)
-    concepts = _concepts(run.space)
+    concepts = _find_concepts(run.space)
     for conversation in run.conversations():
-        for context, responses, exercise in _contexts(conversation):
-            made = grammar.exercise_of(conversation.scenario, exercise)
+        for context, responses, exercise in _list_contexts(conversation):
+            made = grammar.make_exercise_of_record(conversation.scenario, exercise)
             turns = [*context, *responses]
             if not _fits(turns):
                 yield LeftOut("actions")
             elif len(context) > MOST_TURNS:
                 yield LeftOut("long_context")
             elif concepts == _PREP:
-                name, picture = _picture(made)
-                entry = _prep_entry(context, responses, made, grammar.space, name)
+                name, picture = _make_picture(made)
+                entry = _make_prep_entry(context, responses, made, grammar.space, name)
                 beside = {} if picture is None else {name: picture}
                 yield Row(conversation.split, entry, beside=beside)
             elif any(SPEAKER.search(turn.text) for turn in context):
                 yield LeftOut("names_speaker")
             else:
-                yield Row(conversation.split, _shape_entry(context, responses, made, grammar.space))
+                yield Row(conversation.split, _make_shape_entry(context, responses, made, grammar.space))
 
 
-def _contexts(conversation: AcceptedConversation) -> Iterator[tuple[list[Turn], Sequence[Turn], Any]]:
+def _list_contexts(conversation: AcceptedConversation) -> Iterator[tuple[list[Turn], Sequence[Turn], Any]]:
     """Yield the responses to each turn of a student, with what was said of its exercise before, and the
     exercise."""
     exercises = (conversation.record.get("outcome") or {}).get("exercises") or []
@@ -87,7 +87,7 @@ def _contexts(conversation: AcceptedConversation) -> Iterator[tuple[list[Turn], 
     for turn in conversation.turns:
         if "exercise" in turn.data:
             context, exercise = [], exercises[turn.data["exercise"]]
-        elif turn.role == "Tutor" and turn.labels and exercise is not None and (said := responses_to(turn)):
+        elif turn.role == "Tutor" and turn.labels and exercise is not None and (said := list_responses(turn)):
             yield list(context), said, exercise
         context.append(turn)
 
@@ -98,10 +98,10 @@ def _fits(turns: Sequence[Turn]) -> bool:
     return all(known.get(turn.role, frozenset(STUDENT_ACTIONS)).issuperset(turn.labels) for turn in turns)
 
 
-def _prep_entry(
+def _make_prep_entry(
     context: Sequence[Turn], responses: Sequence[Turn], made: Exercise, space: Space, img: str
 ) -> dict[str, Any]:
-    english, spelled = made.concepts, _phrase(made, space)
+    english, spelled = made.concepts, _make_phrase(made, space)
     return {
         "past_convo": [turn.text for turn in context],
         "img": img,
@@ -119,19 +119,19 @@ def _prep_entry(
     }
 
 
-def _picture(made: Exercise) -> tuple[str, str | bytes | None]:
+def _make_picture(made: Exercise) -> tuple[str, str | bytes | None]:
     """Return the name of an exercise's picture in the export, and its content: the space's own file, or drawn
     from its grammar; None without either."""
-    name = f"{PICTURES}/{picture_name(made)}"
+    name = f"{PICTURES}/{make_picture_name(made)}"
     if own := pictures_in(made.picture or ""):
         return str(Path(name).with_suffix(f".{own[0].media_type.removeprefix('image/')}")), own[0].data
     return name, draw_exercise(made)
 
 
-def _shape_entry(
+def _make_shape_entry(
     context: Sequence[Turn], responses: Sequence[Turn], made: Exercise, space: Space
 ) -> dict[str, Any]:
-    english, italian = made.concepts, _italian(made, space)
+    english, italian = made.concepts, _find_italian(made, space)
     said = "".join(f" {'Tutor' if turn.role == 'Tutor' else 'Student'}: {turn.text}" for turn in context)
     return {
         "pastConvo": said,
@@ -144,13 +144,13 @@ def _shape_entry(
     }
 
 
-def _phrase(made: Exercise, space: Space) -> tuple[str, str, str]:
+def _make_phrase(made: Exercise, space: Space) -> tuple[str, str, str]:
     """Return preposition, object and colour as they stand in the answer, spelled as in the release: "e dentro
     la", "borsa", "blu". An article that ends in an apostrophe belongs to the object ("l'albero").
 
     Without the object's word in the answer, they are the words of the concepts.
     """
-    italian = _italian(made, space)
+    italian = _find_italian(made, space)
     answer = _strip_accents(made.answer)
     noun = re.search(rf"(?<!\S)(\S*['’])?{re.escape(_strip_accents(italian['object']))}(?!\w)", answer)
     if noun is None:
@@ -164,9 +164,9 @@ def _strip_accents(text: str) -> str:
     return unicodedata.normalize("NFC", "".join(one for one in apart if not unicodedata.combining(one)))
 
 
-def _italian(made: Exercise, space: Space) -> dict[str, Any]:
+def _find_italian(made: Exercise, space: Space) -> dict[str, Any]:
     """Return the Italian words of an exercise's concepts."""
-    return {name: space[name].entry(value).fields["it"] for name, value in made.concepts.items()}
+    return {name: space[name].find_entry(value).fields["it"] for name, value in made.concepts.items()}
 
 
 class CimaFiles(SplitFiles):
@@ -176,7 +176,7 @@ class CimaFiles(SplitFiles):
 
     def begin(self, path: Path) -> WriteRow:
         """Return the object, begun."""
-        prep, encode = _concepts(self.staging.run.space) == _PREP, msgspec.json.Encoder().encode
+        prep, encode = _find_concepts(self.staging.run.space) == _PREP, msgspec.json.Encoder().encode
         file = self.open(path, end=b'},"shapeDataset":{}}\n' if prep else b"}}\n")
         file.write(b'{"prepDataset":{' if prep else b'{"prepDataset":{},"shapeDataset":{')
         count = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from edgen.domains.tutoring.exercises.model import exercises_of
+from edgen.domains.tutoring.exercises.model import find_exercises
 from edgen.plugin import Dialogue, KindDefaults, RecordContents, Recorded, Space
 from edgen.plugin.errors import SpaceError
 from edgen.plugin.families import Scenes
@@ -31,7 +31,7 @@ class Tutoring(KindDefaults, RecordContents, Dialogue):
 
     def fits(self, space: Space) -> bool:
         """Return whether a space has exercises."""
-        return exercises_of(space) is not None
+        return find_exercises(space) is not None
 
     def recognizes(self, record: Any) -> bool:
         """Return whether it is a session's record."""
@@ -55,7 +55,7 @@ class Tutoring(KindDefaults, RecordContents, Dialogue):
         from edgen.domains.tutoring.exercises.grammar import Grammar
 
         made = (recorded.conversation.outcome or {}).get("exercises")
-        exercises = exercises_of(space)
+        exercises = find_exercises(space)
         if exercises is None or not any(tier.draw for tier in exercises.tiers.values()):
             return {}
         grammar = Grammar(space)
@@ -65,7 +65,7 @@ class Tutoring(KindDefaults, RecordContents, Dialogue):
             if not isinstance(made, list) or not isinstance(number, int) or len(found) >= MOST_PICTURES:
                 continue
             with contextlib.suppress(SpaceError, IndexError, KeyError, TypeError):  # a record that was edited
-                if picture := draw_exercise(grammar.exercise_of(recorded.scenario, made[number])):
+                if picture := draw_exercise(grammar.make_exercise_of_record(recorded.scenario, made[number])):
                     found[place] = picture
         return found
 

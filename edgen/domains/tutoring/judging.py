@@ -108,14 +108,14 @@ def read_best_worst(
     named = object_in(body) or {}
     if "best" not in named:
         named = {found[1].lower(): found[2] for found in _SAID.finditer(body)}
-    best, worst = (_place(named.get(key), letters) for key in ("best", "worst"))
+    best, worst = (_find_place(named.get(key), letters) for key in ("best", "worst"))
     if best is not None and worst is not None and best != worst:
         return best, worst
     reason = RejectionReason.TRUNCATED if finish_reason == "length" else RejectionReason.UNREAD
     return Rejection(reason, excerpt(text))
 
 
-def _place(named: object, letters: str) -> int | None:
+def _find_place(named: object, letters: str) -> int | None:
     """Return the index of a letter in `letters`; None for any other value."""
     letter = named.strip().upper() if isinstance(named, str) else ""
     return letters.index(letter) if len(letter) == 1 and letter in letters else None

@@ -41,13 +41,13 @@ class Serving:
         every template was shown already."""
         shares = self._pool.settings.fallback
         by_template = rng.random() < max([shares.get(action, 0.0) for action in said.labels], default=0.0)
-        template = self._template(said, exercise, rng) if by_template else None
+        template = self._fill_template(said, exercise, rng) if by_template else None
         if template is not None:
             return self._serve(template.text, template.actions, "template", {})
         found = self._pool.find(StudentMoment.of(said, exercise.concepts), self._shown, rng)
         if found is not None:
             return self._serve(found.text, found.actions, "pool", self._describe_origin(found))
-        template = self._template(said, exercise, rng)
+        template = self._fill_template(said, exercise, rng)
         return None if template is None else self._serve(template.text, template.actions, "dry", {})
 
     def take(self, turn: Turn) -> Turn:
@@ -71,9 +71,14 @@ class Serving:
 
     def _describe_origin(self, response: Response) -> dict[str, Any]:
         name, turn, place = response.origin
-        return {"from": name, "turn": turn, "response": place, "exposure": self._pool.exposure(response)}
+        return {
+            "from": name,
+            "turn": turn,
+            "response": place,
+            "exposure": self._pool.count_exposure(response),
+        }
 
-    def _template(self, said: Turn, exercise: Exercise, rng: random.Random) -> ActedTurn | None:
+    def _fill_template(self, said: Turn, exercise: Exercise, rng: random.Random) -> ActedTurn | None:
         """Return a template that fits the turn, filled in a way that was not shown."""
         templates = self._pool.settings.named_templates
         names = (SOLVED,) if said.data.get("solved") else said.labels

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from edgen.config.label_set import load_label_set, name_problems
+from edgen.config.label_set import find_name_problems, load_label_set
 from edgen.domains.tutoring.config import EXTRA_VARIABLES, TutoringSettings
-from edgen.domains.tutoring.exercises.model import SHOWN, exercises_of
+from edgen.domains.tutoring.exercises.model import SHOWN, find_exercises
 from edgen.domains.tutoring.judging import JUDGE, JUDGE_VARIABLES, SHOWN_TO_JUDGE
 from edgen.domains.tutoring.served_turns import LABELLER
 from edgen.plugin import (
@@ -39,7 +39,7 @@ from edgen.plugin.answers import NO_ACTIONS
 from edgen.plugin.errors import JobError
 from edgen.plugin.files import shorten_word
 from edgen.plugin.protocols import DeclaredReason, FindFile, Rounds, SpaceRole, Starter
-from edgen.protocols.labelling import labelling_template
+from edgen.protocols.labelling import make_labelling_template
 
 _TURN = (15.0, 45.0, 160.0)  # tokens of an answer: low, expected, high
 _OF_OTHERS = (10.0, 40.0, 120.0)  # of a labeller's or a judge's
@@ -106,15 +106,15 @@ class TutoringProtocol(
         for side, actions in sides.items():
             if not actions:
                 yield Problem(f"$.tutoring.actions.{side}", "this is empty; name one action at least")
-            yield from name_problems(
+            yield from find_name_problems(
                 {f"$.tutoring.actions.{side}.{shorten_word(name)}": name for name in actions}
             )
         if (
             settings.actions is None or sides.keys() == settings.actions.keys()
         ):  # else label sets are still to be read
-            yield from _round_problems(settings)
+            yield from _find_round_problems(settings)
             yield from _find_wanted_problems(settings)
-        yield from _labelling_problems(settings)
+        yield from _find_labelling_problems(settings)
 
     def with_files(self, job: Job, find: FindFile) -> Job:
         """Return the job with the labels of the label sets that `actions` names. Raises JobError for problems
@@ -136,10 +136,10 @@ class TutoringProtocol(
     def roles(self, job: Job) -> tuple[str, ...]:
         """Return the tutors, the student, and who else is asked."""
         settings: TutoringSettings = settings_of(job)
-        names = (*settings.tutor_backends, *self._student_names(job), *_list_other_backends(settings))
+        names = (*settings.tutor_backends, *self._list_students(job), *_list_other_backends(settings))
         return tuple(dict.fromkeys(names))
 
-    def _student_names(self, job: Job) -> list[str]:
+    def _list_students(self, job: Job) -> list[str]:
         """Return the roles of the space but the tutor's, as `backends` names them; without a role `tutor`,
         all of them. If `tutor` is the only role, return that one."""
         names = [role.lower() for role in job.speakers]
@@ -152,19 +152,19 @@ class TutoringProtocol(
         from edgen.domains.tutoring.response_pool import Naming, ResponsePool
         from edgen.domains.tutoring.session import PreparedTutoring
 
-        student, tutor = _sides(job, space)
+        student, tutor = _find_sides(job, space)
         settings: TutoringSettings = settings_of(job)
         grammar = Grammar(space)
         responses = None
         if settings.choose == "pool":
             responses = ResponsePool(settings.pool, Naming(space, grammar.concepts))
-        return PreparedTutoring(ExercisePool(grammar), student, tutor, self._tutor_uses(job), responses)
+        return PreparedTutoring(ExercisePool(grammar), student, tutor, self._find_tutor_uses(job), responses)
 
-    def _tutor_uses(self, job: Job) -> dict[str, str]:
+    def _find_tutor_uses(self, job: Job) -> dict[str, str]:
         """Return the use of each tutor's template, by backend: the backend's name, or `tutor` for a backend
         that has the student's name."""
         settings: TutoringSettings = settings_of(job)
-        (student,) = self._student_names(job)[:1]
+        (student,) = self._list_students(job)[:1]
         return {name: "tutor" if name == student else name for name in settings.tutor_backends}
 
     def rounds(self, job: Job) -> Rounds:
@@ -185,15 +185,15 @@ class TutoringProtocol(
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
         """Return a template for the student and one for each tutor; a tutor without one of its own has that
         of `tutor`."""
-        (student,) = self._student_names(job)[:1]
+        (student,) = self._list_students(job)[:1]
         seats = [(student, "student", student)]
-        seats += [(use, "tutor", backend) for backend, use in self._tutor_uses(job).items()]
-        roles = {} if space is None else dict(zip(("student", "tutor"), _sides(job, space), strict=True))
+        seats += [(use, "tutor", backend) for backend, use in self._find_tutor_uses(job).items()]
+        roles = {} if space is None else dict(zip(("student", "tutor"), _find_sides(job, space), strict=True))
         templates = {}
         images = () if space is None else [one.mark for one in space.pictures.values()]
         for use, side, asked in seats:
             key = use if use in job.prompts or side == "student" else "tutor"
-            seen = () if space is None else _variables(space, roles[side])
+            seen = () if space is None else _list_variables(space, roles[side])
             templates[use] = Template(
                 name=job.prompts.get(key, f"tutoring_{side}"),
                 key=f"prompts.{key}",
@@ -210,20 +210,20 @@ class TutoringProtocol(
                     **({"picture": images[0]} if images else {}),
                 },
             )
-        tutor = templates[next(iter(self._tutor_uses(job).values()))]
+        tutor = templates[next(iter(self._find_tutor_uses(job).values()))]
         for use in _list_other_backends(settings_of(job)):
             if space is not None and use in templates:
                 message = f"the space has a role {use}, and so has the job's {use}; rename one"
                 raise JobError(job.name, "1 problem:", (Problem(f"$.prompts.{use}", message),))
-            templates[use] = self._template_of_other(use, job, space, tutor)
+            templates[use] = self._make_template_of_other(use, job, space, tutor)
         return templates
 
-    def _template_of_other(self, use: str, job: Job, space: Space | None, tutor: Template) -> Template:
+    def _make_template_of_other(self, use: str, job: Job, space: Space | None, tutor: Template) -> Template:
         """Return the template of the labeller or of the judge. The judge's may use the tutors' variables."""
         settings: TutoringSettings = settings_of(job)
         if use == LABELLER:
-            sets = [settings.labels_of(side) for side in settings.named_actions]
-            return labelling_template(job.prompts.get(use), f"prompts.{use}", use, sets)
+            sets = [settings.make_label_set(side) for side in settings.named_actions]
+            return make_labelling_template(job.prompts.get(use), f"prompts.{use}", use, sets)
         seen = () if space is None else tutor.variables
         return dataclasses.replace(
             tutor,
@@ -247,8 +247,8 @@ class TutoringProtocol(
         """Return a call for each turn of the student and for each response; with a pool, not where a
         conversation is shown to no tutor any more, which is the sooner the fewer exercises are solved."""
         settings: TutoringSettings = settings_of(job)
-        (student,) = self._student_names(job)[:1]
-        uses = self._tutor_uses(job)
+        (student,) = self._list_students(job)[:1]
+        uses = self._find_tutor_uses(job)
         turns = settings.student_turns if level else max(1, settings.student_turns // 4)
         calls = []
         of, shown = settings.turns_per_exercise, settings.shown_turns
@@ -268,7 +268,7 @@ class TutoringProtocol(
     def role_of(self, job: Job, step: int) -> str:
         """Return the student, then each of the tutors, then labeller and judge."""
         settings: TutoringSettings = settings_of(job)
-        order = [*self._student_names(job)[:1], *settings.tutor_backends, *_list_other_backends(settings)]
+        order = [*self._list_students(job)[:1], *settings.tutor_backends, *_list_other_backends(settings)]
         return order[step % len(order)]
 
     def caveats(self, settings: TutoringSettings) -> Iterator[str]:
@@ -299,15 +299,15 @@ class TutoringProtocol(
 
     def simulated_labels(self, role: str, text: str) -> tuple[str, ...] | None:
         """Return the actions that the simulator's words stand for."""
-        from edgen.domains.tutoring.simulation import true_actions
+        from edgen.domains.tutoring.simulation import find_true_actions
 
-        return true_actions(role, text)
+        return find_true_actions(role, text)
 
 
-def _sides(job: Job, space: Space) -> tuple[SpaceRole, SpaceRole]:
+def _find_sides(job: Job, space: Space) -> tuple[SpaceRole, SpaceRole]:
     """Return the student, who does not see the answer, and the tutor, who does. Raises JobError for a space
     without these."""
-    if exercises_of(space) is None:
+    if find_exercises(space) is None:
         message = (
             f"{space.name} has no exercises; shipped spaces that have some are italian_shapes, "
             "italian_prepositions and fractions"
@@ -354,7 +354,7 @@ def _find_wanted_problems(settings: TutoringSettings) -> Iterator[Problem]:
                 yield Problem(f"{path}.{action}", message)
 
 
-def _labelling_problems(settings: TutoringSettings) -> Iterator[Problem]:
+def _find_labelling_problems(settings: TutoringSettings) -> Iterator[Problem]:
     """Yield settings that need the student's actions before a labeller names them, and tutors named like the
     labeller or the judge."""
     if not settings.speaker_names and settings.wanted_by_student:
@@ -379,7 +379,7 @@ _LABELLED = {
 }
 
 
-def _round_problems(settings: TutoringSettings) -> Iterator[Problem]:
+def _find_round_problems(settings: TutoringSettings) -> Iterator[Problem]:
     """Rounds without a pool, a pool without rounds, a pool that does not fit the actions."""
     if settings.choose != "pool":
         if settings.rounds > 1:
@@ -391,7 +391,7 @@ def _round_problems(settings: TutoringSettings) -> Iterator[Problem]:
     yield from settings.pool.problems(settings.named_actions, "$.tutoring.pool")
 
 
-def _variables(space: Space, role: SpaceRole) -> tuple[str, ...]:
+def _list_variables(space: Space, role: SpaceRole) -> tuple[str, ...]:
     """Return the variables of scenario and exercise that the template of a role may use."""
     return tuple(name for name in (*space.names, *SHOWN) if name in role.sees)
 

@@ -40,11 +40,11 @@ class Cima(LayoutChecks, RecordContents, ReportWords, KindDefaults, DataSetReade
 
     def schema_of(self, record: Any) -> str | None:
         """Return the schema of an entry's layout."""
-        return cima.schema_of(record) if cima.is_entry(record) else None
+        return cima.find_schema(record) if cima.is_entry(record) else None
 
     def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
         """Yield what is known to be wrong in the released files."""
-        return cima.findings(record) if cima.is_entry(record) else iter(())
+        return cima.find_errors(record) if cima.is_entry(record) else iter(())
 
     def read_file(self, record: Any) -> FiledRecord:
         """Return a context with its tutors' responses."""

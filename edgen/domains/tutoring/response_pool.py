@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edgen.domains.tutoring.exercises.model import words_of
+from edgen.domains.tutoring.exercises.model import split_words
 from edgen.domains.tutoring.pool_config import PoolSettings
-from edgen.domains.tutoring.served_turns import Origin, origin_of, responses_to
+from edgen.domains.tutoring.served_turns import Origin, find_origin, list_responses
 from edgen.plugin import Recorded, Space, Turn
 
 _LISTED = 64  # responses in a list of the index
@@ -37,23 +37,23 @@ class Naming:
             for entry in space[name].entries:
                 for said in (entry.value, *entry.fields.values()):
                     if isinstance(said, str) and len(said) > 2:
-                        named[_join_words(said)].add(keyword(name, entry.value))
+                        named[_join_words(said)].add(make_keyword(name, entry.value))
         self._values = {term: min(several) for term, several in named.items() if len(several) == 1}
 
-    def values_in(self, text: str) -> frozenset[str]:
+    def find_values(self, text: str) -> frozenset[str]:
         """Return the values that a text names, as keywords."""
         said = _join_words(text)
         return frozenset(value for term, value in self._values.items() if term in said)
 
 
-def keyword(dimension: str, value: str) -> str:
+def make_keyword(dimension: str, value: str) -> str:
     """Return the keyword of a value."""
     return f"{dimension}={value}"
 
 
 def _join_words(text: str) -> str:
     """Return the words of a text, with blanks around them."""
-    return f" {' '.join(words_of(text, accents=False))} "
+    return f" {' '.join(split_words(text, accents=False))} "
 
 
 class StudentMoment(NamedTuple):
@@ -68,7 +68,7 @@ class StudentMoment(NamedTuple):
     def of(cls, turn: Turn, concepts: Mapping[str, str]) -> StudentMoment:
         """Return the moment of a turn about an exercise with these values."""
         words = [word.casefold() for word in _WORD.findall(turn.text[:_MOST_CHARACTERS])]
-        values = [keyword(name, value) for name, value in concepts.items()]
+        values = [make_keyword(name, value) for name, value in concepts.items()]
         return cls(turn.labels, turn.data.get("solved") is True, frozenset((*values, *words[:_WORDS])))
 
 
@@ -111,7 +111,7 @@ class ResponsePool:
     def __len__(self) -> int:
         return len(self._responses)
 
-    def exposure(self, response: Response) -> int:
+    def count_exposure(self, response: Response) -> int:
         """Return how often a response was served in earlier rounds."""
         return self._exposures.get(response.origin, 0)
 
@@ -132,7 +132,9 @@ class ResponsePool:
                 continue
             fitting = [*fitting, response] if shared == most else [response]
             most = shared
-        fits = {id(one): ({*one.to.actions} != {*moment.actions}, self.exposure(one)) for one in fitting}
+        fits = {
+            id(one): ({*one.to.actions} != {*moment.actions}, self.count_exposure(one)) for one in fitting
+        }
         best = min(fits.values(), default=None)
         found = [one for one in fitting if fits[id(one)] == best]
         return rng.choice(found) if found else None
@@ -144,21 +146,21 @@ class ResponsePool:
         exposures, nonsense = Counter(self._exposures), set[Origin]()
         for recorded in made:
             for turn in recorded.conversation.turns:
-                if (origin := origin_of(turn)) is not None:
+                if (origin := find_origin(turn)) is not None:
                     exposures[origin] += 1
                     if turn.data.get("nonsense"):
                         nonsense.add(origin)
-            for response in self._responses_of(recorded):
+            for response in self._iterate_responses(recorded):
                 kept.setdefault(response.digest, response)
             if len(kept) > 2 * self.settings.most:
-                kept = _smallest(kept, self.settings.most)
+                kept = _choose_smallest(kept, self.settings.most)
         kept = {digest: one for digest, one in kept.items() if one.origin not in nonsense}
-        responses = [*_smallest(kept, self.settings.most).values()]
+        responses = [*_choose_smallest(kept, self.settings.most).values()]
         known = {response.origin for response in responses}
         counted = {origin: count for origin, count in exposures.items() if origin in known}
         return ResponsePool(self.settings, self._naming, self.number + 1, responses, counted)
 
-    def _responses_of(self, recorded: Recorded) -> Iterator[Response]:
+    def _iterate_responses(self, recorded: Recorded) -> Iterator[Response]:
         """Yield the tutors' responses to the student's turns of a conversation. An exercise in which the
         student called something nonsense is left out, and so is all after it."""
         exercises = (recorded.conversation.outcome or {}).get("exercises")
@@ -170,30 +172,30 @@ class ResponsePool:
         for number, turn in enumerate(recorded.conversation.turns):
             if "exercise" in turn.data:
                 yield from found
-                found, concepts = [], _concepts(exercises, turn.data["exercise"])
+                found, concepts = [], _find_concepts(exercises, turn.data["exercise"])
             elif turn.role.lower() == "tutor" and before is not None:
                 moment = StudentMoment.of(before, concepts)
-                for place, said in enumerate(responses_to(turn)):
+                for place, said in enumerate(list_responses(turn)):
                     if len(said.text) <= _MOST_CHARACTERS:
-                        found.append(self._response(said, moment, (recorded.id, number, place)))
+                        found.append(self._make_response(said, moment, (recorded.id, number, place)))
             if turn.data.get("nonsense"):
                 return
             before = turn if turn.role.lower() != "tutor" else None
         yield from found
 
-    def _response(self, turn: Turn, moment: StudentMoment, origin: Origin) -> Response:
+    def _make_response(self, turn: Turn, moment: StudentMoment, origin: Origin) -> Response:
         facts = (turn.text, turn.labels, moment.actions, moment.solved, sorted(moment.keywords))
         digest = hashlib.blake2b(msgspec.json.encode(facts), digest_size=16).digest()
         # A value that its own exercise does not have is a word like others, as `behind` in a rule.
-        about = self._naming.values_in(turn.text) & moment.keywords
+        about = self._naming.find_values(turn.text) & moment.keywords
         return Response(turn.text, turn.labels, moment, about, origin, digest)
 
 
-def _smallest(kept: Mapping[bytes, Response], most: int) -> dict[bytes, Response]:
+def _choose_smallest(kept: Mapping[bytes, Response], most: int) -> dict[bytes, Response]:
     return {digest: kept[digest] for digest in sorted(kept)[:most]}
 
 
-def _concepts(exercises: Sequence[Any], number: Any) -> Mapping[str, str]:
+def _find_concepts(exercises: Sequence[Any], number: Any) -> Mapping[str, str]:
     if (
         not isinstance(number, int)
         or not 0 <= number < len(exercises)

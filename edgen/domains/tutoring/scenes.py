@@ -8,7 +8,7 @@ from typing import Any
 
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise
-from edgen.domains.tutoring.served_turns import responses_to
+from edgen.domains.tutoring.served_turns import list_responses
 from edgen.plugin import Scenario, Space, Turn
 from edgen.plugin.families import Role, Scenes, TurnScene
 from edgen.plugin.texts import without_pictures
@@ -37,7 +37,7 @@ class ExerciseScenes(Scenes):
         scene: TurnScene | None = None
         for at, turn in enumerate(turns):
             if "exercise" in turn.data:
-                scene = self._scene(at, role, scenario, exercises[turn.data["exercise"]])
+                scene = self._make_scene(at, role, scenario, exercises[turn.data["exercise"]])
             elif turn.role == role and scene is not None:
                 found[at] = scene
         return found
@@ -45,13 +45,13 @@ class ExerciseScenes(Scenes):
     def responses(self, turn: Turn) -> tuple[Turn, ...]:
         """Return the responses to the turn before this one. A turn that was served from elsewhere is not
         one of them."""
-        return responses_to(turn)
+        return list_responses(turn)
 
-    def _scene(self, begin: int, role: Role, scenario: Scenario, one: Mapping[str, Any]) -> TurnScene:
+    def _make_scene(self, begin: int, role: Role, scenario: Scenario, one: Mapping[str, Any]) -> TurnScene:
         values = {**scenario.values, **one["concepts"]}
-        entries = {name: self._grammar.space[name].entry(value) for name, value in values.items()}
+        entries = {name: self._grammar.space[name].find_entry(value) for name, value in values.items()}
         fields = {name: dict(entry.fields) for name, entry in entries.items() if entry.fields}
-        made = self._grammar.exercise(one["tier"], entries)
+        made = self._grammar.make_exercise(one["tier"], entries)
         return TurnScene(
             begin,
             Scenario(scenario.index, values, fields),

@@ -18,13 +18,13 @@ Origin = tuple[
 ]  # a conversation, the number of a turn in it, the number of a response to the turn before
 
 
-def source_of(turn: Turn) -> str | None:
+def find_source(turn: Turn) -> str | None:
     """Return the source of a turn, one of `SOURCES`; None where students are not served."""
     source = turn.data.get("served")
     return source if source in SOURCES else None
 
 
-def origin_of(turn: Turn) -> Origin | None:
+def find_origin(turn: Turn) -> Origin | None:
     """Return the origin of a turn from the pool; None for others."""
     data = turn.data
     if data.get("served") != "pool":
@@ -35,7 +35,9 @@ def origin_of(turn: Turn) -> Origin | None:
     return None
 
 
-def responses_to(turn: Turn) -> tuple[Turn, ...]:
+def list_responses(turn: Turn) -> tuple[Turn, ...]:
     """Return the tutors' responses to the turn before a turn of the tutor: itself is one, unless it was
     served from elsewhere."""
-    return turn.alternatives if source_of(turn) in ("pool", "template", "dry") else (turn, *turn.alternatives)
+    return (
+        turn.alternatives if find_source(turn) in ("pool", "template", "dry") else (turn, *turn.alternatives)
+    )

@@ -46,7 +46,7 @@ from edgen.plugin import (
 from edgen.plugin.answers import ActedTurn, make_acted_turn_form, read_acted_turn
 from edgen.plugin.forms import Form
 from edgen.plugin.protocols import SpaceRole, append_message, ask_turn, join_brief
-from edgen.protocols.labelling import labelling_variables, labels_form
+from edgen.protocols.labelling import make_labelling_variables, make_labels_form
 from edgen.reading.answers.unit_labels import LabelChoices
 
 # Flags of a conversation: a response is missing; an exercise was solved by the student's first turn.
@@ -115,19 +115,19 @@ class TutoringSession(TutoringViews, Session):
         turns = self._settings.student_turns
         self.begin()
         for turn in range(1, turns + 1):
-            said = yield from self._student()
+            said = yield from self._ask_student()
             if isinstance(said, Rejection):
                 return said
             if said.flagged:
                 self._flag_last()
                 break
             self._hear(said)
-            answered = yield from self._tutors()
+            answered = yield from self._ask_tutors()
             if answered is not None:
                 return answered
             if turn < turns and self._is_over() and not self.begin():
                 break
-        return self._conversation()
+        return self._make_conversation()
 
     def begin(self) -> bool:
         """Begin the next exercise: the tutor puts its question. False where none is left."""
@@ -154,7 +154,7 @@ class TutoringSession(TutoringViews, Session):
 
     # ---- the student
 
-    def _student(self) -> Generator[Request, Reply, ActedTurn | Rejection]:
+    def _ask_student(self) -> Generator[Request, Reply, ActedTurn | Rejection]:
         role = self._prepared.student
         return (yield from self._ask(role, role.name.lower(), "student"))
 
@@ -176,21 +176,21 @@ class TutoringSession(TutoringViews, Session):
 
     # ---- the tutors
 
-    def _tutors(self) -> Generator[Request, Reply, Rejection | None]:
+    def _ask_tutors(self) -> Generator[Request, Reply, Rejection | None]:
         """Yield the responses to the last turn, and the one that goes on; why not, where there is none at
         all."""
         serving = self._serving
         closed = serving is not None and serving.is_closed(self._turns)
-        found, rejection = ([], None) if closed else (yield from self._responses())
+        found, rejection = ([], None) if closed else (yield from self._collect_responses())
         if found or serving is not None:
             found = yield from self._label(found)
         if serving is not None:  # the student's actions are known now, from either source
-            served = serving.choose_turn(self._turns[-1], self.exercise, self._rng("served"))
+            served = serving.choose_turn(self._turns[-1], self.exercise, self._make_rng("served"))
             if served is not None:
                 self._turns.append(msgspec.structs.replace(served, alternatives=tuple(found)))
                 return None
         if closed:
-            found, rejection = yield from self._responses()
+            found, rejection = yield from self._collect_responses()
             found = yield from self._label(found)
         if not found:
             return rejection
@@ -200,7 +200,7 @@ class TutoringSession(TutoringViews, Session):
         self._turns.append(msgspec.structs.replace(goes_on, alternatives=others))
         return None
 
-    def _responses(self) -> Generator[Request, Reply, tuple[list[Turn], Rejection | None]]:
+    def _collect_responses(self) -> Generator[Request, Reply, tuple[list[Turn], Rejection | None]]:
         """Yield the tutors' responses to the last turn, and why the last of those that are missing is."""
         role, backends = self._prepared.tutor, self._settings.tutor_backends
         found: list[Turn] = []
@@ -220,19 +220,21 @@ class TutoringSession(TutoringViews, Session):
 
     def _draw_wanted(self, place: int) -> str | None:
         """Return the action that a response is asked for."""
-        weights = self._settings.weights_after(self._turns[-1].labels)
-        return self._rng(f"wanted/{place}").choices([*weights], [*weights.values()])[0] if weights else None
+        weights = self._settings.find_weights(self._turns[-1].labels)
+        return (
+            self._make_rng(f"wanted/{place}").choices([*weights], [*weights.values()])[0] if weights else None
+        )
 
     def _choose(self, found: list[Turn]) -> Generator[Request, Reply, tuple[int, list[Turn]]]:
         """Yield the place of the response that goes on, and all of them, with what a judge says of them."""
         if self._settings.choose == "first":
             return 0, found
         if self._settings.choose == "judge" and len(found) > 1:
-            told = self._variables(self._prepared.tutor, "tutor", None)
+            told = self._list_variables(self._prepared.tutor, "tutor", None)
             picked = yield from judge_responses(
                 self._turns,
                 found,
-                self._rng("letters"),
+                self._make_rng("letters"),
                 told,
                 self._address(),
                 self._prompts[JUDGE],
@@ -241,7 +243,7 @@ class TutoringSession(TutoringViews, Session):
             if picked is not None:
                 return picked[0], mark_judged(found, *picked)
             self._flags.setdefault(UNJUDGED)
-        return self._rng("choice").randrange(len(found)), found
+        return self._make_rng("choice").randrange(len(found)), found
 
     # ---- the labeller
 
@@ -252,7 +254,7 @@ class TutoringSession(TutoringViews, Session):
         if settings.labelled_by == "speaker":
             return found
         shown = mark_units_to_label(
-            self._turns, found, settings.labels_of("student"), settings.labels_of("tutor")
+            self._turns, found, settings.make_label_set("student"), settings.make_label_set("tutor")
         )
         labelled = yield from label_turns(
             shown, settings.labelled_by, self._address(), self._prompts[LABELLER], self._rules
@@ -263,7 +265,7 @@ class TutoringSession(TutoringViews, Session):
         self._turns[-1] = labelled[0]
         return labelled[1:]
 
-    def _rng(self, what: str) -> random.Random:
+    def _make_rng(self, what: str) -> random.Random:
         return self._random(f"{self._replicate}/{len(self._turns)}/{what}")
 
     # ---- asking
@@ -278,7 +280,7 @@ class TutoringSession(TutoringViews, Session):
         def read_reply(reply: Reply) -> ActedTurn | Rejection:
             return read_acted_turn(reply.text, role.name, actions, **self._rules.reading(reply))
 
-        messages = self._messages(role, side, use, wanted)
+        messages = self._list_messages(role, side, use, wanted)
         question = self._question(use, messages, backend, make_acted_turn_form(actions))
         question = question._replace(several=side == "tutor" and len(self._settings.tutor_backends) > 1)
         said = yield from ask_turn(question, self._rules, read_reply)
@@ -294,8 +296,8 @@ class TutoringSession(TutoringViews, Session):
         student, tutor = self._prepared.student, self._prepared.tutor
         seats = {student.name.lower(): (student, "student")}
         seats |= dict.fromkeys(self._prepared.uses.values(), (tutor, "tutor"))
-        found = {use: self._messages(role, side, use) for use, (role, side) in seats.items()}
-        return found | self._opening_of_others()
+        found = {use: self._list_messages(role, side, use) for use, (role, side) in seats.items()}
+        return found | self._list_opening_of_others()
 
     def forms(self) -> dict[str, Form]:
         """Return the forms of their answers: those of turns, and what a labeller and a judge answer."""
@@ -305,14 +307,14 @@ class TutoringSession(TutoringViews, Session):
         found |= dict.fromkeys(prepared.uses.values(), make_acted_turn_form(named.get("tutor", ())))
         if LABELLER in self._prompts:
             sides = ("student", *("tutor" for _ in settings.tutor_backends))
-            found[LABELLER] = labels_form(
-                [LabelChoices(settings.labels_of(side).names, True) for side in sides]
+            found[LABELLER] = make_labels_form(
+                [LabelChoices(settings.make_label_set(side).names, True) for side in sides]
             )
         if JUDGE in self._prompts:
             found[JUDGE] = judge_form(len(settings.tutor_backends))
         return found
 
-    def _opening_of_others(self) -> dict[str, tuple[Message, ...]]:
+    def _list_opening_of_others(self) -> dict[str, tuple[Message, ...]]:
         """Return the messages to labeller and judge about a first turn and responses to it, each the text
         "…"."""
         settings, address = self._settings, Address(self._scenario.index, self._replicate)
@@ -322,18 +324,18 @@ class TutoringSession(TutoringViews, Session):
         found = {}
         if LABELLER in self._prompts:
             shown = mark_units_to_label(
-                turns, responses, settings.labels_of("student"), settings.labels_of("tutor")
+                turns, responses, settings.make_label_set("student"), settings.make_label_set("tutor")
             )
-            variables = labelling_variables(shown, address, self._rules.seed)
+            variables = make_labelling_variables(shown, address, self._rules.seed)
             found[LABELLER] = self._prompts[LABELLER].messages(variables)
         if JUDGE in self._prompts:
-            told = self._variables(tutor, "tutor", None)
+            told = self._list_variables(tutor, "tutor", None)
             found[JUDGE] = self._prompts[JUDGE].messages(
                 {**told, **judge_variables(turns, responses, address, self._rules.seed)}
             )
         return found
 
-    def _messages(
+    def _list_messages(
         self, role: SpaceRole, side: str, use: str, wanted: str | None = None
     ) -> tuple[Message, ...]:
         """Return the messages to a role: its brief about the exercise at hand, by the template of that use,
@@ -348,11 +350,11 @@ class TutoringSession(TutoringViews, Session):
         is rendered once."""
         key = use, wanted
         if key not in self._briefs:
-            brief = self._prompts[use].messages(self._variables(role, side, wanted))
+            brief = self._prompts[use].messages(self._list_variables(role, side, wanted))
             self._briefs[key] = brief if side == "tutor" else join_brief(brief)
         return self._briefs[key]
 
-    def _variables(self, role: SpaceRole, side: str, wanted: str | None) -> dict[str, Any]:
+    def _list_variables(self, role: SpaceRole, side: str, wanted: str | None) -> dict[str, Any]:
         """Return a template's variables: the fields of scenario and exercise that the role sees, and its
         actions."""
         exercise, scenario, grammar = self.exercise, self._scenario, self._prepared.pool.grammar
@@ -375,7 +377,7 @@ class TutoringSession(TutoringViews, Session):
             "exercise_number": len(self.results),
         }
 
-    def _conversation(self) -> Conversation:
+    def _make_conversation(self) -> Conversation:
         serving = self._serving
         if serving is not None and serving.ran_dry:
             self._flags.setdefault(DRY)

@@ -15,11 +15,11 @@ from hashlib import blake2b
 
 import msgspec
 
-from edgen.domains.tutoring.exercises.model import words_of
+from edgen.domains.tutoring.exercises.model import split_words
 from edgen.domains.tutoring.guessing import REMINDERS, put_together, read_manner
 from edgen.plugin import Message, Simulation
 from edgen.plugin.protocols import CONTINUED
-from edgen.protocols.labelling_simulated import true_labels
+from edgen.protocols.labelling_simulated import find_true_labels
 
 _ACTIONS = re.compile(r'"actions"')
 _TEXT = re.compile(r'"text"')
@@ -46,18 +46,22 @@ def speak(request: Simulation) -> str | None:
     if request.fault == "garbage":
         return request.say("garbage")
     answer = _ANSWER.search(brief)
-    said = _tutor(request, brief, answer[1].strip()) if answer else _student(request, brief)
+    said = (
+        _write_tutor_turn(request, brief, answer[1].strip())
+        if answer
+        else _write_student_turn(request, brief)
+    )
     known = _LISTED.findall(brief.rpartition("can do:")[2])
     text, actions = said
     if not named:
         return msgspec.json.encode({"text": text}).decode()
     fitting = [action for action in actions if action in known]
     if not fitting:
-        fitting = [*true_labels("", text, known, several=True)] if known else ["Other"]
+        fitting = [*find_true_labels("", text, known, several=True)] if known else ["Other"]
     return msgspec.json.encode({"text": text, "actions": fitting}).decode()
 
 
-def true_actions(role: str, text: str) -> tuple[str, ...] | None:
+def find_true_actions(role: str, text: str) -> tuple[str, ...] | None:
     """Return the actions of a turn of the simulator, by its words; None for a student's text that it never
     says."""
     if role == "Tutor":
@@ -88,14 +92,16 @@ def judge(request: Simulation) -> str | None:
     lettered = re.split(r"(?m)^([A-Z]): ", body[2])[1:]
     answer = _ANSWER.search(request.text)
     worths = {
-        letter: worth(said.strip().replace(f"\n{CONTINUED}", "\n"), answer[1].strip() if answer else None)
+        letter: rate_response(
+            said.strip().replace(f"\n{CONTINUED}", "\n"), answer[1].strip() if answer else None
+        )
         for letter, said in zip(lettered[::2], lettered[1::2], strict=True)
     }
     ordered = sorted(worths, key=lambda letter: (worths[letter], letter))
     return msgspec.json.encode({"best": ordered[-1], "worst": ordered[0]}).decode()
 
 
-def worth(text: str, answer: str | None) -> float:
+def rate_response(text: str, answer: str | None) -> float:
     """Return the worth of a response to the simulated judge, in [-1, 1)."""
     digest = blake2b(" ".join(text.split()).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     drawn = int.from_bytes(digest, "big") / 2**64
@@ -110,7 +116,7 @@ def _find_heard_texts(messages: Sequence[Message], brief: str) -> list[str]:
     return [message.content for message in behind if message.role == "user"]
 
 
-def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]]:
+def _write_tutor_turn(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]]:
     """Return a tutor's response to the last turn of the student."""
     heard = _find_heard_texts(request.messages, brief)
     last = heard[-1] if heard else ""
@@ -121,7 +127,7 @@ def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]
     told = _TELLING.search(brief)
     telling = int(told[1]) / 100 if told else 0.3 * max(0, tries - _TELLS_AFTER)
     own = [said for said in _find_own_texts(request.messages, len(heard)) if said]
-    if not told and tries > 1 and not _unsaid(request, brief):
+    if not told and tries > 1 and not _list_unsaid(request, brief):
         telling = 1 if any(_REMEMBER in said for said in own) else max(telling, _NOTHING_LEFT)
     if wanted is None and request.random() < telling:
         return f"It is “{answer}”. Please say it.", ["Hint"]
@@ -134,7 +140,7 @@ def _tutor(request: Simulation, brief: str, answer: str) -> tuple[str, list[str]
         begun = any(_find_guessed_words(text).startswith(answer.split()[0]) for text in heard)
         if wanted == "Question" and (begun or any(text.startswith(_ASKS) for text in own)):
             wanted = "Hint"  # the first word is known
-    point = _point(request, brief, last, answer, guess)
+    point = _choose_point(request, brief, last, answer, guess)
     if last.endswith(_WONDERS[-1]) and guess:  # about the order
         if right:
             return request.pick(_GOING_WELL), ["Confirmation"]
@@ -154,8 +160,8 @@ def _choose_action(request: Simulation, guessed: bool) -> str:
 
 def _respond(request: Simulation, action: str, point: str, answer: str, guess: str) -> tuple[str, list[str]]:
     if action == "Correction":
-        wanted = sorted(words_of(answer, accents=False))
-        if guess and sorted(words_of(guess, accents=False)) == wanted:
+        wanted = sorted(split_words(answer, accents=False))
+        if guess and sorted(split_words(guess, accents=False)) == wanted:
             return _ORDER, ["Correction"]
         if request.random() < 0.8:
             return f"{request.pick(_NOT_YET)} {point}", ["Correction", "Hint"]
@@ -168,13 +174,13 @@ def _respond(request: Simulation, action: str, point: str, answer: str, guess: s
     return point, ["Hint"]
 
 
-def _point(request: Simulation, brief: str, last: str, answer: str, guess: str) -> str:
+def _choose_point(request: Simulation, brief: str, last: str, answer: str, guess: str) -> str:
     """Return a point of the tutor's prompt, which answers the student's question if one point does. After all
     points were made, it is one that the last guess lacks."""
-    points = _points(brief)
+    points = _list_points(brief)
     if not points:
         return "Think of what we did before."
-    unsaid = _unsaid(request, brief)
+    unsaid = _list_unsaid(request, brief)
     fitting = [point for point in unsaid if _fits(point, last, answer)]
     # A guess needs what it lacks, most of all.
     tried = last if unsaid else guess
@@ -195,17 +201,19 @@ def _point(request: Simulation, brief: str, last: str, answer: str, guess: str) 
     return _choose_new_way(request, REMINDERS) if known else point
 
 
-def _points(brief: str) -> list[str]:
+def _list_points(brief: str) -> list[str]:
     """Return the points of the tutor's prompt."""
     lines = found[1].split("\n") if (found := _POINTS.search(brief)) else []
     return [line.strip()[2:].strip() for line in lines if line.strip()[:2] == "- "]
 
 
-def _unsaid(request: Simulation, brief: str) -> list[str]:
+def _list_unsaid(request: Simulation, brief: str) -> list[str]:
     """Return the points of the tutor's prompt that it has not made in the exercise at hand."""
     said = "\n".join(_find_own_texts(request.messages, len(_find_heard_texts(request.messages, brief))))
     reminded = any(reminder in said for reminder in REMINDERS)
-    return [point for point in _points(brief) if point not in said and not (reminded and "“" not in point)]
+    return [
+        point for point in _list_points(brief) if point not in said and not (reminded and "“" not in point)
+    ]
 
 
 def _find_last_quotation(point: str) -> str:
@@ -246,7 +254,7 @@ def _join_own_texts(request: Simulation) -> str:
     return "\n".join([message.content for message in request.messages[-24:] if message.role == "assistant"])
 
 
-def _student(request: Simulation, brief: str) -> tuple[str, list[str]]:
+def _write_student_turn(request: Simulation, brief: str) -> tuple[str, list[str]]:
     """Return a student's next turn."""
     heard = _find_heard_texts(request.messages, brief)
     last = heard[-1] if heard else ""
@@ -290,7 +298,10 @@ def _guess(request: Simulation, words: str) -> str:
 
 
 def _says(text: str, answer: str) -> bool:
-    return f" {' '.join(words_of(answer, accents=False))} " in f" {' '.join(words_of(text, accents=False))} "
+    return (
+        f" {' '.join(split_words(answer, accents=False))} "
+        in f" {' '.join(split_words(text, accents=False))} "
+    )
 
 
 _PRAISE = ("Yes, that is right:", "Well done!", "Exactly:", "Very good, it is")

@@ -21,7 +21,7 @@ class TutoringViews:
             seat, side = prepared.tutor, "tutor"
         else:
             return None
-        known = session._variables(seat, side, None)
+        known = session._list_variables(seat, side, None)
         facts = [tuple(line.split(": ", 1)) for line in known["about"]]
         facts.append(("exercise", f"{known['exercise_number']}"))
         values = {name: known.get(name) for name in SHOWN}

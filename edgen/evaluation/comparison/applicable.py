@@ -25,10 +25,10 @@ def _explain_inapplicable(spec: MetricSpec, table: ArmSums) -> str | None:
     if spec.about == "end":
         return None if table.arm.marks_ends else "its layout does not mark who ends a conversation"
     if spec.about == "probability":
-        return None if table.total("with_probability") else "it holds no probabilities"
+        return None if table.find_total("with_probability") else "it holds no probabilities"
     if (role := _find_silent_role(spec, table)) is not None:
         return f"no {role} speaks in it"
-    if spec.group == "measures" and not table.total(spec.bottom):
+    if spec.group == "measures" and not table.find_total(spec.bottom):
         return "it holds nothing that this measures"
     return None
 
@@ -37,12 +37,12 @@ def _find_silent_role(spec: MetricSpec, table: ArmSums) -> str | None:
     """Return the role that a metric is about, if it never speaks in this arm."""
     for column in (spec.top, spec.bottom):
         role = column.removeprefix("words of ").removeprefix("turns of ")
-        if role != column and not table.total(f"turns of {role}"):
+        if role != column and not table.find_total(f"turns of {role}"):
             return role
     return None
 
 
-def applicable(
+def select_applicable(
     tables: Sequence[ArmSums], specs: Sequence[MetricSpec]
 ) -> tuple[list[MetricSpec], list[NotCompared]]:
     """Return the metrics that apply to the first arm and to another one; and in words those that do not."""
@@ -68,7 +68,7 @@ def applicable(
 
 def _says_something(spec: MetricSpec, table: ArmSums) -> bool:
     """Return whether a metric applies to an arm that has anything for it, whether a run or not."""
-    has_any = spec.in_blocks or bool(table.total(spec.bottom))
+    has_any = spec.in_blocks or bool(table.find_total(spec.bottom))
     return has_any and _find_silent_role(spec, table) is None and applies(spec, table)
 
 

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.core.digest import hash64
-from edgen.core.union_find import roots
+from edgen.core.union_find import find_roots
 from edgen.core.values import ROLES, Turn
 from edgen.evaluation.comparison.result import DataFacts
 from edgen.evaluation.measure import Measure, add_up
 from edgen.evaluation.sample import Sample, Words, cut
 from edgen.evaluation.texts.corpus import Corpus
-from edgen.evaluation.texts.near_duplicates import matches
+from edgen.evaluation.texts.near_duplicates import find_matches
 from edgen.evaluation.texts.shingles import CorpusShingles
 from edgen.reading.detect import words
 from edgen.space import Space
@@ -81,7 +81,7 @@ class Arm:
     """Units left out of layers, once `outcomes` has ended."""
 
 
-def conversations_of(arm: Arm, scenarios: int, replicates: int) -> Iterator[tuple[int, tuple[Turn, ...]]]:
+def list_conversations(arm: Arm, scenarios: int, replicates: int) -> Iterator[tuple[int, tuple[Turn, ...]]]:
     """Yield the accepted conversations of the first so many scenarios and replicates, with the scenario."""
     if arm.kept is not None:
         yield from arm.kept(scenarios)
@@ -158,7 +158,7 @@ class ArmSums:
             for name, amount in add_up(measure, said, words, self.arm.space):
                 yield f"{measure.name}: {name}", amount
 
-    def column(self, name: str) -> Array:
+    def find_column(self, name: str) -> Array:
         """Return the sums of one number by scenario, at its place; zeros where it never occurred."""
         known = self._columns[name]
         found = np.zeros(len(self.scenarios))
@@ -170,12 +170,12 @@ class ArmSums:
         for scenario, number in values:
             self._increase(name, scenario, number)
 
-    def names(self, beginning: str) -> list[str]:
+    def list_names(self, beginning: str) -> list[str]:
         """Return the columns with this beginning and any value, sorted."""
-        return sorted(name for name in self._columns if name.startswith(beginning) and self.total(name))
+        return sorted(name for name in self._columns if name.startswith(beginning) and self.find_total(name))
 
-    def total(self, name: str) -> float:
-        return float(self.column(name).sum())
+    def find_total(self, name: str) -> float:
+        return float(self.find_column(name).sum())
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -192,7 +192,7 @@ class ArmSums:
     @property
     def priced(self) -> bool:
         """True if every answer has a price."""
-        return not self.unpriced and bool(self.total("calls"))
+        return not self.unpriced and bool(self.find_total("calls"))
 
     @property
     def digests(self) -> NDArray[np.uint64]:
@@ -235,10 +235,10 @@ def count_near_duplicates(table: ArmSums, scenarios: int, replicates: int) -> No
     scenarios and replicates, those with another one that is nearly the same; and say which scenarios these
     link."""
     corpus, keys = Corpus(), []
-    for scenario, turns in conversations_of(table.arm, scenarios, replicates):
+    for scenario, turns in list_conversations(table.arm, scenarios, replicates):
         keys.append(scenario)
-        corpus.add([conversation_words(turns)])
-    found = matches(CorpusShingles(corpus), np.zeros(len(keys), dtype=np.int8))
+        corpus.add([list_conversation_words(turns)])
+    found = find_matches(CorpusShingles(corpus), np.zeros(len(keys), dtype=np.int8))
     alike = {place for match in found for place in (match.a, match.b)}
     table.put("compared", ((scenario, 1) for scenario in keys))
     table.put("near_duplicates", ((keys[place], 1) for place in alike))
@@ -252,11 +252,11 @@ def align(tables: Sequence[ArmSums]) -> None:
         table.align(everywhere)
 
 
-def groups(size: int, links: Iterable[tuple[int, int]]) -> NDArray[np.intp]:
+def number_groups(size: int, links: Iterable[tuple[int, int]]) -> NDArray[np.intp]:
     """For each of `size` scenarios the number of its group: those that links lead to from one another."""
-    return np.unique(roots(size, links), return_inverse=True)[1]
+    return np.unique(find_roots(size, links), return_inverse=True)[1]
 
 
-def conversation_words(turns: Iterable[Turn]) -> list[str]:
+def list_conversation_words(turns: Iterable[Turn]) -> list[str]:
     """Return the words of a conversation, one after the other."""
     return [word for turn in turns for word in words(turn.text)]

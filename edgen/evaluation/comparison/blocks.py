@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.evaluation.comparison.arms import ArmSums, Array, conversation_words
+from edgen.evaluation.comparison.arms import ArmSums, Array, list_conversation_words
 from edgen.evaluation.comparison.metrics import BLOCK, BLOCK_METRICS
-from edgen.evaluation.measures.diversity import ORDERS, distinct_share
-from edgen.evaluation.texts.self_bleu import self_bleu
+from edgen.evaluation.measures.diversity import ORDERS, compute_distinct_share
+from edgen.evaluation.texts.self_bleu import compute_self_bleu
 
 MOST = 250  # blocks
 _SCARCE = 0.2  # an arm with less than this share of the conversations of the richest has no part
@@ -29,7 +29,7 @@ def compute_block_metrics(tables: Sequence[ArmSums], rng: np.random.Generator) -
     Arms with the first one's scenarios have the same scenarios in their blocks, those accepted in all of
     them; another arm has its own. Arms with too few conversations are left out.
     """
-    taking_part = _rich(tables)
+    taking_part = _select_rich(tables)
     if not taking_part:
         return {}
     drawn = [table.arm.draws for table in taking_part]
@@ -46,7 +46,7 @@ def compute_block_metrics(tables: Sequence[ArmSums], rng: np.random.Generator) -
     for block in range(blocks):
         places = range(block * width, (block + 1) * width)
         texts = [
-            [conversation_words(t.read_first_conversation(int(orders[t.arm.draws][p]))) for p in places]
+            [list_conversation_words(t.read_first_conversation(int(orders[t.arm.draws][p]))) for p in places]
             for t in taking_part
         ]
         lengths = [min(map(len, row)) for row in zip(*texts, strict=True)]
@@ -57,7 +57,7 @@ def compute_block_metrics(tables: Sequence[ArmSums], rng: np.random.Generator) -
     return found
 
 
-def _rich(tables: Sequence[ArmSums]) -> list[ArmSums]:
+def _select_rich(tables: Sequence[ArmSums]) -> list[ArmSums]:
     counts = [len(_find_accepted_scenarios([table])) for table in tables]
     # data sets have no scenarios in common with others, and any size
     least = 0 if any(table.arm.data for table in tables) else _SCARCE * max(counts)
@@ -66,11 +66,11 @@ def _rich(tables: Sequence[ArmSums]) -> list[ArmSums]:
 
 def _find_accepted_scenarios(tables: Sequence[ArmSums]) -> Indices:
     """Return the scenarios with an accepted conversation in all of these arms."""
-    everywhere = np.all([table.column("accepted") > 0 for table in tables], axis=0)
+    everywhere = np.all([table.find_column("accepted") > 0 for table in tables], axis=0)
     return tables[0].scenarios[everywhere]
 
 
 def _measure_block(texts: list[list[str]]) -> dict[str, float]:
     """Return the metrics of one block of conversations, each a list of words."""
-    found = {f"distinct_{n}": distinct_share(texts, n) or 0.0 for n in ORDERS}
-    return {**found, "self_bleu": float(np.mean(self_bleu(texts)))}
+    found = {f"distinct_{n}": compute_distinct_share(texts, n) or 0.0 for n in ORDERS}
+    return {**found, "self_bleu": float(np.mean(compute_self_bleu(texts)))}

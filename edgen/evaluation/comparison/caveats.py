@@ -30,14 +30,14 @@ def find_not_compared(
     # what does not apply to a data set is named already
     runs = [table for table in tables if table.arm.data is None] if first.data is None else []
     unpriced = [table.arm.label for table in runs if not table.priced]
-    nothing = [table.arm.label for table in tables if not table.total("accepted")]
+    nothing = [table.arm.label for table in tables if not table.find_total("accepted")]
     without = [label for label in labels if label not in blocks and label not in nothing]
     probability = (
         (other, f"it is asked for in another way than in {first.label} (another protocol or closing)")
         if stated
         else (labels, "no conversation has one")
     )
-    if not stated and any(table.total("with_probability") for table in tables):
+    if not stated and any(table.find_total("with_probability") for table in tables):
         probability = ([], "")
     found = (
         ("cost", unpriced, "the job had no price for every answer (backends.<role>.price)"),
@@ -54,7 +54,9 @@ def find_not_compared(
     return refused, [NotCompared(what=what, arms=tuple(arms), why=why) for what, arms, why in found if arms]
 
 
-def caveats(tables: Sequence[ArmSums], metrics: Sequence[Metric], shared: int, tests: int) -> Iterator[str]:
+def list_caveats(
+    tables: Sequence[ArmSums], metrics: Sequence[Metric], shared: int, tests: int
+) -> Iterator[str]:
     """Sentences about this comparison, the most general last. `tests`: for how many p-values are adjusted."""
     yield from list_data_set_caveats(tables)
     yield from _list_scenario_caveats(tables, shared)
@@ -74,7 +76,7 @@ def _list_scenario_caveats(tables: Sequence[ArmSums], shared: int) -> Iterator[s
             yield f"{table.arm.label}: {pending}"
     same = [table.arm for table in tables if table.arm.draws == first.draws]
     if len({(arm.first, arm.scenarios, arm.replicates) for arm in same}) > 1:
-        each = ", ".join(f"{arm.label}: {_number_of(arm)} x {arm.replicates}" for arm in same)
+        each = ", ".join(f"{arm.label}: {_describe_number(arm)} x {arm.replicates}" for arm in same)
         yield (
             f"The arms were not planned alike ({each}): differences are over the {shared:,} scenarios that "
             "all of these "
@@ -89,7 +91,7 @@ def _list_scenario_caveats(tables: Sequence[ArmSums], shared: int) -> Iterator[s
                 "as well."
             )
     paired = [table for table in tables if table.arm.draws == first.draws]
-    if len({round(table.total("accepted") / table.total("settled"), 6) for table in paired}) > 1:
+    if len({round(table.find_total("accepted") / table.find_total("settled"), 6) for table in paired}) > 1:
         yield (
             "An arm's own values cover all its conversations (in blocks: as many words as the other arms "
             "have). Differences "
@@ -100,7 +102,7 @@ def _list_scenario_caveats(tables: Sequence[ArmSums], shared: int) -> Iterator[s
         )
 
 
-def _number_of(arm: Arm) -> str:
+def _describe_number(arm: Arm) -> str:
     """Return the number of scenarios of an arm; with their range if it does not begin with the first."""
     return f"{arm.first:,} to {arm.scenarios - 1:,}" if arm.first else f"{arm.scenarios:,}"
 
@@ -114,10 +116,10 @@ def _list_answer_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
         )
     elif simulated:
         yield "All arms are simulated: differences are the simulator's, not a model's."
-    yield from _identical_answers(tables)
+    yield from _find_identical_answers(tables)
 
 
-def _identical_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
+def _find_identical_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
     """Name the arms that say exactly what the first says in most scenarios, in one sentence."""
     first, found = tables[0], []
     for table in tables[1:]:
@@ -159,7 +161,7 @@ def _list_interval_caveats(metrics: Sequence[Metric], tests: int) -> Iterator[st
             "A share of 0% or 100% has an interval without width. What did not occur in n independent "
             "conversations may still have a share of up to 3/n (Hanley and Lippman-Hand 1983)."
         )
-    if any(few(difference) for metric in metrics for difference in metric.differences):
+    if any(has_few(difference) for metric in metrics for difference in metric.differences):
         yield (
             f"Where fewer than {FEW_CHANGED} scenarios or blocks differ, or a share has a smaller "
             "denominator, the interval may be too short; rely on p there."
@@ -191,6 +193,6 @@ def _list_cluster_caveats(metrics: Sequence[Metric]) -> Iterator[str]:
             )
 
 
-def few(difference: Difference) -> bool:
+def has_few(difference: Difference) -> bool:
     """Return whether a difference has too little data for its interval."""
     return difference.p is not None and difference.changed > 0 and difference.evidence < FEW_CHANGED

@@ -10,11 +10,11 @@ from msgspec import UNSET
 
 from edgen.core.errors import ShortError
 from edgen.core.text import round_usd
-from edgen.evaluation.comparison.applicable import applicable, applies
-from edgen.evaluation.comparison.arms import Arm, ArmSums, Array, align, count_near_duplicates, groups
+from edgen.evaluation.comparison.applicable import applies, select_applicable
+from edgen.evaluation.comparison.arms import Arm, ArmSums, Array, align, count_near_duplicates, number_groups
 from edgen.evaluation.comparison.blocks import compute_block_metrics
-from edgen.evaluation.comparison.caveats import caveats, find_not_compared
-from edgen.evaluation.comparison.metrics import BLOCK_METRICS, MetricSpec, metric_specs
+from edgen.evaluation.comparison.caveats import find_not_compared, list_caveats
+from edgen.evaluation.comparison.metrics import BLOCK_METRICS, MetricSpec, list_metric_specs
 from edgen.evaluation.comparison.result import (
     ArmFacts,
     ComparisonResult,
@@ -28,7 +28,7 @@ from edgen.stats.ratios import (
     RatioEstimate,
     compare_paired,
     compare_unpaired,
-    ratio_values,
+    estimate_ratios,
 )
 from edgen.stats.resampling import round_number
 from edgen.stats.significance import holm
@@ -79,27 +79,27 @@ def compare_arms(
     tell("measuring blocks")
     blocks = compute_block_metrics(tables, np.random.default_rng((seed, 0)))
     tell("resampling")
-    every = list(metric_specs(tables))
-    kept, left_out = applicable(tables, every)
+    every = list(list_metric_specs(tables))
+    kept, left_out = select_applicable(tables, every)
     refused, not_compared = find_not_compared(tables, kept, blocks)
     refused |= {(spec.name, table.arm.label) for table in tables for spec in kept if not applies(spec, table)}
     work = _Resampling(kept, blocks, refused, seed=seed, resamples=resamples)
-    own = {table.arm.label: work.values(table) for table in tables}
+    own = {table.arm.label: work.estimate_values(table) for table in tables}
     flips = max(resamples, 40 * len(kept) * (len(tables) - 1) - 1)
     found = {
-        table.arm.label: work.differences(tables[0], table, place, flips)
+        table.arm.label: work.estimate_differences(tables[0], table, place, flips)
         for place, table in enumerate(tables[1:])
     }
     adjusted, tests = _adjust(found, _mirrors(tables, kept))
-    metrics = tuple(_metric(spec, own, found, adjusted) for spec in kept)
+    metrics = tuple(_make_metric(spec, own, found, adjusted) for spec in kept)
     return ComparisonResult(
         name=name,
         baseline=arms[0].label,
-        arms=tuple(_facts(table, arms[0]) for table in tables),
+        arms=tuple(_collect_facts(table, arms[0]) for table in tables),
         shared=shared,
         metrics=metrics,
         not_compared=(*left_out, *not_compared),
-        caveats=tuple(caveats(tables, metrics, shared, tests)),
+        caveats=tuple(list_caveats(tables, metrics, shared, tests)),
         method=METHOD.format(resamples=f"{resamples:,}", flips=f"{flips:,}"),
         resamples=resamples,
         seed=seed,
@@ -111,13 +111,13 @@ def _count_shared(tables: Sequence[ArmSums]) -> int:
     """Scenarios that are settled in every arm with the first one's scenarios."""
     first = tables[0].arm
     for table in tables:
-        if not table.total("settled"):
+        if not table.find_total("settled"):
             raise ShortError(
                 f"{table.arm.run or table.arm.label}: nothing is settled in it, so there is nothing to "
                 "compare. Generate it first, or name other arms with --arms."
             )
     same = [table for table in tables if table.arm.draws == first.draws]
-    count = int(np.all([table.column("settled") > 0 for table in same], axis=0).sum())
+    count = int(np.all([table.find_column("settled") > 0 for table in same], axis=0).sum())
     if not count:
         raise ShortError(
             f"{', '.join(table.arm.label for table in same)}: no scenario is settled in all of these, so "
@@ -146,20 +146,20 @@ class _Resampling:
         others = (*self._over_blocks, *self._over_groups)
         self._over_scenarios = [spec for spec in kept if spec not in others]
 
-    def values(self, table: ArmSums) -> dict[str, RatioEstimate]:
+    def estimate_values(self, table: ArmSums) -> dict[str, RatioEstimate]:
         """Return each metric of one arm."""
         rng = np.random.default_rng((self._seed, 1))
         found = {spec.name: RatioEstimate() for spec in self._kept}
-        for members, columns in self._parts(table, None):
+        for members, columns in self._split_parts(table, None):
             if columns is not None:
                 names = [spec.name for spec in members]
-                found |= zip(names, ratio_values(columns, members, rng, self._resamples), strict=True)
+                found |= zip(names, estimate_ratios(columns, members, rng, self._resamples), strict=True)
         if ("cost", table.arm.label) in self._refused:
             found["cost"] = RatioEstimate()
         nothing = [spec.name for spec in self._kept if not applies(spec, table)]
         return found | {name: RatioEstimate() for name in nothing}
 
-    def differences(
+    def estimate_differences(
         self, first: ArmSums, other: ArmSums, place: int, flips: int
     ) -> dict[str, RatioDifference]:
         """Return each metric of an arm, the one at `place` after the first, minus that of the first."""
@@ -167,8 +167,8 @@ class _Resampling:
         same = other.arm.draws == first.arm.draws
         measure = compare_paired if same else compare_unpaired
         found = {spec.name: RatioDifference() for spec in self._kept}
-        ours = self._parts(first, other if same else None)
-        theirs = self._parts(other, first if same else None)
+        ours = self._split_parts(first, other if same else None)
+        theirs = self._split_parts(other, first if same else None)
         for (members, a), (_, b) in zip(ours, theirs, strict=True):
             if a is not None and b is not None:
                 names = [spec.name for spec in members]
@@ -176,18 +176,20 @@ class _Resampling:
         labels = (first.arm.label, other.arm.label)
         return found | {name: RatioDifference() for name, label in self._refused if label in labels}
 
-    def _parts(self, table: ArmSums, beside: ArmSums | None) -> list[tuple[list[MetricSpec], Columns | None]]:
+    def _split_parts(
+        self, table: ArmSums, beside: ArmSums | None
+    ) -> list[tuple[list[MetricSpec], Columns | None]]:
         """Return the metrics with the source of their columns: over scenarios, over groups of the
         scenarios that near-duplicates link (in the arm `beside` as well; only the common ones count), and
         over blocks."""
         mine = self._blocks.get(table.arm.label)
         both = [table] if beside is None else [table, beside]
         links = np.array([link for one in both for link in one.linked], dtype=np.int64).reshape(-1, 2)
-        group = groups(len(table.scenarios), np.searchsorted(table.scenarios, links).tolist())
-        there = np.all([one.column("compared") > 0 for one in both], axis=0)
+        group = number_groups(len(table.scenarios), np.searchsorted(table.scenarios, links).tolist())
+        there = np.all([one.find_column("compared") > 0 for one in both], axis=0)
 
         def of_groups(column: str) -> Array:
-            sums = np.bincount(group, weights=np.where(there, table.column(column), 0.0))
+            sums = np.bincount(group, weights=np.where(there, table.find_column(column), 0.0))
             return sums.astype(np.float64)
 
         def of_blocks(column: str) -> Array:
@@ -195,13 +197,13 @@ class _Resampling:
             return np.ones(len(mine["self_bleu"])) if column == "blocks" else mine[column]
 
         return [
-            (self._over_scenarios, table.column),
+            (self._over_scenarios, table.find_column),
             (self._over_groups, of_groups),
             (self._over_blocks, None if mine is None else of_blocks),
         ]
 
 
-def _metric(
+def _make_metric(
     spec: MetricSpec,
     own: Mapping[str, Mapping[str, RatioEstimate]],
     found: Mapping[str, Mapping[str, RatioDifference]],
@@ -256,37 +258,37 @@ def _mirrors(tables: Sequence[ArmSums], kept: Sequence[MetricSpec]) -> dict[str,
             continue
         for other in kept[:place]:
             alike = (other.kind, other.bottom, other.counts) == ("share", spec.bottom, spec.counts)
-            if alike and other.name not in found and all(_mirror(table, spec, other) for table in tables):
+            if alike and other.name not in found and all(_is_mirror(table, spec, other) for table in tables):
                 found[spec.name] = other.name
                 break
     return found
 
 
-def _mirror(table: ArmSums, one: MetricSpec, other: MetricSpec) -> bool:
-    top, theirs, bottom = (table.column(name) for name in (one.top, other.top, one.bottom))
+def _is_mirror(table: ArmSums, one: MetricSpec, other: MetricSpec) -> bool:
+    top, theirs, bottom = (table.find_column(name) for name in (one.top, other.top, one.bottom))
     return np.array_equal(top, theirs) or np.array_equal(top, bottom - theirs)
 
 
-def _facts(table: ArmSums, first: Arm) -> ArmFacts:
+def _collect_facts(table: ArmSums, first: Arm) -> ArmFacts:
     arm = table.arm
     rejected, failed = (
-        {name.removeprefix(prefix): int(table.total(name)) for name in table.names(prefix)}
+        {name.removeprefix(prefix): int(table.find_total(name)) for name in table.list_names(prefix)}
         for prefix in ("rejected_", "failed_")
     )
-    settled = int(table.total("settled"))
+    settled = int(table.find_total("settled"))
     return ArmFacts(
         label=arm.label,
         run=arm.run,
         fingerprint=arm.fingerprint,
-        scenarios=int((table.column("settled") > 0).sum()),
+        scenarios=int((table.find_column("settled") > 0).sum()),
         paired=arm.draws == first.draws,
         planned=settled + arm.pending,
-        accepted=int(table.total("accepted")),
+        accepted=int(table.find_total("accepted")),
         rejected=rejected,
         failed=failed,
         pending=arm.pending,
-        tokens=int(table.total("tokens")),
-        cost_usd=round_usd(float(table.total("cost"))) if table.priced else None,
+        tokens=int(table.find_total("tokens")),
+        cost_usd=round_usd(float(table.find_total("cost"))) if table.priced else None,
         simulated=arm.simulated,
         changes=arm.changes,
         data=arm.data() if arm.data is not None else UNSET,

@@ -20,8 +20,8 @@ from edgen.core.registry import part_of
 from edgen.core.values import Turn
 from edgen.evaluation.comparison.arms import Arm, SettledConversation
 from edgen.evaluation.comparison.result import DataFacts
-from edgen.evaluation.data_sets.files import files_at
-from edgen.evaluation.measuring import measures_to_compare
+from edgen.evaluation.data_sets.files import read_files
+from edgen.evaluation.measuring import list_measures_to_compare
 from edgen.evaluation.sample import Sample
 from edgen.families.reader import RecordContents, ReportWords
 
@@ -35,13 +35,13 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(tuple[Turn, ...]).decode
 
 
-def data_arm(path: Path, label: str, spelling: MutableMapping[str, str], seed: int) -> Arm:
+def load_arm(path: Path, label: str, spelling: MutableMapping[str, str], seed: int) -> Arm:
     """Return a data set as an arm. `spelling` maps the names of roles, in small letters, to how the
     comparison spells them, and learns new ones.
 
     Raises DataError for a path that cannot be read, or whose layout is unknown.
     """
-    data = files_at(path, 0)
+    data = read_files(path, 0)
     assert data.family is not None
     reader = data.family
     kept = _KeptConversations(f"{seed}/{label}")
@@ -49,7 +49,7 @@ def data_arm(path: Path, label: str, spelling: MutableMapping[str, str], seed: i
     facts = DataFacts(layout=reader.title, unit=words.unit, depends=words.units_depend)
     counted = [facts]
 
-    def outcomes() -> Iterator[SettledConversation]:
+    def iterate_outcomes() -> Iterator[SettledConversation]:
         kept.clear()
         groups = _Groups()
         records = 0
@@ -73,15 +73,15 @@ def data_arm(path: Path, label: str, spelling: MutableMapping[str, str], seed: i
         label=label,
         run=str(path),
         scenarios=0,
-        outcomes=outcomes,
-        turns=lambda group, _: kept.turns(group),
+        outcomes=iterate_outcomes,
+        turns=lambda group, _: kept.read_turns(group),
         draws=f"data set {label}",
         roles=(),
-        measures=measures_to_compare(reader),
+        measures=list_measures_to_compare(reader),
         probability_words=words.probability_words,
         marks_ends=part_of(reader, RecordContents).marks_ends,
         data=lambda: counted[0],
-        kept=kept.conversations,
+        kept=kept.iterate_conversations,
     )
 
 
@@ -146,16 +146,16 @@ class _KeptConversations:
             self._end += len(data)
         return number
 
-    def turns(self, group: int) -> tuple[Turn, ...]:
+    def read_turns(self, group: int) -> tuple[Turn, ...]:
         """Return the conversation that was kept of a group."""
         place, size = self._places[group]
         self._file.seek(place)
         return _decode(self._file.read(size))
 
-    def conversations(self, groups: int) -> Iterator[tuple[int, tuple[Turn, ...]]]:
+    def iterate_conversations(self, groups: int) -> Iterator[tuple[int, tuple[Turn, ...]]]:
         """Yield those of the first so many groups, with the group."""
         for group in range(min(groups, len(self._places))):
-            yield group, self.turns(group)
+            yield group, self.read_turns(group)
 
 
 def _shorten_turns(turns: tuple[Turn, ...]) -> list[dict[str, str]]:

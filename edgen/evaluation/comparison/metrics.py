@@ -59,12 +59,12 @@ _OVER = {
 _WORDS = "Words are cut as `edgen stats` cuts them."
 
 
-def metric_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
+def list_metric_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     """Yield the metrics of these arms in the order of display, without those that occur in none of them."""
     for group, specs in (
-        ("outcomes", _outcomes(tables)),
-        ("effort", _effort(tables)),
-        ("conversations", _conversations(tables)),
+        ("outcomes", _list_outcome_specs(tables)),
+        ("effort", _list_effort_specs(tables)),
+        ("conversations", _list_conversation_specs(tables)),
         ("measures", _list_measure_metrics(tables)),
         ("diversity", _DIVERSITY),
     ):
@@ -72,20 +72,20 @@ def metric_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
             yield msgspec.structs.replace(spec, group=group, in_blocks=specs is _DIVERSITY)
 
 
-def _outcomes(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
+def _list_outcome_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     definition = "Accepted conversations among those that are settled (accepted, rejected or failed)."
     yield MetricSpec("accepted", "accepted", "share", "accepted", "settled", definition)
     for status, why in (
         ("rejected", "the model answered, and no answer was a conversation"),
         ("failed", "the service gave no answer"),
     ):
-        for column in _occurring(tables, f"{status}_"):
+        for column in _list_occurring(tables, f"{status}_"):
             reason = column.removeprefix(f"{status}_")
             definition = f"Settled conversations that were {status} ({why}) for this reason: {reason}."
             yield MetricSpec(column, f"{status}: {reason}", "share", column, "settled", definition)
 
 
-def _effort(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
+def _list_effort_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     definition = (
         "Answers in the ledger for each settled conversation: further asks, and the turns of two agents, "
         "included."
@@ -93,7 +93,7 @@ def _effort(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     yield MetricSpec("calls", "calls a conversation", "number", "calls", "settled", definition)
     definition = "Accepted conversations in which the reader fixed anything."
     yield MetricSpec("repaired", "repaired", "share", "repaired", "accepted", definition)
-    for column in _occurring(tables, "repair_"):
+    for column in _list_occurring(tables, "repair_"):
         kind = column.removeprefix("repair_")
         definition = f"Accepted conversations in which the reader fixed this: {kind}."
         yield MetricSpec(column, f"repair: {kind}", "share", column, "accepted", definition)
@@ -111,11 +111,11 @@ def _effort(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
         )
 
 
-def _occurring(tables: Iterable[ArmSums], beginning: str) -> list[str]:
-    return sorted({name for table in tables for name in table.names(beginning)})
+def _list_occurring(tables: Iterable[ArmSums], beginning: str) -> list[str]:
+    return sorted({name for table in tables for name in table.list_names(beginning)})
 
 
-def _conversations(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
+def _list_conversation_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     """Yield the metrics of conversations. Of a teacher and a student the teacher's share is enough; of others
     there is one per role."""
     roles = tuple(dict.fromkeys(role for table in tables for role in table.roles))
@@ -132,8 +132,8 @@ def _conversations(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
             f"{name}_share", f"{name}'s words", "share", f"words of {role}", "words",
             f"The {name}'s words among all words of accepted conversations. {_WORDS}",
         )  # fmt: skip
-    if any(table.total("with_probability") for table in tables):
-        yield from _probability(tables[0].arm.probability_words)
+    if any(table.find_total("with_probability") for table in tables):
+        yield from _list_probability_specs(tables[0].arm.probability_words)
     definition = "Accepted conversations that somebody ends with the end marker."
     yield MetricSpec("ended", "end marker spoken", "share", "ended", "accepted", definition, about="end")
     for role, name in ((role, role.lower()) for role in leading):
@@ -153,14 +153,14 @@ def _list_measure_metrics(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
     """Yield the metrics of measures, without those that occur in no arm."""
     for measure in dict.fromkeys(measure for table in tables for measure in table.arm.measures):
         prefix = f"{measure.name}: "
-        columns = [column.removeprefix(prefix) for column in _occurring(tables, prefix)]
+        columns = [column.removeprefix(prefix) for column in _list_occurring(tables, prefix)]
         for one in list_comparisons(measure, columns):
             if one.bottom in columns:
                 top, bottom = f"{prefix}{one.top}", f"{prefix}{one.bottom}"
                 yield MetricSpec(one.name, one.title, one.kind, top, bottom, one.definition, what=one.over)
 
 
-def _probability(words: str) -> Iterator[MetricSpec]:
+def _list_probability_specs(words: str) -> Iterator[MetricSpec]:
     """Yield the metrics of the conversations' probability, with the name `words`."""
     definition = f"Mean {words}, as the model gave it, over conversations that have one."
     yield MetricSpec(

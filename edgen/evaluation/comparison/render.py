@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import UNSET
 
-from edgen.core.text import columns, dollars, quantity
-from edgen.evaluation.comparison.caveats import few
+from edgen.core.text import columns, format_dollars, quantity
+from edgen.evaluation.comparison.caveats import has_few
 from edgen.evaluation.comparison.result import ArmFacts, ComparisonResult, Difference, Metric
-from edgen.preferences.policies import policy_lines
+from edgen.preferences.policies import describe_policies
 from edgen.stats.ratios import RatioEstimate
 from edgen.stats.significance import SIGNIFICANT
 
@@ -34,25 +34,25 @@ def render_comparison(comparison: ComparisonResult, width: int = _WIDTH) -> Iter
     )
     yield from textwrap.wrap(f"compared   {comparison.name}, {shared}", width, subsequent_indent=" " * 11)
     yield ""
-    tags = _tags([arm.label for arm in comparison.arms])
+    tags = _make_tags([arm.label for arm in comparison.arms])
     for label, tag in tags.items():
         if label != tag:
             yield f"{tag} is {label}"
-    yield from _arms(comparison, tags, width)
+    yield from _render_arms(comparison, tags, width)
     yield ""
-    yield from _values(comparison, tags, width)
+    yield from _render_values(comparison, tags, width)
     for arm in comparison.arms[1:]:
         yield ""
-        yield from _differences(comparison, arm, width)
-    for line in () if comparison.policies is UNSET else policy_lines(comparison.policies):
+        yield from _render_differences(comparison, arm, width)
+    for line in () if comparison.policies is UNSET else describe_policies(comparison.policies):
         yield from textwrap.wrap(line, width, subsequent_indent="    ", drop_whitespace=False) or [""]
     yield ""
     for left_out in comparison.not_compared:
         every = len(left_out.arms) == len(comparison.arms)
         what = f"{left_out.what} ({'every arm' if every else ', '.join(left_out.arms)})"
-        yield from _bullet(f"not compared: {what}: {left_out.why}.", width)
+        yield from _render_bullet(f"not compared: {what}: {left_out.why}.", width)
     for caveat in comparison.caveats:
-        yield from _bullet(caveat, width)
+        yield from _render_bullet(caveat, width)
     for prompt in comparison.prompts:
         yield ""
         use = "" if prompt.use == "default" else f" ({prompt.use})"
@@ -61,23 +61,23 @@ def render_comparison(comparison: ComparisonResult, width: int = _WIDTH) -> Iter
     yield ""
 
 
-def _tags(labels: Sequence[str]) -> dict[str, str]:
+def _make_tags(labels: Sequence[str]) -> dict[str, str]:
     """Return the heading of each arm's numbers: its label, or a letter for a label that is too wide."""
     if all(columns(label) <= _LABEL for label in labels):
         return {label: label for label in labels}
-    return {label: _letters(number) for number, label in enumerate(labels)}
+    return {label: _make_letters(number) for number, label in enumerate(labels)}
 
 
-def _letters(number: int) -> str:
-    return (_letters(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
+def _make_letters(number: int) -> str:
+    return (_make_letters(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
 
 
-def _arms(comparison: ComparisonResult, tags: dict[str, str], width: int) -> Iterator[str]:
+def _render_arms(comparison: ComparisonResult, tags: dict[str, str], width: int) -> Iterator[str]:
     head = ["arm", "planned", "accepted", "rejected", "failed", "pending", "tokens", "cost"]
     rows = [head]
     for arm in comparison.arms:
         lost = (sum(arm.rejected.values()), sum(arm.failed.values()), arm.pending)
-        cost = "no price" if arm.cost_usd is None else dollars(arm.cost_usd)
+        cost = "no price" if arm.cost_usd is None else format_dollars(arm.cost_usd)
         numbers = [*map(str, (arm.planned, arm.accepted, *lost, arm.tokens)), cost]
         if arm.data is not UNSET:  # it has no plan, so nothing could be lost, and no calls
             numbers = ["-", str(arm.accepted), *"-----"]
@@ -93,13 +93,13 @@ def _arms(comparison: ComparisonResult, tags: dict[str, str], width: int) -> Ite
             facts = arm.data
             clusters = f" in {quantity(facts.clusters, 'cluster')}" if facts.clusters < facts.records else ""
             told = f"{quantity(facts.records, facts.unit)}{clusters}, read as {facts.layout}"
-            yield from _bullet(f"{tags[arm.label]}: {told}", width)
+            yield from _render_bullet(f"{tags[arm.label]}: {told}", width)
     for arm in comparison.arms[1:]:
         for key, value in arm.changes.items():
-            yield from _bullet(f"{arm.label}: {key} is {value}", width)
+            yield from _render_bullet(f"{arm.label}: {key} is {value}", width)
 
 
-def _values(comparison: ComparisonResult, tags: dict[str, str], width: int) -> Iterator[str]:
+def _render_values(comparison: ComparisonResult, tags: dict[str, str], width: int) -> Iterator[str]:
     """Yield each metric of each arm with its interval, with as many arms side by side as fit."""
     labels = [arm.label for arm in comparison.arms]
     at_once = max(1, (width - _TITLE - 2) // _VALUE)
@@ -112,23 +112,23 @@ def _values(comparison: ComparisonResult, tags: dict[str, str], width: int) -> I
             yield group
             for metric in metrics:
                 cells = [_pad_left(_with_interval(metric, metric.arms[label]), _VALUE) for label in now]
-                yield from _metric_lines(metric, "".join(cells))
+                yield from _render_metric(metric, "".join(cells))
 
 
 def _with_interval(metric: Metric, value: RatioEstimate) -> str:
     """Format as in `12.3% [10.1, 14.5]`: the ends with enough decimals to distinguish them."""
     if value.value is None:
         return "-"
-    factor, unit = _unit(metric)
+    factor, unit = _choose_unit(metric)
     sign = "%" if metric.kind == "share" else ""
     ends = [factor * end for end in (value.low, value.high) if end is not None]
-    digits = _digits(factor * value.value, ends, unit)
+    digits = _choose_digits(factor * value.value, ends, unit)
     shown = [_format_fixed(end, digits) for end in (factor * value.value, *ends)]
     interval = f" [{shown[1]}, {shown[2]}]" if len(ends) == 2 else ""
     return f"{'$' if metric.kind == 'usd' else ''}{shown[0]}{sign}{interval}"
 
 
-def _differences(comparison: ComparisonResult, arm: ArmFacts, width: int) -> Iterator[str]:
+def _render_differences(comparison: ComparisonResult, arm: ArmFacts, width: int) -> Iterator[str]:
     kind = "paired by scenario" if arm.paired else _UNPAIRED
     yield from textwrap.wrap(f"{arm.label} against {comparison.baseline} ({kind})", width)
     yield f"{'':{_TITLE + 2}}{'difference':>11}   {'95% interval':<22}{'p':>7}{'p (Holm)':>10}"
@@ -137,9 +137,13 @@ def _differences(comparison: ComparisonResult, arm: ArmFacts, width: int) -> Ite
         for metric in metrics:
             difference = next(d for d in metric.differences if d.arm == arm.label)
             mark = "*" if difference.p_holm is not None and difference.p_holm < SIGNIFICANT else ""
-            found = f"{_difference(metric, difference):>11} {mark:<1} {_interval(metric, difference):<22}"
-            tested = f"{_p(difference.p):>7}{_p(difference.p_holm):>10}" if difference.changed else ""
-            yield from _metric_lines(metric, found + tested)
+            found = f"{_format_difference(metric, difference):>11} {mark:<1} {_format_interval(metric, difference):<22}"
+            tested = (
+                f"{_format_p(difference.p):>7}{_format_p(difference.p_holm):>10}"
+                if difference.changed
+                else ""
+            )
+            yield from _render_metric(metric, found + tested)
             if _disagree(difference):
                 yield f"{'':6}{_explain_too_few(metric, difference)}: the interval is too short, go by p"
 
@@ -157,7 +161,7 @@ def _disagree(difference: Difference) -> bool:
     if difference.p is None or difference.low is None or difference.high is None:
         return False
     excludes = difference.low > 0 or difference.high < 0
-    return few(difference) and excludes != (difference.p < SIGNIFICANT)
+    return has_few(difference) and excludes != (difference.p < SIGNIFICANT)
 
 
 def _group_metrics(comparison: ComparisonResult) -> Iterator[tuple[str, list[Metric]]]:
@@ -165,7 +169,7 @@ def _group_metrics(comparison: ComparisonResult) -> Iterator[tuple[str, list[Met
         yield group, list(metrics)
 
 
-def _metric_lines(metric: Metric, numbers: str) -> Iterator[str]:
+def _render_metric(metric: Metric, numbers: str) -> Iterator[str]:
     """Yield a metric's title and its numbers; on two lines if the title is too long for one."""
     title = f"cost of {_PER:,} accepted" if metric.kind == "usd" else metric.title
     if columns(title) > _TITLE:
@@ -174,21 +178,21 @@ def _metric_lines(metric: Metric, numbers: str) -> Iterator[str]:
     yield f"  {_pad_right(title, _TITLE)}{numbers}".rstrip()
 
 
-def _unit(metric: Metric) -> tuple[float, int]:
+def _choose_unit(metric: Metric) -> tuple[float, int]:
     """Return the factor for showing a metric's numbers, and their minimum of decimals."""
     if metric.kind == "share":
         return 100.0, 1
     return (float(_PER), 2) if metric.kind == "usd" else (1.0, 0)
 
 
-def _digits(value: float, ends: Sequence[float], least: int) -> int:
+def _choose_digits(value: float, ends: Sequence[float], least: int) -> int:
     """Decimals that give a value four digits, and the width of its interval two; a rare share is not none."""
     apart = max(ends) - min(ends) if ends else 0.0
-    wanted = 1 - _order(apart) if apart else 3 - _order(value)
+    wanted = 1 - _find_magnitude(apart) if apart else 3 - _find_magnitude(value)
     return min(_MOST_DIGITS, max(least, wanted))
 
 
-def _order(value: float) -> int:
+def _find_magnitude(value: float) -> int:
     return math.floor(math.log10(abs(value))) if value else 3
 
 
@@ -196,41 +200,43 @@ def _format_fixed(value: float, digits: int) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
-def _p(value: float | None) -> str:
+def _format_p(value: float | None) -> str:
     if value is None:
         return ""
     return "<.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
 
 
-def _difference(metric: Metric, difference: Difference) -> str:
+def _format_difference(metric: Metric, difference: Difference) -> str:
     if difference.value is None:
         return "-"
     unit = " pp" if metric.kind == "share" else ""
-    return f"{_formatter(metric, difference)(difference.value)}{unit}" if difference.value else f"0{unit}"
+    return (
+        f"{_make_formatter(metric, difference)(difference.value)}{unit}" if difference.value else f"0{unit}"
+    )
 
 
-def _interval(metric: Metric, difference: Difference) -> str:
+def _format_interval(metric: Metric, difference: Difference) -> str:
     if difference.low is None or difference.high is None:
         return ""
     if not difference.changed:
         return "none differs"
-    shown = _formatter(metric, difference)
+    shown = _make_formatter(metric, difference)
     return f"[{shown(difference.low)}, {shown(difference.high)}]"
 
 
-def _formatter(metric: Metric, difference: Difference) -> Callable[[float], str]:
+def _make_formatter(metric: Metric, difference: Difference) -> Callable[[float], str]:
     """Return the format of a difference and its interval: with decimals that give the farthest of them two
     digits."""
-    factor, least = _unit(metric)
+    factor, least = _choose_unit(metric)
     ends = (difference.value, difference.low, difference.high)
     widest = factor * max(abs(end) for end in ends if end is not None)
-    digits = max(least, 1 - _order(widest) if widest else 0)
+    digits = max(least, 1 - _find_magnitude(widest) if widest else 0)
     if digits > _MOST_DIGITS and metric.kind != "usd":
         return lambda value: f"{factor * value:+.1e}"
     return lambda value: f"{round(factor * value, digits) + 0.0:+.{digits}f}"
 
 
-def _bullet(text: str, width: int) -> Sequence[str]:
+def _render_bullet(text: str, width: int) -> Sequence[str]:
     return textwrap.wrap(text, width, initial_indent="- ", subsequent_indent="  ", break_long_words=False)
 
 

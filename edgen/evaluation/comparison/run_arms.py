@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from edgen.config import Job, load_job, protocol_of, settings_of
+from edgen.config import Job, find_job_protocol, load_job, settings_of
 from edgen.core.digest import seal
 from edgen.core.errors import DataError, EdgenError, RunError, ShortError, UsageError
 from edgen.core.files import write_lines
@@ -23,21 +23,21 @@ from edgen.core.values import Turn
 from edgen.core.yaml_values import suggest_name
 from edgen.evaluation.comparison.arms import Arm, SettledConversation
 from edgen.evaluation.comparison.compare import compare_arms
-from edgen.evaluation.comparison.data_arms import data_arm
+from edgen.evaluation.comparison.data_arms import load_arm
 from edgen.evaluation.comparison.result import ComparisonResult, PromptDifference
-from edgen.evaluation.measuring import measures_to_compare
-from edgen.evaluation.sample import Sample, sample_of
+from edgen.evaluation.measuring import list_measures_to_compare
+from edgen.evaluation.sample import Sample, make_sample
 from edgen.families.base import FiledRecord
 from edgen.families.reader import ReportWords
 from edgen.planning.allowed_files import Reach
-from edgen.planning.job_differences import find_differences, settings_by_key
-from edgen.planning.load import plan_of, space_of
+from edgen.planning.job_differences import find_differences, list_settings_by_key
+from edgen.planning.load import load_job_space, make_plan
 from edgen.planning.plan import Plan
 from edgen.preferences.bias import round_values
 from edgen.preferences.policies import PolicyCounts
 from edgen.prompting.diff import join_messages, unified_diff
 from edgen.protocols.base import SelfDescription
-from edgen.space import content_sha256
+from edgen.space import digest_content
 from edgen.store.layers import LayerJoin
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
@@ -98,7 +98,7 @@ def open_comparison(
         for path in folders:
             _require(path, folders)
             stack.enter_context(RunFolder(path).lock_for_reading())
-        whole = _arms_of(paths)
+        whole = _list_arms(paths)
         labels = [one.label for one in whole]
         every = _choose(whole, names, paths)
         chosen = [one for one in every if isinstance(one, _Chosen)]
@@ -107,14 +107,14 @@ def open_comparison(
             _refuse_other_scenarios(chosen, named)
         readers = {one.label: stack.enter_context(RunReader(one.run.path)) for one in chosen}
         seed = readers[chosen[0].label].job.seed if chosen else 0
-        of_runs = {one.label: _arm(one, readers[one.label], readers[chosen[0].label]) for one in chosen}
+        of_runs = {one.label: _read_arm(one, readers[one.label], readers[chosen[0].label]) for one in chosen}
         spelling = {role.casefold(): role for arm in of_runs.values() for role in arm.roles}
         spelling |= {word.casefold(): role for word, role in (roles or {}).items()}
         arms = [
-            of_runs[one.label] if isinstance(one, _Chosen) else data_arm(one.path, one.label, spelling, seed)
+            of_runs[one.label] if isinstance(one, _Chosen) else load_arm(one.path, one.label, spelling, seed)
             for one in every
         ]
-        differences = list(_prompt_differences(chosen, list(of_runs.values()))) if prompts and chosen else []
+        differences = list(_compare_prompts(chosen, list(of_runs.values()))) if prompts and chosen else []
         found = compare_arms(" and ".join(label_runs(paths)), arms, seed=seed, prompts=differences, tell=tell)
         if len(chosen) < len(every):  # pairs are of runs alone
             yield found
@@ -173,7 +173,7 @@ def _require(path: Path, paths: Sequence[Path]) -> None:
     RunFolder(path).require()
 
 
-def _arms_of(paths: Sequence[Path]) -> list[_Chosen | _ChosenData]:
+def _list_arms(paths: Sequence[Path]) -> list[_Chosen | _ChosenData]:
     """Return every arm of these runs, the runs without arms, and the data sets."""
     found: list[_Chosen | _ChosenData] = []
     for path, label in zip(paths, label_runs(paths), strict=True):
@@ -259,7 +259,7 @@ def _read_draw_settings(run: RunFolder) -> dict[str, str]:
     if job.resolved is not None:
         space = job.resolved.space_sha256
     else:  # a run with arms
-        space = content_sha256(space_of(job, Reach.of(run.job)))
+        space = digest_content(load_job_space(job, Reach.of(run.job)))
     return {
         "seed": str(job.seed),
         "design": job.design if job.design != "pairwise" else f"pairwise {job.strength}",
@@ -267,12 +267,12 @@ def _read_draw_settings(run: RunFolder) -> dict[str, str]:
     }
 
 
-def _arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
+def _read_arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
     view, job = reader.views[""], reader.job
-    protocol = protocol_of(job)
+    protocol = find_job_protocol(job)
     stale: Counter[str] = Counter()
     theirs, ours = (
-        settings_by_key(each.job, each.space, Reach.of(each.rundir.job)) for each in (baseline, reader)
+        list_settings_by_key(each.job, each.space, Reach.of(each.rundir.job)) for each in (baseline, reader)
     )
     return Arm(
         label=one.label,
@@ -281,8 +281,8 @@ def _arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
         scenarios=view.plan.scenarios,
         first=view.plan.first,
         replicates=view.plan.replicates,
-        outcomes=partial(_outcomes, reader, stale),
-        turns=partial(_turns, reader),
+        outcomes=partial(_iterate_outcomes, reader, stale),
+        turns=partial(_read_turns, reader),
         draws="/".join(_read_draw_settings(one.run).values()),
         roles=tuple(role.name for role in reader.space.roles),
         asking=part_of(protocol, SelfDescription).probability_by(settings_of(job)) or protocol.name,
@@ -290,7 +290,7 @@ def _arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
         simulated=view.simulated,
         earlier=one.run.previous.exists(),
         branching=job.branch is not None,
-        measures=measures_to_compare(reader.family),
+        measures=list_measures_to_compare(reader.family),
         space=reader.space,
         probability_words=part_of(reader.family, ReportWords).probability_words,
         stale_labels=stale,
@@ -298,11 +298,11 @@ def _arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
     )
 
 
-def _outcomes(reader: RunReader, stale: Counter[str]) -> Iterator[SettledConversation]:
+def _iterate_outcomes(reader: RunReader, stale: Counter[str]) -> Iterator[SettledConversation]:
     """Yield the settled conversations, each with its usage and content; at the end `stale` has the units left
     out of layers."""
     view = reader.views[""]
-    spent, records = _Sought(view.list_spending()), _Sought(view.records())
+    spent, records = _Sought(view.list_spending()), _Sought(view.iterate_records())
     with LayerJoin(reader.rundir) as layers:
         for index, replicate, status, reason in view.list_settled():
             paid, kept = spent.find_row(index, replicate), records.find_row(index, replicate)
@@ -315,17 +315,17 @@ def _outcomes(reader: RunReader, stale: Counter[str]) -> Iterator[SettledConvers
                 calls=calls,
                 tokens=prompt_tokens + completion_tokens,
                 cost=cost,
-                said=None if kept is None else _sample(reader, kept[-1], layers),
+                said=None if kept is None else _make_sample(reader, kept[-1], layers),
             )
         layers.finish()
         stale.clear()
         stale.update(layers.left_out)
 
 
-def _sample(reader: RunReader, data: bytes, layers: LayerJoin) -> Sample:
+def _make_sample(reader: RunReader, data: bytes, layers: LayerJoin) -> Sample:
     record = reader.read(data)
     labels = layers.of(record.scenario.index, record.id, record.turns)
-    return sample_of(
+    return make_sample(
         FiledRecord.of(record), record.id, record.scenario, str(reader.rundir.path), None, labels
     )
 
@@ -344,15 +344,15 @@ class _Sought:
         return found if found is not None and found[:2] == (index, replicate) else None
 
 
-def _turns(reader: RunReader, index: int, replicate: int) -> tuple[Turn, ...]:
-    data = reader.views[""].record(index, replicate)
+def _read_turns(reader: RunReader, index: int, replicate: int) -> tuple[Turn, ...]:
+    data = reader.views[""].read_record(index, replicate)
     return () if data is None else reader.read(data).turns
 
 
-def _prompt_differences(chosen: Sequence[_Chosen], arms: Sequence[Arm]) -> Iterator[PromptDifference]:
+def _compare_prompts(chosen: Sequence[_Chosen], arms: Sequence[Arm]) -> Iterator[PromptDifference]:
     """Yield the differences between the prompts of the first scenario, in their form at the beginning of the
     conversation."""
-    plans = [plan_of(load_job(one.run.job), Reach.of(one.run.job)) for one in chosen]
+    plans = [make_plan(load_job(one.run.job), Reach.of(one.run.job)) for one in chosen]
     # An arm with other weights draws another scenario: its templates are shown with the baseline's.
     plans = [Plan(plan.job, plans[0].space, plan.prompts) for plan in plans]
     before = plans[0].opening(plans[0].scenario(0))

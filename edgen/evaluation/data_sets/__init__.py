@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from edgen.core.kept_files import DIGESTS
-from edgen.evaluation.data_sets.files import files_at
+from edgen.evaluation.data_sets.files import read_files
 from edgen.evaluation.data_sets.runs import is_settled, make_nothing_settled_error, run_at
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample
 from edgen.space import Space
@@ -41,7 +41,7 @@ def _open_path(path: Path, number: int = 0) -> list[DataSet]:
     if rundir.exists:
         rundir.refuse_links()
     if not (rundir.job.exists() and (rundir.ledger.exists() or rundir.arms_folder.exists())):
-        data = files_at(path, number)
+        data = read_files(path, number)
         if not (rundir.path / DIGESTS).is_file():
             return [data]
         lost = (
@@ -72,7 +72,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
     unread: Counter[str] = Counter()
     stale: Counter[str] = Counter()
 
-    def samples() -> Iterator[Sample]:
+    def iterate_samples() -> Iterator[Sample]:
         unread.clear()
         stale.clear()
         for part in parts:
@@ -80,7 +80,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
             unread.update(part.unread)
             stale.update(part.stale_labels)
 
-    def plan() -> Iterator[PlannedOutcome] | None:
+    def iterate_plan() -> Iterator[PlannedOutcome] | None:
         known = [found for part in parts if (found := part.plan()) is not None]
         return itertools.chain.from_iterable(known) if known else None
 
@@ -98,11 +98,11 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
     return DataSet(
         name=" + ".join(part.name for part in parts[:4]) + (" + …" if len(parts) > 4 else ""),
         sources=tuple(source for part in parts for source in part.sources),
-        samples=samples,
-        plan=plan,
+        samples=iterate_samples,
+        plan=iterate_plan,
         family=parts[0].family if all(part.family is parts[0].family for part in parts) else None,
         roles=parts[0].roles if all(part.roles == parts[0].roles for part in parts) else (),
-        find_space=partial(_common_space, runs or parts),
+        find_space=partial(_find_common_space, runs or parts),
         find_guide=lambda: parts[0].guide if all(part.guide == parts[0].guide for part in parts) else None,
         count=sum(counts) if len(counts) == len(parts) else None,
         unread=unread,
@@ -119,7 +119,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
     )
 
 
-def _common_space(parts: Sequence[DataSet]) -> Space | None:
+def _find_common_space(parts: Sequence[DataSet]) -> Space | None:
     """Return the space of all parts; None if there is none."""
     first, *others = (part.space for part in parts)
     return first if all(space == first for space in others) else None

@@ -18,20 +18,20 @@ from edgen.core.digest import DigestTable, hash64
 from edgen.core.errors import DataError
 from edgen.core.registry import part_of
 from edgen.core.text import join_list, quantity
-from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, Sample, Split, sample_of
+from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, Sample, Split, make_sample
 from edgen.families.reader import DataSetReader, KindDefaults
 from edgen.families.record_files import ADVICE, RecordFile, make_unknown_layout_error, open_records
 from edgen.space import load_space
 from edgen.validation.checker import decode
 from edgen.validation.layout import LayoutChecks
-from edgen.validation.reading import Inputs, find_inputs, printable
+from edgen.validation.reading import Inputs, find_inputs, make_printable
 
 _SIDE = re.compile(r"(?:^|[^a-z])(?:(train)|(?:test|eval|evaluation|valid|validation|dev))(?:$|[^a-z])")
 _MOST_IDS = 4_000_000  # that are remembered, 50 MB of digests
 _MOST_CLUSTERS = 500_000
 
 
-def files_at(path: Path, number: int) -> DataSet:
+def read_files(path: Path, number: int) -> DataSet:
     """Return the records of files: of one, or of all in a folder.
 
     Raises DataError for what cannot be read, and where no reader recognises a record.
@@ -44,8 +44,8 @@ def files_at(path: Path, number: int) -> DataSet:
     space = None if inputs.space is None else load_space(inputs.space)
     offset = number * SCENARIOS_A_PATH
     return DataSet(
-        name=printable(folder.parent.name if folder.name == "shards" else folder.name),
-        sources=tuple(printable(file.path) for file in files),
+        name=make_printable(folder.parent.name if folder.name == "shards" else folder.name),
+        sources=tuple(make_printable(file.path) for file in files),
         samples=partial(_read, path, files, reader, unread, repeated, offset),
         family=reader,
         roles=space.roles if space else part_of(reader, KindDefaults).roles,
@@ -73,7 +73,7 @@ def _choose_layout(path: Path, inputs: Inputs) -> tuple[list[RecordFile], DataSe
     others = [file for file in every if file not in chosen and not file.is_empty]
     if others and inputs.manifest is not None:
         raise make_unknown_layout_error(others[0].path)
-    names = [printable(file.path.relative_to(path)) for file in others[:3]] + ["…"] * (len(others) > 3)
+    names = [make_printable(file.path.relative_to(path)) for file in others[:3]] + ["…"] * (len(others) > 3)
     left_out = (
         f"Not read: {join_list(names)}: {'it has' if len(others) == 1 else 'they have'} another layout than "
         f"{title}."
@@ -120,7 +120,7 @@ class _Clusters:
     def __init__(self) -> None:
         self._known = DigestTable()
 
-    def index(self, key: str, count: int) -> int:
+    def find_index(self, key: str, count: int) -> int:
         """Return the index of a cluster of which the record at place `count` is one."""
         digest = hash64(key)
         if len(self._known) < _MOST_CLUSTERS:
@@ -145,10 +145,10 @@ def _read(
     clusters = _Clusters()
     count = 0
     for file in files:
-        source, split = printable(file.path), split_of(file.path.name)
+        source, split = make_printable(file.path), split_of(file.path.name)
         own = file.reader or reader
         checks = part_of(own, LayoutChecks)
-        for number, piece in enumerate(file.pieces()):
+        for number, piece in enumerate(file.iterate_pieces()):
             try:
                 value = _decode(piece.raw)
             except ValueError as problem:
@@ -165,15 +165,15 @@ def _read(
                 repeated.see(source, number, own_id)
             elif known is not None:
                 repeated.see(source, number, known, within=source)
-            identifier = known if known is not None else f"{printable(file.path.name)}[{number}]"
+            identifier = known if known is not None else f"{make_printable(file.path.name)}[{number}]"
             index = count
             if record.scenario.index >= 0:  # a run's: all of its scenario have the index of the first
                 run = re.sub(r"-\d+-r\d+$", "", identifier)
-                index = clusters.index(f"{run}\0{record.scenario.index}", count)
+                index = clusters.find_index(f"{run}\0{record.scenario.index}", count)
             elif record.cluster is not None:
-                index = clusters.index(record.cluster, count)
+                index = clusters.find_index(record.cluster, count)
             scenario = msgspec.structs.replace(record.scenario, index=offset + index)
-            yield sample_of(record, identifier, scenario, source, split)
+            yield make_sample(record, identifier, scenario, source, split)
             count += 1
     if not count:
         reasons = ", ".join(f"{number} × {reason}" for reason, number in unread.most_common(3))

@@ -18,10 +18,10 @@ from msgspec import UNSET
 from edgen.core.errors import InputError, RunError, UsageError
 from edgen.core.pair import Pair
 from edgen.core.values import Event, Reply, Role, Scenario, Turn
-from edgen.families.base import record_id
+from edgen.families.base import make_record_id
 from edgen.preferences.rollout_evidence import RolloutOutcome, find_rollouts
 from edgen.store.layers import LabelsByLayer, LayerJoin
-from edgen.store.pairs_file import pair_sets, places_of_pairs, read_pairs_of_scenario, use_pair_set
+from edgen.store.pairs_file import list_pair_sets, list_places_of_pairs, read_pairs_of_scenario, use_pair_set
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
@@ -74,10 +74,10 @@ def find_conversations(
             _read_details(reader, arm, scenario, replicate)
             for arm, reader in readers
             if name in (None, reader.name)
-            for replicate in _replicates(reader, scenario, only)
+            for replicate in _list_replicates(reader, scenario, only)
         ]
     found, notes = _with_labels(rundir, found)
-    pairs, rollouts, more = _pairs(rundir, {one.id for one in found}, scenario)
+    pairs, rollouts, more = _find_pairs(rundir, {one.id for one in found}, scenario)
     return found, pairs, rollouts, notes + more
 
 
@@ -94,7 +94,7 @@ def _parse_name(
         if plan.first <= scenario < plan.scenarios:
             if named.isdecimal():
                 return scenario, None, None
-            whole = named == record_id(found["name"], scenario, replicate)
+            whole = named == make_record_id(found["name"], scenario, replicate)
             if whole and found["name"] in names and replicate < plan.replicates:
                 return scenario, found["name"], replicate
     name = re.sub(r"-?\d+(-r\d+)?$", "", named)
@@ -105,13 +105,13 @@ def _parse_name(
     )
     raise UsageError(
         f"{rundir.path}: there is no conversation {named} in this run "
-        f"(did you mean {record_id(close[0], scenario, replicate)}?). "
+        f"(did you mean {make_record_id(close[0], scenario, replicate)}?). "
         f"Name an id as the shards have it, or the number of a scenario, from {plan.first} to "
         f"{plan.scenarios - 1}."
     )
 
 
-def _replicates(reader: RunReader, scenario: int, only: int | None) -> Iterable[int]:
+def _list_replicates(reader: RunReader, scenario: int, only: int | None) -> Iterable[int]:
     """Return the replicates to show: `only`, or all; of more than MOST_REPLICATES planned, those that have an
     outcome, or the first."""
     view = reader.views[""]
@@ -119,21 +119,21 @@ def _replicates(reader: RunReader, scenario: int, only: int | None) -> Iterable[
         return range(only, min(only + 1, view.plan.replicates))
     if view.plan.replicates <= MOST_REPLICATES:
         return range(view.plan.replicates)
-    known = (task for task in view.outcomes(scenario) if isinstance(task, int))
+    known = (task for task in view.read_outcomes(scenario) if isinstance(task, int))
     return sorted(task for task in known if task < view.plan.replicates) or [0]
 
 
 def _read_details(reader: RunReader, arm: str, index: int, replicate: int) -> ConversationDetails:
     view = reader.views[""]
     found = ConversationDetails(
-        id=record_id(reader.name, index, replicate),
+        id=make_record_id(reader.name, index, replicate),
         arm=arm,
         replicate=replicate,
         scenario=reader.scenario(index),
         status="pending",
-        replies=tuple(StoredReply(*answer) for answer in view.replies(index, replicate)),
+        replies=tuple(StoredReply(*answer) for answer in view.read_replies(index, replicate)),
     )
-    outcome, data = view.outcome(index, replicate), view.record(index, replicate)
+    outcome, data = view.read_outcome(index, replicate), view.read_record(index, replicate)
     if outcome is None:
         return found
     status, reason, detail = outcome
@@ -169,18 +169,18 @@ def _with_labels(
     return labelled, []
 
 
-def _pairs(
+def _find_pairs(
     rundir: RunFolder, ids: set[str], scenario: int
 ) -> tuple[list[Pair], dict[str, list[RolloutOutcome]], list[str]]:
     """Return the pairs with these conversations, their rollouts, and the reason for missing pairs. A pair of
     several sets is there once for each label."""
     found: list[Pair] = []
     said: list[str] = []
-    for place in places_of_pairs(rundir):
-        for name in pair_sets(place):
+    for place in list_places_of_pairs(rundir):
+        for name in list_pair_sets(place):
             use_pair_set(place, name)
             try:
-                pairs = [pair for pair in read_pairs_of_scenario(place, scenario) if _ids_of(pair) & ids]
+                pairs = [pair for pair in read_pairs_of_scenario(place, scenario) if _list_ids(pair) & ids]
             except RunError as problem:
                 said.append(f"Its pairs cannot be told: {problem}")
                 continue
@@ -196,7 +196,7 @@ def _pairs(
     return found, rollouts, said
 
 
-def _ids_of(pair: Pair) -> set[str]:
+def _list_ids(pair: Pair) -> set[str]:
     """Return the ids of a pair's conversations in their runs: between runs of one name, a side's id has its
     run in front."""
     return {side.id.rpartition("/")[2] for side in (pair.a, pair.b)}

@@ -17,10 +17,10 @@ from edgen.config.plugin_parts import guide_of
 from edgen.core.errors import RunError, ShortError
 from edgen.core.reasons import explain_own_reasons
 from edgen.core.values import Scenario, Turn
-from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, PlannedOutcome, Sample, Split, sample_of
+from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, PlannedOutcome, Sample, Split, make_sample
 from edgen.families.base import FiledRecord
 from edgen.space import Space
-from edgen.store.layers import LayerJoin, layer_files
+from edgen.store.layers import LayerJoin, find_layer_files
 from edgen.store.ledger import LedgerReader, RunPlan
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_parts import cut_plan
@@ -55,30 +55,30 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
         view = reader.views[""]
         if view.status.planned == view.status.pending:
             raise make_nothing_settled_error(rundir)
-        notes = list(_notes(rundir, own, view))
+        notes = list(_list_notes(rundir, own, view))
         calibration = None
         if not arm and rundir.pairs.exists():
             try:
-                calibration = _calibration(reader)
+                calibration = _read_calibration(reader)
             except RunError as problem:
                 notes.append(f"No calibration: {problem}")
         return DataSet(
             name=arm or reader.name,
             sources=(str(own.path),),
-            samples=partial(_samples, *where, stale),
+            samples=partial(_iterate_samples, *where, stale),
             divide=partial(_divide, view.plan),
-            turns=partial(_turns, rundir, arm),
-            plan=partial(_plan, *where),
+            turns=partial(_iterate_turns, rundir, arm),
+            plan=partial(_iterate_plan, *where),
             family=reader.family,
             roles=reader.roles,
-            find_space=partial(_space, rundir, arm),
+            find_space=partial(_read_space, rundir, arm),
             find_guide=partial(guide_of, reader.job),
             arm=arm,
             count=view.status.accepted,
             calibration=calibration,
             stale_labels=stale,
-            label_sets=_label_sets(own),
-            identical=_identical(own),
+            label_sets=_read_label_sets(own),
+            identical=_find_identical(own),
             notes=tuple(notes),
             reasons=explain_own_reasons(view.status.rejected, reader.job.protocol)
             if view.status.rejected
@@ -86,28 +86,28 @@ def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
         )
 
 
-def _space(rundir: RunFolder, arm: str) -> Space:
+def _read_space(rundir: RunFolder, arm: str) -> Space:
     with _open(rundir, arm) as reader:
         return reader.space
 
 
-def _label_sets(run: RunFolder) -> dict[str, LabelSet]:
-    if not run.has_layers or not layer_files(run):
+def _read_label_sets(run: RunFolder) -> dict[str, LabelSet]:
+    if not run.has_layers or not find_layer_files(run):
         return {}
     from edgen.annotation.layer import read_label_sets  # which brings all that asks annotators
 
     return read_label_sets(run)
 
 
-def _identical(run: RunFolder) -> Mapping[str, tuple[tuple[str, ...], ...]]:
-    if not run.has_layers or not layer_files(run):
+def _find_identical(run: RunFolder) -> Mapping[str, tuple[tuple[str, ...], ...]]:
+    if not run.has_layers or not find_layer_files(run):
         return {}
-    from edgen.annotation.identical import identical_annotators
+    from edgen.annotation.identical import find_identical_annotators
 
-    return identical_annotators(run)
+    return find_identical_annotators(run)
 
 
-def _notes(rundir: RunFolder, own: RunFolder, view: LedgerReader) -> Iterator[str]:
+def _list_notes(rundir: RunFolder, own: RunFolder, view: LedgerReader) -> Iterator[str]:
     if view.status.pending:
         yield (
             f"{view.status.pending:,} of {view.status.planned:,} conversations are pending: the measures "
@@ -129,10 +129,10 @@ def _notes(rundir: RunFolder, own: RunFolder, view: LedgerReader) -> Iterator[st
         )
 
 
-def _calibration(reader: RunReader) -> dict[str, Any] | None:
-    from edgen.preferences.bias import bias_report
+def _read_calibration(reader: RunReader) -> dict[str, Any] | None:
+    from edgen.preferences.bias import make_bias_report
 
-    report = bias_report((compared.pair, {}) for compared in reader.compared())
+    report = make_bias_report((compared.pair, {}) for compared in reader.compared())
     keys = ("judge", "model", "compare", "calibration")
     known = [one for one in report["judges"] if one["calibration"] is not None or "logprobs" in one]
     kept = [{key: one[key] for key in (*keys, "logprobs") if key in one} for one in known]
@@ -145,7 +145,7 @@ def _open(rundir: RunFolder, arm: str) -> Iterator[RunReader]:
         yield reader
 
 
-def _samples(rundir: RunFolder, arm: str, offset: int, stale: Counter[str]) -> Iterator[Sample]:
+def _iterate_samples(rundir: RunFolder, arm: str, offset: int, stale: Counter[str]) -> Iterator[Sample]:
     """Yield the conversations of a run, or of one arm of it.
 
     The arms of a run have one test side. Units left out of the layers are counted in `stale`, which is
@@ -160,12 +160,12 @@ def _samples(rundir: RunFolder, arm: str, offset: int, stale: Counter[str]) -> I
             side = read_test_side(arms, load_kept_job(rundir.job).split.test)
         else:
             side = reader.test_side
-        for _, _, group, data in reader.views[""].records():
+        for _, _, group, data in reader.views[""].iterate_records():
             record = reader.read(data)
             split: Split = "test" if side.is_test(group) else "train"
             scenario = _with_offset(record.scenario, offset)
             labels = layers.of(record.scenario.index, record.id, record.turns) if layers else {}
-            yield sample_of(FiledRecord.of(record), record.id, scenario, str(rundir.path), split, labels)
+            yield make_sample(FiledRecord.of(record), record.id, scenario, str(rundir.path), split, labels)
         if layers:
             layers.finish()
             stale.update(layers.left_out)
@@ -176,14 +176,14 @@ def _divide(plan: RunPlan, size: int) -> Iterator[range]:
     return cut_plan(plan.scenarios, max(1, size // plan.replicates))
 
 
-def _turns(rundir: RunFolder, arm: str, scenarios: range) -> Iterator[Sequence[Turn]]:
+def _iterate_turns(rundir: RunFolder, arm: str, scenarios: range) -> Iterator[Sequence[Turn]]:
     """Yield the turns of the conversations of some scenarios of a run, or of one arm of it."""
     with _open(rundir, arm) as reader:
-        for _, _, _, data in reader.views[""].records(scenarios):
+        for _, _, _, data in reader.views[""].iterate_records(scenarios):
             yield FiledRecord.of(reader.read(data)).speech.turns
 
 
-def _plan(rundir: RunFolder, arm: str, offset: int) -> Iterator[PlannedOutcome]:
+def _iterate_plan(rundir: RunFolder, arm: str, offset: int) -> Iterator[PlannedOutcome]:
     """Yield every planned conversation, scenario by scenario; one without an outcome is pending.
 
     Of pending ones, only the first MOST_PENDING: a plan may be too large to list.
@@ -193,19 +193,19 @@ def _plan(rundir: RunFolder, arm: str, offset: int) -> Iterator[PlannedOutcome]:
         replicates, left = view.plan.replicates, MOST_PENDING
 
         @lru_cache(maxsize=1)
-        def scenario(index: int) -> Scenario:
+        def draw_scenario(index: int) -> Scenario:
             return _with_offset(reader.scenario(index), offset)
 
         def list_pending(start: int, stop: int) -> Iterator[PlannedOutcome]:
             for number in range(start, min(stop, start + left)):
-                yield PlannedOutcome(scenario(number // replicates), number % replicates, "pending")
+                yield PlannedOutcome(draw_scenario(number // replicates), number % replicates, "pending")
 
         start = view.plan.first * replicates  # conversations are numbered through all scenarios
         for index, replicate, status, reason in view.list_settled():
             number = index * replicates + replicate
             yield from list_pending(start, number)
             left -= min(left, number - start)
-            yield PlannedOutcome(scenario(index), replicate, status, reason)  # type: ignore[arg-type]
+            yield PlannedOutcome(draw_scenario(index), replicate, status, reason)  # type: ignore[arg-type]
             start = number + 1
         yield from list_pending(start, view.plan.scenarios * replicates)
 

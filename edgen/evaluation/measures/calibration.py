@@ -13,11 +13,11 @@ from edgen.plugin.texts import number, quantity
 Calibration = dict[str, Any] | None  # {"judges": [{"judge", "model", "compare", "calibration", "logprobs"?}]}
 
 
-def _judges(value: Calibration) -> Sequence[dict[str, Any]]:
+def _list_judges(value: Calibration) -> Sequence[dict[str, Any]]:
     return value["judges"] if value else ()
 
 
-def _picture(place: int, arm: str, judge: dict[str, Any]) -> Picture:
+def _draw_picture(place: int, arm: str, judge: dict[str, Any]) -> Picture:
     found = judge["calibration"]
     said = (
         f"{number(found['n'])} pairs judged by {judge['model'] or judge['judge']}; expected calibration "
@@ -26,21 +26,21 @@ def _picture(place: int, arm: str, judge: dict[str, Any]) -> Picture:
     return Picture(
         name=f"calibration-{place}",
         title=label_with_arm("Calibration", arm),
-        chart=calibration_logprobs.reliability([(found, "blue")]),
+        chart=calibration_logprobs.draw_reliability([(found, "blue")]),
         caption=f"On the dashed line, what is said with probability p holds in a share p. {said}.",
         alternative=f"Reliability curve. {said}.",
-        tables=(calibration_logprobs.curve_table(found, "pairs"),),
+        tables=(calibration_logprobs.tabulate_curve(found, "pairs"),),
     )
 
 
 def _draw_judges(found: Sequence[ArmResult[Calibration]]) -> Iterator[Block]:
-    judges = [(one, judge) for one in found for judge in _judges(one.value)]
+    judges = [(one, judge) for one in found for judge in _list_judges(one.value)]
     for place, (one, judge) in enumerate(judges):
         if judge["calibration"]:
-            yield _picture(place, one.arm, judge)
+            yield _draw_picture(place, one.arm, judge)
         if "logprobs" in judge:
             named = f"probability {part_of(one.family, ReportWords).probability_of}".rstrip()
-            yield from calibration_logprobs.blocks(place, one.arm, judge, named)
+            yield from calibration_logprobs.render_judge(place, one.arm, judge, named)
 
 
 class CalibrationMeasure(OwnCount, OwnTexts, Measure[Calibration]):
@@ -63,7 +63,7 @@ class CalibrationMeasure(OwnCount, OwnTexts, Measure[Calibration]):
         return KnownCalibration(shared)
 
     def lines(self, value: Calibration) -> Iterator[str]:
-        for judge in _judges(value):
+        for judge in _list_judges(value):
             if "logprobs" in judge:
                 yield from rows(
                     shorten_line(judge["model"], LABEL - 2), calibration_logprobs.describe(judge["logprobs"])

@@ -28,35 +28,35 @@ def describe(told: Told) -> str:
     return f"Brier scores of {quantity(held['n'], 'case')}: {errors}"
 
 
-def blocks(place: int, arm: str, judge: Mapping[str, Any], probability: str) -> Iterator[Block]:
+def render_judge(place: int, arm: str, judge: Mapping[str, Any], probability: str) -> Iterator[Block]:
     """Yield the pictures of one judge, with a sentence above them on those that cannot be drawn.
     `probability`: the name of a conversation's probability."""
     told = judge["logprobs"]
     for number_of, held in enumerate(told["against"]):
-        yield _picture(f"soft-preferences-{place}-{number_of}", arm, judge, held, probability)
-    yield _summary(arm, judge)
+        yield _draw_picture(f"soft-preferences-{place}-{number_of}", arm, judge, held, probability)
+    yield _tabulate_summary(arm, judge)
 
 
-def _summary(arm: str, judge: Mapping[str, Any]) -> Table:
+def _tabulate_summary(arm: str, judge: Mapping[str, Any]) -> Table:
     told = judge["logprobs"]
     ties, agreement = told["ties"], told["agreement"]
     rows = [
         ("pairs with a soft preference", f"{told['known']:,} of {told['pairs']:,}"),
         ("verdicts without one", f"{sum(told['gaps'].values()):,} of {told['verdicts']:,}"),
-        ("the same side as the verdicts", _share(agreement)),
+        ("the same side as the verdicts", _format_share(agreement)),
         ("ties that verdicts leave", f"{ties['verdicts']:,}"),
         ("ties that log probabilities leave", f"{ties['logprobs']:,}"),
-        ("probability of what is shown first", _share(told["first_slot"])),
+        ("probability of what is shown first", _format_share(told["first_slot"])),
     ]
     title = f"Soft preferences of {judge['model'] or judge['judge']}"
     return Table(("", ""), tuple(rows), title=label_with_arm(title, arm), style="plain")
 
 
-def _share(estimate: Mapping[str, Any] | None) -> str:
+def _format_share(estimate: Mapping[str, Any] | None) -> str:
     return "no data" if estimate is None else percent(estimate["value"])
 
 
-def _picture(name: str, arm: str, judge: Mapping[str, Any], held: Told, probability: str) -> Picture:
+def _draw_picture(name: str, arm: str, judge: Mapping[str, Any], held: Told, probability: str) -> Picture:
     shown = [(key, words) for key, words in FORECASTS.items() if key in held]
     said = (
         f"{quantity(held['n'], 'case')}, judged by {judge['model'] or judge['judge']}, against "
@@ -65,34 +65,34 @@ def _picture(name: str, arm: str, judge: Mapping[str, Any], held: Told, probabil
     return Picture(
         name=name,
         title=label_with_arm("How sure the judge is, and how sure it may be", arm),
-        chart=reliability([(held[key], series_colour(place)) for place, (key, _) in enumerate(shown)]),
+        chart=draw_reliability([(held[key], series_colour(place)) for place, (key, _) in enumerate(shown)]),
         caption="On the dashed line, what is said with probability p holds in a share p; a Brier score of "
         f"0.25 is a coin's. {said}.",
         alternative=f"Reliability curves of {', '.join(words for _, words in shown)}. {said}.",
         tables=(
-            _errors(held, shown),
-            *(curve_table(held[key], "cases", words.capitalize()) for key, words in shown),
+            _tabulate_errors(held, shown),
+            *(tabulate_curve(held[key], "cases", words.capitalize()) for key, words in shown),
         ),
         legend=tuple((series_colour(place), words) for place, (_, words) in enumerate(shown)),
     )
 
 
-def reliability(curves: Iterable[tuple[Told, str]]) -> Curves:
+def draw_reliability(curves: Iterable[tuple[Told, str]]) -> Curves:
     """Return the observed frequency against the forecast, for each calibration in its colour; dashed:
     equal."""
     drawn = [Curve((0, 1), (0, 1), "muted", dashed=True)]
     for found, colour in curves:
-        bins = _bins(found)
+        bins = _list_bins(found)
         means, shares = [one["mean"] for one in bins], [one["share"]["value"] for one in bins]
         drawn.append(Curve(means, shares, colour))
     return Curves(drawn, "probability said", "share that came true", log=False)
 
 
-def _bins(found: Told) -> list[dict[str, Any]]:
+def _list_bins(found: Told) -> list[dict[str, Any]]:
     return [one for one in found["bins"] if one.get("n") and one.get("share")]
 
 
-def _errors(held: Told, shown: Sequence[tuple[str, str]]) -> Table:
+def _tabulate_errors(held: Told, shown: Sequence[tuple[str, str]]) -> Table:
     rows = [
         (words, number(held[key]["brier"]["value"]), number(held[key]["expected_calibration_error"]))
         for key, words in shown
@@ -100,10 +100,10 @@ def _errors(held: Told, shown: Sequence[tuple[str, str]]) -> Table:
     return Table(("forecast", "Brier score", "calibration error"), tuple(rows))
 
 
-def curve_table(found: Told, cases: str, title: str = "") -> Table:
+def tabulate_curve(found: Told, cases: str, title: str = "") -> Table:
     """Return the numbers of a curve; `cases`: the units."""
     rows = (
         (f"{b['from']:g} to {b['to']:g}", number(b["n"]), number(b["mean"]), number(b["share"]["value"]))
-        for b in _bins(found)
+        for b in _list_bins(found)
     )
     return Table(("said", cases, "mean said", "came true"), tuple(rows), title=title)

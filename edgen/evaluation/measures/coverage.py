@@ -54,15 +54,17 @@ def _draw_cells(found: Found) -> Iterator[Block]:
         folded = f"The same pictures of {one.arm if len(found) == 2 else 'the other arms'}" if place else ""
         for number_, table in enumerate(one.value.heat):
             if table.rows and table.columns and one.value.accepted:
-                yield _heat_map(f"heat-{place}-{number_}", one.arm, table, folded)
-        yield from _survival(f"survival-{place}", one.arm, one.value, folded)
-    yield from (sentence_of_arm(_cells_sentence(one.value), one.arm) for one in found)
-    yield _dimension_table(found)
+                yield _draw_heat_map(f"heat-{place}-{number_}", one.arm, table, folded)
+        yield from _draw_survival(f"survival-{place}", one.arm, one.value, folded)
+    yield from (sentence_of_arm(_describe_cells(one.value), one.arm) for one in found)
+    yield _tabulate_dimensions(found)
     yield from _list_lost_cells(found)
     for one in found:
-        ordered = sorted(_values(one.value), key=lambda item: (-item[1].planned, item[0], item[1].value))
+        ordered = sorted(
+            _iterate_values(one.value), key=lambda item: (-item[1].planned, item[0], item[1].value)
+        )
         title = label_with_arm("What became of each value", one.arm)
-        yield _value_table(ordered[:_MOST_ROWS], title)
+        yield _tabulate_values(ordered[:_MOST_ROWS], title)
 
 
 class CoverageMeasure(OwnCount, OwnTexts, Measure[Coverage]):
@@ -83,7 +85,7 @@ class CoverageMeasure(OwnCount, OwnTexts, Measure[Coverage]):
         return CoverageCount(shared.data.space, shared.data.roles, planned=shared.planned)
 
     def lines(self, value: Coverage) -> Iterator[str]:
-        plan = any(each.survived is not None for _, each in _values(value))
+        plan = any(each.survived is not None for _, each in _iterate_values(value))
         of = "" if value.cells is None else f" of {value.cells:,}"
         cells = f"{value.planned:,} in {value.planned_cells:,}{of} cells"
         yield row("planned" if plan else "there (no plan is known)", cells)
@@ -105,27 +107,27 @@ class CoverageMeasure(OwnCount, OwnTexts, Measure[Coverage]):
                 unseen = ", ".join(shorten_line(text, 40) for text in each.unseen[:3])
                 more = ", …" if len(each.unseen) > 3 else ""
                 yield from rows("planned, never accepted", f"{readable_name(each.name)}: {unseen}{more}")
-        yield from _lowest_shares(value)
+        yield from _describe_lowest_shares(value)
 
 
-def _values(value: Coverage) -> Iterator[tuple[str, ValueCount]]:
+def _iterate_values(value: Coverage) -> Iterator[tuple[str, ValueCount]]:
     """(dimension, value) of every dimension."""
     for dimension in value.dimensions:
         for each in dimension.values:
             yield dimension.name, each
 
 
-def _p(value: ValueCount) -> float:
+def _read_p(value: ValueCount) -> float:
     return 1.0 if value.p_holm is None else value.p_holm
 
 
-def _lowest_shares(value: Coverage) -> Iterator[str]:
+def _describe_lowest_shares(value: Coverage) -> Iterator[str]:
     """Yield the values that lose the most, significant ones first."""
     if value.accepted in (0, value.planned):
         return
     losing = [
-        (_p(each), each.survived, f"{readable_name(dimension)}: {each.value}", each.p_holm)
-        for dimension, each in _values(value)
+        (_read_p(each), each.survived, f"{readable_name(dimension)}: {each.value}", each.p_holm)
+        for dimension, each in _iterate_values(value)
         if each.survived is not None and each.survived.value < 1
     ]
     losing.sort(key=lambda item: (item[0], item[1].value))
@@ -140,7 +142,7 @@ def _lowest_shares(value: Coverage) -> Iterator[str]:
         yield "No value stands out: with so many values some lose more by chance."
 
 
-def _heat_map(name: str, arm: str, table: CrossTable, folded: str) -> Picture:
+def _draw_heat_map(name: str, arm: str, table: CrossTable, folded: str) -> Picture:
     most = max((count for counts in table.accepted for count in counts), default=0)
     pairs = [
         (planned, accepted)
@@ -179,23 +181,25 @@ def _heat_map(name: str, arm: str, table: CrossTable, folded: str) -> Picture:
     )
 
 
-def _survival(name: str, arm: str, value: Coverage, folded: str) -> Iterator[Picture]:
+def _draw_survival(name: str, arm: str, value: Coverage, folded: str) -> Iterator[Picture]:
     """Yield the values whose share of accepted conversations is furthest from the whole's; none if all or
     nothing was accepted."""
-    known = [(name, each, each.survived) for name, each in _values(value) if each.survived is not None]
+    known = [
+        (name, each, each.survived) for name, each in _iterate_values(value) if each.survived is not None
+    ]
     settled = value.accepted + sum(value.reasons.values())
     if not known or value.accepted in (0, settled):
         return
     overall = value.accepted / settled
-    known.sort(key=lambda item: (_p(item[1]), -abs(item[2].value - overall), item[0], item[1].value))
+    known.sort(key=lambda item: (_read_p(item[1]), -abs(item[2].value - overall), item[0], item[1].value))
     drawn = [(dimension, each) for dimension, each, _ in known[:_MOST_VALUES]]
     intervals = [
         interval_of(
             f"{each.value} ({readable_name(dimension)})",
             survived,
             percent(survived.value),
-            "vermillion" if _p(each) < SIGNIFICANT else "blue",
-        )._replace(hollow=_p(each) >= SIGNIFICANT)
+            "vermillion" if _read_p(each) < SIGNIFICANT else "blue",
+        )._replace(hollow=_read_p(each) >= SIGNIFICANT)
         for dimension, each, survived in known[:_MOST_VALUES]
     ]
     low = min((each.low for each in intervals if each.low is not None), default=0.0)
@@ -216,12 +220,12 @@ def _survival(name: str, arm: str, value: Coverage, folded: str) -> Iterator[Pic
             "share accepted of what was settled",
             intervals,
         ),
-        tables=(_value_table(drawn),),
+        tables=(_tabulate_values(drawn),),
         folded=folded,
     )
 
 
-def _value_table(found: Sequence[tuple[str, ValueCount]], title: str = "") -> Table:
+def _tabulate_values(found: Sequence[tuple[str, ValueCount]], title: str = "") -> Table:
     """Return the outcomes of the conversations planned with each value."""
     head = ("value", "dimension", "planned", "accepted", "rejected", "failed", "pending", ("share accepted "
     "(95%)"), "p (Holm)")  # fmt: skip
@@ -236,7 +240,7 @@ def _value_table(found: Sequence[tuple[str, ValueCount]], title: str = "") -> Ta
     return Table(head, tuple(cells), title=title, style="wide" if title else "")
 
 
-def _cells_sentence(value: Coverage) -> str:
+def _describe_cells(value: Coverage) -> str:
     space = "" if value.cells is None else f"{quantity(value.cells, 'cell')} in the space, "
     return (
         f"{space}{number(value.planned_cells)} of them planned, {number(value.accepted_cells)} with a "
@@ -244,7 +248,7 @@ def _cells_sentence(value: Coverage) -> str:
     )
 
 
-def _dimension_table(found: Found) -> Table:
+def _tabulate_dimensions(found: Found) -> Table:
     """Return the coverage of each dimension."""
     arms = len(found) > 1
     head = ("dimension", *["arm"] * arms, "values", "planned", "accepted", "evenness", ("planned, never "

@@ -143,7 +143,7 @@ class CoverageCount:
         for dimension in space.dimensions if space else ():
             self._dimensions[dimension.name] = _Column(dimension.values)
             for field in dimension.fields:
-                said = (_text(entry.fields.get(field)) for entry in dimension.entries)
+                said = (_describe_text(entry.fields.get(field)) for entry in dimension.entries)
                 self._fields[name_field(dimension.name, field, names)] = _Column(said)
         self._status, self._scenarios = array("b"), array("q")
         self._reasons: dict[str, int] = {}
@@ -160,7 +160,7 @@ class CoverageCount:
             self._dimensions[name].add(value, number)
         for dimension, fields in scenario.fields.items():
             for field, said in fields.items():
-                self._fields[name_field(dimension, field, scenario.values)].add(_text(said), number)
+                self._fields[name_field(dimension, field, scenario.values)].add(_describe_text(said), number)
         self._status.append(STATUSES.index(outcome.status))
         self._scenarios.append(scenario.index)
         reason = outcome.reason
@@ -183,7 +183,9 @@ class CoverageCount:
             lost_cells=int(np.count_nonzero(lost)),
             lost=tuple(self._list_lost_cells(cells, counts, lost)),
             dimensions=self._describe_dimensions(status),
-            heat=tuple(self._cross_table(row, column, status) for row, column in self._pair_dimensions()),
+            heat=tuple(
+                self._make_cross_table(row, column, status) for row, column in self._pair_dimensions()
+            ),
         )
 
     def _number_cells(self) -> Ints:
@@ -230,18 +232,18 @@ class CoverageCount:
                 columns.setdefault(name, column)
         counts = {name: _count_by_status(column.table, status) for name, column in columns.items()}
         p = {
-            name: _p_values(column.table, len(counts[name]), status, scenarios)
+            name: _compute_p_values(column.table, len(counts[name]), status, scenarios)
             for name, column in columns.items()
         }
         adjusted = iter(holm(list(itertools.chain.from_iterable(p.values()))))
         found = []
         for name, column in columns.items():
             p_holm = list(itertools.islice(adjusted, len(p[name])))
-            values = self._values(column, counts[name], p_holm, status)
-            found.append(self._dimension(name, column, counts[name], values))
+            values = self._iterate_values(column, counts[name], p_holm, status)
+            found.append(self._count_dimension(name, column, counts[name], values))
         return tuple(found)
 
-    def _values(
+    def _iterate_values(
         self, column: _Column, counts: Ints, p_holm: list[float], status: Ints
     ) -> Iterator[ValueCount]:
         """Yield the values with the most planned conversations."""
@@ -259,7 +261,7 @@ class CoverageCount:
                 p_holm=p_holm[i] if p_holm else None,
             )
 
-    def _dimension(
+    def _count_dimension(
         self, name: str, column: _Column, counts: Ints, values: Iterable[ValueCount]
     ) -> DimensionCoverage:
         names = list(column.places)
@@ -272,13 +274,13 @@ class CoverageCount:
             size=len(known),
             planned=len(names),
             seen=len(names) - len(unseen),
-            evenness=_evenness(accepted, len(known)),
+            evenness=_compute_evenness(accepted, len(known)),
             values=tuple(values),
             unseen=tuple(unseen[:UNSEEN]),
             unplanned=tuple(unplanned[:UNSEEN]),
         )
 
-    def _cross_table(self, row: str, column: str, status: Ints) -> CrossTable:
+    def _make_cross_table(self, row: str, column: str, status: Ints) -> CrossTable:
         texts, ranks = [], []
         for one in (self._dimensions[row], self._dimensions[column]):
             order = np.argsort(-np.bincount(one.table), kind="stable")
@@ -299,7 +301,7 @@ class CoverageCount:
         )
 
 
-def _text(said: object) -> str:
+def _describe_text(said: object) -> str:
     return NONE if said is None else said if isinstance(said, str) else str(said)
 
 
@@ -318,7 +320,7 @@ def _count_by_status(places: Ints, status: Ints) -> Ints:
     return flat.reshape(size, len(STATUSES))
 
 
-def _p_values(table: Ints, size: int, status: Ints, scenarios: Ints) -> list[float]:
+def _compute_p_values(table: Ints, size: int, status: Ints, scenarios: Ints) -> list[float]:
     """For each value: that its scenarios lose conversations as often as the others. None where none was lost.
 
     A scenario has lost one if any of its conversations is settled and not accepted; those of which none is
@@ -340,7 +342,7 @@ def _p_values(table: Ints, size: int, status: Ints, scenarios: Ints) -> list[flo
     return [tested[n, k] for n, k in zip(sizes.tolist(), hits.tolist(), strict=True)]
 
 
-def _evenness(accepted: Ints, size: int) -> float | None:
+def _compute_evenness(accepted: Ints, size: int) -> float | None:
     """Return the evenness; None for a dimension of one value, or if nothing was accepted."""
     total = int(accepted.sum())
     if size < 2 or total == 0:

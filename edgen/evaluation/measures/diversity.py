@@ -3,7 +3,7 @@
 distinct-n is counted within conversations and over their turns. Its blocks are of 1,000 words each, in the
 order of the data; words after the last whole block are left out. Growth is shown at points of equal ratio,
 Heaps' law fitted to those from 100 tokens on. Sources are in `DiversityMeasure.definition`, and those of
-self-BLEU in `self_bleu`.
+self-BLEU in `compute_self_bleu`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.evaluation.texts.corpus import Codes, Corpus, narrow_codes, ngrams
+from edgen.evaluation.texts.corpus import Codes, Corpus, narrow_codes, number_ngrams
 from edgen.evaluation.texts.distinct_counter import DistinctCounter
 from edgen.evaluation.texts.self_bleu import SelfBleuSample
 from edgen.plugin import Measure, OwnCount, Sample, Space, Total, Words, figure_kinds
@@ -71,10 +71,10 @@ _SAID = 3  # arms whose numbers the caption has
 def _draw_growth(found: Sequence[ArmResult[Diversity]]) -> Iterator[Picture]:
     grown = [one for one in found if one.value.growth]
     if grown:
-        yield _growth_picture(grown[:_MOST_CURVES], len(grown))
+        yield _draw_growth_picture(grown[:_MOST_CURVES], len(grown))
 
 
-def _growth_picture(drawn: Sequence[ArmResult[Diversity]], total: int) -> Picture:
+def _draw_growth_picture(drawn: Sequence[ArmResult[Diversity]], total: int) -> Picture:
     curves, said, totals, cells = [], [], [], []
     for place, one in enumerate(drawn):
         growth, colour = one.value.growth, series_colour(place)
@@ -191,14 +191,14 @@ class DiversityCount:
         corpus = self._corpus
         whole, blocks, errors = {}, {}, [0.0]
         for n in ORDERS:
-            share, mean, error = _distinct_shares(corpus, n)
+            share, mean, error = _compute_distinct_shares(corpus, n)
             errors.append(error)
             if share is not None:
                 whole[str(n)] = share
             if mean is not None:
                 blocks[str(n)] = mean
-        growth = _growth(corpus)
-        k, beta = _heaps(growth)
+        growth = _compute_growth(corpus)
+        k, beta = _fit_heaps(growth)
         bleu, sampled = self._sample.result()
         return Diversity(
             tokens=corpus.tokens,
@@ -215,11 +215,11 @@ class DiversityCount:
         )
 
 
-def _distinct_shares(corpus: Corpus, n: int) -> tuple[float | None, float | None, float]:
+def _compute_distinct_shares(corpus: Corpus, n: int) -> tuple[float | None, float | None, float]:
     """distinct-n of the whole, the mean over blocks, and the error of the first as a share of it."""
     counted, in_blocks, total = DistinctCounter(), _Blocks(n), 0
-    for chunk in corpus.chunks():
-        codes = narrow_codes(ngrams(chunk.ids, chunk.ends, n, corpus.types), n, corpus.types)
+    for chunk in corpus.iterate_chunks():
+        codes = narrow_codes(number_ngrams(chunk.ids, chunk.ends, n, corpus.types), n, corpus.types)
         in_blocks.add(codes)
         known = codes[codes != np.iinfo(codes.dtype).max]
         total += len(known)
@@ -227,15 +227,15 @@ def _distinct_shares(corpus: Corpus, n: int) -> tuple[float | None, float | None
             counted.add(known)
     # every word that occurs has a number of its own
     different = corpus.types if n == 1 else counted.count
-    return different / total if total else None, in_blocks.mean(), counted.error if total else 0.0
+    return different / total if total else None, in_blocks.compute_mean(), counted.error if total else 0.0
 
 
-def distinct_share(texts: Sequence[Sequence[str]], n: int) -> float | None:
+def compute_distinct_share(texts: Sequence[Sequence[str]], n: int) -> float | None:
     """Different n-grams over n-grams of some texts, n from 1 to 3; None if there is no n-gram."""
     corpus = Corpus()
     for text in texts:
         corpus.add([text])
-    return _distinct_shares(corpus, n)[0]
+    return _compute_distinct_shares(corpus, n)[0]
 
 
 class _Blocks:
@@ -259,19 +259,19 @@ class _Blocks:
             self._shares.append(different[total > 0] / total[total > 0])
         self._begun = codes[count * BLOCK_WORDS :].copy()
 
-    def mean(self) -> float | None:
+    def compute_mean(self) -> float | None:
         """Return the mean over whole blocks that hold an n-gram; None without any."""
         values = np.concatenate(self._shares) if self._shares else np.array([])
         return float(np.mean(values)) if values.size else None
 
 
-def _growth(corpus: Corpus) -> tuple[Growth, ...]:
+def _compute_growth(corpus: Corpus) -> tuple[Growth, ...]:
     size = corpus.tokens
     if size == 0:
         return ()
     points = sorted({*np.geomspace(min(10, size), size, _POINTS).round().astype(np.int64).tolist()})
     found, types, start = [], 0, 0
-    for chunk in corpus.chunks():
+    for chunk in corpus.iterate_chunks():
         highest = np.maximum.accumulate(chunk.ids)  # numbers are given in order of first use
         end = start + len(chunk.ids)
         inside = [point for point in points if start < point <= end]
@@ -281,7 +281,7 @@ def _growth(corpus: Corpus) -> tuple[Growth, ...]:
     return tuple(found)
 
 
-def _heaps(growth: Sequence[Growth]) -> tuple[float | None, float | None]:
+def _fit_heaps(growth: Sequence[Growth]) -> tuple[float | None, float | None]:
     """k and beta of types = k * tokens ** beta; None with fewer than three points."""
     points = [point for point in growth if point.tokens >= _FIT_FROM]
     if len(points) < 3:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.evaluation.texts.corpus import Corpus
-from edgen.evaluation.texts.near_duplicates import THRESHOLD, matches
-from edgen.evaluation.texts.shingles import CorpusShingles, GatheredShingles, Shingles, digest
+from edgen.evaluation.texts.near_duplicates import THRESHOLD, find_matches
+from edgen.evaluation.texts.shingles import CorpusShingles, GatheredShingles, Shingles, digest_turns
 from edgen.plugin import Measure, OwnCount, OwnTexts, Sample, Tally, Total, Words
 from edgen.plugin.measures import Aggregate, ByKey, Sentence, Shared, TablePanel
 from edgen.plugin.statistics import Estimate
@@ -106,7 +106,7 @@ class DuplicatesCount:
         self._ids += sample.id.encode("utf-8", "surrogatepass")
         self._id_ends.append(len(self._ids))
         if isinstance(self._source, Corpus):
-            self._texts.append(digest(sample.turns))
+            self._texts.append(digest_turns(sample.turns))
         self._sides.append(_SIDES.index(sample.split or "none"))
         self._scenarios.append(sample.scenario.index)
 
@@ -117,10 +117,10 @@ class DuplicatesCount:
             shingles, digests = CorpusShingles(self._source), np.array(self._texts, dtype=np.uint64)
         else:
             shingles = gathered = self._source()
-            digests = gathered.digests(len(sides))
+            digests = gathered.list_digests(len(sides))
         texts, group = np.unique(digests, return_inverse=True)
         own, other = _find_exact(group, sides)
-        found = matches(shingles, sides)
+        found = find_matches(shingles, sides)
         for match in found:
             (other if sides[match.a] != sides[match.b] else own)[[match.a, match.b]] = True
         near = own | other
@@ -133,7 +133,7 @@ class DuplicatesCount:
             threshold=THRESHOLD,
             exact=len(sides) - len(texts),
             near=int(np.count_nonzero(near)),
-            share=self._share(near),
+            share=self._estimate_share(near),
             within={
                 name: int(np.count_nonzero(own & (sides == side)))
                 for side, name in enumerate(_SIDES)
@@ -141,16 +141,16 @@ class DuplicatesCount:
             },
             across=int(np.count_nonzero(across)),
             examples=tuple(
-                SimilarPair(self._id(match.a), self._id(match.b), match.similarity)
+                SimilarPair(self._find_id(match.a), self._find_id(match.b), match.similarity)
                 for match in found[:EXAMPLES]
             ),
         )
 
-    def _id(self, place: int) -> str:
+    def _find_id(self, place: int) -> str:
         start = self._id_ends[place - 1] if place else 0
         return self._ids[start : self._id_ends[place]].decode("utf-8", "surrogatepass")
 
-    def _share(self, near: NDArray[np.bool_]) -> Estimate | None:
+    def _estimate_share(self, near: NDArray[np.bool_]) -> Estimate | None:
         if not len(near):
             return None
         scenarios = len({*self._scenarios})

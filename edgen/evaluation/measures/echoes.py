@@ -61,25 +61,25 @@ class EchoesMeasure(Measure[Any]):
         said = [{*turn} for turn in words]
         return {
             "turns": len(roles),
-            "echoes": sum(_echoes(i, roles, words, said) for i in range(1, len(roles))),
+            "echoes": sum(_is_echo(i, roles, words, said) for i in range(1, len(roles))),
         }
 
 
-def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _list_runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield every run of four words in a turn."""
     return zip(words, words[1:], words[2:], words[3:], strict=False)
 
 
-def _echoes(i: int, roles: Sequence[str], words: Words, said: Sequence[set[str]]) -> bool:
+def _is_echo(i: int, roles: Sequence[str], words: Words, said: Sequence[set[str]]) -> bool:
     """Return whether a turn echoes. `said`: the different words of each turn, which show that most do not."""
     least = _MOST * len(words[i])
     near = [j for j in range(max(0, i - _BACK), i) if roles[j] != roles[i]]
     known = set().union(*(said[j] for j in near))
     if len(words[i]) < _RUN or sum(map(known.__contains__, words[i])) < least:
         return False
-    heard = {run for j in near for run in _runs(words[j])}
+    heard = {run for j in near for run in _list_runs(words[j])}
     covered, end = 0, 0
-    for place, run in enumerate(_runs(words[i])):
+    for place, run in enumerate(_list_runs(words[i])):
         if run in heard:
             covered += place + _RUN - max(place, end)
             end = place + _RUN

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from msgspec import UNSET
 
 from edgen.config.label_set import LabelSet
-from edgen.evaluation.layer_figures import LayerCount, LayerFigures, Shares, scale_of
-from edgen.evaluation.layer_pictures import layer_blocks
+from edgen.evaluation.layer_figures import LayerCount, LayerFigures, Shares, find_scale
+from edgen.evaluation.layer_pictures import render_layer
 from edgen.plugin import Measure, OwnComparisons, OwnCount, OwnTexts, Sample, Space, Words
 from edgen.plugin.measures import (
     ArmResult,
@@ -31,7 +31,7 @@ _MOST = 15  # labels, and pairs of annotators, on a terminal
 def _draw_layers(found: Sequence[ArmResult[Found]]) -> Iterator[Block]:
     for name in dict.fromkeys(name for one in found for name in one.value):
         layers = [(one.arm, one.value[name]) for one in found if name in one.value]
-        yield from layer_blocks(name, layers)
+        yield from render_layer(name, layers)
 
 
 class LabelsMeasure(OwnCount, OwnTexts, OwnComparisons, Measure[Found]):
@@ -55,7 +55,7 @@ class LabelsMeasure(OwnCount, OwnTexts, OwnComparisons, Measure[Found]):
 
     def lines(self, value: Found) -> Iterator[str]:
         for name, layer in value.items():
-            yield from layer_lines(name, layer)
+            yield from describe_layer(name, layer)
 
     def sums(self, sample: Sample, space: Space | None) -> Iterator[tuple[str, float]]:  # noqa: ARG002
         """Units with a label by layer and role, and those with each; of a label that is a number, the
@@ -66,7 +66,7 @@ class LabelsMeasure(OwnCount, OwnTexts, OwnComparisons, Measure[Found]):
                 if unit.labels:
                     yield f"units\t{place}", 1
                 yield from ((f"label\t{place}\t{label}", 1) for label in unit.labels)
-                scale = scale_of(unit.labels)
+                scale = find_scale(unit.labels)
                 if scale and len(scale) == 1:
                     yield f"points\t{place}", sum(scale.values())
                 elif unit.labels:
@@ -116,7 +116,7 @@ class LabelsCount:
         return {name: count.result() for name, count in sorted(self._layers.items())}
 
 
-def layer_lines(name: str, layer: LayerFigures) -> Iterator[str]:
+def describe_layer(name: str, layer: LayerFigures) -> Iterator[str]:
     """Yield the short form: the majority's labels, and the agreement of annotators."""
     units = "turn" if layer.roles else "conversation"
     ties = f", {quantity(layer.ties, 'tie')}" if layer.ties else ""
@@ -125,14 +125,14 @@ def layer_lines(name: str, layer: LayerFigures) -> Iterator[str]:
     for role, shares in (layer.roles or {"": layer.overall}).items():
         if len(layer.roles) > 1:
             yield row(f"  {shorten_line(role, 24)}", quantity(shares.units, "labelled turn"))
-        yield from _share_lines(shares)
-    yield from _agreement_lines(layer)
+        yield from _describe_shares(shares)
+    yield from _describe_agreement(layer)
     if layer.transitions:
         told = [f"{a} → {b} {count:,}" for a, b, count in layer.transitions[:3]]
         yield from rows("  most often next", ", ".join(told))
 
 
-def _share_lines(shares: Shares) -> Iterator[str]:
+def _describe_shares(shares: Shares) -> Iterator[str]:
     if shares.mean is not None:
         yield row("  mean", with_interval(shares.mean, ".2f"))
     used = [label for label, count in shares.counts.items() if count]
@@ -147,7 +147,7 @@ def _share_lines(shares: Shares) -> Iterator[str]:
         yield from rows("  never", ", ".join([*never[:_MOST], *(["…"] if len(never) > _MOST else [])]))
 
 
-def _agreement_lines(layer: LayerFigures) -> Iterator[str]:
+def _describe_agreement(layer: LayerFigures) -> Iterator[str]:
     found = layer.agreement
     if layer.not_available is not UNSET:
         yield from rows("  agreement", layer.not_available)

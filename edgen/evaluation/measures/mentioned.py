@@ -16,7 +16,7 @@ from edgen.plugin import Mean, Measure, NeedsDataSet, Sample, Space, Tally, Tota
 from edgen.plugin.measures import Examples, Panel, Shared
 from edgen.plugin.texts import pictures_in, readable_name
 from edgen.plugin.texts import words as cut_words
-from edgen.space.scene import persona_among, persona_of
+from edgen.space.scene import find_persona, find_persona_among
 
 FOLDED = "What is mentioned, recited and echoed"  # pictures of this measure, of `recited` and of `echoes`
 _STOP = frozenset(["a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
@@ -78,27 +78,27 @@ class MentionedMeasure(NeedsDataSet, Measure[Any]):
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         """Return the share that is mentioned, and what is not."""
-        return _columns(frozenset() if space is None else persona_of(space), sample, words)
+        return _count_columns(frozenset() if space is None else find_persona(space), sample, words)
 
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Mapping[str, Any]]:
         """Return the reader of columns, for the personas of the data set's space, or of its roles."""
         space, roles = shared.data.space, [role.name for role in shared.data.roles]
         if space is not None:
-            return partial(_columns, persona_of(space))
-        return partial(_columns_by_names, tuple(roles))
+            return partial(_count_columns, find_persona(space))
+        return partial(_count_columns_by_names, tuple(roles))
 
 
-def _columns_by_names(roles: tuple[str, ...], sample: Sample, words: Words) -> Mapping[str, Any]:
-    return _columns(_persona_by_names(roles, tuple(sample.scenario.values)), sample, words)
+def _count_columns_by_names(roles: tuple[str, ...], sample: Sample, words: Words) -> Mapping[str, Any]:
+    return _count_columns(_find_persona_by_names(roles, tuple(sample.scenario.values)), sample, words)
 
 
 @lru_cache(maxsize=64)
-def _persona_by_names(roles: tuple[str, ...], names: tuple[str, ...]) -> frozenset[str]:
-    return persona_among(dict.fromkeys(names, ""), roles)
+def _find_persona_by_names(roles: tuple[str, ...], names: tuple[str, ...]) -> frozenset[str]:
+    return find_persona_among(dict.fromkeys(names, ""), roles)
 
 
-def _columns(persona: frozenset[str], sample: Sample, words: Words) -> Mapping[str, Any]:
-    parts = [*_parts(sample.scenario.values, sample.scenario.fields, persona)]
+def _count_columns(persona: frozenset[str], sample: Sample, words: Words) -> Mapping[str, Any]:
+    parts = [*_list_parts(sample.scenario.values, sample.scenario.fields, persona)]
     if not parts:
         return {}
     said = {word[:_STEM] for turn in words for word in turn}
@@ -111,14 +111,14 @@ def _columns(persona: frozenset[str], sample: Sample, words: Words) -> Mapping[s
     }
 
 
-def _parts(
+def _list_parts(
     values: Mapping[str, str], fields: Mapping[str, Mapping[str, Any]], persona: frozenset[str]
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of each value and key fact, with its texts."""
     for name, value in values.items():
         if name in persona:
             continue
-        if _stems(value):
+        if _list_stems(value):
             yield name, [value]
         for field, said in fields.get(name, {}).items():
             texts = said if isinstance(said, list | tuple) else [said]
@@ -127,17 +127,17 @@ def _parts(
 
 
 def _mentions(said: set[str], text: str) -> bool:
-    stems = _stems(text)
+    stems = _list_stems(text)
     return len(stems & said) >= _ENOUGH * len(stems)
 
 
 def _is_fact(text: str) -> bool:
     told = " " in text or any(map(str.isdigit, text))
-    return told and bool(_stems(text)) and not pictures_in(text)
+    return told and bool(_list_stems(text)) and not pictures_in(text)
 
 
 @lru_cache(maxsize=16_384)
-def _stems(text: str) -> frozenset[str]:
+def _list_stems(text: str) -> frozenset[str]:
     return frozenset(word[:_STEM] for word in cut_words(text[:2_000]) if word not in _STOP)
 
 

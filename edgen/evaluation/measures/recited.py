@@ -16,7 +16,7 @@ from edgen.plugin import Measure, NeedsDataSet, Sample, Share, Space, Tally, Tot
 from edgen.plugin.measures import Examples, Panel, Shared
 from edgen.plugin.texts import join_words, readable_name
 from edgen.plugin.texts import words as cut_words
-from edgen.space.scene import persona_among, persona_of
+from edgen.space.scene import find_persona, find_persona_among
 
 _FEWEST = 3  # words of a value that are no name of a method or a trait
 Labels = tuple[tuple[str, str], ...]  # of the personas: dimension, label
@@ -67,22 +67,24 @@ class RecitedMeasure(NeedsDataSet, Measure[Any]):
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         """Return the number of reciting turns, and the dimensions."""
-        return _columns(
-            _personas(space) if space else _label_personas((), tuple(sample.scenario.values)), sample, words
+        return _count_columns(
+            _find_personas(space) if space else _label_personas((), tuple(sample.scenario.values)),
+            sample,
+            words,
         )
 
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Mapping[str, Any]]:
         """Return the reader of columns, for the personas of the data set's space, or of its roles."""
         if shared.data.space is not None:
-            return partial(_columns, _personas(shared.data.space))
+            return partial(_count_columns, _find_personas(shared.data.space))
         roles = tuple(role.name for role in shared.data.roles)
-        return lambda sample, words: _columns(
+        return lambda sample, words: _count_columns(
             _label_personas(roles, tuple(sample.scenario.values)), sample, words
         )
 
 
-def _personas(space: Space) -> Labels:
-    persona = persona_of(space)
+def _find_personas(space: Space) -> Labels:
+    persona = find_persona(space)
     return tuple(
         (one.name, one.label or one.name.replace("_", " ")) for one in space.dimensions if one.name in persona
     )
@@ -90,24 +92,24 @@ def _personas(space: Space) -> Labels:
 
 @lru_cache(maxsize=64)
 def _label_personas(roles: tuple[str, ...], names: Iterable[str]) -> Labels:
-    persona = persona_among(dict.fromkeys(names, ""), roles)
+    persona = find_persona_among(dict.fromkeys(names, ""), roles)
     return tuple((name, name.replace("_", " ")) for name in names if name in persona)
 
 
-def _columns(personas: Labels, sample: Sample, words: Words) -> Mapping[str, Any]:
+def _count_columns(personas: Labels, sample: Sample, words: Words) -> Mapping[str, Any]:
     values: Mapping[str, str] = sample.scenario.values
     whole = "".join(words.spoken)
     wanted = [
         (name, phrase)
         for name, label in personas
-        if (value := values.get(name)) and (phrase := _phrase(value, label)) in whole
+        if (value := values.get(name)) and (phrase := _make_phrase(value, label)) in whole
     ]
     reciting = sum(any(phrase in turn for _, phrase in wanted) for turn in words.spoken) if wanted else 0
     return {"recited": reciting, "reciting": bool(reciting), "dimensions": [name for name, _ in wanted]}
 
 
 @lru_cache(maxsize=4_096)
-def _phrase(value: str, label: str) -> str:
+def _make_phrase(value: str, label: str) -> str:
     """Return the words that recite a value: its own, after the label if they are few."""
     said = cut_words(value[:2_000])
     return join_words(said if len(said) >= _FEWEST else [*cut_words(label), *said])

@@ -90,7 +90,7 @@ class LeaksMeasure(NeedsDataSet, Measure[Any]):
         Tally(
             "by",
             "dimensions",
-            keys=lambda data: private_dimensions(data.roles),
+            keys=lambda data: find_private_dimensions(data.roles),
             label="what it may not know",
             if_any=True,
             names=readable_name,
@@ -108,21 +108,21 @@ class LeaksMeasure(NeedsDataSet, Measure[Any]):
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         """Return the dimensions that a role gives away, and their number."""
-        return self._columns(
-            _leaks_among(space.roles if space else list_layout_roles(sample.scenario.values)), sample, words
+        return self._count_columns(
+            _find_leaks(space.roles if space else list_layout_roles(sample.scenario.values)), sample, words
         )
 
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Mapping[str, Any]]:
         """Return the reader of columns. The data set knows each role's dimensions even if its space is
         unknown."""
-        return partial(self._columns, _Leaks(tuple(shared.data.roles)))
+        return partial(self._count_columns, _Leaks(tuple(shared.data.roles)))
 
-    def _columns(self, leaks: _Leaks, sample: Sample, words: Words) -> Mapping[str, Any]:
+    def _count_columns(self, leaks: _Leaks, sample: Sample, words: Words) -> Mapping[str, Any]:
         found = sorted(leaks.find_leaked_dimensions(sample, words))
         return {"leaks": len(found), "leaking": bool(found), "dimensions": found}
 
 
-def private_dimensions(roles: Sequence[SpaceRole]) -> tuple[str, ...]:
+def find_private_dimensions(roles: Sequence[SpaceRole]) -> tuple[str, ...]:
     """Return the dimensions that one role sees and another does not, in the order of the roles that do."""
     everybody = [name for role in roles for name in role.sees]
     return tuple(dict.fromkeys(name for name in everybody if everybody.count(name) != len(roles)))
@@ -133,7 +133,7 @@ class _Leaks:
 
     def __init__(self, roles: Sequence[SpaceRole]) -> None:
         self._roles = roles
-        self._private = private_dimensions(roles)
+        self._private = find_private_dimensions(roles)
         self._common = tuple(
             dict.fromkeys(name for role in roles for name in role.sees if name not in self._private)
         )
@@ -147,7 +147,7 @@ class _Leaks:
         kinds = {} if layout is None else layout.leaks
         for name in self._private:
             # Few conversations hold any of them, and one look at all words together shows it.
-            secrets = _secrets(kinds.get(name, "value"), scenario.get(name, "")[:MOST])
+            secrets = _list_secrets(kinds.get(name, "value"), scenario.get(name, "")[:MOST])
             if held := [one for one in secrets if one.words in whole]:
                 found[name] = held
         leaked: set[str] = set()
@@ -171,7 +171,7 @@ class _Leaks:
 
 
 @lru_cache(maxsize=16)
-def _leaks_among(roles: tuple[SpaceRole, ...]) -> _Leaks:
+def _find_leaks(roles: tuple[SpaceRole, ...]) -> _Leaks:
     return _Leaks(roles)
 
 
@@ -186,16 +186,16 @@ _fold = lru_cache(maxsize=4096)(fold)
 
 
 @lru_cache(maxsize=4096)
-def _secrets(kind: str, value: str) -> tuple[Secret, ...]:
+def _list_secrets(kind: str, value: str) -> tuple[Secret, ...]:
     """Return everything that could leak of a value, by what of it leaks (`LaidOutDimension.leaks`)."""
-    pieces = dict.fromkeys(fold(piece) for piece in _pieces(kind, value))
+    pieces = dict.fromkeys(fold(piece) for piece in _list_pieces(kind, value))
     return tuple(Secret(piece, " ".join(cut_words(piece))) for piece in pieces if is_secret(piece))
 
 
-def _pieces(kind: str, value: str) -> tuple[str, ...]:
+def _list_pieces(kind: str, value: str) -> tuple[str, ...]:
     """Return the forms of a value in speech."""
     if kind == "parts":
-        return tuple(ways.parts(value))
+        return tuple(ways.split_parts(value))
     return (_strip_clause(value) if kind == "clause" else value,)
 
 

@@ -142,7 +142,7 @@ class LeakageCount:
         numbers = {name: _number_groups(np.array(column)) for name, column in self._values.items()}
         near = self._shared.result("duplicates").across
         groups = {
-            name: _overlap(_combine([numbers[one] for one in dimensions]), tested)
+            name: _compute_overlap(_combine([numbers[one] for one in dimensions]), tested)
             for name, dimensions in self._groups([*numbers]).items()
         }
         if (*groups,) != _NAMED:
@@ -165,7 +165,7 @@ def _number_groups(groups: NDArray[np.int64] | Groups) -> Groups:
     return found
 
 
-def _overlap(groups: Groups, tested: NDArray[np.bool_]) -> SplitOverlap:
+def _compute_overlap(groups: Groups, tested: NDArray[np.bool_]) -> SplitOverlap:
     """`groups`: that of each conversation. There are some on both sides."""
     test = np.bincount(groups, weights=tested).astype(np.int64)
     train = np.bincount(groups) - test

@@ -73,7 +73,7 @@ class Corpus:
         write_words(self._file, self._waiting)
         del self._waiting[:]
 
-    def word_hashes(self) -> Codes:
+    def hash_words(self) -> Codes:
         """Return a hash of 64 bits for each different word, by its number."""
         return np.fromiter(map(hash64, self._numbers), dtype=np.uint64, count=self.types)
 
@@ -94,7 +94,7 @@ class Corpus:
         """The end of each text among all words. A view: nothing may be added while it is used."""
         return np.frombuffer(self._ends, dtype=np.int64)
 
-    def chunks(self) -> Iterator[Chunk]:
+    def iterate_chunks(self) -> Iterator[Chunk]:
         """Yield all texts, some at a time."""
         ends, first, start = self.ends, 0, 0
         while first < len(ends):
@@ -102,14 +102,14 @@ class Corpus:
             last = int(np.searchsorted(ends, start + self._chunk))
             behind = min(last + 1, len(ends))
             stop = int(ends[behind - 1])
-            yield Chunk(first, self._words(start, stop), ends[first:behind] - start)
+            yield Chunk(first, self._read_words(start, stop), ends[first:behind] - start)
             first, start = behind, stop
 
-    def text(self, place: int) -> Ids:
+    def read_text(self, place: int) -> Ids:
         """Return the numbers of the words of one text."""
-        return self._words(self._ends[place - 1] if place else 0, self._ends[place])
+        return self._read_words(self._ends[place - 1] if place else 0, self._ends[place])
 
-    def _words(self, start: int, stop: int) -> Ids:
+    def _read_words(self, start: int, stop: int) -> Ids:
         """Return those from one place among all words to another."""
         if self._waiting:
             self._write()
@@ -139,7 +139,7 @@ def narrow_codes(codes: Codes, n: int, types: int) -> Codes:
     return codes.astype(np.uint32) if fit else codes
 
 
-def ngrams(ids: Ids, ends: Ends, n: int, types: int) -> Codes:
+def number_ngrams(ids: Ids, ends: Ends, n: int, types: int) -> Codes:
     """Return a number for the `n` words that begin at each place (n from 1 to 3), NONE if a text ends before.
 
     Equal numbers are equal words, up to 2.6 million different words; beyond, numbers wrap around at 64 bits

@@ -40,7 +40,7 @@ class Match(NamedTuple):
     similarity: float
 
 
-def matches(texts: Shingles, sides: NDArray[np.int8]) -> list[Match]:
+def find_matches(texts: Shingles, sides: NDArray[np.int8]) -> list[Match]:
     """Pairs that are alike, the most alike first: enough of them that every text which has such a one on its
     own side, or on another, is in one of that kind. `sides` says which side of a split each text is on."""
     first, second, similar = array("q"), array("q"), array("d")
@@ -54,12 +54,12 @@ def matches(texts: Shingles, sides: NDArray[np.int8]) -> list[Match]:
         both: Done = settled[a, kind] & settled[b, kind]
         return both
 
-    for a, b in _candidates(texts, sides, are_settled):
+    for a, b in _list_candidates(texts, sides, are_settled):
         kind = int(sides[a] != sides[b])
         pair = a * len(sides) + b
         if (settled[a, kind] and settled[b, kind]) or pair in failed:  # which bands bring together again
             continue
-        similarity = _jaccard(texts.of(a), texts.of(b))
+        similarity = _compute_jaccard(texts.of(a), texts.of(b))
         if similarity >= THRESHOLD:
             settled[[a, b], kind] = True
             first.append(a)
@@ -81,37 +81,37 @@ def walk(corpus: Corpus, keep: Callable[[int, bool], bool]) -> None:
     one.
     """
     texts = CorpusShingles(corpus)
-    first, second = _earlier(texts, len(corpus))
+    first, second = _pair_with_earlier(texts, len(corpus))
     starts = np.searchsorted(second, np.arange(len(corpus) + 1))
     stands_for = np.full(len(corpus), -1, dtype=np.int64)  # by which kept text each is known; -1: by none
     for place in range(len(corpus)):
         near = -1
         others = stands_for[first[starts[place] : starts[place + 1]]]
         for other in dict.fromkeys(int(one) for one in others if one >= 0):
-            if _jaccard(texts.of(other), texts.of(place)) >= THRESHOLD:
+            if _compute_jaccard(texts.of(other), texts.of(place)) >= THRESHOLD:
                 near = other
                 break
         stands_for[place] = place if keep(place, near >= 0) else near
 
 
-def _earlier(texts: Shingles, count: int) -> tuple[Indices, Indices]:
+def _pair_with_earlier(texts: Shingles, count: int) -> tuple[Indices, Indices]:
     """Pairs of `count` texts that may be alike: an earlier place and a later one, by the later, each once."""
     places = texts.filled
     found = np.empty(0, dtype=np.int64)
     if len(places) < 2:
         return found, found
-    signatures = texts.signatures()
+    signatures = texts.list_signatures()
     for band in range(BANDS):
-        shared = [*_sharing(_key(signatures, band), np.zeros(len(places), dtype=np.int8))]
+        shared = [*_find_sharing(_join_band(signatures, band), np.zeros(len(places), dtype=np.int8))]
         of_band = [found]
-        for one, other in _neighbours([rows for rows in shared if len(rows[0])]):
-            likely = _agreement(signatures, one, other) >= THRESHOLD - _SLACK
+        for one, other in _pair_neighbours([rows for rows in shared if len(rows[0])]):
+            likely = _compute_agreement(signatures, one, other) >= THRESHOLD - _SLACK
             of_band.append(places[other[likely]] * count + places[one[likely]])
         found = np.unique(np.concatenate(of_band))
     return found % count, found // count
 
 
-def _candidates(
+def _list_candidates(
     texts: Shingles, sides: NDArray[np.int8], done: Callable[[Indices, Indices], Done]
 ) -> Iterator[tuple[int, int]]:
     """Pairs that may be alike and are not `done`, band by band, and all bands anew for the less likely; some
@@ -123,25 +123,25 @@ def _candidates(
     places = texts.filled
     if len(places) < 2:
         return
-    signatures = texts.signatures()
+    signatures = texts.list_signatures()
     shared = [
         rows
         for band in range(BANDS)
-        for rows in _sharing(_key(signatures, band), sides[places])
+        for rows in _find_sharing(_join_band(signatures, band), sides[places])
         if len(rows[0])
     ]
     for step in (2, 1, 0, -1, -2):
         least = THRESHOLD + step * _SLACK / 2
-        for first, second in _neighbours(shared):
+        for first, second in _pair_neighbours(shared):
             open_ = ~done(places[first], places[second])
             first, second = first[open_], second[open_]
-            agreement = _agreement(signatures, first, second)
+            agreement = _compute_agreement(signatures, first, second)
             likely = np.flatnonzero(agreement >= least)
             for at in likely[np.argsort(-agreement[likely], kind="stable")]:
                 yield int(places[first[at]]), int(places[second[at]])
 
 
-def _key(signatures: Signatures, band: int) -> Codes:
+def _join_band(signatures: Signatures, band: int) -> Codes:
     """Return the values of one band of each text as one number."""
     key = np.zeros(len(signatures), dtype=np.uint64)
     for value in signatures[:, band * ROWS : (band + 1) * ROWS].T:
@@ -149,7 +149,7 @@ def _key(signatures: Signatures, band: int) -> Codes:
     return key
 
 
-def _sharing(key: Codes, sides: NDArray[np.int8]) -> Iterator[tuple[Rows, Rows]]:
+def _find_sharing(key: Codes, sides: NDArray[np.int8]) -> Iterator[tuple[Rows, Rows]]:
     """Yield the rows that share their key with another, ordered by key, and the number of each one's key:
     once with all sides together, once side by side."""
     order = np.argsort(key, kind="stable")
@@ -162,7 +162,7 @@ def _sharing(key: Codes, sides: NDArray[np.int8]) -> Iterator[tuple[Rows, Rows]]
         yield order[by_side], group  # groups stand where they stood
 
 
-def _neighbours(shared: Sequence[tuple[Rows, Rows]]) -> Iterator[tuple[Indices, Indices]]:
+def _pair_neighbours(shared: Sequence[tuple[Rows, Rows]]) -> Iterator[tuple[Indices, Indices]]:
     """Pairs of rows that stand near each other among those that share a band."""
     for order, group in shared:
         for step in range(1, min(_NEIGHBOURS, len(order) - 1) + 1):
@@ -173,7 +173,7 @@ def _neighbours(shared: Sequence[tuple[Rows, Rows]]) -> Iterator[tuple[Indices, 
             yield np.minimum(one, other), np.maximum(one, other)
 
 
-def _agreement(signatures: Signatures, first: Indices, second: Indices) -> NDArray[np.float32]:
+def _compute_agreement(signatures: Signatures, first: Indices, second: Indices) -> NDArray[np.float32]:
     """Return the share of values in which each pair of signatures agrees: an estimate of their Jaccard
     index."""
     found = np.empty(len(first), dtype=np.float32)
@@ -183,7 +183,7 @@ def _agreement(signatures: Signatures, first: Indices, second: Indices) -> NDArr
     return found
 
 
-def _jaccard(a: Codes, b: Codes) -> float:
+def _compute_jaccard(a: Codes, b: Codes) -> float:
     """Return the Jaccard index of two sets of which one at least is not empty, given as sorted arrays."""
     shared = len(np.intersect1d(a, b, assume_unique=True))
     return shared / (len(a) + len(b) - shared)

@@ -49,10 +49,10 @@ class SelfBleuSample:
         """Return the mean, None with fewer than two texts, and the number of texts."""
         if len(self._kept) < 2:
             return None, len(self._kept)
-        return math.fsum(self_bleu(self._kept)) / len(self._kept), len(self._kept)
+        return math.fsum(compute_self_bleu(self._kept)) / len(self._kept), len(self._kept)
 
 
-def self_bleu(texts: Sequence[Sequence[str]]) -> list[float]:
+def compute_self_bleu(texts: Sequence[Sequence[str]]) -> list[float]:
     """BLEU-4 of each text against all the others, in [0, 1]; 0 for a text that has no other.
 
     What the references of a text hold most of an n-gram is the most that any text holds, or the second most
@@ -72,7 +72,7 @@ def self_bleu(texts: Sequence[Sequence[str]]) -> list[float]:
             math.log((matched or _EPSILON) / total) for matched, total in zip(hits[:, i], totals, strict=True)
         )
         alone = counted[len(text)] == 1
-        brevity = _brevity(len(text), lengths) if alone else 1.0
+        brevity = _compute_brevity_penalty(len(text), lengths) if alone else 1.0
         found.append(brevity * math.exp(math.fsum(logs) / ORDER))
     return found
 
@@ -116,7 +116,7 @@ def _find_two_largest(
     return counts[last], np.where((last > 0) & (gram[before] == gram[last]), counts[before], 0)
 
 
-def _brevity(length: int, lengths: Sequence[int]) -> float:
+def _compute_brevity_penalty(length: int, lengths: Sequence[int]) -> float:
     """Return the penalty of a text for being shorter than the reference nearest in length, of two the shorter
     one. `lengths`: those of all texts, in order, of which one is the text's own."""
     place = bisect.bisect_left(lengths, length)

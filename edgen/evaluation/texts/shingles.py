@@ -38,7 +38,7 @@ class Shingles(Protocol):
     def filled(self) -> Indices:
         """The places of the texts that hold a word."""
 
-    def signatures(self) -> Signatures:
+    def list_signatures(self) -> Signatures:
         """Return the signatures of the filled texts."""
 
     def of(self, place: int) -> Codes:
@@ -51,21 +51,21 @@ class CorpusShingles:
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
-        self._hashes = corpus.word_hashes()
+        self._hashes = corpus.hash_words()
 
     @property
     def filled(self) -> Indices:
         """The places of the texts that hold a word."""
         return np.flatnonzero(np.diff(self._corpus.ends, prepend=0)).astype(np.int64)
 
-    def signatures(self) -> Signatures:
+    def list_signatures(self) -> Signatures:
         """Return the signatures of the filled texts."""
         from rensa import RMinHash
 
         found = np.empty((len(self.filled), BANDS * ROWS), dtype=np.uint8)
         done = 0
-        for chunk in self._corpus.chunks():
-            codes, sizes = _all_shingles(self._hashes[chunk.ids], chunk.ends)
+        for chunk in self._corpus.iterate_chunks():
+            codes, sizes = _hash_all_shingles(self._hashes[chunk.ids], chunk.ends)
             offsets = np.concatenate(([0], np.cumsum(sizes[sizes > 0]))).astype(np.uint64)
             for start in range(0, len(offsets) - 1, _AT_ONCE):
                 part = offsets[start : start + _AT_ONCE + 1]
@@ -80,8 +80,8 @@ class CorpusShingles:
 
     def of(self, place: int) -> Codes:
         """Return the different shingles of one text, in order."""
-        hashes = self._hashes[self._corpus.text(place)]
-        return drop_repeats(np.sort(_all_shingles(hashes, np.array([len(hashes)]))[0]))
+        hashes = self._hashes[self._corpus.read_text(place)]
+        return drop_repeats(np.sort(_hash_all_shingles(hashes, np.array([len(hashes)]))[0]))
 
 
 class ShinglePart(NamedTuple):
@@ -100,7 +100,7 @@ class ShinglePart(NamedTuple):
         each = [texts.of(place) for place in range(len(corpus))]
         sizes = np.array([len(codes) for codes in each], dtype=np.int64)
         codes = np.concatenate([np.empty(0, dtype=np.uint64), *each])
-        return cls(np.array(digests, dtype=np.uint64), sizes, codes, texts.signatures())
+        return cls(np.array(digests, dtype=np.uint64), sizes, codes, texts.list_signatures())
 
 
 class GatheredShingles:
@@ -119,7 +119,7 @@ class GatheredShingles:
         self._signatures += part.signatures.tobytes()
         write_words(self._file, part.codes.data)
 
-    def digests(self, count: int) -> Codes:
+    def list_digests(self, count: int) -> Codes:
         """Return the digest of each text. Raises RunError unless there are `count` texts."""
         if len(self._digests) != count:
             raise RunError("The run changed while it was measured. Run the command again.")
@@ -130,7 +130,7 @@ class GatheredShingles:
         """The places of the texts that hold a word."""
         return np.flatnonzero(np.diff(np.frombuffer(self._ends, dtype=np.int64), prepend=0)).astype(np.int64)
 
-    def signatures(self) -> Signatures:
+    def list_signatures(self) -> Signatures:
         """Return the signatures of the filled texts."""
         return np.frombuffer(self._signatures, dtype=np.uint8).reshape(-1, BANDS * ROWS)
 
@@ -141,13 +141,13 @@ class GatheredShingles:
         return np.frombuffer(self._file.read((end - start) * _BYTES), dtype=np.uint64)
 
 
-def digest(turns: Iterable[Turn]) -> int:
+def digest_turns(turns: Iterable[Turn]) -> int:
     """Return a number of 64 bits for a text: two that differ share one with a chance of 1 in 2**64."""
     said = "".join([f"{turn.role} {len(turn.text)} {turn.text}" for turn in turns])
     return hash64(said)
 
 
-def _all_shingles(hashes: Codes, ends: Ends) -> tuple[Codes, Indices]:
+def _hash_all_shingles(hashes: Codes, ends: Ends) -> tuple[Codes, Indices]:
     """Return the shingles of some texts one after the other, by the hashes of their words, and their numbers.
 
     A text without a word has none; one of fewer than three words is one shingle, which is no other's.

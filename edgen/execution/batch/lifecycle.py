@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from edgen.config import CallSettings
-from edgen.core.digest import sha256
+from edgen.core.digest import compute_sha256
 from edgen.core.durations import seconds
 from edgen.core.errors import RETRYABLE, CallError, FailureKind, ProviderError, RunError
 from edgen.core.events import Events
@@ -31,7 +31,7 @@ from edgen.core.values import MAX_ANSWER
 from edgen.execution.batch.ownership import find_batch_file
 from edgen.execution.batch.results import ResultCounts, check_lines, read_results
 from edgen.execution.batch.round import make_token
-from edgen.execution.batch.service_calls import TRANSFER, ServiceCalls, service_error
+from edgen.execution.batch.service_calls import TRANSFER, ServiceCalls, make_service_error
 from edgen.execution.rollout import GO_ON, describe_failure
 from edgen.providers.batches import (
     BatchService,
@@ -42,7 +42,7 @@ from edgen.providers.batches import (
     is_id,
 )
 from edgen.store.ledger import Ledger, NotedBatch
-from edgen.store.ledger.schema import wall_time
+from edgen.store.ledger.schema import read_wall_time
 
 _FIRST_LOOK = 1.0  # seconds before the first check of a batch
 _LONGER = 1.5  # factor for each further pause, up to batch.poll
@@ -104,7 +104,7 @@ class BatchLifecycle:
     async def _close(self, batch: NotedBatch, *, charged: bool, **changes: Any) -> NotedBatch:
         """Close a batch. Its unanswered requests are charged at their maximum if they may have been worked
         on."""
-        _, tokens, usd = self._ledger.out.sums(batch.number) if charged else (0, 0, 0.0)
+        _, tokens, usd = self._ledger.out.read_sums(batch.number) if charged else (0, 0, 0.0)
         self.lost_tokens += tokens
         self.lost_usd += usd
         batch = msgspec.structs.replace(batch, **changes)
@@ -116,15 +116,15 @@ class BatchLifecycle:
     async def _send(self, batch: NotedBatch) -> NotedBatch:
         service, path = self._services[batch.backend], find_batch_file(self._ledger.path, batch.file)
         async with self._uploads:
-            self._tell(batch, f"uploading {_requests(batch)}")
+            self._tell(batch, f"uploading {_describe_requests(batch)}")
             try:
-                file_id = await self._calls.request(lambda: service.upload(path, batch.token), TRANSFER)
+                file_id = await self._calls.send_request(lambda: service.upload(path, batch.token), TRANSFER)
             except FileNotFoundError:
                 raise RunError(
                     f"{path}: the request file of batch {batch.number} is missing. Restore it, or give the "
                     "batch up with `edgen batch cancel RUN`: its requests are then sent again."
                 ) from None
-        batch = await self._note(batch, state="sending", file_id=file_id, sent_at=wall_time())
+        batch = await self._note(batch, state="sending", file_id=file_id, sent_at=read_wall_time())
         return await self._create(batch)
 
     async def _create(self, batch: NotedBatch) -> NotedBatch:
@@ -133,24 +133,26 @@ class BatchLifecycle:
         # Without a separate upload, the file is sent now.
         within = self._settings.limits.timeout if service.settles is None else TRANSFER
         try:
-            remote = await self._calls.attempt_once(lambda: service.create(self._sending(batch)), within)
+            remote = await self._calls.attempt_once(lambda: service.create(self._make_sending(batch)), within)
         except CallError as failure:
             if service.settles is not None and _says_no(failure):
                 batch = await self._note(batch, state="ready", file_id=None)
             elif service.settles is None and failure.kind not in RETRYABLE:
                 # A gateway may report an error although the service created the batch.
-                found = await self._calls.request(lambda: service.find(self._sending(batch)))
+                found = await self._calls.send_request(lambda: service.find(self._make_sending(batch)))
                 if isinstance(found, RemoteBatch):
                     return await self._note_begun(batch, found)
                 batch = await self._note(batch, state="ready", file_id=None)
             if failure.kind not in RETRYABLE:
-                raise service_error(failure) from None
+                raise make_service_error(failure) from None
             await self._wait_for_room(batch, failure)
             return batch  # if still `sending`: check whether it was created nevertheless
         return await self._note_begun(batch, remote)
 
-    def _sending(self, batch: NotedBatch) -> Sending:
-        others = (other.remote_id for other in self._ledger.out.batches() if other.number != batch.number)
+    def _make_sending(self, batch: NotedBatch) -> Sending:
+        others = (
+            other.remote_id for other in self._ledger.out.list_batches() if other.number != batch.number
+        )
         return Sending(
             token=batch.token,
             file=find_batch_file(self._ledger.path, batch.file),
@@ -166,11 +168,11 @@ class BatchLifecycle:
         if service.settles is not None:
             return await self._look_for(batch, service, service.settles)
         for last in (False, True):
-            found = await self._calls.request(lambda: service.find(self._sending(batch)))
+            found = await self._calls.send_request(lambda: service.find(self._make_sending(batch)))
             if isinstance(found, RemoteBatch):
                 return await self._note_begun(batch, found)
             if not last and file_id is not None:
-                await self._calls.request(lambda: service.forget(file_id))
+                await self._calls.send_request(lambda: service.forget(file_id))
         return await self._note(batch, state="ready", file_id=None)
 
     async def _look_for(self, batch: NotedBatch, service: BatchService, settles: float) -> NotedBatch:
@@ -182,7 +184,7 @@ class BatchLifecycle:
         until, pause = clock() + min(settles, settles - waited), _FIRST_LOOK
         told: Suspects | str | None = "nothing"
         while True:
-            found = await self._calls.request(lambda: service.find(self._sending(batch)))
+            found = await self._calls.send_request(lambda: service.find(self._make_sending(batch)))
             if isinstance(found, RemoteBatch):
                 return await self._note_begun(batch, found)
             left = until - clock()
@@ -197,8 +199,8 @@ class BatchLifecycle:
 
     async def _note_begun(self, batch: NotedBatch, remote: RemoteBatch) -> NotedBatch:
         self._no_room.pop(batch.number, None)
-        batch = await self._note(batch, state="sent", remote_id=remote.id, sent_at=wall_time())
-        self._tell(batch, f"sent {_requests(batch)} as {remote.id}")
+        batch = await self._note(batch, state="sent", remote_id=remote.id, sent_at=read_wall_time())
+        self._tell(batch, f"sent {_describe_requests(batch)} as {remote.id}")
         return batch
 
     # -- waiting
@@ -210,7 +212,7 @@ class BatchLifecycle:
         try:
             while True:
                 try:
-                    remote = await self._calls.request(lambda: service.state(remote_id), named=True)
+                    remote = await self._calls.send_request(lambda: service.state(remote_id), named=True)
                 except CallError as failure:
                     raise self._make_lost_error(batch, failure) from None
                 if remote.state == "ended":
@@ -221,7 +223,7 @@ class BatchLifecycle:
                 if not cancelled and (self._ending.is_set() or batch.state == "cancelling"):
                     if batch.state != "cancelling":
                         batch = await self._note(batch, state="cancelling")
-                    await self._calls.request(lambda: service.cancel(remote_id))
+                    await self._calls.send_request(lambda: service.cancel(remote_id))
                     cancelled = True
                     self._tell(batch, "cancelling; what is answered by then is kept")
                     pause = min(_FIRST_LOOK, self._poll)
@@ -249,7 +251,7 @@ class BatchLifecycle:
             await self._fetch(batch, number, file_id)
         # Lines report requests that were never worked on. Unreported ones may have been paid for, except in
         # an expired batch.
-        left, *_ = self._ledger.out.sums(batch.number)
+        left, *_ = self._ledger.out.read_sums(batch.number)
         charged = remote.outcome != "expired"
         if left and remote.outcome == "completed" and left == batch.requests:
             await self._close(
@@ -257,7 +259,7 @@ class BatchLifecycle:
             )
             raise ProviderError(
                 f"batch {batch.number} ({batch.remote_id}) is completed, and its results answer none of its "
-                f"{_requests(batch)}. They may have been paid for and are charged; see the provider's page "
+                f"{_describe_requests(batch)}. They may have been paid for and are charged; see the provider's page "
                 "of the "
                 f"batch, and the files in {find_batch_file(self._ledger.path, batch.file).parent}. {GO_ON}"
             )
@@ -271,21 +273,21 @@ class BatchLifecycle:
         service = self._services[batch.backend]
         if not is_id(file_id):
             failure = CallError(FailureKind.BAD_RESPONSE, f"it names {file_id[:80]!r} as a file of results")
-            raise service_error(failure)
-        mark = sha256(file_id)[:8]
+            raise make_service_error(failure)
+        mark = compute_sha256(file_id)[:8]
         name = Path(batch.file).with_name(f"{batch.number:05d}.results-{number}-{mark}.jsonl")
         path = find_batch_file(self._ledger.path, str(name))
         if not path.exists():  # an existing file is whole: a process was killed while reading it
             most = MAX_ANSWER + batch.requests * _MEAN
             try:
-                await self._calls.request(
+                await self._calls.send_request(
                     partial(service.download, file_id, path, most), TRANSFER, named=True
                 )
             except OversizedError as failure:
                 raise LostBatch(
                     f"batch {batch.number} ({batch.remote_id}): its results cannot be used: "
                     f"{failure.message} for "
-                    f"{_requests(batch)}. See the provider's page of the batch. `edgen batch cancel RUN` "
+                    f"{_describe_requests(batch)}. See the provider's page of the batch. `edgen batch cancel RUN` "
                     "gives it up: "
                     "it is charged at the most it can have cost, and its requests are sent again."
                 ) from None
@@ -302,7 +304,7 @@ class BatchLifecycle:
         failure = remote.failure or CallError(FailureKind.BAD_REQUEST, "the batch failed")
         if failure.kind not in RETRYABLE:
             await self.drop(batch, f"refused: {failure.message}")
-            raise service_error(failure, f"batch {batch.number} was rejected as a whole: ")
+            raise make_service_error(failure, f"batch {batch.number} was rejected as a whole: ")
         self._tell(
             batch, f"no room for it yet ({failure.message}); it is sent again", failure=str(failure.kind)
         )
@@ -324,7 +326,7 @@ class BatchLifecycle:
         if now - since + wait > self._calls.policy.give_up_after or (
             not least and tries + 1 >= self._calls.policy.attempts
         ):
-            raise service_error(failure, f"batch {batch.number} was not accepted: ", _SMALLER)
+            raise make_service_error(failure, f"batch {batch.number} was not accepted: ", _SMALLER)
         await asyncio.sleep(wait)
 
     def _make_lost_error(self, batch: NotedBatch, failure: CallError) -> LostBatch:
@@ -377,5 +379,5 @@ class LostBatch(ProviderError):  # noqa: N818 - it says what happened
     """A sent batch, or its results, are missing at the provider."""
 
 
-def _requests(batch: NotedBatch) -> str:
+def _describe_requests(batch: NotedBatch) -> str:
     return f"{batch.requests:,} request{'s' if batch.requests != 1 else ''}"

@@ -16,9 +16,9 @@ from edgen.execution.batch.lifecycle import BatchLifecycle, LostBatch
 from edgen.execution.batch.open_batches import end_unsent
 from edgen.execution.batch.ownership import require_backend, require_own
 from edgen.execution.batch.results import ResultCounts, check_lines, read_results
-from edgen.providers import batch_services
+from edgen.providers import find_batch_services
 from edgen.providers.batches import BatchService, LineResult, NeverBegun, ReadLine
-from edgen.store.ledger import OPEN, Ledger, NotedBatch, OutstandingCall, batches_at
+from edgen.store.ledger import OPEN, Ledger, NotedBatch, OutstandingCall, read_batches_at
 from edgen.store.run_folder import RunFolder
 
 
@@ -31,16 +31,16 @@ class LedgerBatches(msgspec.Struct, frozen=True):
     batches: tuple[NotedBatch, ...]
 
 
-def batches_of(rundir: RunFolder) -> list[LedgerBatches]:
+def list_ledger_batches(rundir: RunFolder) -> list[LedgerBatches]:
     """Return every ledger of the run that ever had a batch, read only."""
     return [
-        LedgerBatches(path, _whose(rundir, path), tuple(batches))
+        LedgerBatches(path, _describe_owner(rundir, path), tuple(batches))
         for path in rundir.ledgers()
-        if (batches := batches_at(path))
+        if (batches := read_batches_at(path))
     ]
 
 
-def _whose(rundir: RunFolder, path: Path) -> str:
+def _describe_owner(rundir: RunFolder, path: Path) -> str:
     if path == rundir.ledger:
         return ""
     if path.name == rundir.ledger.name:
@@ -48,7 +48,7 @@ def _whose(rundir: RunFolder, path: Path) -> str:
     return f"{'rollouts' if path.parent == rundir.rollouts else 'judge'} {path.stem[:8]}"
 
 
-def job_of(rundir: RunFolder, held: LedgerBatches) -> Job:
+def read_job(rundir: RunFolder, held: LedgerBatches) -> Job:
     """Return the job of a ledger's batches."""
     own = RunFolder(held.path.parent)
     return load_job(own.job if own.job.exists() else rundir.job)
@@ -65,7 +65,7 @@ async def give_up(
     )
     lifecycle.end()
     wanted = set(numbers)
-    batches = [batch for batch in ledger.out.batches(*OPEN) if batch.number in wanted]
+    batches = [batch for batch in ledger.out.list_batches(*OPEN) if batch.number in wanted]
     require_own(ledger.path, batches, job.backends)
     for batch in batches:
         if batch.state == "written":
@@ -80,10 +80,10 @@ async def give_up(
     return read
 
 
-def reader_of(configs: Iterable[BackendConfig]) -> ReadLine:
+def make_reader(configs: Iterable[BackendConfig]) -> ReadLine:
     """Return a reader of result lines for all of these backends' providers."""
     readers = [
-        check_lines(config.provider, batch_services(config).read_line)
+        check_lines(config.provider, find_batch_services(config).read_line)
         for config in {type(config): config for config in configs}.values()
     ]
 
@@ -96,15 +96,15 @@ def reader_of(configs: Iterable[BackendConfig]) -> ReadLine:
 async def read_file(ledger: Ledger, job: Job, path: Path) -> ResultCounts:
     """Read a user's result file into one ledger of a run. Raises OSError if it cannot be read."""
     made_for = {}
-    for batch in ledger.out.batches():
+    for batch in ledger.out.list_batches():
         require_backend(ledger.path, batch, job.backends)
         made_for[batch.number] = job.backends[batch.backend]
 
-    def price(row: OutstandingCall) -> Price | None:
+    def find_price(row: OutstandingCall) -> Price | None:
         return None if row.batch not in made_for else made_for[row.batch].price
 
-    reading = await read_results(path, reader_of(made_for.values()), ledger, price)
-    for batch in ledger.out.batches("written"):
-        if ledger.out.sums(batch.number)[0] == 0:
+    reading = await read_results(path, make_reader(made_for.values()), ledger, find_price)
+    for batch in ledger.out.list_batches("written"):
+        if ledger.out.read_sums(batch.number)[0] == 0:
             await end_unsent(ledger, batch, "read by hand", "read")
     return reading

@@ -45,7 +45,7 @@ def read_first_sent_time(ledger: Ledger) -> float | None:
     """Return when the first batch was sent, in seconds since the epoch; None if none was, or the note is
     invalid."""
     try:
-        since = float(ledger.fact(_SINCE) or "nan")
+        since = float(ledger.read_fact(_SINCE) or "nan")
     except ValueError:
         return None
     return since if math.isfinite(since) else None
@@ -68,7 +68,7 @@ def end_batch_period(ledger: Ledger) -> None:
 async def begin_batch_period(ledger: Ledger) -> None:
     """Start a new batch period. Permanent failures are retried by the first start after the run was
     completed, as with single calls; until then they stay failed over all starts and rounds."""
-    if ledger.fact(_MADE):
+    if ledger.read_fact(_MADE):
         ledger.out.forgive(FailureKind)
         ledger.set_fact(_MADE, "")
         await ledger.flush()

@@ -18,7 +18,7 @@ from edgen.store.ledger import NotedBatch
 _LONGEST = 200  # maximum characters of a token
 
 
-def folder_of(ledger: Path) -> Path:
+def find_batch_folder(ledger: Path) -> Path:
     """Return the folder of a ledger's batch files, next to it."""
     return ledger.with_name(f"{ledger.stem}.batches")
 
@@ -26,10 +26,12 @@ def folder_of(ledger: Path) -> Path:
 def find_batch_file(ledger: Path, name: str) -> Path:
     """Return the path of a batch's file, which may be missing; `name` is as in the ledger. Raises
     DamagedError."""
-    folder, place = folder_of(ledger), PurePosixPath(name)
+    folder, place = find_batch_folder(ledger), PurePosixPath(name)
     parts = place.parts
     if len(parts) < 2 or parts[0] != folder.name or ".." in parts or not name.isprintable():
-        raise _strange(ledger, f"it names {name[:200]!r} as a file of a batch, and those are in {folder}")
+        raise _make_strange_error(
+            ledger, f"it names {name[:200]!r} as a file of a batch, and those are in {folder}"
+        )
     path = ledger.parent
     for number, part in enumerate(parts, 1):
         path = path / part
@@ -38,11 +40,11 @@ def find_batch_file(ledger: Path, name: str) -> Path:
         except FileNotFoundError:
             continue
         except OSError as problem:
-            raise _strange(ledger, f"{path} cannot be read ({problem.strerror})") from None
+            raise _make_strange_error(ledger, f"{path} cannot be read ({problem.strerror})") from None
         if stat.S_ISLNK(found.st_mode):
-            raise _strange(ledger, f"{path} is a link, which could lead anywhere")
+            raise _make_strange_error(ledger, f"{path} is a link, which could lead anywhere")
         if not (stat.S_ISREG if number == len(parts) else stat.S_ISDIR)(found.st_mode):
-            raise _strange(ledger, f"{path} is no {'file' if number == len(parts) else 'folder'}")
+            raise _make_strange_error(ledger, f"{path} is no {'file' if number == len(parts) else 'folder'}")
     return path
 
 
@@ -54,21 +56,21 @@ def require_own(ledger: Path, batches: Iterable[NotedBatch], backends: Collectio
             find_batch_file(ledger, batch.file)
         for what, name in (("file", batch.file_id), ("batch", batch.remote_id)):
             if name is not None and not is_id(name):
-                raise _strange(ledger, f"it holds {name[:80]!r} as a provider's id of a {what}")
+                raise _make_strange_error(ledger, f"it holds {name[:80]!r} as a provider's id of a {what}")
         if not (batch.token.isprintable() and len(batch.token) <= _LONGEST and "/" not in batch.token):
-            raise _strange(ledger, f"it holds {batch.token[:80]!r} as the name of a batch")
+            raise _make_strange_error(ledger, f"it holds {batch.token[:80]!r} as the name of a batch")
 
 
 def require_backend(ledger: Path, batch: NotedBatch, backends: Collection[str]) -> None:
     """Raise DamagedError unless a batch belongs to one of these backends."""
     if batch.backend not in backends:
-        raise _strange(
+        raise _make_strange_error(
             ledger,
             f"batch {batch.number} is of a backend {batch.backend[:80]!r}, which the job does not have",
         )
 
 
-def _strange(ledger: Path, what: str) -> DamagedError:
+def _make_strange_error(ledger: Path, what: str) -> DamagedError:
     return DamagedError(
         f"{ledger}: something else than edgen has changed the batches of this run: {what}. Nothing was "
         "read, sent or written. Restore the run from a copy, or use another run folder."

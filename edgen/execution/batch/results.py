@@ -18,10 +18,10 @@ import msgspec
 from edgen.config import Price
 from edgen.core.errors import CallError
 from edgen.core.plugin_faults import blame, require_type
-from edgen.core.registry import plugin_of
+from edgen.core.registry import find_plugin
 from edgen.core.values import MAX_ANSWER, Reply
 from edgen.execution.client.servers import check_failure, check_reply
-from edgen.prompting.token_bound import MAYBE_CHARGED, apply_token_floor, cost_of
+from edgen.prompting.token_bound import MAYBE_CHARGED, apply_token_floor, compute_cost
 from edgen.providers.batches import LineResult, NeverBegun, ReadLine, read_custom_id
 from edgen.store.ledger import Ledger, OutstandingCall, TokenCounts
 
@@ -52,7 +52,7 @@ class ResultCounts(TokenCounts):
 def check_lines(provider: str, read: ReadLine) -> ReadLine:
     """Return a reader of result lines that checks those of a plugin's service. It raises FaultyPluginError
     for a line that is read as anything but a result that can be stored."""
-    if plugin_of("provider", provider) is None:
+    if find_plugin("provider", provider) is None:
         return read
 
     def read_checked(line: bytes) -> LineResult | NeverBegun | None:
@@ -85,14 +85,14 @@ async def read_results(
     storing: list[Awaitable[None]] = []
     taken: set[int] = set()  # removed from outstanding, and perhaps not yet on disk
     with path.open("rb") as file:
-        for count, line in enumerate(_lines(file)):
+        for count, line in enumerate(_iterate_lines(file)):
             if count % _BREATH == 0:
                 await asyncio.sleep(0)
             said = read(line) if line else None
             if said is None:
                 reading.unreadable += 1
                 continue
-            row = _row(said.id, ledger, taken, reading)
+            row = _find_row(said.id, ledger, taken, reading)
             if row is None:
                 continue
             taken.add(row.id)
@@ -118,7 +118,7 @@ async def read_results(
     return reading
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes]:
+def _iterate_lines(file: BinaryIO) -> Iterator[bytes]:
     """Yield the non-empty lines; one too long for an answer is yielded empty."""
     while line := file.readline(MAX_ANSWER):
         if len(line) == MAX_ANSWER and not line.endswith(b"\n"):
@@ -129,7 +129,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
             yield line
 
 
-def _row(name: str, ledger: Ledger, taken: set[int], reading: ResultCounts) -> OutstandingCall | None:
+def _find_row(name: str, ledger: Ledger, taken: set[int], reading: ResultCounts) -> OutstandingCall | None:
     """Return the outstanding request of a line, if there is one."""
     if (place := read_custom_id(name)) is not None:
         rows = ledger.out.find(*place)
@@ -156,7 +156,7 @@ def _store(
     tokens, usd = row.tokens, row.usd
     if usage is not None:
         paid = apply_token_floor(usage, reply)
-        tokens, usd = paid.prompt_tokens + paid.completion_tokens, cost_of(price, paid, batch=True)
+        tokens, usd = paid.prompt_tokens + paid.completion_tokens, compute_cost(price, paid, batch=True)
         reading.add(usage)
     reading.answered += 1
     reading.tokens += tokens

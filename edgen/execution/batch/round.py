@@ -21,12 +21,12 @@ from edgen.core.errors import CallError, limit_attempts
 from edgen.core.files import Part, remove_leftovers_for
 from edgen.core.threads import run_in_thread
 from edgen.core.values import Reply, Request, TaskId
-from edgen.execution.batch.ownership import find_batch_file, folder_of
+from edgen.execution.batch.ownership import find_batch_file, find_batch_folder
 from edgen.execution.client.budget import BudgetExhausted, Reservation
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import OutcomeRecorder, Rollout, run_task
 from edgen.execution.scheduler import Work
-from edgen.providers.batches import BatchService, custom_id, mark_of
+from edgen.providers.batches import BatchService, make_custom_id, mark_of
 from edgen.store.ledger import OPEN, NotedBatch
 
 _BREATH = 50  # tasks run before others get their turn
@@ -83,7 +83,7 @@ class RoundPlanner:
         self._number, self._services, self._folder, self._holds = number, services, folder, holds
         self._shares = work.tasks.sharers > 1
         self._attempts = work.tasks.call_settings.limits.attempts
-        self._open = bool(work.ledger.out.batches(*OPEN))
+        self._open = bool(work.ledger.out.list_batches(*OPEN))
         self._lowered: set[str] = set()  # backends that were found in this round to refuse forms
         self._shared: set[bytes] = set()  # requests of this round that several tasks share
         self._writers: dict[str, RequestWriter] = {}
@@ -110,10 +110,10 @@ class RoundPlanner:
     async def _ask(self, rollout: Rollout, request: Request) -> Reply | None:
         """Add a request to this round, unless it failed permanently or another task's answer serves."""
         ledger, key = self._work.ledger, rollout.key
-        if self._shares and (reply := ledger.reply(request.address, key)) is not None:
+        if self._shares and (reply := ledger.read_reply(request.address, key)) is not None:
             self._work.counts.replayed += 1
             return reply
-        tries, failure = ledger.out.failure(request.address, key) or (0, None)
+        tries, failure = ledger.out.read_failure(request.address, key) or (0, None)
         if (
             failure is not None
             and tries >= limit_attempts(failure.kind, self._attempts)
@@ -168,7 +168,7 @@ class RequestWriter:
         self._client = client
         self._number = number
         self._own = folder is None
-        self._folder = folder or folder_of(work.ledger.path)
+        self._folder = folder or find_batch_folder(work.ledger.path)
         most = work.tasks.call_settings.batch.max_requests or service.limits.requests
         self._room = min(service.limits.requests, most)
         self._budget = work.budget
@@ -183,18 +183,18 @@ class RequestWriter:
     async def add(self, request: Request, key: bytes) -> BudgetExhausted | None:
         """Write a request to the present file; return the budget's error if it is not covered. Raises
         CallError if it cannot be written at all."""
-        line = self._line(request, key)
+        line = self._render_line(request, key)
         most = self._client.charges.estimate_at_most(request)
-        tokens, usd = sum(most), self._client.charges.price_of(*most, batch=True)
+        tokens, usd = sum(most), self._client.charges.compute_most_cost(*most, batch=True)
         if self._requests >= self._room or self._bytes + len(line) > self._service.limits.bytes:
             await self.close()
-            line = self._line(request, key)
+            line = self._render_line(request, key)
         if self._budget is not None and not self._budget.has_room(tokens, usd):
             return self._budget.make_exhausted_error(tokens, usd)
         batch, file = await self._open()
         if self._budget is not None:
             self._holds[batch.number] = self._budget.take(tokens, usd, self._holds.get(batch.number))
-        with _naming(self._path(batch)):
+        with _name_file_in_errors(self._find_path(batch)):
             file.write(line)
         self._ledger.out.put(batch.number, request.address, key, tokens, usd)
         self._bytes += len(line)
@@ -203,10 +203,10 @@ class RequestWriter:
             await self._ledger.flush()
         return None
 
-    def _line(self, request: Request, key: bytes) -> bytes:
+    def _render_line(self, request: Request, key: bytes) -> bytes:
         sent = self._client.form_support.adapt_request(request)
         mark = "" if self._service.settles is None else mark_of(self._token)
-        return self._service.line(custom_id(request.address, key, mark), sent) + b"\n"
+        return self._service.line(make_custom_id(request.address, key, mark), sent) + b"\n"
 
     async def close(self) -> None:
         """Complete the present file, if there is one."""
@@ -214,8 +214,8 @@ class RequestWriter:
             return
         file, batch = self._file, self._batch
         self._file = self._batch = None
-        path, home = self._path(batch), self._ledger.path.parent
-        with _naming(path):
+        path, home = self._find_path(batch), self._ledger.path.parent
+        with _name_file_in_errors(path):
             await run_in_thread(_finish, file)
         place = path.relative_to(home) if path.is_relative_to(home) else path.absolute()
         batch = msgspec.structs.replace(
@@ -234,7 +234,7 @@ class RequestWriter:
 
     async def _open(self) -> tuple[NotedBatch, Part]:
         if self._batch is None or self._file is None:
-            with _naming(self._folder):
+            with _name_file_in_errors(self._folder):
                 self._folder.mkdir(parents=True, exist_ok=True)
             if not self._own:  # no later file has the name that a killed start used
                 remove_leftovers_for(self._folder, _is_request_file)
@@ -244,14 +244,14 @@ class RequestWriter:
                 token=self._token,
                 round_=self._number,
             )
-            path = self._path(self._batch)
+            path = self._find_path(self._batch)
             if self._own:
                 find_batch_file(self._ledger.path, f"{self._folder.name}/{path.name}")
-            with _naming(path):
+            with _name_file_in_errors(path):
                 self._file = Part(path)
         return self._batch, self._file
 
-    def _path(self, batch: NotedBatch) -> Path:
+    def _find_path(self, batch: NotedBatch) -> Path:
         """Return the path of a batch's file: its number in the run's folder; more in a user's, which may hold
         files of other runs."""
         name = f"{batch.number:05d}" if self._own else batch.token
@@ -269,7 +269,7 @@ def _is_request_file(name: str) -> bool:
 
 
 @contextlib.contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _name_file_in_errors(path: Path) -> Iterator[None]:
     """Name the file in the system's errors: it may be on another disk than the run."""
     try:
         yield

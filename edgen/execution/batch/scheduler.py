@@ -62,7 +62,7 @@ class BatchScheduler(OnlineScheduler):
         self._largest = 0  # requests of the largest round cut by the budget
         self._holds: dict[int, Reservation] = {}
         self._fruitless = 0  # rounds in a row without results
-        self._check(work.ledger.out.batches(*OPEN))
+        self._check(work.ledger.out.list_batches(*OPEN))
 
     def _check(self, out: Sequence[NotedBatch]) -> None:
         """Take over outstanding batches; refuse those that cannot be resumed."""
@@ -79,7 +79,7 @@ class BatchScheduler(OnlineScheduler):
         if (written and self._write_only is None) or (sent and self._write_only is not None):
             raise open_batches_error(written if self._write_only is None else sent)
         for batch in out:
-            count, tokens, usd = self._work.ledger.out.sums(batch.number)
+            count, tokens, usd = self._work.ledger.out.read_sums(batch.number)
             self._out += count
             if self._work.budget is not None:
                 self._holds[batch.number] = self._work.budget.take(tokens, usd)
@@ -92,11 +92,11 @@ class BatchScheduler(OnlineScheduler):
     async def run(self, units: Iterator[tuple[int, TaskId]]) -> None:
         """Run the units; see Scheduler."""
         pending = WaitingTasks(units)
-        await self._unless_stopped(self._rounds(pending))
+        await self._run_unless_stopped(self._run_rounds(pending))
         if self._is_online:
             await super().run(iter(pending))
 
-    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
         working = asyncio.create_task(work)
         try:
             await self._wait_until_stopped(working)
@@ -107,13 +107,13 @@ class BatchScheduler(OnlineScheduler):
             raise self.stopped
         working.result()
 
-    async def _rounds(self, pending: WaitingTasks) -> None:
+    async def _run_rounds(self, pending: WaitingTasks) -> None:
         """Run rounds until nothing is pending or the rest goes online."""
         await begin_batch_period(self._work.ledger)
-        number = 1 + max((batch.round for batch in self._work.ledger.out.batches()), default=0)
+        number = 1 + max((batch.round for batch in self._work.ledger.out.list_batches()), default=0)
         if self._write_only is None:
-            await self._carry(self._work.ledger.out.batches(*OPEN))
-        for batch in self._work.ledger.out.batches("ready"):  # prepared, but not sent
+            await self._carry(self._work.ledger.out.list_batches(*OPEN))
+        for batch in self._work.ledger.out.list_batches("ready"):  # prepared, but not sent
             await end_unsent(self._work.ledger, batch, "written anew, to be sent by hand")
         first = True
         while self._write_only is not None or not self._is_late():
@@ -190,7 +190,8 @@ class BatchScheduler(OnlineScheduler):
                 task.cancel()
             await asyncio.gather(*carrying, ending, return_exceptions=True)
         self._out = sum(
-            self._work.ledger.out.sums(batch.number)[0] for batch in self._work.ledger.out.batches(*OPEN)
+            self._work.ledger.out.read_sums(batch.number)[0]
+            for batch in self._work.ledger.out.list_batches(*OPEN)
         )
         if self._work.budget is not None:
             self._work.budget.charge(lifecycle.lost_tokens, lifecycle.lost_usd)
@@ -244,18 +245,18 @@ class BatchScheduler(OnlineScheduler):
 
     def _hand_over(self, made: Sequence[NotedBatch]) -> None:
         """Leave the files for the user to send. Raises HandedOver unless there are no requests."""
-        earlier = [batch for batch in self._work.ledger.out.batches("written") if batch not in made]
+        earlier = [batch for batch in self._work.ledger.out.list_batches("written") if batch not in made]
         if not made and not earlier:
             return
         told = []
         if made:
             requests = sum(batch.requests for batch in made)
-            told.append(f"{requests:,} requests are written to {self._write_only}: {_files(made)}.")
+            told.append(f"{requests:,} requests are written to {self._write_only}: {_describe_files(made)}.")
         if earlier:
-            out = sum(self._work.ledger.out.sums(batch.number)[0] for batch in earlier)
+            out = sum(self._work.ledger.out.read_sums(batch.number)[0] for batch in earlier)
             places = ", ".join(sorted({str(Path(batch.file).parent) for batch in earlier}))
             told.append(
-                f"{out:,} requests of files written before are still out: {_files(earlier)} in {places}."
+                f"{out:,} requests of files written before are still out: {_describe_files(earlier)} in {places}."
             )
         told.append(
             "Nothing was sent. When they are answered: `edgen batch read RUN FILES`, then this command "
@@ -269,6 +270,6 @@ class BatchScheduler(OnlineScheduler):
         self._work.events.tell("note", text)
 
 
-def _files(batches: Sequence[NotedBatch]) -> str:
+def _describe_files(batches: Sequence[NotedBatch]) -> str:
     names = ", ".join(Path(batch.file).name for batch in batches[:4])
     return names + (f" and {len(batches) - 4} more" if len(batches) > 4 else "")

@@ -12,7 +12,7 @@ from edgen.config import Limits
 from edgen.core.errors import FATAL, CallError, FailureKind, ProviderError
 from edgen.core.events import Events
 from edgen.execution.client.retry import RetryPolicy, call_with_retries
-from edgen.execution.rollout import GO_ON, advice, describe_failure
+from edgen.execution.rollout import GO_ON, add_advice, describe_failure
 from edgen.providers.batches import OversizedError
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class ServiceCalls:
         self._heard = 0.0
         self._silent = 0  # failed requests in a row
 
-    async def request(
+    async def send_request(
         self, attempt: Callable[[], Awaitable[T]], within: float | None = None, *, named: bool = False
     ) -> T:
         """Return the result of one request to the provider, retried within the limits.
@@ -44,20 +44,20 @@ class ServiceCalls:
         try:
             return await call_with_retries(
                 lambda: self.attempt_once(attempt, within or self._timeout),
-                dataclasses.replace(self.policy, give_up_after=self._patience()),
+                dataclasses.replace(self.policy, give_up_after=self._compute_patience()),
                 on_retry=self._on_retry,
                 rng=self.rng,
             )
         except CallError as failure:
             if named and (failure.kind is FailureKind.NOT_FOUND or isinstance(failure, OversizedError)):
                 raise
-            raise service_error(failure) from None
+            raise make_service_error(failure) from None
 
     async def attempt_once(self, attempt: Callable[[], Awaitable[T]], within: float) -> T:
         """Make one attempt, limited to `within` seconds and, unless it is a transfer, to the rest of
         limits.give_up_after since the provider's last answer. Raises CallError."""
         clock = asyncio.get_running_loop().time
-        limit = within if within == TRANSFER else max(_AT_LEAST, min(within, self._patience()))
+        limit = within if within == TRANSFER else max(_AT_LEAST, min(within, self._compute_patience()))
         silence = within if limit == within else self.policy.give_up_after
         try:
             async with asyncio.timeout(limit):
@@ -74,7 +74,7 @@ class ServiceCalls:
         self._heard, self._silent = clock(), 0
         return result
 
-    def _patience(self) -> float:
+    def _compute_patience(self) -> float:
         """Return the seconds that the provider may still be silent, counted from the first failed request."""
         now = asyncio.get_running_loop().time()
         if self._silent == 0:
@@ -89,10 +89,10 @@ class ServiceCalls:
         )
 
 
-def service_error(failure: CallError, what: str = "", hint: str = "") -> ProviderError:
+def make_service_error(failure: CallError, what: str = "", hint: str = "") -> ProviderError:
     """Return the error that stops the run if a batch service is unusable. `what` comes first, `hint` last."""
     if failure.kind in FATAL:
-        return ProviderError(f"{what}{advice(failure)} {GO_ON}")
+        return ProviderError(f"{what}{add_advice(failure)} {GO_ON}")
     kept = "What is at the provider stays known."
     return ProviderError(
         f"{what}the batch service gave no use: {describe_failure(failure)}. {hint or kept} {GO_ON}"

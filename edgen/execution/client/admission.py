@@ -55,9 +55,9 @@ class Admission:
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self.closed = False
-        self._only = self.lanes_of(("",))
+        self._only = self.list_lanes(("",))
 
-    def lanes_of(self, addresses: Iterable[str]) -> tuple[Lane, ...]:
+    def list_lanes(self, addresses: Iterable[str]) -> tuple[Lane, ...]:
         """Return the lanes of the servers at these addresses; new ones are added. Without a first call, a
         service has one lane without an address, which the first of them replaces."""
         addresses = tuple(addresses)
@@ -117,10 +117,10 @@ class Admission:
     def circuit(self) -> State:
         """`closed` in normal operation of any server, `open` during a pause of all, `half-open` while probes
         run."""
-        states = [*map(self.circuit_of, self.lanes.values())]
+        states = [*map(self.find_circuit_state, self.lanes.values())]
         return "closed" if "closed" in states else "half-open" if "half-open" in states else "open"
 
-    def circuit_of(self, lane: Lane) -> State:
+    def find_circuit_state(self, lane: Lane) -> State:
         """Return the state of one server."""
         return "half-open" if lane.state == "open" and not self.pause_of(lane) else lane.state
 

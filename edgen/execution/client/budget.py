@@ -67,7 +67,7 @@ class Budget:
     dollars; None: no cap), and its `purse`, a lease from a budget that many runs share (None: no lease)."""
 
     def __init__(self, max_tokens: int | None, max_cost: float | None, *, purse: Purse | None = None) -> None:
-        self._run = _Run(max_tokens, None if max_cost is None else _pico(max_cost))
+        self._run = _Run(max_tokens, None if max_cost is None else _count_pico(max_cost))
         self._purse = purse
         self._own = BudgetUse(0, 0)  # totals of the purse's ledger: spent and reserved
         self._own_reserved = BudgetUse(0, 0)
@@ -77,7 +77,7 @@ class Budget:
         dollars so far, without amounts for `take`."""
         budget = Budget(None, None, purse=purse)
         budget._run = self._run
-        budget._own = BudgetUse(total[0], _pico(total[1]))
+        budget._own = BudgetUse(total[0], _count_pico(total[1]))
         return budget
 
     @property
@@ -92,12 +92,12 @@ class Budget:
 
     def restore(self, tokens: int, cost: float) -> None:
         """Count the use of earlier starts of the same run."""
-        self._run.spent += BudgetUse(tokens, _pico(cost))
+        self._run.spent += BudgetUse(tokens, _count_pico(cost))
 
     def charge(self, tokens: int, cost: float) -> None:
         """Count use without its own reservation, such as a batch's answers."""
         self.restore(tokens, cost)
-        self._own += BudgetUse(tokens, _pico(cost))
+        self._own += BudgetUse(tokens, _count_pico(cost))
 
     async def reserve(self, tokens: int, cost: float) -> Reservation:
         """Reserve the maximum use of a call, in tokens and US dollars.
@@ -105,7 +105,7 @@ class Budget:
         Waits, first come first served, while running calls may release enough. Raises BudgetExhausted if even
         all their reservations would not suffice.
         """
-        amount = BudgetUse(tokens, _pico(cost))
+        amount = BudgetUse(tokens, _count_pico(cost))
         if self.has_room(tokens, cost):
             return self._set_aside(amount)
         if not self._may_fit(amount):
@@ -123,7 +123,7 @@ class Budget:
 
     def take(self, tokens: int, cost: float, onto: Reservation | None = None) -> Reservation:
         """Reserve for work already under way, even beyond the caps. `onto`: a reservation to enlarge."""
-        more = self._set_aside(BudgetUse(tokens, _pico(cost)))
+        more = self._set_aside(BudgetUse(tokens, _count_pico(cost)))
         if onto is None:
             return more
         onto.amount += more.amount
@@ -131,18 +131,18 @@ class Budget:
 
     def has_room(self, tokens: int, cost: float) -> bool:
         """Return whether the amount fits now and no call waits."""
-        return not self._run.waiters and self._fits(BudgetUse(tokens, _pico(cost)))
+        return not self._run.waiters and self._fits(BudgetUse(tokens, _count_pico(cost)))
 
     def make_exhausted_error(self, tokens: int, cost: float) -> BudgetExhausted:
         """Return the error that stops the run if a call of this size does not fit."""
-        return self._make_exhausted_error(BudgetUse(tokens, _pico(cost)))
+        return self._make_exhausted_error(BudgetUse(tokens, _count_pico(cost)))
 
     def settle(self, reservation: Reservation, tokens: int, cost: float) -> None:
         """Replace a reservation by the actual use: tokens and US dollars, zero if unused."""
         if reservation.settled:
             raise RuntimeError("a reservation is settled once")
         reservation.settled = True
-        used, most = BudgetUse(tokens, _pico(cost)), reservation.amount
+        used, most = BudgetUse(tokens, _count_pico(cost)), reservation.amount
         run = self._run
         run.beyond |= used.tokens > most.tokens or used.pico > most.pico
         run.reserved -= most
@@ -184,29 +184,29 @@ class Budget:
     def _fits(self, amount: BudgetUse) -> bool:
         """Return whether a call fits now: the run's caps first, then the lease, which may be enlarged."""
         run = self._run
-        return self._within_caps(run.spent + run.reserved + amount) and (
+        return self._is_within_caps(run.spent + run.reserved + amount) and (
             self._purse is None or self._purse.covers(self._own, amount, self._own_reserved)
         )
 
     def _may_fit(self, amount: BudgetUse) -> bool:
         """Return whether a call may fit once all running calls have released their reservations."""
         back = self._own - self._own_reserved
-        return self._within_caps(self._run.spent + amount) and (
+        return self._is_within_caps(self._run.spent + amount) and (
             self._purse is None or self._purse.may_cover(back, amount)
         )
 
-    def _within_caps(self, total: BudgetUse) -> bool:
+    def _is_within_caps(self, total: BudgetUse) -> bool:
         run = self._run
         return (run.max_tokens is None or total.tokens <= run.max_tokens) and (
             run.max_pico is None or total.pico <= run.max_pico
         )
 
     def _make_exhausted_error(self, amount: BudgetUse) -> BudgetExhausted:
-        if self._within_caps(self._run.spent + amount) and self._purse is not None:
+        if self._is_within_caps(self._run.spent + amount) and self._purse is not None:
             return BudgetExhausted(self._purse.describe(amount))
-        return BudgetExhausted(lambda: self._sentence(amount))
+        return BudgetExhausted(lambda: self._describe_amount(amount))
 
-    def _sentence(self, amount: BudgetUse) -> str:
+    def _describe_amount(self, amount: BudgetUse) -> str:
         run = self._run
         beyond = " The service counted more tokens than calls were expected to take." if run.beyond else ""
         if run.max_tokens is not None and run.spent.tokens + amount.tokens > run.max_tokens:
@@ -216,16 +216,16 @@ class Budget:
                 f"again to resume.{beyond}"
             )
         return (
-            f"the budget is used up: {_dollars(run.spent.pico)} of {_dollars(run.max_pico or 0)} are "
-            f"spent and the next call may cost {_dollars(amount.pico)}; raise limits.max_cost and start "
+            f"the budget is used up: {_format_dollars(run.spent.pico)} of {_format_dollars(run.max_pico or 0)} are "
+            f"spent and the next call may cost {_format_dollars(amount.pico)}; raise limits.max_cost and start "
             f"again to resume.{beyond}"
         )
 
 
-def _pico(dollars: float) -> int:
+def _count_pico(dollars: float) -> int:
     return round(dollars * _PICO)
 
 
-def _dollars(pico: int) -> str:
+def _format_dollars(pico: int) -> str:
     digits = 6 if pico >= 1_000_000 else 12
     return "$" + f"{pico / _PICO:,.{digits}f}".rstrip("0").rstrip(".")

@@ -31,7 +31,7 @@ class Purse:
     def covers(self, total: BudgetUse, more: BudgetUse, running: BudgetUse = ZERO) -> bool:
         """Return whether a call with the maximum use `more` is covered; the lease is enlarged if possible.
         `running`: the maximum of running calls in `total`."""
-        if (today := self.book.day(self._clock())) != self.day:
+        if (today := self.book.find_day(self._clock())) != self.day:
             self.close(total)
             self.day, self._base, self._granted = today, total, ZERO
             self._lowest = (total - running).positive
@@ -52,7 +52,7 @@ class Purse:
         if self.day is None or now < self._refused_until:
             return False
         lowest = BudgetUse(*map(min, self._lowest, self._base))
-        if (granted := self.book.lease(self._owner, self.day, need, lowest)) is None:
+        if (granted := self.book.take_lease(self._owner, self.day, need, lowest)) is None:
             self._refused_until = now + _AGAIN
             return False
         self._granted = self._granted + granted
@@ -63,7 +63,7 @@ class Purse:
         if (self._granted + self._base).covers(total + more):
             return True
         # Nothing was spent up to `total` yet, so the base stays.
-        is_today = self.book.day(self._clock()) == self.day
+        is_today = self.book.find_day(self._clock()) == self.day
         return self._enlarge(total, more) if is_today else self.covers(total, more)
 
     def close(self, total: BudgetUse) -> None:
@@ -75,30 +75,30 @@ class Purse:
     def describe(self, more: BudgetUse) -> str:
         """Explain why a call with this maximum use is not covered."""
         now = self._clock()
-        day = self.book.day(now)
+        day = self.book.find_day(now)
         for one in self.book.stands(day):
             wanted = more.pico if one.money else more.tokens
             if wanted > one.left:
                 break
         if not one.period:
             return (
-                f"the budget is used up: {one.amount(one.used)} of {one.amount(one.most)} are spent or held "
+                f"the budget is used up: {one.format_amount(one.used)} of {one.format_amount(one.most)} are spent or held "
                 "by the run's "
-                f"parts, and the next call may take {one.amount(wanted)}; raise limits.{_LIMITS[one.money]} "
+                f"parts, and the next call may take {one.format_amount(wanted)}; raise limits.{_LIMITS[one.money]} "
                 "and start again to resume."
             )
         month = len(one.period) < len(day)
-        ahead = self.book.ahead(day)
+        ahead = self.book.sum_later_days(day)
         early = ahead.pico if one.money else ahead.tokens
         way_out = (
-            f"{one.amount(early)} of this are noted for days that have not come, by a clock that was ahead: "
+            f"{one.format_amount(early)} of this are noted for days that have not come, by a clock that was ahead: "
             f"move {self.book.path} away to begin a new book, which knows nothing of what was spent."
             if early
             else "Start the same command again then, or raise the cap."
         )
         return (
             f"the shared budget is used up until {self.book.describe_next(day, month=month)}: "
-            f"{one.amount(one.used)} of "
-            f"{one.amount(one.most)} ({one.cap}, {self.book.file}) are spent or held by runs, and the next "
-            f"call may take {one.amount(wanted)}. {way_out}"
+            f"{one.format_amount(one.used)} of "
+            f"{one.format_amount(one.most)} ({one.cap}, {self.book.file}) are spent or held by runs, and the next "
+            f"call may take {one.format_amount(wanted)}. {way_out}"
         )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from edgen.config import CallSettings, backend_name
+from edgen.config import CallSettings, find_backend_name
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.person_client import PersonClient
 from edgen.providers import Backend
-from edgen.providers.base import servers_of
+from edgen.providers.base import list_servers
 from edgen.store.ledger import OutstandingCalls
 
 Service = tuple[Any, Any]  # type and address of a service
@@ -34,11 +34,11 @@ def make_clients(
     made = {client.name: client for client in beside}
     known = {} if admissions is None else admissions
     for client in made.values():
-        known |= dict.fromkeys(_services(client.backend), client.admission)
+        known |= dict.fromkeys(_list_services(client.backend), client.admission)
 
     def make(name: str) -> ModelClient:
         if name not in made:
-            services = _services(backends[name])
+            services = _list_services(backends[name])
             admission = next((known[one] for one in services if one in known), None) or Admission(limits)
             known.update(dict.fromkeys(services, admission))
             config = settings.backends[name]
@@ -48,10 +48,10 @@ def make_clients(
                 client.stand_ins = tuple(make(other) for other in config.others if other in backends)
         return made[name]
 
-    return {role: make(backend_name(settings, role)) for role in roles}
+    return {role: make(find_backend_name(settings, role)) for role in roles}
 
 
-def _services(backend: Backend) -> list[Service]:
+def _list_services(backend: Backend) -> list[Service]:
     """Return the identities of the service that a backend calls: one for each server."""
     kind = backend.identity["type"]
-    return [(kind, address) for address in servers_of(backend) or (backend.identity["base_url"],)]
+    return [(kind, address) for address in list_servers(backend) or (backend.identity["base_url"],)]

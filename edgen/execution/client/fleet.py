@@ -79,7 +79,7 @@ def keep_identities(job: Job, run: RunFolder) -> Job:
 def _keep(config: BackendConfig, before: BackendConfig) -> BackendConfig:
     """Return the settings of a backend with the identity that it had before, if it is still the same
     fleet."""
-    ours, theirs = _servers(config), _servers(before)
+    ours, theirs = _list_servers(config), _list_servers(before)
     if config.provider != before.provider or not {*ours} & {*theirs}:
         return config
     new: Any = config
@@ -93,6 +93,6 @@ def _set_known_as(config: Any, address: str) -> BackendConfig:
     return changed
 
 
-def _servers(config: BackendConfig) -> tuple[str, ...]:
+def _list_servers(config: BackendConfig) -> tuple[str, ...]:
     """Return the addresses of a backend's servers; empty if it has one address at most."""
     return tuple(url.rstrip("/") for url in getattr(config, "urls", ()))

@@ -186,7 +186,7 @@ def _is_about_the_schema(failure: CallError, request: Request) -> bool:
 def restore_forms(supports: Iterable[FormSupport], ledger: Ledger, events: Events) -> None:
     """Let backends continue in the ways that earlier sessions of the ledger found, and note there what they
     find."""
-    known = decode_fact(ledger.fact(_FACT), dict[str, Way], ledger.path, "a note on forms") or {}
+    known = decode_fact(ledger.read_fact(_FACT), dict[str, Way], ledger.path, "a note on forms") or {}
     for support in supports:
         if (way := known.get(support.identity)) is not None:
             support.restore(way)

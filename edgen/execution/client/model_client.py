@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from edgen.config import BackendConfig, Limits
-from edgen.config.plugin_parts import features_of
+from edgen.config.plugin_parts import find_features
 from edgen.core.errors import CallError, FailureKind, ProviderError
 from edgen.core.pictures import refuse_pictures
 from edgen.core.values import Reply, Request
@@ -36,7 +36,7 @@ from edgen.execution.client.window import LoadVerdict
 from edgen.prompting.token_bound import (
     may_be_charged,
 )
-from edgen.providers import Backend, calls_of
+from edgen.providers import Backend, find_calls
 from edgen.providers.base import HearsEnds, ShowsProgress
 from edgen.store.ledger import OutstandingCalls
 
@@ -69,14 +69,14 @@ class ModelClient:
         self.name = name
         self.backend = backend
         self.kind = config.provider
-        self.unpaid = calls_of(config).unpaid
+        self.unpaid = find_calls(config).unpaid
         self.admission = admission
         self.policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
-        self._no_pictures = features_of(config).picture_problem(config)
+        self._no_pictures = find_features(config).picture_problem(config)
         self.charges = Charges(config)
         self._retry_max_tokens = config.retry_max_tokens
         # Answers per request; 1 if calls are not joined.
-        self.most_choices = features_of(config).most_choices if config.choices == "auto" else 1
+        self.most_choices = find_features(config).most_choices if config.choices == "auto" else 1
         self._meters_tokens = limits.tokens_per_minute is not None
         self._budget = budget
         self._rng = random.Random()  # noqa: S311 - jitter of waits; nothing that is stored depends on it
@@ -93,7 +93,7 @@ class ModelClient:
         self.form_support = FormSupport(name, self._prefix.hexdigest()[:16])
         self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens
 
-    def key(self, request: Request) -> bytes:
+    def make_key(self, request: Request) -> bytes:
         """Return the ledger's key of a request: sha256 over everything that shapes its answer."""
         digest = self._prefix.copy()
         digest.update(_encode((request.address, request.messages, request.seed, request.max_tokens_scale)))
@@ -175,19 +175,19 @@ class ModelClient:
         task = asyncio.current_task()
         assert task is not None, "a call is made in a task"
 
-        def attempt() -> Awaitable[Reply]:
+        def make_attempt() -> Awaitable[Reply]:
             self._backing_off.discard(task)
             call.tries += 1
             return self._attempt(call)
 
-        def retrying(failure: CallError, _wait: float) -> None:
+        def note_retry(failure: CallError, _wait: float) -> None:
             on_retry(failure)
             self._backing_off.add(task)
             if self._closed or self.admission.closed:
                 task.cancel()
 
         try:
-            return await retry(attempt, first, self.policy, call.began, retrying, self._rng, call)
+            return await retry(make_attempt, first, self.policy, call.began, note_retry, self._rng, call)
         finally:
             self._backing_off.discard(task)
 
@@ -208,12 +208,12 @@ class ModelClient:
         """Make one attempt, with the reservation known to be needed when its turn comes."""
         while True:
             with contextlib.suppress(EstimateTooLowError):
-                return await self._within(budget, call)
+                return await self._attempt_within(budget, call)
 
-    async def _within(self, budget: Budget, call: Call) -> Reply:
+    async def _attempt_within(self, budget: Budget, call: Call) -> Reply:
         """Make one attempt within a reservation of its maximum use."""
         most = self.charges.estimate_at_most(call.request)
-        call.most, call.held = (sum(most), self.charges.price_of(*most)), None
+        call.most, call.held = (sum(most), self.charges.compute_most_cost(*most)), None
         reservation = await budget.reserve(*call.most)
         lost = (0, 0.0)
         try:
@@ -266,7 +266,7 @@ class ModelClient:
             await servers.learn()
         if (ticket := self.admission.admit_at_once(tokens, servers.lanes)) is None:
             ticket = await self.admission.admit(
-                tokens, servers.marks(request), servers.lanes, servers.find_near_lanes()
+                tokens, servers.list_marks(request), servers.lanes, servers.find_near_lanes()
             )
         started = clock()
         call.queued += started - came
@@ -317,7 +317,7 @@ class ModelClient:
     def end_failed(self, call: Call, ticket: Ticket, failure: CallError, seconds: float) -> None:
         """Note the failure of an attempt. Raises ProviderError if the service refuses for too long."""
         self.last_failure = failure
-        verdict, refused_for = self._meaning(failure)
+        verdict, refused_for = self._classify_failure(failure)
         if failure.kind is FailureKind.TIMEOUT:
             self._note_timeout(call, ticket, seconds)
             if len(self.servers.lanes) > 1 and ticket.lane.is_silent_since(ticket.started):
@@ -353,7 +353,7 @@ class ModelClient:
             call.turned_away += 1
             call.queued += seconds
 
-    def _meaning(self, failure: CallError) -> tuple[LoadVerdict, float | None]:
+    def _classify_failure(self, failure: CallError) -> tuple[LoadVerdict, float | None]:
         """Return a failure's verdict on the service, and the seconds that a refusing service asks to wait; an
         unreasonably long request counts as none."""
         if failure.kind is FailureKind.CONNECTION or failure.status == _NO_GATEWAY:
@@ -369,7 +369,7 @@ class ModelClient:
         """Do not count an attempt that failed because the server is closed or unreachable."""
         unsent = failure is not None and failure.unsent
         others = self.servers.has_others(lane)
-        if self.admission.circuit_of(lane) == "closed":
+        if self.admission.find_circuit_state(lane) == "closed":
             # A service seen before: the connection failed, independent of the prompt.
             call.turned_away += unsent and (others or self.admission.answered)
             return

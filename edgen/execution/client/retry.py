@@ -96,12 +96,12 @@ async def retry(
 
     def wait(state: RetryCallState) -> float:
         counted = max(1, state.attempt_number - excused.turned_away)
-        return policy.wait(counted, _failure(state).retry_after, rng)
+        return policy.wait(counted, _find_failure(state).retry_after, rng)
 
     def stop(state: RetryCallState) -> bool:
         # tenacity's own stops read time.monotonic, which is not every loop's clock.
         too_late = clock() - excused.queued + state.upcoming_sleep > started + policy.give_up_after
-        most = limit_attempts(_failure(state).kind, policy.attempts)
+        most = limit_attempts(_find_failure(state).kind, policy.attempts)
         return too_late or state.attempt_number - excused.turned_away >= most
 
     failed = iter((first,))
@@ -116,13 +116,13 @@ async def retry(
         wait=wait,
         stop=stop,
         retry=retry_if_exception(lambda error: isinstance(error, CallError) and error.kind in RETRYABLE),
-        before_sleep=lambda state: on_retry(_failure(state), state.upcoming_sleep),
+        before_sleep=lambda state: on_retry(_find_failure(state), state.upcoming_sleep),
         reraise=True,
     )
     return await retrying(raise_first_then_attempt)
 
 
-def _failure(state: RetryCallState) -> CallError:
+def _find_failure(state: RetryCallState) -> CallError:
     error = state.outcome.exception() if state.outcome is not None else None
     assert isinstance(error, CallError)
     return error

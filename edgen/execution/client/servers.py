@@ -16,7 +16,7 @@ import msgspec
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.plugin_faults import blame, refuse_value, require_value
-from edgen.core.registry import plugin_of
+from edgen.core.registry import find_plugin
 from edgen.core.text import replace_surrogates
 from edgen.core.values import Reply, Request
 from edgen.execution.client.admission import Admission
@@ -24,7 +24,7 @@ from edgen.execution.client.fleet import SameModel
 from edgen.execution.client.prefix_cache import mark
 from edgen.execution.client.server_queue import Lane
 from edgen.providers import Backend
-from edgen.providers.base import CountsLoad, CountsSlots, SeveralServers, servers_of
+from edgen.providers.base import CountsLoad, CountsSlots, SeveralServers, list_servers
 
 _NONE: frozenset[Lane] = frozenset()
 _LOOK_EVERY = 1.0  # seconds between two looks at the servers' load
@@ -34,10 +34,10 @@ class Servers:
     """The servers of a client's `backend`, whose provider is `kind`, with their `lanes` of the admission."""
 
     def __init__(self, backend: Backend, kind: str, admission: Admission) -> None:
-        self._each = servers_of(backend)
+        self._each = list_servers(backend)
         self._admission = admission
         self._kind = kind
-        self._own = plugin_of("provider", kind) is None
+        self._own = find_plugin("provider", kind) is None
         self.lanes: tuple[Lane, ...] = ()
         self._backends: dict[Lane, Backend] = {}
         # Once, as looking for a protocol's methods is slow.
@@ -55,7 +55,7 @@ class Servers:
         """Take the servers, of which there may be more than before."""
         if not self._each:
             return
-        self.lanes = self._admission.lanes_of(self._each)
+        self.lanes = self._admission.list_lanes(self._each)
         for lane, backend in zip(self.lanes, self._each.values(), strict=True):
             if lane not in self._backends:
                 self._backends[lane] = backend
@@ -76,7 +76,7 @@ class Servers:
         address = self._fleet.find_nearest()
         return frozenset(lane for lane in self.lanes if lane.address == address)
 
-    def marks(self, request: Request) -> Sequence[int]:
+    def list_marks(self, request: Request) -> Sequence[int]:
         """Return the marks of a prompt by which a server with its beginning is found; empty for a single
         server."""
         return () if self._same is None else mark(request.messages)
@@ -158,12 +158,12 @@ async def complete_once(backend: Backend, provider: str, request: Request) -> Re
             raise
         blame("provider", provider, error, "in place of a CallError")  # nobody cancelled the call
     except CallError as error:
-        if plugin_of("provider", provider) is not None:
+        if find_plugin("provider", provider) is not None:
             check_failure(provider, error)
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
         blame("provider", provider, error, "in place of a CallError")
-    return reply if plugin_of("provider", provider) is None else check_reply(provider, reply)
+    return reply if find_plugin("provider", provider) is None else check_reply(provider, reply)
 
 
 def check_reply(provider: str, reply: Reply) -> Reply:
@@ -198,6 +198,6 @@ async def count_slots(backend: CountsSlots, provider: str) -> int | None:
         slots = await backend.slots()
     except Exception as error:  # noqa: BLE001 - raised again
         blame("provider", provider, error, "in place of a CallError")
-    if slots is not None and plugin_of("provider", provider) is not None:
+    if slots is not None and find_plugin("provider", provider) is not None:
         require_value("provider", provider, slots, int, "a number of slots or None")
     return slots

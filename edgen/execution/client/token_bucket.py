@@ -51,7 +51,7 @@ class Rates:
     @classmethod
     def of(cls, requests_per_minute: float | None, tokens_per_minute: float | None) -> Rates:
         """Return the rates that hold over every 60 seconds."""
-        return cls(_bucket(requests_per_minute, unit=1.0), _bucket(tokens_per_minute))
+        return cls(_make_bucket(requests_per_minute, unit=1.0), _make_bucket(tokens_per_minute))
 
     def find_ready_time(self, tokens: int) -> float:
         """Return the moment from which a request of so many tokens may go; -inf if always."""
@@ -80,5 +80,5 @@ class Rates:
             self._requests.give_back(1.0)
 
 
-def _bucket(per_minute: float | None, unit: float = 0.0) -> Bucket | None:
+def _make_bucket(per_minute: float | None, unit: float = 0.0) -> Bucket | None:
     return None if per_minute is None else Bucket(per_minute, burst_seconds=_BURST_SECONDS, unit=unit)

@@ -95,7 +95,7 @@ class Window:
             return
         full_at = self._background.full_at
         if complaint:
-            self._complaint(running, admitted)
+            self._note_complaint(running, admitted)
         elif limiting and self.size < self._limit:
             self._grow()
         # Afterwards, so that no complaint explains itself.
@@ -138,7 +138,7 @@ class Window:
         elif advice is Advice.REOPEN:
             self._quick_below = float(self.most)
 
-    def _complaint(self, running: int, admitted: int) -> None:
+    def _note_complaint(self, running: int, admitted: int) -> None:
         if self._slots is not None and self._slots.end_trial():
             self.size, self._episode = self._limit, admitted
             return

@@ -15,7 +15,7 @@ from edgen.execution.cluster.link import RemoteRollout, WorkerLink
 from edgen.execution.cluster.messages import Asking, Called, Permit, ServerQuestion, Told
 from edgen.execution.cluster.pool import Pool
 from edgen.providers import Backend
-from edgen.providers.base import servers_of
+from edgen.providers.base import list_servers
 from edgen.providers.fleet import Fleet
 
 
@@ -37,7 +37,7 @@ class RemoteCalls:
         return {name: self._nodes.get(name) or self._wrap(name, one) for name, one in backends.items()}
 
     def _wrap(self, name: str, backend: Backend) -> Backend:
-        each = {url: RemoteBackend(self, name, url, one) for url, one in servers_of(backend).items()}
+        each = {url: RemoteBackend(self, name, url, one) for url, one in list_servers(backend).items()}
         return Fleet(each) if isinstance(backend, Fleet) else next(iter(each.values()))
 
     def meet(self, link: WorkerLink) -> None:
@@ -46,7 +46,7 @@ class RemoteCalls:
             self._nodes[name].meet(address)
 
 
-def _way_of(request: Request, own: Request) -> Way | None:
+def _find_way(request: Request, own: Request) -> Way | None:
     """Return the form in which a unit's own request is sent; None for another request."""
     if request is own:
         return "schema"
@@ -104,7 +104,7 @@ class RemoteBackend:
         if home is not None and not home.link.lost and self.is_reached_by(home.link):
             link, unit = home.link, home.unit
             assert home.request is not None, "its call is made"
-            way = _way_of(request, home.request)
+            way = _find_way(request, home.request)
         else:
             link = await pool.pick(self.is_reached_by)
         sent = pickle.dumps(request) if way is None else b""

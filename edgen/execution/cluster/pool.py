@@ -25,7 +25,7 @@ from edgen.execution.cluster.messages import (
     Told,
     UnitOutcome,
 )
-from edgen.execution.cluster.wire import Wire, decode_to_head, seconds_between_frames
+from edgen.execution.cluster.wire import Wire, compute_frame_interval, decode_to_head
 from edgen.execution.cluster.worker import Equipment
 from edgen.store.ledger.facts import WorkerCounts
 
@@ -40,7 +40,7 @@ class Pool:
 
     def __init__(self, count: int, equipment: Equipment, share: float, under: str) -> None:
         self._count, self._share, self._under = count, share, under
-        self._equipment = equipment._replace(apart=seconds_between_frames(count))
+        self._equipment = equipment._replace(apart=compute_frame_interval(count))
         self.links: list[WorkerLink] = []
         self.tell: Callable[[str], None] = lambda _text: None
         self.meet: Callable[[WorkerLink], None] = lambda _link: None  # hears of each new worker

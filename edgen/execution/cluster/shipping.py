@@ -27,7 +27,7 @@ def pack(tasks: Tasks) -> bytes:
                 return LedgerReader, (value.path,)
             return super().reducer_override(value)
 
-    names = [name for name in registry.names("measure") if registry.is_added("measure", name)]
+    names = [name for name in registry.list_names("measure") if registry.is_added("measure", name)]
     own = {name: registry.find("measure", name) for name in names}
     out = io.BytesIO()
     Pickler(out).dump((own, tasks))

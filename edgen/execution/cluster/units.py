@@ -32,7 +32,7 @@ from edgen.execution.cluster.pool import Pool
 from edgen.execution.joined_calls import CallPlace, share_out
 from edgen.execution.rollout import OutcomeRecorder
 from edgen.execution.scheduler import Work
-from edgen.store.ledger.schema import wall_time
+from edgen.store.ledger.schema import read_wall_time
 
 
 class Owner(Protocol):
@@ -129,7 +129,7 @@ class Units:
             rollout = link.units[unit] = RemoteRollout(link, unit, self.go_on)
             self._open[rollout] = None
             try:
-                stored = self._work.ledger.replies(*unit)
+                stored = self._work.ledger.read_replies(*unit)
                 if first is None or stored:
                     link.send(Take(unit, stored))
                 else:  # with a permit, once there is a place
@@ -161,7 +161,7 @@ class Units:
             if plain.ticket is not None and not plain.ticket.settled:
                 rollout.client.end_unanswered(plain.call, plain.ticket)
         if not self._scheduled:
-            self._soon()
+            self._schedule_round()
 
     def go_on(self, rollout: RemoteRollout) -> None:
         """Take what a worker said of a unit, once the unit's last call is over."""
@@ -246,7 +246,7 @@ class Units:
         """Store the answer of a call at the end of this moment."""
         self._answered.append(plain)
         if not self._scheduled:
-            self._soon()
+            self._schedule_round()
 
     async def _ask(self, rollout: RemoteRollout, failed: tuple[Call, CallError] | None = None) -> None:
         """Make a call that may wait for more than its turn, and send the worker its result."""
@@ -275,7 +275,7 @@ class Units:
 
     # -- the end of a moment
 
-    def _soon(self) -> None:
+    def _schedule_round(self) -> None:
         """Schedule the end of this moment."""
         self._scheduled = True
         self._loop.call_soon(self._end_moment)
@@ -292,7 +292,7 @@ class Units:
         self.begin_more()
 
     def _store(self, answered: Sequence[PlainCall]) -> None:
-        ledger, recorder, statements, now = self._work.ledger, self._recorder, [], wall_time()
+        ledger, recorder, statements, now = self._work.ledger, self._recorder, [], read_wall_time()
         with_outcome = not recorder.is_heard
         for plain in answered:
             rollout, answer, call = plain.rollout, plain.answer, plain.call
@@ -301,7 +301,9 @@ class Units:
             )  # fmt: skip
             if reply.others:
                 places = (CallPlace(address, call.key),)
-                ((_, reply, tokens, cost),) = share_out(answer, places, rollout.client.charges.price_of)
+                ((_, reply, tokens, cost),) = share_out(
+                    answer, places, rollout.client.charges.compute_most_cost
+                )
             spent = (tokens, cost, now, answer.latency, answer.tries)
             known = (plain.checksum, plain.text)
             statements += ledger.make_reply_statements(address, call.key, reply, *spent, *known)

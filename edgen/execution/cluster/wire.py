@@ -2,7 +2,7 @@
 
 A message after a pause goes at once, so a few slow calls never wait. Among many calls, those of the same
 moments share a frame, since a frame costs either side as much as several messages. With more workers, each
-has fewer calls, so frames are further apart: `seconds_between_frames`.
+has fewer calls, so frames are further apart: `compute_frame_interval`.
 
 Ray starts workers and ends them; messages do not pass through it, since a call of an actor costs
 the caller 0.5 to 0.9 ms.
@@ -24,7 +24,7 @@ _MOST = 2**31  # bytes of a frame
 _FIRST = 1024  # bytes of the first frame, whose sender is unknown
 
 
-def seconds_between_frames(workers: int) -> float:
+def compute_frame_interval(workers: int) -> float:
     """Return the least seconds between two frames of a connection, for so many workers."""
     each, most = _APART
     return min(most, each * workers)

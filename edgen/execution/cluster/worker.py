@@ -44,11 +44,11 @@ from edgen.execution.cluster.wire import Wire, decode_to_worker
 from edgen.execution.rollout import Rollout
 from edgen.protocols.task import Tasks
 from edgen.providers import Backend, make
-from edgen.providers.base import CountsLoad, CountsSlots, servers_of
-from edgen.providers.fleet import name_of_node_server
+from edgen.providers.base import CountsLoad, CountsSlots, list_servers
+from edgen.providers.fleet import find_node_server_name
 from edgen.providers.http import send_until
 from edgen.providers.trust import Consents
-from edgen.store.ledger.checked_reader import outcome_checksums, reply_checksum
+from edgen.store.ledger.checked_reader import compute_outcome_checksums, compute_reply_checksum
 
 _PATIENCE = 10.0  # seconds for the connection to the head, or to a server
 _PORTS = {"http": 80, "https": 443}
@@ -118,7 +118,7 @@ class Worker:
         try:
             self._equip(equipment.packed)
             identities = {role: client.backend.identity for role, client in self._clients.items()}
-            said["fingerprint"] = self._tasks.fingerprint(identities)
+            said["fingerprint"] = self._tasks.make_fingerprint(identities)
         except Exception as error:  # noqa: BLE001 - of any object on its way: calls can be made all the same
             said["alone"] = (
                 f"{type(error).__name__}: {error}" if not isinstance(error, EdgenError) else str(error)
@@ -153,7 +153,7 @@ class Worker:
             )
             config: Any = settings.backends[name]
             if getattr(config, "node_local", False):
-                self._local[name] = name_of_node_server(config.each_server[0].base_url)
+                self._local[name] = find_node_server_name(config.each_server[0].base_url)
         every: dict[str, Any] = {**equipment.known, **self._backends}
         self._clients = make_clients(settings, every, equipment.roles)
 
@@ -224,13 +224,13 @@ class Worker:
         if permit.unit is None or permit.request or own is None:
             self._wire.send(Called(permit.number, reply))
             return
-        self._wire.send(Called(permit.number, reply, None, reply_checksum(own.address, key, reply)))
+        self._wire.send(Called(permit.number, reply, None, compute_reply_checksum(own.address, key, reply)))
         # The head takes what follows only after the reply is on its disk.
         self._answer(permit.unit, reply)
 
     async def _attempt(self, permit: Permit, request: Request) -> Reply | None:
         """Return the reply to an attempt; None after a failure, which is reported."""
-        kind, server = self._server(permit)
+        kind, server = self._find_server(permit)
         try:
             if asyncio.get_running_loop().time() - permit.heard > LEASE:
                 raise CallError(FailureKind.SERVER_ERROR, "the worker lost touch with the head", unsent=True)
@@ -254,19 +254,19 @@ class Worker:
         if (reply := await self._attempt(permit, adapted)) is None:
             return None
         costs = client.charges.charge(reply, asked)
-        checksum = reply_checksum(asked.address, rollout.key, reply)
+        checksum = compute_reply_checksum(asked.address, rollout.key, reply)
         light, text = msgspec.structs.replace(reply, text=""), reply.text.encode()
         place = (asked.address, rollout.key, asked.role)
         return FirstReply(permit.number, light, text, *place, *costs, checksum), reply
 
-    def _server(self, asked: Permit | ServerQuestion) -> tuple[str, Backend]:
+    def _find_server(self, asked: Permit | ServerQuestion) -> tuple[str, Backend]:
         """Return the type of a backend, and one of its servers."""
         backend = self._backends[asked.backend]
-        return backend.identity["type"], servers_of(backend).get(asked.server, backend)
+        return backend.identity["type"], list_servers(backend).get(asked.server, backend)
 
     async def _tell(self, question: ServerQuestion) -> None:
         """Ask a server about itself."""
-        _, server = self._server(question)
+        _, server = self._find_server(question)
         value: list[str] | int | None = None
         try:
             if question.about == "models":
@@ -283,7 +283,7 @@ class Worker:
     async def _run(self, take: Take) -> None:
         """Run a unit's generator to its end."""
         unit, wire, permit = take.unit, self._wire, take.first
-        rollout = Rollout(self._tasks.task(*unit), self._clients)
+        rollout = Rollout(self._tasks.make_task(*unit), self._clients)
         replayed, failure = rollout.answer_from(take.stored), None
         unsent: FirstReply | None = (
             None  # waits for the outcome, which follows at once if nothing more is asked
@@ -296,14 +296,14 @@ class Worker:
                     if called is not None:
                         unsent = called[0]
                         rollout.answer(called[1])
-                        first = _light(request) if rollout.refused else None
+                        first = _lighten(request) if rollout.refused else None
                         continue
                 if unsent is not None:
                     wire.send(unsent)
                     unsent = None
                 self._asked[unit] = request, rollout.key
                 key, refused = rollout.key, rollout.refused
-                wire.send(OpenRequest(unit, _light(request), key, replayed, refused, first))
+                wire.send(OpenRequest(unit, _lighten(request), key, replayed, refused, first))
                 replayed, first = 0, None
                 reply = await self._wait(unit)
                 if isinstance(reply, Reply):
@@ -338,7 +338,7 @@ class Worker:
             if failure is None:
                 settled = rollout.task.settled(rollout.result, rollout.spent)
                 facts = (settled.status, settled.reason, settled.detail, group, rollout.last_key)
-                sums = outcome_checksums(unit, facts, settled.record)
+                sums = compute_outcome_checksums(unit, facts, settled.record)
         except BaseException:
             if unsent is not None:
                 self._wire.send(unsent)
@@ -354,10 +354,10 @@ class Worker:
         return await waiting
 
 
-def _light(request: Request) -> Request:
+def _lighten(request: Request) -> Request:
     """Return a request without what only the call itself needs."""
     if request.alike:
-        request = msgspec.structs.replace(request, alike=tuple(map(_light, request.alike)))
+        request = msgspec.structs.replace(request, alike=tuple(map(_lighten, request.alike)))
     if request.scene is None and request.view is None and not request.speakers:
         return request
     return msgspec.structs.replace(request, scene=None, view=None)

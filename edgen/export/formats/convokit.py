@@ -55,22 +55,22 @@ class _Metadata:
             for role in space.roles
         }
 
-    def conversation(self, conversation: AcceptedConversation) -> dict[str, Any]:
+    def describe_conversation(self, conversation: AcceptedConversation) -> dict[str, Any]:
         row = read_row((*_BEFORE, "*", *_BEHIND), self.shared, conversation)
         return row | cells_of([layer for layer in self._layers if layer.whole], conversation)
 
-    def utterances(self, conversation: AcceptedConversation) -> Iterator[dict[str, Any]]:
+    def describe_utterances(self, conversation: AcceptedConversation) -> Iterator[dict[str, Any]]:
         """Yield the utterances' metadata, turn by turn."""
         said = cells_of([layer for layer in self._layers if not layer.whole], conversation)
         for number, turn in enumerate(conversation.candidate.turns):
             labels = {name: None if cell is None else cell[number] for name, cell in said.items()}
             yield {"role": turn.role, "turn": number, **labels}
 
-    def speaker(self, role: str, scenario: Scenario) -> dict[str, Any]:
+    def describe_speaker(self, role: str, scenario: Scenario) -> dict[str, Any]:
         own = self.own[role].read(scenario) if role in self.own else {}
         return {"role": role, **{_strip_role(name, role): value for name, value in own.items()}}
 
-    def types(self) -> dict[str, dict[str, str]]:
+    def list_types(self) -> dict[str, dict[str, str]]:
         """Return the metadata by object, with their types."""
         speakers = {
             _strip_role(name, role): _PYTHON[type_]
@@ -116,17 +116,18 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
         name = conversation.candidate.id
         value = {
             "id": name,
-            "meta": metadata.conversation(conversation),
+            "meta": metadata.describe_conversation(conversation),
             "speakers": {
-                f"{name}-{role}": metadata.speaker(role, conversation.scenario) for role in metadata.own
+                f"{name}-{role}": metadata.describe_speaker(role, conversation.scenario)
+                for role in metadata.own
             },
-            "utterances": _utterances(conversation, metadata),
+            "utterances": _list_utterances(conversation, metadata),
         }
         yield Row(conversation.split, value)
 
 
-def _table(space: Space) -> DataTable:
-    metadata = {of: ", ".join(names) for of, names in _Metadata(space).types().items()}
+def _make_table(space: Space) -> DataTable:
+    metadata = {of: ", ".join(names) for of, names in _Metadata(space).list_types().items()}
     speakers = _NUMBERS.get(len(space.roles), len(space.roles))
     return DataTable(
         {
@@ -143,7 +144,7 @@ def _table(space: Space) -> DataTable:
 _NUMBERS = {2: "two", 3: "three", 4: "four"}
 
 
-def _utterances(conversation: AcceptedConversation, metadata: _Metadata) -> list[dict[str, Any]]:
+def _list_utterances(conversation: AcceptedConversation, metadata: _Metadata) -> list[dict[str, Any]]:
     """Return the turns, each a reply to the previous one."""
     name = conversation.candidate.id
     ids = [name, *(f"{name}-{number}" for number in range(1, len(conversation.candidate.turns)))]
@@ -159,7 +160,7 @@ def _utterances(conversation: AcceptedConversation, metadata: _Metadata) -> list
             "vectors": [],
         }
         for number, (turn, meta) in enumerate(
-            zip(conversation.candidate.turns, metadata.utterances(conversation), strict=True)
+            zip(conversation.candidate.turns, metadata.describe_utterances(conversation), strict=True)
         )
     ]
 
@@ -170,8 +171,8 @@ class CorpusFiles(RowFiles):
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
         self._utterances = self._begin("utterances.jsonl")
-        self._add_speaker = self._object("speakers.json")
-        self._add_conversation = self._object("conversations.json")
+        self._add_speaker = self._begin_object("speakers.json")
+        self._add_conversation = self._begin_object("conversations.json")
 
     def add(self, row: Row) -> None:
         for utterance in row.value["utterances"]:
@@ -185,7 +186,7 @@ class CorpusFiles(RowFiles):
         overall = {"name": run.name, "synthetic": True, "simulated": run.simulated}
         self._begin("corpus.json").write(json.dumps(overall, indent=1) + "\n")
         self._begin("index.json").write(
-            json.dumps(_index(_Metadata(run.space, run.layers).types()), indent=1) + "\n"
+            json.dumps(_make_index(_Metadata(run.space, run.layers).list_types()), indent=1) + "\n"
         )
         self._open.close()
         return {}
@@ -193,7 +194,7 @@ class CorpusFiles(RowFiles):
     def _begin(self, name: str, end: str | None = None) -> IO[str]:
         return self.open(self.folder / name, "x", end=end, encoding="ascii", newline="\n")
 
-    def _object(self, name: str) -> Callable[[str, Any], None]:
+    def _begin_object(self, name: str) -> Callable[[str, Any], None]:
         """Begin a file of one JSON object; return a function that writes a member of it."""
         file, before = self._begin(name, "\n}\n"), "{\n"
 
@@ -205,7 +206,7 @@ class CorpusFiles(RowFiles):
         return add
 
 
-def _index(metadata: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+def _make_index(metadata: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     return {
         **{
             f"{of}-index": {name: [f"<class '{kind}'>"] for name, kind in names.items()}
@@ -220,7 +221,7 @@ FORMAT = Format(
     name="convokit",
     summary="A corpus of whole conversations, as ConvoKit loads it.",
     rows=rows,
-    tables=_table,
+    tables=_make_table,
     layout=FormatLayout(layer_columns=_of_layers, files=CorpusFiles, by_range=True),
     use="""\
 from convokit import Corpus

@@ -67,7 +67,7 @@ class CsvFiles(SplitFiles):
     def begin(self, path: Path) -> WriteRow:
         write = csv.writer(self.open(path, "x", encoding="utf-8", newline="")).writerow
         write(self.staging.tables[0].columns)
-        return lambda value: write(map(self._cell, value.values()))
+        return lambda value: write(map(self._render_cell, value.values()))
 
     def finish(self) -> Patterns:
         if self.disarmed:
@@ -78,7 +78,7 @@ class CsvFiles(SplitFiles):
             self.remarks = (f"{said}; --no-csv-safe keeps them exactly.",)
         return super().finish()
 
-    def _cell(self, value: Any) -> Any:
+    def _render_cell(self, value: Any) -> Any:
         if isinstance(value, bool):
             return str(value).lower()
         if not (self._safe and isinstance(value, str)):

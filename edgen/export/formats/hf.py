@@ -53,7 +53,7 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
         yield Row(conversation.split, row | cells_of(run.layers, conversation))
 
 
-def _code(text: str | None) -> str:
+def _write_code(text: str | None) -> str:
     return "unknown" if text is None else "`" + " ".join(text.replace("`", "'").split()) + "`"
 
 
@@ -98,8 +98,8 @@ class HubFiles(RowFiles):
 
     def notes(self) -> Iterator[str]:
         for (arm, model, template), count in self._makers.items():
-            of = f"Arm {_code(arm)}: " if arm is not None else ""
-            yield f"{of}{count} rows by model {_code(model)} with template_sha256 {_code(template)}."
+            of = f"Arm {_write_code(arm)}: " if arm is not None else ""
+            yield f"{of}{count} rows by model {_write_code(model)} with template_sha256 {_write_code(template)}."
         if any(arm is not None for arm, *_ in self._makers):
             yield 'One arm is `data.filter(lambda row: row["arm"] == "NAME")`.'
 

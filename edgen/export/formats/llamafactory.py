@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.export.formats.shared.completions import RULE, Completion, rows_of_turns
+from edgen.export.formats.shared.completions import RULE, Completion, make_rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
 from edgen.export.formats.sharegpt import begins_with_user, convert_message
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
@@ -37,10 +37,10 @@ _DESCRIBED: dict[str, dict[str, Any]] = {
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row per pair, then one per completion."""
-    return rows_of_turns(partial(_pair, chat), partial(_make_tagged_row, chat))(run, chat)
+    return make_rows_of_turns(partial(_make_pair, chat), partial(_make_tagged_row, chat))(run, chat)
 
 
-def _pair(chat: Chat, pair: TurnPair) -> Row | LeftOut:
+def _make_pair(chat: Chat, pair: TurnPair) -> Row | LeftOut:
     prompt = chat.user_first(pair.prompt)
     if not begins_with_user(prompt):
         return LeftOut("assistant_first")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from edgen.export.formats.shared.pair_rows import is_near_end, messages_of, say_the_same
+from edgen.export.formats.shared.pair_rows import is_near_end, list_messages, say_the_same
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     ComparedPair,
@@ -30,10 +30,10 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     source = next((label for label in given if label is not None), None)
     columns = ScenarioColumns(run.space)
     for compared in run.compared():
-        yield _row(compared, chat, columns, source)
+        yield _make_row(compared, chat, columns, source)
 
 
-def soft_preference(pair: Pair, source: Label | None) -> float | None:
+def compute_soft_preference(pair: Pair, source: Label | None) -> float | None:
     """Return the probability that side a is preferred, by the source of the pairs' labels; None if that
     source has no signal, or the user asked for fewer pairs. A judge's log probabilities take precedence over
     its verdicts. Otherwise a tie is one half; a verdict that the strengths contradict counts unchanged.
@@ -62,14 +62,16 @@ def _read_logprob_preference(pair: Pair, source: Label | None) -> float | None:
     return signal.logprobs.p
 
 
-def _row(compared: ComparedPair, chat: Chat, columns: ScenarioColumns, source: Label | None) -> Row | LeftOut:
+def _make_row(
+    compared: ComparedPair, chat: Chat, columns: ScenarioColumns, source: Label | None
+) -> Row | LeftOut:
     pair = compared.pair
-    p = soft_preference(pair, source)
+    p = compute_soft_preference(pair, source)
     if p is None:
         return LeftOut(pair.left_out or "no_label")
     if is_near_end(compared, chat):
         return LeftOut("turns_left")
-    first, second = (messages_of(one, compared, chat) for one in (compared.a, compared.b))
+    first, second = (list_messages(one, compared, chat) for one in (compared.a, compared.b))
     if isinstance(first, LeftOut):
         return first
     if isinstance(second, LeftOut):

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.export.formats.shared.replies import TrainedReply, rows_of_replies
+from edgen.export.formats.shared.replies import TrainedReply, make_rows_of_replies
 from edgen.plugin import Format, FormatCard, FormatLayout
 from edgen.plugin.formats import Tried
 
 VERIFIER = "general-quality_ref"
 
 
-def _value(reply: TrainedReply) -> dict[str, Any]:
+def _make_value(reply: TrainedReply) -> dict[str, Any]:
     return {
         "messages": reply.prompt,
         "ground_truth": reply.reference,
@@ -28,7 +28,7 @@ def _value(reply: TrainedReply) -> dict[str, Any]:
 FORMAT = Format(
     name="open-instruct",
     summary="Prompts with the run's own replies, as open-instruct's GRPO takes them with its judge.",
-    rows=rows_of_replies(_value),
+    rows=make_rows_of_replies(_make_value),
     tables={
         "messages": "messages up to a turn of the trained side",
         "ground_truth": "what the run's conversation says there, the reference",

@@ -7,7 +7,7 @@ texts in the layout of OpenRLHF's usual input template ("User: ...\\nAssistant: 
 
 from __future__ import annotations
 
-from edgen.export.formats.shared.completions import RULE, Completion, rows_of_turns
+from edgen.export.formats.shared.completions import RULE, Completion, make_rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
 from edgen.plugin import Format, FormatCard, FormatLayout, Row
 from edgen.plugin.formats import ActionOptions, DataTable, Message, Tried
@@ -21,7 +21,7 @@ def join_messages(prompt: list[Message]) -> str:
     return "".join(f"{m['role'].capitalize()}: {m['content']}\n" for m in prompt) + "Assistant: "
 
 
-def _pair(pair: TurnPair) -> Row:
+def _make_row(pair: TurnPair) -> Row:
     value = {
         "chosen": [*pair.prompt, pair.chosen],
         "rejected": [*pair.prompt, pair.rejected],
@@ -46,7 +46,7 @@ FORMAT = Format(
     name="openrlhf",
     needs=("pairs",),
     summary="Preference pairs and scored replies, as OpenRLHF takes them.",
-    rows=rows_of_turns(_pair, _make_scored_row),
+    rows=make_rows_of_turns(_make_row, _make_scored_row),
     tables=(
         DataTable(
             {

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from edgen.export.formats.shared.pair_rows import Preferred, TurnPair, read_turn, rows_of_pairs
+from edgen.export.formats.shared.pair_rows import Preferred, TurnPair, make_rows_of_pairs, read_turn
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     MOST,
@@ -32,7 +32,7 @@ TOKENS = {
 }
 
 
-def rewards(found: Preferred) -> tuple[float, float]:
+def compute_rewards(found: Preferred) -> tuple[float, float]:
     """Return the rewards of chosen and rejected, in [0, 1]: the conversations' own probabilities of
     understanding if these gave the label, the mean strengths of rollouts if it uses those, else p and 1 - p.
     In each case they differ by 2p - 1."""
@@ -46,7 +46,7 @@ def rewards(found: Preferred) -> tuple[float, float]:
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row per pair, with its tokens if a tokenizer was given."""
-    for found in rows_of_pairs(read_turn, partial(_row, chat))(run, chat):
+    for found in make_rows_of_pairs(read_turn, partial(_make_row, chat))(run, chat):
         yield found if isinstance(found, LeftOut) or chat.tokens is None else _with_tokens(found, chat.tokens)
 
 
@@ -61,13 +61,13 @@ def _with_tokens(row: Row, tokens: ChatTokenizer) -> Row | LeftOut:
     return replace(row, value=row.value | {name: columns[name] for name in TOKENS})
 
 
-def _row(chat: Chat, pair: TurnPair) -> Row | LeftOut:
+def _make_row(chat: Chat, pair: TurnPair) -> Row | LeftOut:
     chosen, rejected = (chat.user_first(side) for side in (pair.whole.chosen, pair.whole.rejected))
     first = chosen[0]["role"]
     if first != "user":
         return LeftOut("system_message" if first == "system" else "assistant_first")
     at = pair.at - (len(pair.whole.chosen) - len(chosen))
-    chosen_reward, reject_reward = rewards(pair.whole)
+    chosen_reward, reject_reward = compute_rewards(pair.whole)
     value = {
         "chosen": without_trailing_user(chosen),
         "reject": without_trailing_user(rejected),

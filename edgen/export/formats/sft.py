@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgen.export.formats.shared.replies import responses
+from edgen.export.formats.shared.replies import iterate_responses
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import Repeats, ResponseOptions, Tried
 
@@ -16,7 +16,7 @@ from edgen.plugin.formats import Repeats, ResponseOptions, Tried
 def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row per response, without repeats after the same prompt of a scenario."""
     repeats = Repeats()
-    for found in responses(run, chat):
+    for found in iterate_responses(run, chat):
         if isinstance(found, LeftOut):
             yield found
         elif found.reference is None:

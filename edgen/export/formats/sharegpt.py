@@ -25,10 +25,10 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row per conversation, without repeats within a scenario."""
     repeats = Repeats()
     for conversation in run.conversations():
-        yield _row(conversation, chat, repeats)
+        yield _make_row(conversation, chat, repeats)
 
 
-def _row(conversation: AcceptedConversation, chat: Chat, repeats: Repeats) -> Row | LeftOut:
+def _make_row(conversation: AcceptedConversation, chat: Chat, repeats: Repeats) -> Row | LeftOut:
     said = chat.messages(conversation.candidate.turns, conversation.scenario, conversation.candidate.ended_by)
     if not any(message["role"] == "assistant" for message in said):
         return LeftOut("untrained")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.export.formats.shared.replies import DESCRIBED, TrainedReply, rows_of_replies
+from edgen.export.formats.shared.replies import DESCRIBED, TrainedReply, make_rows_of_replies
 from edgen.plugin import Format, FormatCard, FormatLayout
 from edgen.plugin.formats import Tried
 
 
-def _value(reply: TrainedReply) -> dict[str, Any]:
+def _make_value(reply: TrainedReply) -> dict[str, Any]:
     return {
         "data_source": "edgen",
         "prompt": reply.prompt,
@@ -27,7 +27,7 @@ FORMAT = Format(
     name="skyrl",
     summary="Prompts with the run's own replies, as SkyRL's PromptDataset takes them; edgen's judge is the "
     "reward.",
-    rows=rows_of_replies(_value),
+    rows=make_rows_of_replies(_make_value),
     tables={
         "data_source": "edgen",
         "prompt": "messages up to a turn of the trained side",

@@ -30,18 +30,18 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
         if isinstance(found, LeftOut):
             yield found
             continue
-        yield _trajectory(found, chat, found.chosen, 1.0)
+        yield _make_trajectory(found, chat, found.chosen, 1.0)
         told = _TOLD.format(_describe(chat, found.scenario, hidden=True))
         sides = {
-            name: told + _input(chat, side[:-1]) + side[-1]["content"]
+            name: told + _join_input(chat, side[:-1]) + side[-1]["content"]
             for name, side in (("chosen", found.chosen), ("rejected", found.rejected))
         }
         yield Row(found.pair.split, {**sides, "id": found.pair.id}, CRITIC)
-        yield _turn(compared, chat)
+        yield _make_turn_row(compared, chat)
     for compared in run.compared():
         found = _read(compared, chat)
         if isinstance(found, Preferred):
-            yield _trajectory(found, chat, found.rejected, 0.0)
+            yield _make_trajectory(found, chat, found.rejected, 0.0)
 
 
 def _read(compared: ComparedPair, chat: Chat) -> Preferred | LeftOut:
@@ -60,14 +60,16 @@ def _read(compared: ComparedPair, chat: Chat) -> Preferred | LeftOut:
     return replace(found, chosen=sides[0], rejected=sides[1])
 
 
-def _trajectory(found: Preferred, chat: Chat, messages: list[Message], reward: float) -> Row:
+def _make_trajectory(found: Preferred, chat: Chat, messages: list[Message], reward: float) -> Row:
     """Return a conversation as `simulate_interactions.py` writes one, with a reward."""
     history: list[dict[str, str]] = []
     for at, message in enumerate(messages):
         if message["role"] == "user":
             history.append(message)
         elif message["role"] == "assistant":
-            history.append(message | {"input": _input(chat, messages[:at]), "output": message["content"]})
+            history.append(
+                message | {"input": _join_input(chat, messages[:at]), "output": message["content"]}
+            )
     task = {
         "problem_description": _describe(chat, found.scenario, hidden=False),
         "ground_truth": _describe(chat, found.scenario, hidden=True),
@@ -79,12 +81,12 @@ def _trajectory(found: Preferred, chat: Chat, messages: list[Message], reward: f
     return Row(found.pair.split, value, TRAJECTORIES)
 
 
-def _turn(compared: ComparedPair, chat: Chat) -> Row | LeftOut:
+def _make_turn_row(compared: ComparedPair, chat: Chat) -> Row | LeftOut:
     """Return the two turns at which a pair parts, each after the same prompt."""
     found = read_turn(compared, chat)
     if isinstance(found, LeftOut):
         return found
-    before = _input(chat, chat.user_first(found.prompt))
+    before = _join_input(chat, chat.user_first(found.prompt))
     end = "" if chat.tokens is None else chat.tokens.end
     sides = {
         "chosen": before + found.chosen["content"] + end,
@@ -93,7 +95,7 @@ def _turn(compared: ComparedPair, chat: Chat) -> Row | LeftOut:
     return Row(found.split, {**sides, "id": found.id}, TURNS, found.whole.evidence)
 
 
-def _input(chat: Chat, messages: list[Message]) -> str:
+def _join_input(chat: Chat, messages: list[Message]) -> str:
     """Return the text that the assistant continues: by a chat template, or plain without a tokenizer."""
     if chat.tokens is not None:
         return chat.tokens.render(messages)

@@ -5,12 +5,12 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 
 from __future__ import annotations
 
-from edgen.export.formats.shared.pair_rows import Preferred, read_preferred, rows_of_pairs
+from edgen.export.formats.shared.pair_rows import Preferred, make_rows_of_pairs, read_preferred
 from edgen.plugin import Format, FormatCard, FormatLayout, Row
 from edgen.plugin.formats import Tried
 
 
-def _row(found: Preferred) -> Row:
+def _make_row(found: Preferred) -> Row:
     # No column `margin`: RewardTrainer would subtract it in its loss unasked.
     value = {"chosen": found.chosen, "rejected": found.rejected, "p": found.label.p, "id": found.pair.id}
     return Row(found.pair.split, value, evidence=found.evidence, scenario=found.scenario)
@@ -20,7 +20,7 @@ FORMAT = Format(
     name="trl-conversation",
     needs=("pairs",),
     summary="Preference pairs of whole conversations, as TRL's RewardTrainer takes them.",
-    rows=rows_of_pairs(read_preferred, _row),
+    rows=make_rows_of_pairs(read_preferred, _make_row),
     tables={
         "chosen": "all messages of the chosen conversation",
         "rejected": "all messages of the rejected one",

@@ -5,12 +5,12 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 
 from __future__ import annotations
 
-from edgen.export.formats.shared.pair_rows import TurnPair, read_turn, rows_of_pairs
+from edgen.export.formats.shared.pair_rows import TurnPair, make_rows_of_pairs, read_turn
 from edgen.plugin import Format, FormatCard, FormatLayout, Row
 from edgen.plugin.formats import ActionOptions, Tried
 
 
-def _row(pair: TurnPair) -> Row:
+def _make_row(pair: TurnPair) -> Row:
     value = {
         "prompt": pair.prompt,
         "chosen": [pair.chosen],
@@ -25,7 +25,7 @@ FORMAT = Format(
     name="trl-dpo",
     needs=("pairs",),
     summary="Preference pairs of single turns, as TRL's DPOTrainer takes them.",
-    rows=rows_of_pairs(read_turn, _row),
+    rows=make_rows_of_pairs(read_turn, _make_row),
     tables={
         "prompt": "messages up to the turn at which the two conversations part",
         "chosen": "the trained side's next message in the chosen conversation",

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from edgen.export.formats.shared.completions import RULE, Completion, completions
+from edgen.export.formats.shared.completions import RULE, Completion, iterate_completions
 from edgen.plugin import Format, FormatCard, FormatLayout, Row
 from edgen.plugin.formats import SPLITS, ActionOptions, JsonLines, Staging, Tried, rows_from
 
 
-def _row(found: Completion) -> Row:
+def _make_row(found: Completion) -> Row:
     value = {"prompt": found.prompt, "completion": [found.completion], "label": found.label, "id": found.id}
     return Row(found.split, value, evidence=found.evidence, scenario=found.scenario)
 
@@ -34,10 +34,10 @@ class LabelledLines(JsonLines):
             f"{split} has {self._rows[split, True]} true and {self._rows[split, False]} false rows"
             for split in SPLITS
         )
-        yield f"Labels: {counts}. {_weights(self._rows['train', True], self._rows['train', False])}"
+        yield f"Labels: {counts}. {_compute_weights(self._rows['train', True], self._rows['train', False])}"
 
 
-def _weights(true: int, false: int) -> str:
+def _compute_weights(true: int, false: int) -> str:
     """Return the weights that balance the two losses: weight times rows is equal for both."""
     if not true or not false:
         return "No weight balances a train split that lacks one of them."
@@ -57,7 +57,7 @@ FORMAT = Format(
     name="trl-kto",
     needs=("pairs",),
     summary="Single turns that are good or bad, as TRL's KTOTrainer takes them.",
-    rows=rows_from(completions, _row),
+    rows=rows_from(iterate_completions, _make_row),
     tables={
         "prompt": "messages up to the turn at which the two conversations of a pair part",
         "completion": "the trained side's next message",

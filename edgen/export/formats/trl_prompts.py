@@ -5,12 +5,12 @@ https://huggingface.co/docs/trl/dataset_formats#prompt-only
 
 from __future__ import annotations
 
-from edgen.export.formats.shared.replies import TrainedReply, replies
+from edgen.export.formats.shared.replies import TrainedReply, iterate_replies
 from edgen.plugin import Format, FormatCard, FormatLayout, Row
 from edgen.plugin.formats import ResponseOptions, Tried, rows_from
 
 
-def _row(found: TrainedReply) -> Row:
+def _make_row(found: TrainedReply) -> Row:
     value = {"prompt": found.prompt, "id": found.id, "turn": found.turn}
     return Row(found.split, value, scenario=found.scenario)
 
@@ -18,7 +18,7 @@ def _row(found: TrainedReply) -> Row:
 FORMAT = Format(
     name="trl-prompts",
     summary="Prompts only, one for each turn of the trained side, as TRL's online trainers take them.",
-    rows=rows_from(replies, _row),
+    rows=rows_from(iterate_replies, _make_row),
     tables={
         "prompt": "messages up to a turn of the trained side",
         "id": "the conversation",

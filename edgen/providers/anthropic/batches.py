@@ -97,9 +97,9 @@ class AnthropicBatches(SdkBatches):
         """Return the newest batch, without uploading: batches created from now on are newer. Raises
         CallError, and OSError for the file."""
         await run_in_thread(file.stat)
-        with self._calls.calling():
+        with self._calls.translate_errors():
             page = await self.client.messages.batches.list(limit=1)
-            return self._id(page.data[0]) if page.data else None
+            return self._read_id(page.data[0]) if page.data else None
 
     async def create(self, sending: Sending) -> RemoteBatch:
         """Send all requests, read from disk while they are sent. Raises CallError, and OSError for the
@@ -108,11 +108,11 @@ class AnthropicBatches(SdkBatches):
 
         body = _Body(sending.file)
         headers = {"Content-Type": "application/json", "Content-Length": str(body.size)}
-        with self._calls.calling():
+        with self._calls.translate_errors():
             batch = await self.client.post(
                 f"/{_BATCHES}", cast_to=MessageBatch, content=body, options={"headers": headers}
             )
-        return self._remote(batch)
+        return self._read_batch(batch)
 
     async def find(self, sending: Sending) -> RemoteBatch | Suspects | None:
         """Return the batch that was created for `sending`, or the running ones that may be it.
@@ -120,9 +120,9 @@ class AnthropicBatches(SdkBatches):
         A batch whose results are gone counts as the one if no other does: it may have been paid.
         """
         working, unknown = [], None
-        with self._calls.calling():
+        with self._calls.translate_errors():
             async for batch in self._list_batches_since(sending):
-                remote = self._remote(batch)
+                remote = self._read_batch(batch)
                 if remote.id in sending.others or remote.total != sending.requests:
                     continue
                 if remote.state == "working":
@@ -138,7 +138,7 @@ class AnthropicBatches(SdkBatches):
         async for batch in self.client.messages.batches.list(limit=_PAGE):
             made, asked_at = getattr(batch, "created_at", None), sending.asked_at
             old = isinstance(made, datetime) and asked_at is not None and made.timestamp() < asked_at - _DAY
-            if old or self._id(batch) == sending.file_id:
+            if old or self._read_id(batch) == sending.file_id:
                 return
             yield batch
 
@@ -164,7 +164,7 @@ class AnthropicBatches(SdkBatches):
     async def _read_first_custom_id(self, remote_id: str) -> str:
         """Return the first custom id in the results of a batch; empty if there is none."""
         left = b""
-        async for chunk in self._results(remote_id):
+        async for chunk in self._iterate_results(remote_id):
             *lines, left = (left + chunk).split(b"\n")
             for line in lines:
                 if name := read_text_member(read_members(line).get("custom_id")):
@@ -173,8 +173,8 @@ class AnthropicBatches(SdkBatches):
 
     async def state(self, remote_id: str) -> RemoteBatch:
         """Return the state of a batch."""
-        with self._calls.calling():
-            return self._remote(await self.client.messages.batches.retrieve(remote_id))
+        with self._calls.translate_errors():
+            return self._read_batch(await self.client.messages.batches.retrieve(remote_id))
 
     async def forget(self, file_id: str) -> None:
         """Do nothing: there is no file."""
@@ -183,24 +183,24 @@ class AnthropicBatches(SdkBatches):
         await self.client.messages.batches.cancel(remote_id)
 
     async def _fetch(self, file_id: str, sink: Sink) -> None:
-        async for chunk in self._results(file_id):
+        async for chunk in self._iterate_results(file_id):
             await sink.write(chunk)
 
-    async def _results(self, remote_id: str) -> AsyncIterator[bytes]:
+    async def _iterate_results(self, remote_id: str) -> AsyncIterator[bytes]:
         """Yield the results of a batch as they arrive. The request goes to the batch's own path;
         the address in the batch object is ignored."""
         url = str(append_path(self._base, f"{_BATCHES}/{remote_id}/results"))
         async with self._http.stream("GET", URL(url).human_repr()) as answer:
             if answer.status_code != 200:
-                raise self._calls.failure(answer.status_code, answer.headers, await answer.aread())
+                raise self._calls.make_failure(answer.status_code, answer.headers, await answer.aread())
             async for chunk in answer.aiter_bytes(_CHUNK):
                 yield chunk
 
     # -- state of a batch
 
-    def _remote(self, batch: Any) -> RemoteBatch:
+    def _read_batch(self, batch: Any) -> RemoteBatch:
         """Read Anthropic's batch object. Missing fields and fields of a wrong type are ignored."""
-        name = self._id(batch)
+        name = self._read_id(batch)
         found = getattr(batch, "request_counts", None)
         counts = {kind: count for kind in _KINDS if isinstance(count := getattr(found, kind, None), int)}
         ended = getattr(batch, "processing_status", None) == "ended"
@@ -211,7 +211,7 @@ class AnthropicBatches(SdkBatches):
         return RemoteBatch(
             id=name,
             state="ended" if ended else "working",
-            outcome=_outcome(counts, there=there) if ended else None,
+            outcome=_find_outcome(counts, there=there) if ended else None,
             files=(name,) if there else (),  # result files are named after their batch
             done=done if ended and counts else None,  # counts are given only at the end
             total=sum(counts.values()) if counts else None,
@@ -221,7 +221,7 @@ class AnthropicBatches(SdkBatches):
 _KINDS = ("processing", "succeeded", "errored", "canceled", "expired")
 
 
-def _outcome(counts: Mapping[str, int], *, there: bool) -> Literal["completed", "expired", "cancelled"]:
+def _find_outcome(counts: Mapping[str, int], *, there: bool) -> Literal["completed", "expired", "cancelled"]:
     """Return how a batch ended; one whose results are gone was worked on."""
     if there and counts.get("canceled"):
         return "cancelled"

@@ -42,12 +42,12 @@ class AnthropicBackend(HttpBackend):
     """One model of the Messages API."""
 
     def __init__(self, config: AnthropicConfig, key: Key, link: Link) -> None:
-        super().__init__(config, Credentials(key, _headers), link, classify)
+        super().__init__(config, Credentials(key, _make_headers), link, classify)
         self._messages = append_path(self.base, "v1/messages")
         self._models = append_path(self.base, "v1/models")
-        self._tail = functools.cache(functools.partial(_tail, config))
+        self._tail = functools.cache(functools.partial(_render_tail, config))
         self._tail(1, None)  # reject what cannot be sent before any call
-        self._kept = None if config.prompt_cache is None else _cache_control(config.prompt_cache)
+        self._kept = None if config.prompt_cache is None else _make_cache_control(config.prompt_cache)
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
@@ -56,7 +56,7 @@ class AnthropicBackend(HttpBackend):
     def body(self, request: Request) -> bytes:
         """Return the JSON body of a call. Raises CallError for a lone surrogate."""
         tail = self._tail(request.max_tokens_scale, request.schema)
-        messages = lower_pictures(request.messages, _text_block, _picture_block)
+        messages = lower_pictures(request.messages, _make_text_block, _make_picture_block)
         system = "\n\n".join(
             one.content for one in messages if isinstance(one, Message) and one.role == "system"
         )
@@ -79,7 +79,7 @@ class AnthropicBackend(HttpBackend):
     def _mark_text(self, text: str) -> Any:
         """Return a text block, marked for the prompt cache with everything before it if the job wants
         that."""
-        return text if self._kept is None else [{**_text_block(text), "cache_control": self._kept}]
+        return text if self._kept is None else [{**_make_text_block(text), "cache_control": self._kept}]
 
     async def models(self) -> list[str] | None:
         """Return the names that the service offers, None if it keeps no list. Raises CallError."""
@@ -105,25 +105,25 @@ def _is_system(message: Message | dict[str, Any]) -> bool:
     return isinstance(message, Message) and message.role == "system"
 
 
-def _text_block(text: str) -> dict[str, Any]:
+def _make_text_block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _picture_block(picture: PromptPicture) -> dict[str, Any]:
+def _make_picture_block(picture: PromptPicture) -> dict[str, Any]:
     source = {"type": "base64", "media_type": picture.media_type, "data": picture.base64}
     return {"type": "image", "source": source}
 
 
-def _cache_control(ttl: str) -> dict[str, str]:
+def _make_cache_control(ttl: str) -> dict[str, str]:
     """Return the cache marker of a block; five minutes are the service's default."""
     return {"type": "ephemeral"} if ttl == "5m" else {"type": "ephemeral", "ttl": ttl}
 
 
-def _headers(key: str | None) -> dict[str, str]:
+def _make_headers(key: str | None) -> dict[str, str]:
     return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
 
 
-def _tail(config: AnthropicConfig, scale: int, schema: bytes | None) -> bytes:
+def _render_tail(config: AnthropicConfig, scale: int, schema: bytes | None) -> bytes:
     """Return the JSON after messages and system.
 
     `scale`: see `BackendConfig.room`; the answer has to fit `schema`. Raises InputError for an

@@ -55,10 +55,10 @@ class GeminiProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswers
         return GeminiBackend(config, key, link)
 
     def problems(self, config: GeminiConfig) -> list[Problem]:
-        from edgen.providers.gemini.config import effort_problem
+        from edgen.providers.gemini.config import explain_effort_problem
 
         found = []
-        if (wrong := effort_problem(config)) is not None:
+        if (wrong := explain_effort_problem(config)) is not None:
             found.append(Problem("reasoning_effort", wrong))
         if config.service_tier not in (None, *TIERS):
             found.append(Problem("service_tier", f"the Gemini API has {', '.join(TIERS)}"))

@@ -42,7 +42,7 @@ from edgen.plugin.providers import (
     system_certificates,
     without_secrets,
 )
-from edgen.providers.gemini.online import GeminiBackend, classify, model_path, read_reply
+from edgen.providers.gemini.online import GeminiBackend, classify, make_model_path, read_reply
 
 if TYPE_CHECKING:
     from google.genai.client import AsyncClient
@@ -59,7 +59,7 @@ class GeminiBatches(SdkBatches):
 
     def __init__(self, backend: GeminiBackend, environ: Mapping[str, str], patience: float) -> None:
         super().__init__(backend, environ, patience, _classify, ("google.genai.errors", "APIError"))
-        self._model = model_path(backend.model)
+        self._model = make_model_path(backend.model)
 
     @cached_property
     def client(self) -> AsyncClient:
@@ -100,7 +100,7 @@ class GeminiBatches(SdkBatches):
 
     async def upload(self, file: Path, token: str) -> str:
         """Upload an input file, in pieces of 8 MiB. Raises CallError, and OSError for the file."""
-        with self._calls.calling():
+        with self._calls.translate_errors():
             made = await self.client.files.upload(
                 file=file, config={"display_name": token, "mime_type": "jsonl"}
             )
@@ -108,7 +108,7 @@ class GeminiBatches(SdkBatches):
 
     async def create(self, sending: Sending) -> RemoteBatch:
         """Create a batch at Google."""
-        with self._calls.calling():
+        with self._calls.translate_errors():
             job = await self.client.batches.create(
                 model=self._model, src=sending.file_id or "", config={"display_name": sending.token}
             )
@@ -116,7 +116,7 @@ class GeminiBatches(SdkBatches):
 
     async def find(self, sending: Sending) -> RemoteBatch | None:
         """Return the batch created with that token. The list's order is unspecified, so search all of it."""
-        with self._calls.calling():
+        with self._calls.translate_errors():
             async for job in await self.client.batches.list(config={"page_size": _PAGE}):
                 if job.display_name == sending.token:
                     return RemoteBatch(id=self._calls.read_id(job.name), state="working")
@@ -124,12 +124,12 @@ class GeminiBatches(SdkBatches):
 
     async def state(self, remote_id: str) -> RemoteBatch:
         """Return the state of a batch."""
-        url = str(append_path(self._base, f"v1beta/{_batch_path(remote_id)}"))
-        with self._calls.calling():
+        url = str(append_path(self._base, f"v1beta/{_make_batch_path(remote_id)}"))
+        with self._calls.translate_errors():
             answer = await self._http.get(url)
         if answer.status_code != 200:
-            raise self._calls.failure(answer.status_code, answer.headers, answer.content)
-        return self._remote(remote_id, answer.content)
+            raise self._calls.make_failure(answer.status_code, answer.headers, answer.content)
+        return self._read_operation(remote_id, answer.content)
 
     async def _cancel(self, remote_id: str) -> None:
         await self.client.batches.cancel(name=remote_id)
@@ -142,13 +142,13 @@ class GeminiBatches(SdkBatches):
 
     # -- state of a batch
 
-    def _remote(self, remote_id: str, operation: bytes) -> RemoteBatch:
+    def _read_operation(self, remote_id: str, operation: bytes) -> RemoteBatch:
         """Read Google's long-running operation: state and counts are in its metadata, the result file also in
         its response."""
         parts = read_members(operation)
         metadata = read_members(parts.get("metadata", b""))
         if read_text_member(parts.get("name")) is None and not metadata:
-            raise self._calls.failure(200, {}, operation)
+            raise self._calls.make_failure(200, {}, operation)
         stats = read_members(metadata.get("batchStats", b""))
         total, good, bad = (
             _count(stats.get(f"{name}equestCount")) for name in ("r", "successfulR", "failedR")
@@ -171,16 +171,16 @@ class GeminiBatches(SdkBatches):
             files=tuple(sorted(files)) if outcome else (),
             done=done,
             total=total,
-            failure=self._refusal(parts.get("error")) if outcome == "failed" else None,
+            failure=self._read_refusal(parts.get("error")) if outcome == "failed" else None,
         )
 
-    def _refusal(self, error: bytes | None) -> CallError:
+    def _read_refusal(self, error: bytes | None) -> CallError:
         """Return the reason why a batch was refused as a whole."""
         body = b'{"error":%b}' % (error or b"null")
         wrong = read_error(body)
         if wrong is None:
             return refusal_without_reason()
-        broken = self._calls.failure(_http_status(wrong), {}, body)
+        broken = self._calls.make_failure(_find_http_status(wrong), {}, body)
         # not an answer to a call
         return CallError(broken.kind, broken.message, retry_after=broken.retry_after)
 
@@ -201,7 +201,7 @@ def read_line(line: bytes, secrets: Secrets = ()) -> LineResult | NeverBegun | N
         return LineResult(
             name, failure=call_error(200, {}, body, classify=classify, now=0.0, secrets=secrets)
         )
-    status = _http_status(wrong)
+    status = _find_http_status(wrong)
     if status == _CANCELLED or (status == 504 and _WHOLE_BATCH.search(wrong.message)):
         return NeverBegun(name, clean_message(wrong.message, secrets))
     return LineResult(
@@ -209,7 +209,7 @@ def read_line(line: bytes, secrets: Secrets = ()) -> LineResult | NeverBegun | N
     )
 
 
-def _batch_path(remote_id: str) -> str:
+def _make_batch_path(remote_id: str) -> str:
     """Return `batches/NAME`. Raises CallError for an invalid name, which would lead to another path."""
     if not re.fullmatch(r"(batches/)?[A-Za-z0-9][A-Za-z0-9._-]*", remote_id):
         raise CallError(
@@ -263,7 +263,7 @@ _STATUSES = {
 _BY_NUMBER = dict(_STATUSES.values())
 
 
-def _http_status(error: ErrorBody) -> int:
+def _find_http_status(error: ErrorBody) -> int:
     """Return the HTTP status of an error in a line: given as that, as a google.rpc.Code, or as its name."""
     code = int(error.code) if re.fullmatch(r"\d{1,3}", error.code) else 0
     if 400 <= code < 600:

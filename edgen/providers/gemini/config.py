@@ -37,22 +37,24 @@ _LEVELS = ("minimal", "low", "medium", "high", "xhigh")
 _TOKENS = {"none": 0, "minimal": 1024, "low": 1024, "medium": 8192, "high": 24576}
 
 
-def thinking_config(config: GeminiSettings) -> dict[str, Any] | None:
+def make_thinking_config(config: GeminiSettings) -> dict[str, Any] | None:
     """Return the `thinkingConfig` of a request, None if the job sets nothing."""
     effort = config.reasoning_effort
     if effort is None:
         return None
-    return {"thinkingBudget": _TOKENS[effort]} if _counts(config) else {"thinkingLevel": effort.upper()}
+    return (
+        {"thinkingBudget": _TOKENS[effort]} if _counts_tokens(config) else {"thinkingLevel": effort.upper()}
+    )
 
 
-def effort_problem(config: GeminiSettings) -> str | None:
+def explain_effort_problem(config: GeminiSettings) -> str | None:
     """Explain why the model does not support this effort; None if it does."""
-    known = tuple(_TOKENS) if _counts(config) else _LEVELS
+    known = tuple(_TOKENS) if _counts_tokens(config) else _LEVELS
     if config.reasoning_effort in (None, *known):
         return None
     return f"{config.model} has {', '.join(known)}"
 
 
-def _counts(config: GeminiSettings) -> bool:
+def _counts_tokens(config: GeminiSettings) -> bool:
     """Return whether the model takes tokens instead of levels."""
     return any(part.startswith("gemini-2.") for part in config.model.split("/"))

@@ -36,7 +36,7 @@ from edgen.plugin.providers import (
     read_usage,
     scrub,
 )
-from edgen.providers.gemini.config import GeminiConfig, GeminiSettings, thinking_config
+from edgen.providers.gemini.config import GeminiConfig, GeminiSettings, make_thinking_config
 
 
 class GeminiModel(HttpBackend):
@@ -45,7 +45,7 @@ class GeminiModel(HttpBackend):
     def __init__(self, config: GeminiSettings, path: str, credentials: Credentials, link: Link) -> None:
         super().__init__(config, credentials, link, classify)
         self._generate = append_path(self.base, f"{path}:generateContent")
-        self._tail = functools.cache(functools.partial(_tail, config))
+        self._tail = functools.cache(functools.partial(_render_tail, config))
         self._tail(1, None, None, 1, False)  # reject what cannot be sent before any call
         self._seeds_several = config.seeds_several
 
@@ -63,7 +63,7 @@ class GeminiModel(HttpBackend):
             request.one_of_several and self._seeds_several,
         )
         seed = b"%d" % request.seed if after else b""
-        return _contents(request) + before + seed + after + b"}"
+        return _render_contents(request) + before + seed + after + b"}"
 
     async def models(self) -> list[str] | None:
         """Return None: the service has no list."""
@@ -74,8 +74,8 @@ class GeminiBackend(GeminiModel):
     """One model of the Gemini API."""
 
     def __init__(self, config: GeminiConfig, key: Key, link: Link) -> None:
-        path = f"v1beta/{model_path(config.model)}"
-        super().__init__(config, path, Credentials(key, _key_header), link)
+        path = f"v1beta/{make_model_path(config.model)}"
+        super().__init__(config, path, Credentials(key, _make_key_header), link)
         self._models = append_path(self.base, "v1beta/models")
 
     async def models(self) -> list[str] | None:
@@ -98,7 +98,7 @@ class GeminiBackend(GeminiModel):
 _MAX_PAGES = 20
 
 
-def _key_header(key: str | None) -> dict[str, str]:
+def _make_key_header(key: str | None) -> dict[str, str]:
     return {"x-goog-api-key": key} if key else {}
 
 
@@ -109,26 +109,26 @@ _OPEN = {
 }
 
 
-def model_path(model: str) -> str:
+def make_model_path(model: str) -> str:
     """Return `models/NAME`, or a full resource name unchanged. Raises InputError for anything else."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*", model):
         raise InputError(f"the model {model!r} is not the name of a Gemini model, such as gemini-2.5-flash.")
     return model if "/" in model else f"models/{model}"
 
 
-def _text_part(text: str) -> dict[str, Any]:
+def _make_text_part(text: str) -> dict[str, Any]:
     return {"text": text}
 
 
-def _picture_part(picture: PromptPicture) -> dict[str, Any]:
+def _make_picture_part(picture: PromptPicture) -> dict[str, Any]:
     return {"inlineData": {"mimeType": picture.media_type, "data": picture.base64}}
 
 
-def _contents(request: Request) -> bytes:
+def _render_contents(request: Request) -> bytes:
     """Return `{"contents":[…]` and the system instruction, if there is one, without the closing brace."""
     system = []
     contents = []
-    for message in lower_pictures(request.messages, _text_part, _picture_part):
+    for message in lower_pictures(request.messages, _make_text_part, _make_picture_part):
         if not isinstance(message, Message):
             contents.append(_PARTS + encode_prompt(message["content"]) + b"}")
         elif message.role == "system":
@@ -139,7 +139,7 @@ def _contents(request: Request) -> bytes:
     return body + b',"systemInstruction":{"parts":[' + b",".join(system) + b"]}" if system else body
 
 
-def _parameters(
+def _make_parameters(
     config: GeminiSettings, scale: int, schema: bytes | None, top: int | None, choices: int
 ) -> dict[str, Any]:
     """Return the body without contents, system instruction and automatic seed.
@@ -157,7 +157,7 @@ def _parameters(
         "maxOutputTokens": config.room(scale),
         "stopSequences": config.stop or None,
         "seed": None if config.seed == "auto" else config.seed,
-        "thinkingConfig": thinking_config(config),
+        "thinkingConfig": make_thinking_config(config),
         "responseMimeType": schema and "application/json",
         "responseJsonSchema": schema and msgspec.Raw(schema),
         "responseLogprobs": top and True,
@@ -177,12 +177,12 @@ def _parameters(
     return {key: value for key, value in sent.items() if value} | extra
 
 
-def _tail(
+def _render_tail(
     config: GeminiSettings, scale: int, schema: bytes | None, top: int | None, choices: int, seeded: bool
 ) -> tuple[bytes, bytes]:
     """Return the JSON before and after the automatic seed; without a seed, all of it and nothing. `seeded`:
-    it is sent though the job states none; the other arguments: see `_parameters`."""
-    sent = _parameters(config, scale, schema, top, choices)
+    it is sent though the job states none; the other arguments: see `_make_parameters`."""
+    sent = _make_parameters(config, scale, schema, top, choices)
     generation = sent.get("generationConfig", {})
     if not (config.seed == "auto" or seeded) or "seed" in generation:
         text = encode(sent)
@@ -324,17 +324,17 @@ def classify(status: int, error: ErrorBody) -> FailureKind:
         if "MODEL_CAPACITY_EXHAUSTED" in reasons:
             return FailureKind.OVERLOADED
         # Waiting for minutes does not restore a daily quota, even if RetryInfo says so.
-        return FailureKind.QUOTA if "PerDay" in _quota_ids(error) else FailureKind.RATE_LIMIT
+        return FailureKind.QUOTA if "PerDay" in _join_quota_ids(error) else FailureKind.RATE_LIMIT
     return kind_of_status(status)
 
 
-def _quota_ids(error: ErrorBody) -> str:
+def _join_quota_ids(error: ErrorBody) -> str:
     """Return the ids of all quotas that a 429 names, as one text."""
-    violations = [v for detail in error.details for v in _mappings(detail.get("violations"))]
+    violations = [v for detail in error.details for v in _list_mappings(detail.get("violations"))]
     return " ".join(str(v.get("quotaId")) for v in violations)
 
 
-def _mappings(value: Any) -> list[dict[str, Any]]:
+def _list_mappings(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 

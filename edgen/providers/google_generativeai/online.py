@@ -30,7 +30,7 @@ from edgen.plugin.providers import (
     scrub,
     without_secrets,
 )
-from edgen.providers.gemini.online import classify, finish, model_path
+from edgen.providers.gemini.online import classify, finish, make_model_path
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 
 log = logging.getLogger("edgen")
@@ -54,7 +54,7 @@ class GoogleGenerativeAIBackend:
         self._config = config
         self._key = key
         self._timeout = timeout
-        self._path = model_path(config.model)
+        self._path = make_model_path(config.model)
         self._client: Any = None
         self._models: Any = None
         with warnings.catch_warnings():
@@ -62,7 +62,7 @@ class GoogleGenerativeAIBackend:
             import google.generativeai as sdk
         self._sdk: Any = sdk  # partly typed
         try:
-            self._sdk_model(())
+            self._make_sdk_model(())
         except (KeyError, ValueError, TypeError) as problem:
             raise InputError(
                 f"google-generativeai does not know a value of safety_settings: {problem}."
@@ -73,7 +73,7 @@ class GoogleGenerativeAIBackend:
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
-        model = self._sdk_model(request.messages)
+        model = self._make_sdk_model(request.messages)
         model._async_client = self._client or self._open()
         contents = [
             {"role": "model" if m.role == "assistant" else "user", "parts": [m.content]}
@@ -87,14 +87,14 @@ class GoogleGenerativeAIBackend:
                 generation_config={"max_output_tokens": tokens} if tokens else None,
                 request_options={"timeout": self._timeout, "retry": None},
             )
-        return without_secrets(read_reply(answer), _secrets(self._key))
+        return without_secrets(read_reply(answer), _list_secrets(self._key))
 
     async def models(self) -> list[str] | None:
         """Return the models that can generate content, without the prefix "models/". Raises CallError."""
         if self._models is None:
             from google.ai import generativelanguage
 
-            self._models = generativelanguage.ModelServiceAsyncClient(**self._channel())
+            self._models = generativelanguage.ModelServiceAsyncClient(**self._make_channel())
         with _translate_errors(self._key):
             pages = await self._models.list_models(timeout=self._timeout, retry=None)
             return [
@@ -110,7 +110,7 @@ class GoogleGenerativeAIBackend:
                 with contextlib.suppress(Exception):
                     await client.transport.close()
 
-    def _sdk_model(self, messages: tuple[Message, ...]) -> Any:
+    def _make_sdk_model(self, messages: tuple[Message, ...]) -> Any:
         """Return the SDK's model object, which is cheap and holds the system instruction of one request."""
         config = self._config
         system = [message.content for message in messages if message.role == "system"]
@@ -130,10 +130,10 @@ class GoogleGenerativeAIBackend:
     def _open(self) -> Any:
         from google.ai import generativelanguage
 
-        self._client = generativelanguage.GenerativeServiceAsyncClient(**self._channel())
+        self._client = generativelanguage.GenerativeServiceAsyncClient(**self._make_channel())
         return self._client
 
-    def _channel(self) -> dict[str, Any]:
+    def _make_channel(self) -> dict[str, Any]:
         # Without a value, the SDK would send the machine's own Google credentials.
         options = {"api_key": self._key.value or "none"}
         if self._config.endpoint:
@@ -167,10 +167,12 @@ def read_reply(answer: Any) -> Reply:
 def _read_counts(usage: Any, text: str) -> Usage | None:
     if not usage:
         return None
-    return read_usage(usage.prompt_token_count, _completion(usage), text, usage.cached_content_token_count)
+    return read_usage(
+        usage.prompt_token_count, _count_completion_tokens(usage), text, usage.cached_content_token_count
+    )
 
 
-def _completion(usage: Any) -> int:
+def _count_completion_tokens(usage: Any) -> int:
     """Return the completion tokens. Thoughts are billed, but this SDK counts them only in the total."""
     return max(int(usage.candidates_token_count), int(usage.total_token_count - usage.prompt_token_count))
 
@@ -190,7 +192,7 @@ def _translate_errors(key: Key) -> Iterator[None]:
     try:
         yield
     except (GoogleAPIError, GoogleAuthError, RpcError, ValueError) as error:
-        raise add_hint(translate(error, _secrets(key), time.time()), key.hint) from None
+        raise add_hint(translate(error, _list_secrets(key), time.time()), key.hint) from None
 
 
 # gRPC reports UNAVAILABLE both for an overloaded service and for an unreachable one.
@@ -199,7 +201,7 @@ _UNREACHABLE = re.compile(
 )
 
 
-def _secrets(key: Key) -> Secrets:
+def _list_secrets(key: Key) -> Secrets:
     return () if key.value is None else (key.value,)
 
 
@@ -219,7 +221,7 @@ def translate(error: Exception, secrets: Secrets, now: float) -> CallError:
     body = ErrorBody(
         message=error.message or "",
         status=getattr(error.grpc_status_code, "name", ""),
-        details=_details(error.details),
+        details=_read_details(error.details),
     )
     unreachable = status == 503 and _UNREACHABLE.search(body.message)
     return CallError(
@@ -230,7 +232,7 @@ def translate(error: Exception, secrets: Secrets, now: float) -> CallError:
     )
 
 
-def _details(messages: Any) -> tuple[dict[str, Any], ...]:
+def _read_details(messages: Any) -> tuple[dict[str, Any], ...]:
     """Return Google's typed error details as the dictionaries of the HTTP API."""
     from google.protobuf.json_format import MessageToDict
 

@@ -50,7 +50,7 @@ class HumanBackend:
         if self._people is None:
             raise CallError(FailureKind.BAD_REQUEST, _NOBODY)
         pending = PersonRequest(
-            key=self._key(request),
+            key=self._make_key(request),
             address=request.address,
             role=request.role,
             view=view_of(request),
@@ -68,7 +68,7 @@ class HumanBackend:
         if self._people is not None:
             await self._people.end(scenario, task)
 
-    def _key(self, request: Request) -> str:
+    def _make_key(self, request: Request) -> str:
         """Return the name of what is asked: a digest of all that shapes the answer."""
         shaping = (self.model, request.role, request.address, request.messages, request.schema)
         return hashlib.sha256(_encode(shaping)).hexdigest()

@@ -34,9 +34,9 @@ class LitellmProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswer
         return LitellmBackend(config, key, link)
 
     def problems(self, config: LitellmConfig) -> list[Problem]:
-        from edgen.providers.litellm.services import config_problems
+        from edgen.providers.litellm.services import find_config_problems
 
-        return list(config_problems(config))
+        return list(find_config_problems(config))
 
     def schema_problem(self, config: LitellmConfig, schema: bytes) -> str | None:
         return _find_option(config, self.schema_field) or super().schema_problem(config, schema)
@@ -51,11 +51,11 @@ class LitellmProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswer
 
     def key_request(self, config: LitellmConfig) -> KeyRequest:
         from edgen.plugin.providers import http_key_request
-        from edgen.providers.litellm.services import address_of, variables_of
+        from edgen.providers.litellm.services import find_address, list_variables
 
         if config.auth == "library":
-            return http_key_request((LIBRARY,), address_of(config))._replace(library=True)
-        return http_key_request(variables_of(config), address_of(config))
+            return http_key_request((LIBRARY,), find_address(config))._replace(library=True)
+        return http_key_request(list_variables(config), find_address(config))
 
     def list_price(self, config: LitellmConfig) -> Price | None:
         if config.base_url is not None or config.service_tier not in LISTED_TIERS:

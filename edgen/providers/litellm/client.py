@@ -21,7 +21,7 @@ from edgen.plugin import CallError, FailureKind, Key
 from edgen.plugin.providers import OWN_HEADERS, WORD, Http, Secrets, names_a_key, place_of
 from edgen.providers.litellm.config import LitellmConfig
 from edgen.providers.litellm.library import load_litellm
-from edgen.providers.litellm.services import service_name
+from edgen.providers.litellm.services import find_service_name
 
 _ANOTHERS = frozenset(["content-encoding", "content-length", "transfer-encoding"])
 
@@ -71,7 +71,7 @@ class Door(httpx.AsyncBaseTransport):  # type: ignore[misc]
             raise CallError(
                 FailureKind.BAD_REQUEST, "litellm asks this service more than once for one answer"
             )
-        headers = self._headers(request, exchange)
+        headers = self._make_headers(request, exchange)
         body = await request.aread()
         url = str(request.url)
         if (key := self._key.value) is not None:
@@ -85,11 +85,11 @@ class Door(httpx.AsyncBaseTransport):  # type: ignore[misc]
             cleaned = ((name, value.replace(key, "[key]")) for name, value in said.items())
             exchange.headers, exchange.body = CIMultiDict(cleaned), answer.replace(key.encode(), b"[key]")
 
-    def _headers(self, request: httpx.Request, exchange: Exchange) -> dict[str, str]:
+    def _make_headers(self, request: httpx.Request, exchange: Exchange) -> dict[str, str]:
         """Return the headers of a request, with the key in place of the placeholder. Raises CallError if it
         would go elsewhere or has a key from elsewhere."""
         if self._where is None or place_of(str(request.url).partition("?")[0]) != self._where:
-            raise _astray(
+            raise _make_astray_error(
                 f"litellm calls {request.url.host}, and not {self._where.name if self._where else ''}"
             )
         headers = {name: value for name, value in request.headers.items() if name not in OWN_HEADERS}
@@ -99,7 +99,7 @@ class Door(httpx.AsyncBaseTransport):  # type: ignore[misc]
             if self._key.library:
                 exchange.secrets = (*exchange.secrets, value.rpartition(" ")[2])
             elif self.stand_in not in value:
-                raise _astray(f"litellm brings a key of its own in the header {name}")
+                raise _make_astray_error(f"litellm brings a key of its own in the header {name}")
             elif self._key.value is None:
                 del headers[name]
             else:
@@ -107,7 +107,7 @@ class Door(httpx.AsyncBaseTransport):  # type: ignore[misc]
         return headers
 
 
-def _astray(what: str) -> CallError:
+def _make_astray_error(what: str) -> CallError:
     return CallError(
         FailureKind.PERMISSION,
         f"{what}: a key goes only where base_url and api_key_env say, and nothing was sent",
@@ -115,7 +115,7 @@ def _astray(what: str) -> CallError:
     )
 
 
-def client_for(door: Door, config: LitellmConfig, address: str, timeout: float) -> Any:
+def build_client(door: Door, config: LitellmConfig, address: str, timeout: float) -> Any:
     """Build the client given to litellm, accepted by its own handlers and by OpenAI's SDK."""
     options: Any = {
         "api_key": door.stand_in,
@@ -123,7 +123,7 @@ def client_for(door: Door, config: LitellmConfig, address: str, timeout: float) 
         "max_retries": 0,
         "timeout": timeout,
     }
-    if service_name(config.model) == "azure":
+    if find_service_name(config.model) == "azure":
         version = config.api_version or load_litellm().AZURE_DEFAULT_API_VERSION
         return AsyncAzureOpenAI(azure_endpoint=address, api_version=version, **options)
     return _combine_clients(AsyncOpenAI(base_url=address, **options), door, timeout)

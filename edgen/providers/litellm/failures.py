@@ -26,7 +26,7 @@ _NO_MONEY = re.compile(
 )
 
 
-def failure_of(error: Exception, exchange: Exchange, litellm: Any, secrets: Secrets) -> CallError:
+def make_failure(error: Exception, exchange: Exchange, litellm: Any, secrets: Secrets) -> CallError:
     """Return the CallError for litellm's exception. Raises InputError for a setting that the service does not
     support."""
     if exchange.failure is not None:
@@ -38,13 +38,13 @@ def failure_of(error: Exception, exchange: Exchange, litellm: Any, secrets: Secr
     words = str(error).partition(" Traceback (most")[0].partition("\nTraceback")[0]
     if not exchange.sent:
         said = f"litellm made no call that edgen could carry ({words})"
-        return CallError(_kind_by_name(error, exceptions), clean_message(said, secrets))
+        return CallError(_find_kind_by_name(error, exceptions), clean_message(said, secrets))
 
     def classify(status: int, said: ErrorBody) -> FailureKind:
         if _NO_MONEY.search(said.message):
             return FailureKind.QUOTA
         kind = chat.classify(status, said)
-        return kind if kind is not FailureKind.BAD_REQUEST else _kind_by_name(error, exceptions)
+        return kind if kind is not FailureKind.BAD_REQUEST else _find_kind_by_name(error, exceptions)
 
     if 200 <= exchange.status < 300 and read_error(exchange.body) is None:
         return CallError(
@@ -60,12 +60,12 @@ def failure_of(error: Exception, exchange: Exchange, litellm: Any, secrets: Secr
 _PREFIX = "litellm.UnsupportedParamsError: "
 
 
-def _kind_by_name(error: Exception, exceptions: Any) -> FailureKind:
+def _find_kind_by_name(error: Exception, exceptions: Any) -> FailureKind:
     found = (kind for name, kind in _KINDS if isinstance(error, getattr(exceptions, name)))
     return next(found, FailureKind.BAD_REQUEST)
 
 
-def block_of(error: Exception, exchange: Exchange, litellm: Any) -> Reply | None:
+def find_block(error: Exception, exchange: Exchange, litellm: Any) -> Reply | None:
     """Return the Reply for a prompt that a service's moderation blocked; None for any other failure."""
     if exchange.failure is not None or exchange.status not in (400, 403):
         return None

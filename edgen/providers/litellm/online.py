@@ -32,13 +32,13 @@ from edgen.plugin.providers import (
     scrub,
     without_secrets,
 )
-from edgen.providers.litellm.client import EXCHANGE, Door, Exchange, client_for
+from edgen.providers.litellm.client import EXCHANGE, Door, Exchange, build_client
 from edgen.providers.litellm.config import LitellmConfig
-from edgen.providers.litellm.failures import block_of, failure_of
+from edgen.providers.litellm.failures import find_block, make_failure
 from edgen.providers.litellm.library import load_litellm
-from edgen.providers.litellm.services import address_of, service_name
+from edgen.providers.litellm.services import find_address, find_service_name
 from edgen.providers.openai import online as chat
-from edgen.providers.openai.answer_schema import schema_settings
+from edgen.providers.openai.answer_schema import make_schema_settings
 from edgen.providers.openai.logprobs import read_tokens
 
 log = logging.getLogger("edgen")
@@ -53,12 +53,12 @@ class LitellmBackend:
         self._litellm = load_litellm()
         self._config = config
         self._timeout = link.timeout
-        base = base_address(address_of(config))
+        base = base_address(find_address(config))
         self._credentials = Credentials(key, lambda _: {})
         self._http = Http(base, self._credentials, link, chat.classify)
         door = Door(self._http, base, key)
-        self._client = client_for(door, config, self._sdk_address(door), link.timeout)
-        self._fixed = _arguments(config, None if key.library else door.stand_in) | {
+        self._client = build_client(door, config, self._find_sdk_address(door), link.timeout)
+        self._fixed = _make_arguments(config, None if key.library else door.stand_in) | {
             "client": self._client,
             "timeout": link.timeout,
         }
@@ -67,7 +67,7 @@ class LitellmBackend:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model={self.model!r})"
 
-    def _sdk_address(self, door: Door) -> str:
+    def _find_sdk_address(self, door: Door) -> str:
         """Return the address for OpenAI's SDK, if litellm uses it for the service."""
         config = self._config
         try:
@@ -77,10 +77,10 @@ class LitellmBackend:
         except self._litellm.exceptions.BadRequestError:
             raise InputError(
                 f"litellm {metadata.version('litellm')} does not know the service "
-                f"{service_name(config.model)!r}: "
+                f"{find_service_name(config.model)!r}: "
                 "https://docs.litellm.ai/docs/providers lists those that it has."
             ) from None
-        return config.base_url or found[3] or f"{address_of(config)}/v1"
+        return config.base_url or found[3] or f"{find_address(config)}/v1"
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError, and InputError for a setting that the service does not
@@ -91,17 +91,17 @@ class LitellmBackend:
             async with asyncio.timeout(self._timeout):
                 answer = await self._litellm.acompletion(**self._make_arguments(request))
             if not exchange.sent:
-                raise InputError(_past_edgen(self.model))
+                raise InputError(_explain_past_edgen(self.model))
             reply = read_reply(answer, exchange.body)
             if reply is None:
                 raise self._http.make_format_error(exchange.body)
-            self._remark(answer)
+            self._warn_of_finish(answer)
         except TimeoutError:
             raise CallError(FailureKind.TIMEOUT, f"no complete answer within {self._timeout:g} s") from None
         except (CallError, InputError):
             raise
         except Exception as error:  # noqa: BLE001 - litellm raises what its hundred services' code does
-            reply = block_of(error, exchange, self._litellm)
+            reply = find_block(error, exchange, self._litellm)
             if reply is None:
                 raise self._explain(error, exchange) from None
         finally:
@@ -116,18 +116,18 @@ class LitellmBackend:
         if self._config.seed == "auto":
             asked["seed"] = request.seed
         if request.schema is not None:
-            asked["response_format"] = _response_format(request.schema)
+            asked["response_format"] = _make_response_format(request.schema)
         if request.logprobs is not None:
             asked |= {"logprobs": True, "top_logprobs": request.logprobs}
         return asked
 
     def _explain(self, error: Exception, exchange: Exchange) -> CallError:
         secrets = (*self._http.secrets, *exchange.secrets)
-        return self._credentials.explain(failure_of(error, exchange, self._litellm, secrets))
+        return self._credentials.explain(make_failure(error, exchange, self._litellm, secrets))
 
-    def _remark(self, answer: Any) -> None:
+    def _warn_of_finish(self, answer: Any) -> None:
         """Warn once of an unknown finish reason."""
-        reason = _native_reason(answer.choices[0])
+        reason = _find_native_reason(answer.choices[0])
         if not self._remarked and _finish_reason(answer.choices[0]) == "other" and reason:
             self._remarked = True
             log.warning(
@@ -147,9 +147,9 @@ class LitellmBackend:
         await self._http.aclose()
 
 
-def _past_edgen(model: str) -> str:
+def _explain_past_edgen(model: str) -> str:
     return (
-        f"litellm makes the calls of {service_name(model)} over connections of its own, so that edgen can "
+        f"litellm makes the calls of {find_service_name(model)} over connections of its own, so that edgen can "
         "vouch for neither its keys nor its attempts. Use another type of backend for this service."
     )
 
@@ -157,7 +157,7 @@ def _past_edgen(model: str) -> str:
 # --- requests -------------------------------------------------------------------------------
 
 
-def _arguments(config: LitellmConfig, stand_in: str | None) -> dict[str, Any]:
+def _make_arguments(config: LitellmConfig, stand_in: str | None) -> dict[str, Any]:
     """Return the arguments of `acompletion` shared by all calls: no retries, and no silent dropping of
     unsupported settings."""
     sent = {
@@ -181,8 +181,8 @@ def _arguments(config: LitellmConfig, stand_in: str | None) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=64)
-def _response_format(schema: bytes) -> dict[str, Any]:
-    settings = msgspec.json.decode(msgspec.json.encode(schema_settings(schema)))
+def _make_response_format(schema: bytes) -> dict[str, Any]:
+    settings = msgspec.json.decode(msgspec.json.encode(make_schema_settings(schema)))
     return {"type": "json_schema", "json_schema": settings}
 
 
@@ -209,7 +209,7 @@ def read_reply(answer: Any, body: bytes) -> Reply | None:
     text, reason = scrub(choice.message.content or ""), _finish_reason(choice)
     refusal = getattr(choice.message, "refusal", None)
     if reason == "content_filter":
-        refusal = refusal or _native_reason(choice) or "content_filter"
+        refusal = refusal or _find_native_reason(choice) or "content_filter"
     usage, marked = getattr(answer, "usage", None), decode(_MARKED, body)
     return Reply(
         text=text,
@@ -218,22 +218,22 @@ def read_reply(answer: Any, body: bytes) -> Reply | None:
         usage=None if usage is None else read_usage(usage.prompt_tokens, usage.completion_tokens, text),
         model=scrub(answer.model) if answer.model else None,
         simulated=marked is not None and marked.simulated is True,
-        tokens=_tokens(choice),
+        tokens=_read_tokens(choice),
     )
 
 
-def _tokens(choice: Any) -> tuple[Token, ...] | None:
+def _read_tokens(choice: Any) -> tuple[Token, ...] | None:
     """Return the tokens of a choice, always in OpenAI's format in litellm; None if there are none."""
     told = getattr(choice, "logprobs", None)
     return None if told is None else read_tokens(told.model_dump().get("content"))
 
 
 def _finish_reason(choice: Any) -> FinishReason:
-    reason, native = _FINISH.get(choice.finish_reason, "other"), _native_reason(choice)
+    reason, native = _FINISH.get(choice.finish_reason, "other"), _find_native_reason(choice)
     return "other" if reason == "stop" and native and native.lower() not in _STOPS else reason
 
 
-def _native_reason(choice: Any) -> str | None:
+def _find_native_reason(choice: Any) -> str | None:
     """Return the service's own finish reason, if it differs from litellm's."""
     reason = (getattr(choice, "provider_specific_fields", None) or {}).get("native_finish_reason")
     return None if reason is None else str(reason)

@@ -22,7 +22,7 @@ def find_price(model: str) -> Price | None:
     entry = _load_entries().get(model) or _load_entries().get(model.partition("/")[2])
     if entry is None or entry.get("litellm_provider") != model.partition("/")[0]:
         return None
-    prompt, completion, thought = (_price(entry, name) for name in _PER_TOKEN)
+    prompt, completion, thought = (_read_price(entry, name) for name in _PER_TOKEN)
     if not prompt or not completion or any(entry.get(name) for name in _PER_CALL):
         return None
     source = f"the price list of litellm {metadata.version('litellm')}"
@@ -38,7 +38,7 @@ _PER_CALL = (
 )
 
 
-def _price(entry: dict[str, Any], name: str) -> float:
+def _read_price(entry: dict[str, Any], name: str) -> float:
     """US dollars per million tokens; 0 where the list has no number."""
     value = entry.get(name)
     return round(value * _MILLION, 6) if isinstance(value, int | float) else 0.0

@@ -43,23 +43,23 @@ SERVICES = {
 }
 
 
-def service_name(model: str) -> str:
+def find_service_name(model: str) -> str:
     """Return the part of a model before the first slash: litellm's name of the service."""
     return model.partition("/")[0]
 
 
-def address_of(config: LitellmConfig) -> str:
+def find_address(config: LitellmConfig) -> str:
     """Return the address of a backend's calls. Raises InputError if edgen does not know it."""
     return config.base_url or _find_service(config, "base_url").address
 
 
-def variables_of(config: LitellmConfig) -> tuple[str, ...]:
+def list_variables(config: LitellmConfig) -> tuple[str, ...]:
     """Return the variables that may hold a backend's key. Raises InputError if edgen does not know them."""
     return (config.api_key_env,) if config.api_key_env else _find_service(config, "api_key_env").variables
 
 
 def _find_service(config: LitellmConfig, missing: str) -> LitellmService:
-    service = service_name(config.model)
+    service = find_service_name(config.model)
     if service not in SERVICES:
         raise InputError(f"a backend of type litellm: {_UNKNOWN[missing].format(service)}.")
     return SERVICES[service]
@@ -108,9 +108,9 @@ _OWN = {
 }
 
 
-def config_problems(config: LitellmConfig) -> Iterator[Problem]:
+def find_config_problems(config: LitellmConfig) -> Iterator[Problem]:
     """Yield unsupported settings and values that may be keys, without repeating the values."""
-    service = service_name(config.model)
+    service = find_service_name(config.model)
     if config.base_url is None and service not in SERVICES:
         yield Problem("base_url", _UNKNOWN["base_url"].format(service))
     if config.auth == "key" and config.api_key_env is None and service not in SERVICES:

@@ -45,10 +45,10 @@ class LlamaCppProvider(RequestFeatures, PricesAndTokens, BatchAnswers, LocalCall
         """Build the backend. Raises InputError for a model that cannot be used."""
         from edgen.providers.llamacpp.online import LlamaCppBackend
 
-        return LlamaCppBackend(config, link, config.threads or default_threads(os.cpu_count() or 1))
+        return LlamaCppBackend(config, link, config.threads or choose_threads(os.cpu_count() or 1))
 
 
-def default_threads(cores: int) -> int:
+def choose_threads(cores: int) -> int:
     """Return the threads that compute on a machine with so many cores: half of them. llama.cpp's threads wait
     for each other at every layer, so one that shares its core with another program slows all of them."""
     return min(max(cores // 2, 1), _MOST_THREADS)

@@ -17,7 +17,7 @@ _WORKING = 0.02  # the least CPU time of a process that computes, as a share of 
 _LOOK = 5.0  # seconds: the longest time between two looks
 
 
-async def while_computing(
+async def wait_while_computing(
     answer: Coroutine[Any, Any, Reply], patience: float, on_work: Callable[[], None]
 ) -> Reply:
     """Return the answer, however long it takes, while this process works; call `on_work` at each sign of it.

@@ -55,8 +55,8 @@ class LlamaCppConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type",
         """Return the settings with `path`, and a file of `chat_template`, named from anywhere."""
         template = self.chat_template
         if template is not None and not is_template(template):
-            template = _absolute(folder, template)
-        path = self.path and _absolute(folder, self.path)
+            template = _make_absolute(folder, template)
+        path = self.path and _make_absolute(folder, self.path)
         return msgspec.structs.replace(self, path=path, chat_template=template)
 
 
@@ -65,7 +65,7 @@ def is_template(text: str) -> bool:
     return "{" in text
 
 
-def _absolute(folder: Path, name: str) -> str:
+def _make_absolute(folder: Path, name: str) -> str:
     path = Path(name)
     with contextlib.suppress(RuntimeError):  # ~nobody: there will be no such file
         path = path.expanduser()

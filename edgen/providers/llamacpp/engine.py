@@ -52,15 +52,15 @@ class Engine:
         try:
             self._server = server.start(plain, self.key)
         except RuntimeError as problem:
-            raise InputError(_unloadable(path, str(problem))) from None
+            raise InputError(_explain_unloadable(path, str(problem))) from None
         except ImportError as problem:  # of another Python, or without a library of the system's
             raise InputError(
-                f"xllamacpp {library_version()} is installed, but Python cannot import it: {problem}. "
+                f"xllamacpp {find_library_version()} is installed, but Python cannot import it: {problem}. "
                 "Install it again."
             ) from None
         self.address: str = self._server.listening_address
 
-    def turns(self) -> asyncio.Semaphore:
+    def find_free_slots(self) -> asyncio.Semaphore:
         """Return the free slots, for the running event loop."""
         loop = asyncio.get_running_loop()
         turns: asyncio.Semaphore = self._turns.setdefault(loop, asyncio.Semaphore(self._slots))
@@ -96,7 +96,7 @@ def close_engine(settings: Settings) -> None:
             engine.close()
 
 
-def library_version() -> str | None:
+def find_library_version() -> str | None:
     """Return xllamacpp's version, None if it is not installed."""
     try:
         return metadata.version("xllamacpp")
@@ -117,7 +117,7 @@ def _convert_settings(path: Path, settings: Settings) -> dict[str, Any]:
 
 def _require_loadable(path: Path, plain: dict[str, Any], settings: Settings) -> None:
     """Raise InputError if llama.cpp cannot load a model that it has not loaded before."""
-    described = repr((settings, library_version()))
+    described = repr((settings, find_library_version()))
     note = hashlib.sha256(described.encode()).hexdigest()
     if was_loaded(note):
         return
@@ -134,16 +134,18 @@ def _require_loadable(path: Path, plain: dict[str, Any], settings: Settings) -> 
             env={**os.environ, "GGML_NO_BACKTRACE": "1"},
         )
     except subprocess.TimeoutExpired:
-        raise InputError(_unloadable(path, f"it did not end within {_PATIENCE / 60:.0f} minutes")) from None
+        raise InputError(
+            _explain_unloadable(path, f"it did not end within {_PATIENCE / 60:.0f} minutes")
+        ) from None
     if tried.returncode:
-        raise InputError(_unloadable(path, _reason(tried.returncode, tried.stderr)))
+        raise InputError(_explain_unloadable(path, _find_reason(tried.returncode, tried.stderr)))
     note_loaded(note)
 
 
 _LOGGED = re.compile(r"[\d.]+ E .*?error[^:\n]*: (.*)|(GGML_ASSERT.*)")
 
 
-def _reason(code: int, said: str) -> str:
+def _find_reason(code: int, said: str) -> str:
     """Return why a trial failed: llama.cpp's first error, or how its process ended."""
     found = _LOGGED.search(said)
     logged = (found[1] or found[2]) if found else said.rpartition("TRIAL ")[2].strip()
@@ -153,7 +155,7 @@ def _reason(code: int, said: str) -> str:
     return f"the chat template fails ({logged})" if "chat template" in said else logged
 
 
-def _unloadable(path: Path, reason: str) -> str:
+def _explain_unloadable(path: Path, reason: str) -> str:
     advice = (
         "Give the backend another `chat_template:`."
         if reason.startswith("the chat template")
@@ -161,4 +163,4 @@ def _unloadable(path: Path, reason: str) -> str:
         "model."
     )
     said = " ".join(reason.split())[:300].rstrip(".")
-    return f"llama.cpp (xllamacpp {library_version()}) cannot load {path}: {said}. {advice}"
+    return f"llama.cpp (xllamacpp {find_library_version()}) cannot load {path}: {said}. {advice}"

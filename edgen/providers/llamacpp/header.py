@@ -51,10 +51,10 @@ def _read(path: Path, size: int, _modified: int) -> Header:
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             reader = _Reader(data)
             try:
-                return _header(reader, path, size)
+                return _read_header(reader, path, size)
             except (struct.error, IndexError):
                 raise InputError(
-                    f"{path} is cut off: it ends within its header, after {_megabytes(size)}. Copy or "
+                    f"{path} is cut off: it ends within its header, after {_format_megabytes(size)}. Copy or "
                     "download it again."
                 ) from None
             except (ValueError, OverflowError) as problem:
@@ -63,7 +63,7 @@ def _read(path: Path, size: int, _modified: int) -> Header:
                 ) from None
 
 
-def _header(reader: _Reader, path: Path, size: int) -> Header:
+def _read_header(reader: _Reader, path: Path, size: int) -> Header:
     version, tensors, entries = reader.unpack("<IQQ", at=4)
     if version not in _VERSIONS:
         raise InputError(
@@ -74,8 +74,8 @@ def _header(reader: _Reader, path: Path, size: int) -> Header:
         raise ValueError(f"{max(tensors, entries):,} entries")
     facts = {}
     for _ in range(entries):
-        name = reader.text()
-        facts[name] = reader.value()
+        name = reader.read_text()
+        facts[name] = reader.read_value()
     _require_data(reader, tensors, facts, path, size)
     if (parts := _read_positive_int(facts.get("split.count"))) > 1:
         raise InputError(
@@ -88,7 +88,7 @@ def _header(reader: _Reader, path: Path, size: int) -> Header:
         name=str(facts.get("general.name", "")),
         chat_template=facts.get("tokenizer.chat_template") or None,
         trained_context=_read_positive_int(facts.get(f"{architecture}.context_length")),
-        cache_bytes=_cache_bytes(facts, architecture),
+        cache_bytes=_count_cache_bytes(facts, architecture),
         size=size,
     )
 
@@ -97,7 +97,7 @@ def _require_data(reader: _Reader, tensors: int, facts: dict[str, Any], path: Pa
     """Raise InputError unless the file reaches to where its last tensor begins. llama.cpp checks its end."""
     last = 0
     for _ in range(tensors):
-        reader.text()
+        reader.read_text()
         (dimensions,) = reader.unpack("<I")
         *_, offset = reader.unpack(f"<{dimensions}QIQ")
         last = max(last, offset)
@@ -105,28 +105,28 @@ def _require_data(reader: _Reader, tensors: int, facts: dict[str, Any], path: Pa
     begins = -(-reader.place // alignment) * alignment + last
     if tensors and begins >= size:
         raise InputError(
-            f"{path} is cut off: it has {_megabytes(size)}, and its last tensor begins after "
-            f"{_megabytes(begins)}. Copy or download it again."
+            f"{path} is cut off: it has {_format_megabytes(size)}, and its last tensor begins after "
+            f"{_format_megabytes(begins)}. Copy or download it again."
         )
 
 
-def _cache_bytes(facts: dict[str, Any], architecture: str) -> int:
+def _count_cache_bytes(facts: dict[str, Any], architecture: str) -> int:
     """Return the bytes that a token takes in the context: its keys and values in every layer, at 16 bits."""
 
-    def fact(name: str) -> int:
+    def read_fact(name: str) -> int:
         return _read_positive_int(facts.get(f"{architecture}.{name}"))
 
-    heads = fact("attention.head_count")
-    width = fact("embedding_length") // heads if heads else 0
-    key, value = fact("attention.key_length") or width, fact("attention.value_length") or width
-    return 2 * fact("block_count") * (fact("attention.head_count_kv") or heads) * (key + value)
+    heads = read_fact("attention.head_count")
+    width = read_fact("embedding_length") // heads if heads else 0
+    key, value = read_fact("attention.key_length") or width, read_fact("attention.value_length") or width
+    return 2 * read_fact("block_count") * (read_fact("attention.head_count_kv") or heads) * (key + value)
 
 
 def _read_positive_int(value: Any) -> int:
     return value if type(value) is int and value > 0 else 0
 
 
-def _megabytes(size: int) -> str:
+def _format_megabytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB"
 
 
@@ -143,19 +143,19 @@ class _Reader:
         self.place = start + struct.calcsize(form)
         return values
 
-    def text(self) -> str:
+    def read_text(self) -> str:
         start = self.place + 8
         self._skip_text()
         return self._data[start : self.place].decode("utf-8", "replace")
 
-    def value(self) -> Any:
+    def read_value(self) -> Any:
         """Read a typed value; None for an array."""
         (kind,) = self.unpack("<I")
         if kind == _STRING:
-            return self.text()
+            return self.read_text()
         if kind == _ARRAY:
             return self._skip_array(0)
-        return self.unpack(f"<{_form(kind)}")[0]
+        return self.unpack(f"<{_name_form(kind)}")[0]
 
     def _skip_array(self, depth: int) -> None:
         kind, count = self.unpack("<IQ")
@@ -166,7 +166,7 @@ class _Reader:
             for _ in range(count):
                 self._skip_array(depth + 1)
         else:
-            self._skip(count * struct.calcsize(f"<{_form(kind)}"))
+            self._skip(count * struct.calcsize(f"<{_name_form(kind)}"))
 
     def _skip_text(self) -> None:
         (length,) = self.unpack("<Q")
@@ -178,7 +178,7 @@ class _Reader:
             raise IndexError
 
 
-def _form(kind: int) -> str:
+def _name_form(kind: int) -> str:
     if kind not in _SCALARS:
         raise ValueError(f"a value of type {kind}")
     return _SCALARS[kind]

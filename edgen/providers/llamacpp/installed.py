@@ -32,7 +32,7 @@ def list_installed_models() -> list[InstalledModel]:
     Python would import."""
     found: dict[str, InstalledModel] = {}
     for distribution in metadata.distributions():
-        for model in _models_of(distribution):
+        for model in _list_models(distribution):
             found.setdefault(model.name, model)
     return sorted(found.values())
 
@@ -54,7 +54,7 @@ def find_installed(name: str) -> InstalledModel:
     )
 
 
-def _models_of(distribution: metadata.Distribution) -> Iterator[InstalledModel]:
+def _list_models(distribution: metadata.Distribution) -> Iterator[InstalledModel]:
     # Most lists of files name no model, and parsing them takes most of the time.
     if _SUFFIX not in (distribution.read_text("RECORD") or ""):
         return

@@ -26,7 +26,7 @@ class Notes(msgspec.Struct):
     loaded: list[str] = []
 
 
-def digest_of(path: Path) -> str:
+def find_digest(path: Path) -> str:
     """Return the sha256 of a file, from the notes if its path, size and time of change are noted. Raises
     OSError."""
     found = path.stat()
@@ -52,23 +52,23 @@ def note_loaded(what: str) -> None:
     _write(msgspec.structs.replace(notes, loaded=[*notes.loaded[-_MOST:], what]))
 
 
-def notes_file(environ: Mapping[str, str]) -> Path | None:
+def find_notes_file(environ: Mapping[str, str]) -> Path | None:
     """Return the file of the notes; None if there is no home."""
     return cache_file("weights.json", environ)
 
 
 def _read() -> Notes:
     try:
-        return msgspec.json.decode(_place().read_bytes(), type=Notes)
+        return msgspec.json.decode(_find_place().read_bytes(), type=Notes)
     except (OSError, ValueError):
         return Notes()
 
 
 def _write(notes: Notes) -> None:
     with contextlib.suppress(OSError):
-        _place().parent.mkdir(parents=True, exist_ok=True)
-        write_whole(_place(), msgspec.json.encode(notes), sync=False)
+        _find_place().parent.mkdir(parents=True, exist_ok=True)
+        write_whole(_find_place(), msgspec.json.encode(notes), sync=False)
 
 
-def _place() -> Path:
-    return notes_file(os.environ) or Path(os.devnull)
+def _find_place() -> Path:
+    return find_notes_file(os.environ) or Path(os.devnull)

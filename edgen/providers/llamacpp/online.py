@@ -21,12 +21,12 @@ import msgspec
 
 from edgen.plugin import CallError, FailureKind, InputError, Key, Link, Reply, Request
 from edgen.plugin.providers import describe_config, encode, memory_size
-from edgen.providers.llamacpp.computing import while_computing
+from edgen.providers.llamacpp.computing import wait_while_computing
 from edgen.providers.llamacpp.config import LlamaCppConfig, is_template
 from edgen.providers.llamacpp.engine import Engine, Settings, close_engine, open_engine, require_library
 from edgen.providers.llamacpp.header import Header, read_header
 from edgen.providers.llamacpp.installed import find_installed
-from edgen.providers.llamacpp.notes import digest_of
+from edgen.providers.llamacpp.notes import find_digest
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai.online import OpenAIBackend
 
@@ -52,7 +52,7 @@ class LlamaCppBackend:
         context = config.context or min(_CONTEXT, header.trained_context or _CONTEXT)
         _require_memory(self._path, header, config.slots * context)
         self.model = config.model or self._path.stem
-        self._settings = Settings(digest_of(self._path), threads, config.slots, context, template)
+        self._settings = Settings(find_digest(self._path), threads, config.slots, context, template)
         self.identity = {
             **describe_config(config),
             "sha256": self._settings.sha256,
@@ -72,8 +72,10 @@ class LlamaCppBackend:
         engine = await self._load()
         service = self._service = self._service or _Service(self._config, engine, self._link)
         try:
-            async with engine.turns():
-                reply = await while_computing(service.complete(request), self._link.timeout, self._note_work)
+            async with engine.find_free_slots():
+                reply = await wait_while_computing(
+                    service.complete(request), self._link.timeout, self._note_work
+                )
         except CallError as failure:
             if failure.kind is FailureKind.CONTEXT_OVERFLOW:
                 context = self._settings.context
@@ -119,7 +121,7 @@ class _Service(OpenAIBackend):
 
     def __init__(self, config: LlamaCppConfig, engine: Engine, link: Link) -> None:
         unlimited = link._replace(timeout=0)  # the backend watches over the time of an answer
-        super().__init__(_service_config(config, engine), Key(engine.key), unlimited)
+        super().__init__(_make_service_config(config, engine), Key(engine.key), unlimited)
         self._post_sampling = False
 
     def body(self, request: Request, more: bytes = b"") -> bytes:
@@ -127,10 +129,10 @@ class _Service(OpenAIBackend):
         if request.schema is None:
             return super().body(request, more)
         plain = super().body(msgspec.structs.replace(request, schema=None), more)
-        return plain[:-1] + b',"grammar":' + _grammar(request.schema) + b"}"
+        return plain[:-1] + b',"grammar":' + _compile_grammar(request.schema) + b"}"
 
 
-def _service_config(config: LlamaCppConfig, engine: Engine) -> OpenAIConfig:
+def _make_service_config(config: LlamaCppConfig, engine: Engine) -> OpenAIConfig:
     return OpenAIConfig(
         model="model",
         base_url=f"{engine.address}/v1",
@@ -145,7 +147,7 @@ def _service_config(config: LlamaCppConfig, engine: Engine) -> OpenAIConfig:
 
 
 @functools.lru_cache(maxsize=256)
-def _grammar(schema: bytes) -> bytes:
+def _compile_grammar(schema: bytes) -> bytes:
     """Return a schema as llama.cpp's grammar, as a JSON text. `lenient`: keywords that grammars do not
     support are left out, and edgen's own check of the answer has the last word."""
     import xllamacpp
@@ -189,12 +191,12 @@ def _require_memory(path: Path, header: Header, tokens: int) -> None:
     if memory is None or header.size + cache <= memory:
         return
     raise InputError(
-        f"the model {path} needs {_gigabytes(header.size)} for its weights and {_gigabytes(cache)} for a "
+        f"the model {path} needs {_format_gigabytes(header.size)} for its weights and {_format_gigabytes(cache)} for a "
         "context of "
-        f"{tokens:,} tokens, and this machine has {_gigabytes(memory)} of memory. Name a smaller model, or "
+        f"{tokens:,} tokens, and this machine has {_format_gigabytes(memory)} of memory. Name a smaller model, or "
         "lower `context` or `slots`."
     )
 
 
-def _gigabytes(size: int) -> str:
+def _format_gigabytes(size: int) -> str:
     return f"{size / 1e9:,.1f} GB"

@@ -43,19 +43,19 @@ class ServiceProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswer
     prices = PRICES
 
     def problems(self, config: ServiceConfig) -> list[Problem]:
-        from edgen.providers.openai.headers import service_problems
+        from edgen.providers.openai.headers import find_service_problems
 
-        return service_problems(config)
+        return find_service_problems(config)
 
     def key_request(self, config: ServiceConfig) -> KeyRequest | None:
-        from edgen.providers.openai.service import service_key_request
+        from edgen.providers.openai.service import make_service_key_request
 
-        return service_key_request(config)
+        return make_service_key_request(config)
 
     def header_requests(self, config: ServiceConfig) -> tuple[KeyRequest, ...]:
-        from edgen.providers.openai.service import service_header_requests
+        from edgen.providers.openai.service import list_service_header_requests
 
-        return service_header_requests(config)
+        return list_service_header_requests(config)
 
     def list_price(self, config: ServiceConfig) -> Price | None:
         if config.service_tier not in LISTED_TIERS:

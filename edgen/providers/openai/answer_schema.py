@@ -47,7 +47,7 @@ _LENGTHS = frozenset(["minLength", "maxLength"])
 _FORMATS = frozenset(["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"])
 
 
-def schema_settings(schema: bytes, *, hosted: bool = True) -> dict[str, Any]:
+def make_schema_settings(schema: bytes, *, hosted: bool = True) -> dict[str, Any]:
     """Return name, schema and strictness, as in both APIs.
 
     `hosted`: OpenAI answers, which does not bound the lengths of texts: without these bounds the rest of a
@@ -62,10 +62,12 @@ def schema_settings(schema: bytes, *, hosted: bool = True) -> dict[str, Any]:
 def is_strict(schema: bytes) -> bool:
     """Return whether the schema is in the subset of JSON Schema that `strict` supports."""
     whole = msgspec.json.decode(schema)
-    return whole.get("type") == "object" and "anyOf" not in whole and all(map(_is_taken, _parts(whole)))
+    return (
+        whole.get("type") == "object" and "anyOf" not in whole and all(map(_is_taken, _iterate_parts(whole)))
+    )
 
 
-def _parts(schema: Any) -> Iterator[Any]:
+def _iterate_parts(schema: Any) -> Iterator[Any]:
     """Yield the schema and all schemas in it."""
     waiting = [schema]
     while waiting:

@@ -105,16 +105,16 @@ class OpenAIBatches(SdkBatches):
         """Upload an input file, read from disk while it is sent. Raises CallError, and OSError for the
         file."""
         with file.open("rb") as data:
-            with self._calls.calling():
+            with self._calls.translate_errors():
                 made = await self.client.files.create(
                     file=(f"{token}.jsonl", data, "application/jsonl"), purpose="batch"
                 )
-            return self._id(made)
+            return self._read_id(made)
 
     async def create(self, sending: Sending) -> RemoteBatch:
         """Create a batch at OpenAI. Raises SERVER_ERROR if the service does not find the file yet."""
         try:
-            with self._calls.calling():
+            with self._calls.translate_errors():
                 batch = await self.client.batches.create(
                     input_file_id=sending.file_id or "",
                     endpoint=self.endpoint.path,
@@ -125,22 +125,22 @@ class OpenAIBatches(SdkBatches):
             if refusal.status in (400, 404) and _NO_FILE.search(refusal.message):
                 raise CallError(FailureKind.SERVER_ERROR, refusal.message, status=refusal.status) from None
             raise
-        return self._remote(batch)
+        return self._read_batch(batch)
 
     async def find(self, sending: Sending) -> RemoteBatch | None:
         """Return the batch created with that token. Search the whole list, newest first, since clocks may
         differ."""
-        with self._calls.calling():
+        with self._calls.translate_errors():
             async for batch in self.client.batches.list(limit=_PAGE):
                 if (batch.metadata or {}).get("edgen") == sending.token:
-                    return self._remote(batch)
+                    return self._read_batch(batch)
         return None
 
     async def state(self, remote_id: str) -> RemoteBatch:
         """Return the state of a batch."""
-        with self._calls.calling():
+        with self._calls.translate_errors():
             batch = await self.client.batches.retrieve(remote_id)
-        return self._remote(batch)
+        return self._read_batch(batch)
 
     async def _cancel(self, remote_id: str) -> None:
         await self.client.batches.cancel(remote_id)
@@ -155,7 +155,7 @@ class OpenAIBatches(SdkBatches):
 
     # -- state of a batch
 
-    def _remote(self, batch: Any) -> RemoteBatch:
+    def _read_batch(self, batch: Any) -> RemoteBatch:
         """Read OpenAI's batch object. Missing fields and fields of a wrong type are ignored."""
         outcome = _ENDED.get(str(getattr(batch, "status", None)))
         files = [getattr(batch, f"{name}_file_id", None) for name in ("output", "error")]
@@ -165,16 +165,16 @@ class OpenAIBatches(SdkBatches):
             x for x, lines in zip(files, (done, failed), strict=True) if isinstance(x, str) and lines
         }
         return RemoteBatch(
-            id=self._id(batch),
+            id=self._read_id(batch),
             state="working" if outcome is None else "ended",
             outcome=outcome,
             files=tuple(x for x in files if isinstance(x, str) and x) if outcome else (),
             done=None if done is None else done + (failed or 0),
             total=total,
-            failure=self._refusal(getattr(batch, "errors", None)) if outcome == "failed" else None,
+            failure=self._read_refusal(getattr(batch, "errors", None)) if outcome == "failed" else None,
         )
 
-    def _refusal(self, errors: Any) -> CallError:
+    def _read_refusal(self, errors: Any) -> CallError:
         """Return the reason why a batch was rejected as a whole: kind of the first error, text of the first
         few."""
         data = getattr(errors, "data", None)

@@ -36,12 +36,12 @@ def list_header_variables(config: ServiceConfig) -> Iterator[tuple[str, str]]:
 # --- problems --------------------------------------------------------------------------------
 
 
-def service_problems(config: ServiceConfig) -> list[Problem]:
+def find_service_problems(config: ServiceConfig) -> list[Problem]:
     """Return unsendable headers and values that may be keys, without repeating them."""
-    return [*_header_problems(config), *_query_problems(config), *_command_problems(config)]
+    return [*_find_header_problems(config), *_find_query_problems(config), *_find_command_problems(config)]
 
 
-def _header_problems(config: ServiceConfig) -> Iterator[Problem]:
+def _find_header_problems(config: ServiceConfig) -> Iterator[Problem]:
     taken = {name.lower() for name in (_KEY_HEADERS.get(config.auth),) if name}
     seen: set[str] = set()
     for name, value in config.headers.items():
@@ -74,7 +74,7 @@ def _find_header_problem(name: str, value: str, taken: set[str], seen: set[str])
     return None
 
 
-def _query_problems(config: ServiceConfig) -> Iterator[Problem]:
+def _find_query_problems(config: ServiceConfig) -> Iterator[Problem]:
     for name, value in config.query.items():
         if "${" in value or names_a_key(name) or reads_as_key(value):
             yield Problem(
@@ -82,7 +82,7 @@ def _query_problems(config: ServiceConfig) -> Iterator[Problem]:
             )
 
 
-def _command_problems(config: ServiceConfig) -> Iterator[Problem]:
+def _find_command_problems(config: ServiceConfig) -> Iterator[Problem]:
     if config.key_command and config.auth == "none":
         yield Problem("key_command", "`auth: none` sends no key; say how it is sent: bearer or api-key")
     if any(map(reads_as_key, config.key_command)):

@@ -38,7 +38,7 @@ from edgen.plugin.providers import (
     refuse_extra,
     scrub,
 )
-from edgen.providers.openai.answer_schema import schema_settings
+from edgen.providers.openai.answer_schema import make_schema_settings
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai.logprobs import read_tokens
 from edgen.providers.openai.service import ServiceBackend
@@ -52,10 +52,10 @@ class OpenAIBackend(ServiceBackend):
     def __init__(self, config: OpenAIConfig, key: Key, link: Link) -> None:
         super().__init__(config, key, link, classify)
         self._config = config
-        self._completions = self.address("chat/completions")
+        self._completions = self.make_address("chat/completions")
         self._head = b'{"model":' + encode(config.extra_body.get("model", config.model)) + b',"messages":'
-        self._room = room_field(config)
-        self._tail = functools.cache(functools.partial(_tail, config))
+        self._room = find_room_field(config)
+        self._tail = functools.cache(functools.partial(_render_tail, config))
         self._tail(1, self._room, None, None)  # reject what cannot be sent before any call
         # llama.cpp's probabilities after a grammar. At temperature 0 they are all 0 or 1.
         self._post_sampling = config.temperature != 0 and "post_sampling_probs" not in config.extra_body
@@ -116,7 +116,7 @@ class OpenAIBackend(ServiceBackend):
         end = b',"seed":%d}' % request.seed if seeded else b"}"
         if request.choices > 1:
             end = b',"n":%d%b' % (request.choices, end)
-        said = lower_pictures(request.messages, _text_part, _picture_part)
+        said = lower_pictures(request.messages, _make_text_part, _make_picture_part)
         return self._head + encode_prompt(said) + tail + more + end
 
 
@@ -128,17 +128,17 @@ _OLDER, _NEWER = "max_tokens", "max_completion_tokens"
 _DIALECTS = 2  # refusals that another form of the request answers: the field of max_tokens, the seed
 
 
-def _text_part(text: str) -> dict[str, Any]:
+def _make_text_part(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _picture_part(picture: PromptPicture) -> dict[str, Any]:
+def _make_picture_part(picture: PromptPicture) -> dict[str, Any]:
     """Return an image part, with the picture in a data URL."""
     url = f"data:{picture.media_type};base64,{picture.base64}"
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def room_field(config: OpenAIConfig) -> str:
+def find_room_field(config: OpenAIConfig) -> str:
     """Return the service's name for max_tokens, as far as known before a call."""
     if config.max_tokens_field != "auto":
         return config.max_tokens_field
@@ -165,7 +165,7 @@ def _wants_no_seed(refusal: CallError) -> bool:
     return refusal.status in (400, 422) and re.search(r"(?i)\bseed\b", refusal.message) is not None
 
 
-def _tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None, top: int | None) -> bytes:
+def _render_tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None, top: int | None) -> bytes:
     """Return the JSON after the messages, without automatic seed and closing brace.
 
     `max_tokens` is called `room`; `scale`: see `BackendConfig.room`; the answer has to fit `schema`; `top`
@@ -185,7 +185,7 @@ def _tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None, top
         "seed": None if config.seed == "auto" else config.seed,
         **{name: getattr(config, name) for name in OPTIONAL},
         "response_format": schema
-        and {"type": "json_schema", "json_schema": schema_settings(schema, hosted=is_hosted(config))},
+        and {"type": "json_schema", "json_schema": make_schema_settings(schema, hosted=is_hosted(config))},
         "logprobs": top and True,
         "top_logprobs": top,
     }

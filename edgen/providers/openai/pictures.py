@@ -38,12 +38,12 @@ def count(model: str, picture: PromptPicture) -> PictureTokens | None:
             return PictureTokens(tokens, tokens)
     for named, base, tile in _TILES:
         if named.match(model):
-            tokens = base + tile * _tiles(picture.width, picture.height)
+            tokens = base + tile * _count_tiles(picture.width, picture.height)
             return PictureTokens(tokens, tokens)
     return None
 
 
-def _tiles(width: float, height: float) -> int:
+def _count_tiles(width: float, height: float) -> int:
     """Return the tiles of a picture that was made to fit in 2048 × 2048, and its shorter side in 768."""
     scale = min(1.0, _FIRST_SIDE / max(width, height))
     scale *= min(1.0, _SHORT_SIDE / (min(width, height) * scale))

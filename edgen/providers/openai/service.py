@@ -44,7 +44,7 @@ class ServiceBackend(HttpBackend):
         self._is_open = key.value is None and key.command is None and not key.variables
         self._remarked: set[str] = set()
 
-    def address(self, path: str) -> URL:
+    def make_address(self, path: str) -> URL:
         """Return the address of a path of the service."""
         url = append_path(self.base, path)
         return url.with_query(self.query) if self.query else url
@@ -52,7 +52,7 @@ class ServiceBackend(HttpBackend):
     async def models(self) -> list[str] | None:
         """Return the names that the service offers, None if it keeps no list. Raises CallError."""
         try:
-            body = await self._http.get(self.address("models"))
+            body = await self._http.get(self.make_address("models"))
         except CallError as error:
             if error.kind is FailureKind.NOT_FOUND:
                 return None
@@ -116,7 +116,7 @@ _COUNTED = msgspec.json.Decoder(_Counted)
 # --- key requests ---------------------------------------------------------------------------
 
 
-def service_key_request(config: ServiceConfig) -> KeyRequest | None:
+def make_service_key_request(config: ServiceConfig) -> KeyRequest | None:
     """Return the key request of the service, None if it needs no key. Raises InputError for an invalid
     address."""
     if config.auth == "none":
@@ -125,7 +125,7 @@ def service_key_request(config: ServiceConfig) -> KeyRequest | None:
     return asked._replace(variables=(), command=config.key_command) if config.key_command else asked
 
 
-def service_header_requests(config: ServiceConfig) -> tuple[KeyRequest, ...]:
+def list_service_header_requests(config: ServiceConfig) -> tuple[KeyRequest, ...]:
     """Return a request for every variable that a header names. Raises InputError for an invalid address."""
     return tuple(
         http_key_request((variable,), config.base_url)._replace(header=name)

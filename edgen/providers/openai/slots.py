@@ -53,7 +53,7 @@ async def find_load(base: URL, get: Get) -> int | None:
             body = await get(append_path(root, "metrics"))
     except (CallError, TimeoutError):
         return None
-    found = [_number(value) for value in _LOAD.findall(body)]
+    found = [_read_number(value) for value in _LOAD.findall(body)]
     return int(sum(found)) if found and 0 <= sum(found) <= _MOST else None
 
 
@@ -120,7 +120,7 @@ def _read_metrics(body: bytes) -> int | None:
     slots: dict[bytes, float] = {}
     for name, labels, value in _SAMPLE.findall(body):
         label = _LABEL.search(labels)
-        number = float(label[1]) if label else _number(value) if name else 0.0
+        number = float(label[1]) if label else _read_number(value) if name else 0.0
         if number > 0:
             replica = _REPLICA.search(labels)
             place = replica[1] if replica else b""
@@ -129,7 +129,7 @@ def _read_metrics(body: bytes) -> int | None:
     return int(total) if 0 < total <= _MOST else None
 
 
-def _number(value: bytes) -> float:
+def _read_number(value: bytes) -> float:
     try:
         return float(value)
     except ValueError:

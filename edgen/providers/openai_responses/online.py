@@ -27,7 +27,7 @@ from edgen.plugin.providers import (
     scrub,
 )
 from edgen.providers.openai import online as chat
-from edgen.providers.openai.answer_schema import schema_settings
+from edgen.providers.openai.answer_schema import make_schema_settings
 from edgen.providers.openai.logprobs import read_tokens
 from edgen.providers.openai.service import ServiceBackend
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
@@ -38,8 +38,8 @@ class ResponsesBackend(ServiceBackend):
 
     def __init__(self, config: OpenAIResponsesConfig, key: Key, link: Link) -> None:
         super().__init__(config, key, link, classify)
-        self._responses = self.address("responses")
-        self._tail = functools.cache(functools.partial(_tail, config))
+        self._responses = self.make_address("responses")
+        self._tail = functools.cache(functools.partial(_render_tail, config))
         self._tail(1, None, None)  # reject what cannot be sent before any call
 
     async def complete(self, request: Request) -> Reply:
@@ -68,7 +68,7 @@ _NOT_EXTRA = {
 }
 
 
-def _tail(config: OpenAIResponsesConfig, scale: int, schema: bytes | None, top: int | None) -> bytes:
+def _render_tail(config: OpenAIResponsesConfig, scale: int, schema: bytes | None, top: int | None) -> bytes:
     """Return the JSON after the input.
 
     `scale`: see `BackendConfig.room`; the answer has to fit `schema`; `top` likely tokens are returned at
@@ -99,7 +99,7 @@ def _tail(config: OpenAIResponsesConfig, scale: int, schema: bytes | None, top: 
 
 
 def _format(schema: bytes) -> dict[str, Any]:
-    return {"type": "json_schema", **schema_settings(schema)}
+    return {"type": "json_schema", **make_schema_settings(schema)}
 
 
 # --- replies -----------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def read_reply(body: bytes) -> Reply | None:
         usage=chat.read_counts(answer.usage, ("input_tokens", "output_tokens", "input_tokens_details"), text),
         model=scrub(answer.model) if answer.model else None,
         simulated=answer.simulated is True,
-        tokens=_tokens(parts),
+        tokens=_read_tokens(parts),
     )
 
 
@@ -167,7 +167,7 @@ def _read_reply_or_block(body: bytes) -> Reply | None:
     return read_reply(body) or chat.read_block(body)
 
 
-def _tokens(parts: list[_Part]) -> tuple[Token, ...] | None:
+def _read_tokens(parts: list[_Part]) -> tuple[Token, ...] | None:
     """Return the tokens of all texts in sequence; None if a text has none."""
     told = [read_tokens(part.logprobs) for part in parts if part.type == "output_text"]
     found = [tokens for tokens in told if tokens is not None]

@@ -43,21 +43,21 @@ class VertexProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswers
     def create(self, config: VertexConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.vertex.online import VertexBackend
 
-        return VertexBackend(msgspec.structs.replace(config, base_url=_address(config)), key, link)
+        return VertexBackend(msgspec.structs.replace(config, base_url=_make_address(config)), key, link)
 
     def problems(self, config: VertexConfig) -> list[Problem]:
-        from edgen.providers.gemini.config import effort_problem
+        from edgen.providers.gemini.config import explain_effort_problem
 
-        wrong = effort_problem(config)
+        wrong = explain_effort_problem(config)
         return [] if wrong is None else [Problem("reasoning_effort", wrong)]
 
     def key_request(self, config: VertexConfig) -> KeyRequest:
         from edgen.plugin.providers import http_key_request
 
-        return http_key_request((LIBRARY,), _address(config))._replace(library=True)
+        return http_key_request((LIBRARY,), _make_address(config))._replace(library=True)
 
 
-def _address(config: VertexConfig) -> str:
+def _make_address(config: VertexConfig) -> str:
     region = "" if config.location == "global" else f"{config.location}-"
     return config.base_url or f"https://{region}aiplatform.googleapis.com"
 

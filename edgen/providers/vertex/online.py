@@ -16,7 +16,7 @@ from edgen.plugin import CallError, FailureKind, InputError, Key, Link
 from edgen.plugin.files import require_versions
 from edgen.plugin.formats import install_command
 from edgen.plugin.providers import Credentials, KeySource, clean_message
-from edgen.providers.gemini.online import GeminiModel, model_path
+from edgen.providers.gemini.online import GeminiModel, make_model_path
 from edgen.providers.vertex.config import VertexConfig
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -26,14 +26,14 @@ class VertexBackend(GeminiModel):
     """One model of a project. A `model` with a slash is a path below the location: `endpoints/123`."""
 
     def __init__(self, config: VertexConfig, key: Key, link: Link) -> None:
-        model = model_path(config.model)
+        model = make_model_path(config.model)
         place = "" if "/" in config.model else "publishers/google/"
         path = f"v1/projects/{config.project}/locations/{config.location}/{place}{model}"
         source = AccessTokens(link.environ) if key.library else None
-        super().__init__(config, path, Credentials(key, _header, source), link)
+        super().__init__(config, path, Credentials(key, _make_header, source), link)
 
 
-def _header(token: str | None) -> dict[str, str]:
+def _make_header(token: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
@@ -57,9 +57,9 @@ class AccessTokens(KeySource):
 
     async def _fetch_key(self) -> str:
         """Get a new token. Raises CallError if google-auth returns none."""
-        return await asyncio.to_thread(self._token)
+        return await asyncio.to_thread(self._fetch_token)
 
-    def _token(self) -> str:
+    def _fetch_token(self) -> str:
         try:
             if self._caller is None:
                 self._caller = self._find_caller()

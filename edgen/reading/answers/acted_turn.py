@@ -83,7 +83,7 @@ def choose_actions(named: Any, actions: Collection[str]) -> tuple[str, ...] | Re
 
 def _split(text: str, *, named: bool) -> tuple[str, Any, bool]:
     """Return the words, the actions as named, and whether the reply calls the last turn nonsense."""
-    value = _json(text, named=named)
+    value = _find_json(text, named=named)
     if value is not None:
         said = value.get("text")
         return said if isinstance(said, str) else "", value.get("actions"), value.get("nonsense") is True
@@ -97,7 +97,7 @@ def _split(text: str, *, named: bool) -> tuple[str, Any, bool]:
     return text, None, False
 
 
-def _json(text: str, *, named: bool) -> dict[str, Any] | None:
+def _find_json(text: str, *, named: bool) -> dict[str, Any] | None:
     """Return the JSON object that a reply is or that stands in it; None where there is none with actions, or
     with a text where actions need not be `named`."""
     value = object_in(strip_fence(text))

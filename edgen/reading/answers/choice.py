@@ -113,10 +113,10 @@ def read_choice(
     if _SEVERAL.fullmatch(body):
         return Rejection(NOT_OFFERED, f"it names several choices: {excerpt(body)}")
     number, said = _split(body)
-    if not _states_one(body, number) and (recited := _count_recited(body, offered)) > 1:
+    if not _is_choice_alone(body, number) and (recited := _count_recited(body, offered)) > 1:
         return Rejection(NOT_OFFERED, f"it recites {recited} of the choices")
     if number is None:
-        number = _place(said, offered) or _read_spelled_number(said, alone=not free)
+        number = _find_repeated(said, offered) or _read_spelled_number(said, alone=not free)
     if number is not None:
         if 1 <= number <= len(offered):
             return Chosen(number)
@@ -124,7 +124,7 @@ def read_choice(
     turn = read_turn(said, role, finish_reason=finish_reason, refusal=refusal, roles=roles, words=words)
     if isinstance(turn, Rejection):
         return turn
-    if (place := _place(turn.text, offered)) is not None:
+    if (place := _find_repeated(turn.text, offered)) is not None:
         return Chosen(place)
     if not turn.text:
         return Rejection(RejectionReason.EMPTY, "it neither chooses nor says anything")
@@ -156,7 +156,7 @@ def _split_words(body: str) -> tuple[int | None, str]:
     for line in dict.fromkeys((*lines[:1], *lines[-1:])):
         if (alone := _ALONE.fullmatch(line)) and not (listed and _NUMBERED.match(line)):
             return int(alone[1]), ""
-    if not listed and (front := _front(body)):
+    if not listed and (front := _find_front_number(body)):
         return int(front[1]), ""
     return None, body
 
@@ -173,14 +173,14 @@ def _read_spelled_number(said: str, *, alone: bool) -> int | None:
     return 1 + (_CARDINALS.index(cardinal) if cardinal else _ORDINALS.index(ordinal))
 
 
-def _states_one(body: str, number: int | None) -> bool:
+def _is_choice_alone(body: str, number: int | None) -> bool:
     """Return whether a number is a choice by itself, in JSON or alone on a line, rather than an item's."""
     if number is None:
         return False
     return body.startswith("{") or any(_ALONE.fullmatch(line.strip()) for line in body.split("\n"))
 
 
-def _front(body: str) -> re.Match[str] | None:
+def _find_front_number(body: str) -> re.Match[str] | None:
     """Return the number in front of a reply: of an utterance, or with a reason for it."""
     return _IN_FRONT.match(body) or _NAMED.match(body) or _REASONED.match(body)
 
@@ -209,7 +209,7 @@ def _is_chosen(body: str) -> bool:
     """Return whether a reply that was cut off begins with a whole choice: `1. On my`."""
     if _CUT_OBJECT.match(body):
         return not body.lstrip("{ \n").partition(":")[2].lstrip(' "').startswith("0")
-    return not _is_list(body.split("\n")) and _front(body) is not None
+    return not _is_list(body.split("\n")) and _find_front_number(body) is not None
 
 
 def _is_list(lines: Sequence[str]) -> bool:
@@ -234,7 +234,7 @@ def _count_recited(said: str, offered: Sequence[str]) -> int:
     )
 
 
-def _place(said: str, offered: Sequence[str]) -> int | None:
+def _find_repeated(said: str, offered: Sequence[str]) -> int | None:
     """Return the number of the utterance that a reply repeats, but for case, blanks and quotes; or None."""
     folded = _fold(said)
     return next((place for place, one in enumerate(offered, 1) if _fold(one) == folded), None)

@@ -66,11 +66,11 @@ def parse_probability(value: Any) -> float | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        return _within(value)
+        return _check_range(value)
     return _of_text(value) if isinstance(value, str) else None
 
 
-def _within(number: float) -> float | None:
+def _check_range(number: float) -> float | None:
     try:
         number = float(number)
     except OverflowError:
@@ -81,7 +81,7 @@ def _within(number: float) -> float | None:
 def _of_text(text: str) -> float | None:
     bare = _BARE.match(text)
     if bare is not None:
-        return _within(float(bare[1]))
+        return _check_range(float(bare[1]))
     text = text.strip().replace("٫", ".")
     if not text or len(text) > _MAX:
         return None
@@ -97,9 +97,11 @@ def _of_text(text: str) -> float | None:
         return (
             None
             if _BOUND.search(text)
-            else find_common_value([_value(m) for m in _NUMBER.finditer(text) if _is_likely_probability(m)])
+            else find_common_value(
+                [_read_value(m) for m in _NUMBER.finditer(text) if _is_likely_probability(m)]
+            )
         )
-    value = _value(first)
+    value = _read_value(first)
     rest = text[first.end() :]
     if value is None or rest[:1].isalnum() or rest[:1] == "+" or _CONTRARY.match(rest):
         return None
@@ -108,11 +110,13 @@ def _of_text(text: str) -> float | None:
     between = _RANGE.match(rest)
     if between is not None:
         other = _NUMBER.match(rest, between.end())
-        again = other is not None and "or" in between.group() and _value(other) == value
+        again = other is not None and "or" in between.group() and _read_value(other) == value
         return value if again else None
     if _EXPLAINS.match(rest) and not _ANOTHER.search(rest):
         return value
-    others = [v for m in _NUMBER.finditer(rest) if _is_likely_probability(m) and (v := _value(m)) is not None]
+    others = [
+        v for m in _NUMBER.finditer(rest) if _is_likely_probability(m) and (v := _read_value(m)) is not None
+    ]
     return find_common_value([value, *others])
 
 
@@ -134,7 +138,7 @@ def _is_likely_probability(match: re.Match[str]) -> bool:
     return bool(match["percent"] or match["b"] or "." in match["a"] or match["a"].startswith(("0,", ",")))
 
 
-def _value(match: re.Match[str]) -> float | None:
+def _read_value(match: re.Match[str]) -> float | None:
     if match["sign"]:
         return None
     digits = match["a"]
@@ -150,7 +154,7 @@ def _value(match: re.Match[str]) -> float | None:
         number /= below
     if match["percent"]:
         number = round(number / 100, 12)
-    return _within(number)
+    return _check_range(number)
 
 
 def read_probability(text: str) -> float | None:

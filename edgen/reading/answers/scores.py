@@ -30,13 +30,13 @@ def read_scores(text: str, names: Sequence[str]) -> dict[str, float] | None:
     if parsed is None or parsed.cut:
         return None
     wanted = {fold_key(name): name for name in names}
-    for members in _objects(parsed.values):
+    for members in _list_objects(parsed.values):
         if any(fold_key(key) in wanted for key, _ in members):
-            return _scores(members, wanted)
+            return _read_scores(members, wanted)
     return None
 
 
-def _objects(values: Sequence[Any]) -> Iterator[JsonMembers]:
+def _list_objects(values: Sequence[Any]) -> Iterator[JsonMembers]:
     """Yield the objects, and those that they hold directly."""
     for value in values:
         if isinstance(value, JsonMembers):
@@ -44,20 +44,20 @@ def _objects(values: Sequence[Any]) -> Iterator[JsonMembers]:
             yield from (child for _, child in value if isinstance(child, JsonMembers))
 
 
-def _scores(members: JsonMembers, wanted: dict[str, str]) -> dict[str, float] | None:
+def _read_scores(members: JsonMembers, wanted: dict[str, str]) -> dict[str, float] | None:
     found: dict[str, float] = {}
     for key, value in members:
         name = wanted.get(fold_key(key))
         if name is None:
             continue
-        score = _score(value)
+        score = _read_score(value)
         if score is None or found.get(name, score) != score:
             return None
         found[name] = score
     return found if len(found) == len(wanted) else None
 
 
-def _score(value: Any) -> float | None:
+def _read_score(value: Any) -> float | None:
     if isinstance(value, JsonMembers):
         value = next((number for key, number in value if fold_key(key) == "score"), None)
     if isinstance(value, str) and (number := _NUMBER.fullmatch(value)) is not None:

@@ -55,10 +55,10 @@ def read_texts(
 
 def _split_texts(body: str, *, cut: bool) -> list[str]:
     """Return the texts as they are written. Of a reply that was cut off, the last may be half of one."""
-    listed = _json(body)
+    listed = _find_json_texts(body)
     if listed is not None:
         return listed
-    marks = _ascending(_NUMBER.finditer(body)) or [*_BULLET.finditer(body)]
+    marks = _select_ascending(_NUMBER.finditer(body)) or [*_BULLET.finditer(body)]
     if not marks:
         return []
     ends = [*(mark.start() for mark in marks[1:]), len(body)]
@@ -70,7 +70,7 @@ def _split_texts(body: str, *, cut: bool) -> list[str]:
     return texts
 
 
-def _ascending(marks: Iterable[re.Match[str]]) -> list[re.Match[str]]:
+def _select_ascending(marks: Iterable[re.Match[str]]) -> list[re.Match[str]]:
     """Return the numbers that count up from 1 without a gap, which leaves out numbers inside a text."""
     found: list[re.Match[str]] = []
     for mark in marks:
@@ -79,17 +79,17 @@ def _ascending(marks: Iterable[re.Match[str]]) -> list[re.Match[str]]:
     return found
 
 
-def _json(body: str) -> list[str] | None:
+def _find_json_texts(body: str) -> list[str] | None:
     """Return the texts of the first JSON value that holds a list; None where there is none."""
     for first, last in (("[", "]"), ("{", "}")):
         start, end = body.find(first), body.rfind(last)
         value = decode_json(body[start : end + 1]) if 0 <= start < end else None
-        if (texts := [*_texts(value)]) or value == []:
+        if (texts := [*_list_texts(value)]) or value == []:
             return texts
     return None
 
 
-def _texts(value: object) -> Iterator[str]:
+def _list_texts(value: object) -> Iterator[str]:
     if isinstance(value, dict):
         inside = next((child for child in value.values() if isinstance(child, list)), None)
         value = [*value.values()] if inside is None else inside

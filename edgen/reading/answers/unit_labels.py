@@ -97,7 +97,7 @@ def _find_labels(text: str) -> dict[int, Any]:
     """Return the labels as the reply names them, by the number of the unit; empty if it names none."""
     value = object_in(text) or {}
     for inside in (value, *value.values()):
-        if isinstance(inside, Mapping) and (found := _key_by_number(inside)):
+        if isinstance(inside, Mapping) and (found := _index_by_number(inside)):
             return found
     found = {}
     for line in _LINE.finditer(text):
@@ -105,5 +105,5 @@ def _find_labels(text: str) -> dict[int, Any]:
     return found
 
 
-def _key_by_number(value: Mapping[str, Any]) -> dict[int, Any]:
+def _index_by_number(value: Mapping[str, Any]) -> dict[int, Any]:
     return {int(key): said for key, said in value.items() if key.isascii() and key.isdigit() and len(key) < 7}

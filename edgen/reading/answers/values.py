@@ -32,7 +32,7 @@ def read_values(text: str, *, cut: bool = False) -> list[str]:
     text = drop_thinking(with_line_feeds(text), [])
     if is_assistants_refusal(text.strip()):
         return []
-    listed = _json(text)
+    listed = _find_json_texts(text)
     if listed is not None:
         return listed
     lines = [line for line in extract_fenced(text).split("\n", MOST_LINES)[:MOST_LINES] if line.strip()]
@@ -53,7 +53,7 @@ def _announces(line: str) -> bool:
     return bare.endswith((":", "：")) or bare in ("[", "]", "{", "}", "],", "```", "~~~")
 
 
-def _json(text: str) -> list[str] | None:
+def _find_json_texts(text: str) -> list[str] | None:
     """Return the texts of a JSON list, or of the first list in a JSON object; None where the reply is no
     JSON."""
     value = decode_json(extract_fenced(text).strip())
@@ -61,10 +61,10 @@ def _json(text: str) -> list[str] | None:
         value = next((child for child in value.values() if isinstance(child, list)), None)
     if not isinstance(value, list):
         return None
-    return [text for item in value[:MOST_LINES] if (text := _text(item))]
+    return [text for item in value[:MOST_LINES] if (text := _read_text(item))]
 
 
-def _text(item: object) -> str:
+def _read_text(item: object) -> str:
     """Return an item of a list, where it is a text, or an object whose first value is one."""
     if isinstance(item, dict):
         item = next(iter(item.values()), None)

@@ -33,15 +33,15 @@ from edgen.reading.answers.verdict_prose import (
     PRIVATE_USE,
     SIDE,
     Choice,
+    compile_words,
     find_preferred,
     find_stated,
     is_heading,
     is_retracted,
     mark_sides,
-    sentences,
-    side,
+    read_side,
+    split_sentences,
     states_other,
-    words,
 )
 from edgen.reading.text.thinking import drop_thinking
 
@@ -84,31 +84,31 @@ _FILLER = (
 )
 _ORDINALS: dict[str, Choice] = {"one": 1, "two": 2, "first": 1, "second": 2}
 _OPEN, _CLOSE = r"[\"'(\[{<« ]{0,6}", r"[\"')\]}>» ,]{0,6}"
-_NAMES = words(rf"{SIDE}|\b(?:one|two|first|second)\b")
-_LINE = words(
+_NAMES = compile_words(rf"{SIDE}|\b(?:one|two|first|second)\b")
+_LINE = compile_words(
     rf"(?P<filler>{_FILLER})(?:(?P<label>{LABEL}{_SEPARATOR})|(?P<answer>{_ANSWER}{_SEPARATOR})"
     rf"|(?P<overall>{_OVERALL}{_SEPARATOR})|(?P<output>output ))?"
     rf"(?P<arrow>(?:->|→|=>) ?)?{_OPEN}(?:(?!teacher){NOUN}{_QUOTE} ?[:=] ?{_OPEN})?"
     rf"(?:(?P<side>{SIDE})|(?P<ordinal>one|two|first|second)\b){_CLOSE}"
     rf"(?: ?\((?P<again>{SIDE})\)?|,? (?:and )?not (?P<other>{SIDE}))?"
 )
-_STATED = words(rf"{OPENED}(?: ?[.!)]){{0,3}}")
-_NUMBERED = words(rf"(?P<number>{BARE})[.):] ?(?P<rest>{SIDE}[^\n]{{0,300}})")
-_BARE_LABEL = words(rf"(?:{LABEL}|{_ANSWER}|{_OVERALL}){_ASKED}(?: is)? ?:?")
-_ALL_IN_ALL = words(r"\b(?:output|verdict|final|overall|decision|judge?ment|conclusion|vote)\b")
-_KEY = words(rf"(?:{LABEL}|(?:final ?)?answer|(?:better|best|preferred|winning) ?{NOUN})")
-_SCORE = words(
+_STATED = compile_words(rf"{OPENED}(?: ?[.!)]){{0,3}}")
+_NUMBERED = compile_words(rf"(?P<number>{BARE})[.):] ?(?P<rest>{SIDE}[^\n]{{0,300}})")
+_BARE_LABEL = compile_words(rf"(?:{LABEL}|{_ANSWER}|{_OVERALL}){_ASKED}(?: is)? ?:?")
+_ALL_IN_ALL = compile_words(r"\b(?:output|verdict|final|overall|decision|judge?ment|conclusion|vote)\b")
+_KEY = compile_words(rf"(?:{LABEL}|(?:final ?)?answer|(?:better|best|preferred|winning) ?{NOUN})")
+_SCORE = compile_words(
     r"[^\W\d_][^\n:=]{0,60}? ?[:=–—-] ?[\"']?(?:[0-9.]{1,4}|[\ue001\ue002])[\"']?(?: ?/ ?[0-9]{1,3})?[.,]?"
 )
 # An explanation, so what stands before it is no heading.
-_EXPLAINED = words(r"(?:the )?(?:reason|reasoning|explanation|justification|rationale|because|why)\b")
+_EXPLAINED = compile_words(r"(?:the )?(?:reason|reasoning|explanation|justification|rationale|because|why)\b")
 # A bare number after these words may be what somebody in the lesson said.
-_QUOTES = words(
+_QUOTES = compile_words(
     r"\b(?:says?|said|asks?|asked|answer(?:s|ed)|repl(?:ies|ied)|wr(?:ites|ote)|comput\w{1,3}|gets?|got"
     r"|finds?|found|counts?|calculat\w{1,3}"
     r"|adds?|step|number|equals?|result|sum|solution)\b|[\"«»0-9:\ue001\ue002]"
 )
-_ROLE = words(r"(?:teacher|student)(?: ?\([^()\n]{1,40}\))? ?:")
+_ROLE = compile_words(r"(?:teacher|student)(?: ?\([^()\n]{1,40}\))? ?:")
 _EDGE = " \t\"'.,!()[]{}<>#«»…\\"
 
 _THOUGHT = compile_later(r"(?i)(?=<(?:think|thinking|reasoning)>|\[THINK\])")
@@ -134,10 +134,10 @@ def read_verdict(
         return None  # thoughts that never end
     if "<" in text or "[/" in text:
         text = drop_thinking(_THOUGHT.sub("\n", text), [])
-    lines = _lines(_shorten_reply(text))
+    lines = _split_marked_lines(_shorten_reply(text))
     if not lines:
         return None
-    forms = [_form(line, alone=len(lines) == 1) for line in lines]
+    forms = [_read_form(line, alone=len(lines) == 1) for line in lines]
     if any(_ROLE.match(line) for line in lines):
         return _choose_beside_lesson(forms)
     # Next to other lines an ordinal is no answer; next to a score, an overall one is another score.
@@ -155,10 +155,10 @@ def _shorten_reply(text: str) -> str:
     return "\n".join([head, _GAP, tail or _GAP])
 
 
-def _lines(text: str) -> list[str]:
+def _split_marked_lines(text: str) -> list[str]:
     """Return the lines of a reply without markup, with a character for each side that they mention."""
     text = PRIVATE_USE.sub("", text)
-    text = _BOXED.sub(_unbox_answer, _json_read(_FENCE.sub("", text)))
+    text = _BOXED.sub(_unbox_answer, _replace_json(_FENCE.sub("", text)))
     text = _CLOSING_TAG.sub("\n", _TAG.sub(r"\n\1: ", text)).translate(_SPELLINGS)
     text = "".join(c for c in text if c.isascii() or unicodedata.category(c) not in ("So", "Sk", "Cf"))
     lines = (" ".join(line.split()) for line in _MARKS.sub("", _STAR.sub("-", text)).splitlines())
@@ -183,7 +183,7 @@ def _join_labels(lines: Sequence[str]) -> list[str]:
     """Return a label that has a line of its own goes before the next line."""
     joined: list[str] = []
     for line in lines:
-        if joined and _BARE_LABEL.fullmatch(joined[-1]) and _form(line, alone=True):
+        if joined and _BARE_LABEL.fullmatch(joined[-1]) and _read_form(line, alone=True):
             joined[-1] = f"{joined[-1].rstrip(' :')}: {line}"
         else:
             joined.append(line)
@@ -195,7 +195,7 @@ def _unbox_answer(match: re.Match[str]) -> str:
     return f" {match[1]}" if _SOMEBODY.search(before) else f"\nanswer: {match[1]}\n"
 
 
-def _json_read(text: str) -> str:
+def _replace_json(text: str) -> str:
     """Return the text with an object that starts or ends it replaced by the answer which it holds."""
     start, end = text.find("{"), text.rfind("}") + 1
     if start < 0 or end <= start or (text[:start].strip() and text[end:].strip()):
@@ -207,43 +207,43 @@ def _json_read(text: str) -> str:
     if not isinstance(value, dict):
         return text
     keys = {key: re.sub(r"[_-]", " ", key[:80]) for key in value if isinstance(key, str)}
-    found = {_json_side(value[key]) for key, name in keys.items() if _KEY.fullmatch(name)} - {0}
+    found = {_read_json_side(value[key]) for key, name in keys.items() if _KEY.fullmatch(name)} - {0}
     said = found.pop() if len(found) == 1 else None
     return "\n".join([text[:start], f"answer: {said}" if said else _GAP, text[end:]])
 
 
-def _json_side(value: object) -> Choice | Literal[0] | None:
+def _read_json_side(value: object) -> Choice | Literal[0] | None:
     """Return the side that a value of a JSON object names; 0 for a text, which may be about anything."""
     if isinstance(value, str) and len(value) > 40:
         return 0
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
-    form = _form(mark_sides(PRIVATE_USE.sub("", str(value)).strip()), alone=True)
+    form = _read_form(mark_sides(PRIVATE_USE.sub("", str(value)).strip()), alone=True)
     return form.choice if form else None
 
 
-def _form(line: str, *, alone: bool) -> _Form | None:
+def _read_form(line: str, *, alone: bool) -> _Form | None:
     """Return the answer that a line is, `alone` in its reply; None if it is something else or more."""
     if len(line) > 400 or not _NAMES.search(line):
         return None
     match = _LINE.fullmatch(line.strip(_EDGE))
     if match is not None and "?" not in line:
-        return _line_form(line, match)
+        return _read_line_form(line, match)
     said = _STATED.fullmatch(line.strip(" \"'")) if "?" not in line else None
     if said is not None:
         choice = find_stated(line.strip(" \"'"))
         return _Form(_Kind.STATEMENT, choice) if choice is not None else None
     numbered = _NUMBERED.fullmatch(line) if alone else None
-    if numbered is not None and find_stated(numbered["rest"]) == side(numbered["number"]):
-        return _Form(_Kind.STATEMENT, side(numbered["number"]))
+    if numbered is not None and find_stated(numbered["rest"]) == read_side(numbered["number"]):
+        return _Form(_Kind.STATEMENT, read_side(numbered["number"]))
     return None
 
 
-def _line_form(line: str, match: re.Match[str]) -> _Form | None:
+def _read_line_form(line: str, match: re.Match[str]) -> _Form | None:
     mark = match["side"]
-    choice = side(mark) if mark else _ORDINALS[match["ordinal"].lower()]
-    if (match["again"] and side(match["again"]) != choice) or (
-        match["other"] and side(match["other"]) == choice
+    choice = read_side(mark) if mark else _ORDINALS[match["ordinal"].lower()]
+    if (match["again"] and read_side(match["again"]) != choice) or (
+        match["other"] and read_side(match["other"]) == choice
     ):
         return None
     named = bool(mark) and re.match(NAME, mark) is not None
@@ -277,15 +277,15 @@ def _decide_side(lines: Sequence[str], forms: Sequence[_Form | None]) -> Choice 
         return None
     if last is not None:
         doubtful = _is_heading(forms, last) or (len(lines) > 1 and _is_about(lines[-2], lines[-1], last))
-        return None if doubtful or states_other(sentences(lines), last.choice) else last.choice
+        return None if doubtful or states_other(split_sentences(lines), last.choice) else last.choice
     # The last line that has a label which only a verdict has.
     at = max((i for i, form in enumerate(forms) if form and form.kind is _Kind.LABEL), default=None)
     if (first := forms[0]) is not None and first.kind is not _Kind.STATEMENT:
         at = 0 if first.kind is not _Kind.NAME or _EXPLAINED.match(lines[1]) else at
     if at is None or (form := forms[at]) is None:
         return _read_prose(lines)
-    doubtful = states_other(sentences(lines[:at]), form.choice)
-    return None if doubtful or is_retracted(sentences(lines[at + 1 :]), form.choice) else form.choice
+    doubtful = states_other(split_sentences(lines[:at]), form.choice)
+    return None if doubtful or is_retracted(split_sentences(lines[at + 1 :]), form.choice) else form.choice
 
 
 def _is_heading(forms: Sequence[_Form | None], last: _Form) -> bool:
@@ -304,29 +304,29 @@ def _is_about(before: str, line: str, form: _Form) -> bool:
     return (
         form.kind in (_Kind.NAME, _Kind.STATEMENT, _Kind.BETTER)
         and not CONCLUDED.match(line)
-        and len(sentences([line])) == 1
+        and len(split_sentences([line])) == 1
         and is_heading(before)
     )
 
 
 def _read_prose(lines: Sequence[str]) -> Choice | None:
     """Return the side that prose states, if no sentence of it is an answer for the other side."""
-    said = sentences(lines)
+    said = split_sentences(lines)
     choice = find_preferred(said)
     if choice is None:
         return None
-    forms = [_form(sentence, alone=False) for sentence in said]
+    forms = [_read_form(sentence, alone=False) for sentence in said]
     against = [form for form in forms if form and form.choice != choice]
     return None if any(form.kind is not _Kind.NAME or form is forms[-1] for form in against) else choice
 
 
 def _read_last_sentence(line: str) -> _Form | None:
     """Return the labelled or concluding answer in which a line of several sentences ends."""
-    parts = sentences([line])
+    parts = split_sentences([line])
     if len(parts) < 2 or parts[-2].endswith("?") or '"' in parts[-1]:
         return None
     before, last = parts[:-1], parts[-1]
-    form = _form(last, alone=False)
+    form = _read_form(last, alone=False)
     if form is None:
         return None
     counts = {

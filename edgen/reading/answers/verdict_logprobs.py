@@ -86,7 +86,7 @@ def read_preference(text: str, said: Choice, tokens: Sequence[Token] | None) -> 
     mention = find_verdict(answer, said)
     if mention is None:
         return "not_found"
-    return _share(tokens, start + mention.start(), said, is_word=mention[0].isalpha())
+    return _compute_share(tokens, start + mention.start(), said, is_word=mention[0].isalpha())
 
 
 def _find(answer: str, tokens: Sequence[Token]) -> tuple[str, int]:
@@ -99,20 +99,20 @@ def find_verdict(text: str, said: Choice) -> re.Match[str] | None:
     """Return the mention of a side that decides the verdict; None where there is no such one."""
     mentions = list(itertools.islice(reversed([*_MENTION.finditer(text)]), _TRIES))
     for mention in mentions:
-        turned = text[: mention.start()] + _MENTION.sub(_turn, text[mention.start() :])
+        turned = text[: mention.start()] + _MENTION.sub(_turn_side, text[mention.start() :])
         if _SIDES[mention[0].lower()] == said and read_verdict(turned) == 3 - said:
             return mention
     return None
 
 
-def _turn(mention: re.Match[str]) -> str:
+def _turn_side(mention: re.Match[str]) -> str:
     """Return the other side, in the same letters."""
     word = mention[0]
     other = _OTHER[word.lower()]
     return other.upper() if word.isupper() else other.capitalize() if word[0].isupper() else other
 
 
-def _share(tokens: Sequence[Token], place: int, said: Choice, *, is_word: bool) -> Bounds | Gap:
+def _compute_share(tokens: Sequence[Token], place: int, said: Choice, *, is_word: bool) -> Bounds | Gap:
     """Return the share of verdict 1 in the probability of both, at the token around `place`."""
     ends = itertools.accumulate(len(token.text) for token in tokens)
     token, end = next(pair for pair in zip(tokens, ends, strict=True) if place < pair[1])

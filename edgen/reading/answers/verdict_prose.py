@@ -19,7 +19,7 @@ from edgen.core.text import compile_later
 Choice = Literal[1, 2]
 
 
-def words(expression: str) -> re.Pattern[str]:
+def compile_words(expression: str) -> re.Pattern[str]:
     """Return a pattern of words that ignores case."""
     return compile_later(expression, re.IGNORECASE)
 
@@ -39,7 +39,7 @@ NOUN = f"(?:{_SHOWN}|answer|reply|candidate|choice|sample|number)"
 # Not in 10, 1.5, -1, 1/2, 2%, 1 > 2, 2 out of 10, and not `Interaction 1's teacher`.
 _START = r"(?<![^\W_\u3040-\u30ff\u4e00-\u9fff])(?<![0-9][.,:/–—-])(?<![-–+/<>~≈.,€£¥^])(?<!/ )"
 _END = r"(?![^\W_]|[.,:]{1,3}[0-9]|'s\b| ?[/%<>=~≈+×€£¥^]|[-–—][0-9]| (?:out )?of\b)"
-_MENTION = words(
+_MENTION = compile_words(
     rf"\b(?:the )?{NOUN} ?(?:[#-] ?)?(?P<named>[12]|one\b|two\b){_END}"
     rf"|\b(?:the )?{NOUN} ?\((?P<inside>[12])\)"
     rf"|\b(?:the )?(?P<ordinal>first|second) (?:(?:{_SHOWN})\b|one\b)(?!'s)"
@@ -52,7 +52,7 @@ _ANY_SIDE = compile_later(SIDE)
 _SENTENCE_END = compile_later(r"(?<=[.!?])[\"')\]]{0,2} |\n")
 
 
-def side(mark: str) -> Choice:
+def read_side(mark: str) -> Choice:
     """Return the side that a character of a marked text stands for."""
     return _SIDES[mark]
 
@@ -78,12 +78,12 @@ def _resolve_reference(match: re.Match[str]) -> str:
     if not _ANY_SIDE.search(match.string, 0, match.start()):
         return "\ue012" if second else "\ue011"
     named = _ANY_SIDE.findall(_SENTENCE_END.split(before)[-1])
-    if len(named) == 2 and side(named[0]) != side(named[1]):
-        return "\ue012" if side(named[second]) == 2 else "\ue011"
+    if len(named) == 2 and read_side(named[0]) != read_side(named[1]):
+        return "\ue012" if read_side(named[second]) == 2 else "\ue011"
     return "\ue030"
 
 
-def sentences(lines: Sequence[str]) -> list[str]:
+def split_sentences(lines: Sequence[str]) -> list[str]:
     """Return the sentences of a text; a line ends one."""
     return [part.strip() for line in lines for part in _SENTENCE_END.split(line) if part.strip()]
 
@@ -128,7 +128,7 @@ _CONCLUSIONS = (
     r"|as a result)"
 )
 CONCLUSION = rf"(?:{_CONCLUSIONS},? )"
-CONCLUDED = words(rf"(?:{_CONCLUSIONS}[,:]? |i (?:therefore|thus) )")
+CONCLUDED = compile_words(rf"(?:{_CONCLUSIONS}[,:]? |i (?:therefore|thus) )")
 _OPENING = (
     rf"(?:{_CONCLUSIONS}[,:]? |(?:{LABEL}|(?:final )?answer) ?: |(?:sure|okay|ok|yes|clearly|definitely|in "
     r"my (?:view|opinion))[,.!]? "
@@ -154,19 +154,19 @@ _REASON = (
 )
 _OTHER = rf"(?:(?P<other>{SIDE})|the other(?: one| {NOUN})?)"
 _TAIL = rf"(?:,? (?:than|over|to|rather than|instead of|and not|not) {_OTHER}{_ALL_IN_ALL})?"
-_SENTENCE = words(
+_SENTENCE = compile_words(
     rf"(?P<clause>{_CLAUSE}){OPENED}{_TAIL}(?: ?[.!,)]{{0,3}}|(?P<reason>{_REASON}[^\n]{{0,1500}}))"
 )
 # `1 because …` at the start of a reply.
-_BECAUSE = words(rf"(?P<is>{BARE})(?P<reason>{_REASON}[^\n]{{6,1500}})")
+_BECAUSE = compile_words(rf"(?P<is>{BARE})(?P<reason>{_REASON}[^\n]{{6,1500}})")
 # `2 - the student asks more.`, where that is the whole reply.
-_REMARK = words(
+_REMARK = compile_words(
     rf"(?P<is>{BARE}) ?(?:(?:[-–—:;]|, as) (?=\w{{1,20}} \w{{1,20}} \w)"
     r"|\((?=[^\W\d]))(?P<reason>[^\n]{0,1500})"
 )
 
 # Said of a preference, these take something of it back, or say whose or of what it is.
-_HEDGED = words(
+_HEDGED = compile_words(
     r"\b(?:ties?|tied|draw|toss-?up|equal|equally|on (?:a )?par|identical|neither|wait|actually|correction"
     r"|scratch that"
     r"|kidding|perhaps|maybe|possibly|arguably|might|seems?|seemed|appears?|unless|depend\w{0,4}|whether"
@@ -177,21 +177,21 @@ _HEDGED = words(
     r"|hypothetical\w{0,2}|not sure|supposedly)\b"
     r"|\b(?:if|suppose|supposing|provided (?:that|the|it|he|she|you))\b"
 )
-_REPORTED = words(
+_REPORTED = compile_words(
     r"\b(?:would|could|may|should|says?|said|saying|thinks?|thought|argues?|claims?|concludes?|believes?"
     r"|feels?|wonders?|prefers?"
     r"|suggests?|asks?|asked|replied|replies|answer(?:s|ed)|told|tells?|explains?|explained|some|others|many"
     r"|most people|nobody|no one|whoever|anyone|false|wrong|untrue|mistake|doubt|judged by)\b|[\"“”]"
 )
-_MINE = words(r", but my \w{1,12} is")
-_CONTRAST = words(r"\b(?:but|however|although|though|yet|nevertheless|nonetheless|despite|still)\b")
-_WINS = words(
+_MINE = compile_words(r", but my \w{1,12} is")
+_CONTRAST = compile_words(r"\b(?:but|however|although|though|yet|nevertheless|nonetheless|despite|still)\b")
+_WINS = compile_words(
     r"\b(?:better|best|superior|preferable|prefer\w{0,5}|stronger|strongest|wins?|winner|ahead|edge"
     r"|advantage|decisive|tips?|nod"
     r"|pick|choose|chosen|choice|favou?r\w{0,4}|instead|outperform\w{0,2}|excellent|excels?|richer|warmer"
     r"|clearer|leads|criteri\w{1,3}|more \w{1,20}|is\W{0,3}\Z)(?!\w)"
 )
-_TAKEN_BACK = words(
+_TAKEN_BACK = compile_words(
     r"(?:\A(?:but|however|yet|no|still|nevertheless|nonetheless|hmm|though|although|except|or|if|unless"
     r"|provided|only|that is|at least)\b"
     r"|\b(?:wait|actually|on (?:first|second) thoughts?|on reflection|correction|scratch that|kidding"
@@ -201,19 +201,21 @@ _TAKEN_BACK = words(
     r"|not really|not quite|looking closer|the reverse|vice versa|misleading|superficial\w{0,3}|alone"
     r"|irrelevant|beside the point|the other|i take (?:that|it) back)\b)"
 )
-_RETRACTED = words(
+_RETRACTED = compile_words(
     r"\b(?:wait|actually,|on (?:first|second) thoughts?|on reflection|correction|scratch that|kidding"
     r"|changed? my mind|reconsider\w{0,3}|i mean,|i take (?:that|it) back|i (?:now )?disagree|sorry|no, it)\b"
 )
-_IS_BETTER = words(
+_IS_BETTER = compile_words(
     rf"({SIDE}) (?:is|was|wins|would be) {_ADVERBS}(?:the )?{_GOOD}\b(?: {_ONE})?{_ALL_IN_ALL} ?(?:[.!,;]|\Z)"
 )
-_OTHER_SIDE = words(r"\bthe other\b")
+_OTHER_SIDE = compile_words(r"\bthe other\b")
 
 
 _SHORTEST = len("1 wins")
 # `Said nobody.`, `For beginners, that is.`: after a statement these take it back.
-_FRAGMENT = words(r"[^\s]{1,30}(?: [^\s]{1,30})?|(?:in|for|on|at|as|by|with|when|where)(?: [^\s]{1,30}){1,4}")
+_FRAGMENT = compile_words(
+    r"[^\s]{1,30}(?: [^\s]{1,30})?|(?:in|for|on|at|as|by|with|when|where)(?: [^\s]{1,30}){1,4}"
+)
 
 
 def find_stated(sentence: str, *, opens: bool = False, alone: bool = False) -> Choice | None:
@@ -230,8 +232,8 @@ def find_stated(sentence: str, *, opens: bool = False, alone: bool = False) -> C
     if match is None:
         return None
     groups = match.groupdict()
-    choice = next(side(groups[name]) for name in STATEMENT_GROUPS if groups.get(name))
-    if groups.get("other") and side(groups["other"]) == choice:
+    choice = next(read_side(groups[name]) for name in STATEMENT_GROUPS if groups.get(name))
+    if groups.get("other") and read_side(groups["other"]) == choice:
         return None
     # An idiom of answering, not a condition.
     spoken = re.sub(r"\bif i ha(?:d|ve) to\b", "", sentence, flags=re.IGNORECASE)
@@ -257,7 +259,9 @@ def _holds(reason: str, choice: Choice) -> bool:
 
 
 def _mentions_other(text: str, choice: Choice) -> bool:
-    return any(side(mark) != choice for mark in _ANY_SIDE.findall(text)) or bool(_OTHER_SIDE.search(text))
+    return any(read_side(mark) != choice for mark in _ANY_SIDE.findall(text)) or bool(
+        _OTHER_SIDE.search(text)
+    )
 
 
 def states_other(said: Sequence[str], choice: Choice) -> bool:
@@ -272,7 +276,7 @@ def is_retracted(said: Sequence[str], choice: Choice) -> bool:
 
 
 def _praises_other(text: str, choice: Choice) -> bool:
-    return any(side(mark) != choice for mark in _IS_BETTER.findall(text))
+    return any(read_side(mark) != choice for mark in _IS_BETTER.findall(text))
 
 
 def _is_disputed(said: Sequence[str], at: int, choice: Choice) -> bool:
@@ -288,7 +292,7 @@ def _is_disputed(said: Sequence[str], at: int, choice: Choice) -> bool:
     return states_other(said, choice)
 
 
-_VERDICT = words(
+_VERDICT = compile_words(
     r"(?:\b(?:answer|verdict|better|best|choice|decision|output|winner|conclusion|overall|final|result"
     rf"|preferred|summary|sure|ok|okay|yes|certainly)\b|{SIDE}|\|)"
 )

@@ -90,7 +90,7 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
         found = without_quote_marks(found)
     headed = drop_shared_marks(found)
     inside = look_inside(found.lines)
-    blocks = [_block(group, inside, roles) for group in split_groups(found, inside)[:MAX_CONVERSATIONS]]
+    blocks = [_read_block(group, inside, roles) for group in split_groups(found, inside)[:MAX_CONVERSATIONS]]
     if inline or quoted:
         blocks[0].repairs.append(Repair.LAYOUT)
     for block in blocks if headed else ():
@@ -110,7 +110,7 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     return chosen
 
 
-def _block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConversation:
+def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConversation:
     """Return the conversation of a group of lines."""
     texts = [line.body.strip() for line in group.lines]
     drop_nested(group, [text[:1] for text in texts])
@@ -142,15 +142,15 @@ def _block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConversati
         repairs += [Repair.ROLE_NAME] if any(line.named for line in lines) else []
         repairs += [Repair.ROLE_ALIAS] if any(line.aliased for line in lines) else []
     reader = _Reader(block, find_layout_openers(firsts), fenced, bracketed, _is_comma_list(texts), roles)
-    reader.turns(lines, texts, inside)
-    tail = reader.turn(lines[-1], lines[-1].body, last=True)
+    reader.add_turns(lines, texts, inside)
+    tail = reader.add_turn(lines[-1], lines[-1].body, last=True)
     if bracketed and "]" not in lines[-1].body and "]" not in group.late:
         block.repairs.append(Repair.LAYOUT)
-    _tail(block, tail, group.late, given or noted)
+    _read_tail(block, tail, group.late, given or noted)
     return block
 
 
-def _tail(block: LineConversation, tail: str, late: str, given: list[Any]) -> None:
+def _read_tail(block: LineConversation, tail: str, late: str, given: list[Any]) -> None:
     """Read what stands after the last turn; `late` are the role lines after the conversation's end."""
     if ("```" in tail or "~~~" in tail) and surroundings.FENCE.search(tail):
         block.repairs.append(Repair.CODE_FENCE)
@@ -206,7 +206,7 @@ class _Reader:
     listed: bool  # all turns but perhaps the last end with the comma of a list
     roles: RoleWords  # roles of the conversation
 
-    def turns(self, lines: Sequence[RoleLine], texts: Sequence[str], inside: Inside) -> None:
+    def add_turns(self, lines: Sequence[RoleLine], texts: Sequence[str], inside: Inside) -> None:
         """Add all turns but the last, whose stripped bodies are `texts`.
 
         A turn of which only the ends may belong to the layout is read here, any other by `turn`. A mark that
@@ -235,19 +235,19 @@ class _Reader:
                 elif (staged and first in _STAGES) or (escaped and '\\"' in said):
                     said = None
             if said is None or said[-1:] in ODD_ENDS or said[-2:-1] in CLOSING_MARKS:
-                self.turn(line, line.body, last=False)
+                self.add_turn(line, line.body, last=False)
             else:
                 entries.append((line.role, said, False))
 
     def _without_rule(self, said: str) -> str:
         """Return the text of a turn without the rules at its end; nothing if another line may end it."""
-        said = said[: surroundings.rules_start(said)].rstrip()
+        said = said[: surroundings.find_rules_start(said)].rstrip()
         start = said.find("\n")
         if start < 0 or ("\n" not in said.lstrip() and said.lstrip()[:1] not in _STOPPERS):
             return said
         return said if surroundings.STOP.search(said, start) is None else ""
 
-    def turn(self, line: RoleLine, body: str, *, last: bool) -> str:
+    def add_turn(self, line: RoleLine, body: str, *, last: bool) -> str:
         """Add the turn; return the text after it that still has to be read, "" if there is none.
 
         Words there that are dropped are noted as a repair.
@@ -255,7 +255,7 @@ class _Reader:
         repairs = self.block.repairs
         marked = find_marker(body)
         said = body if marked is None else _close_quotation(marked.said, body[marked.end :], self.openers)
-        end, closed = self._end(said, last)
+        end, closed = self._find_end(said, last)
         if last and marked is not None and not closed and _is_end_of_speech(marked.said, body[marked.end :]):
             end = len(said)
         between = said[end:]
@@ -279,11 +279,11 @@ class _Reader:
         self.block.entries.append((line.role, text, False))
         if last:
             return body[end:]
-        if surroundings.has_words(between[: surroundings.rules_start(between)]):
+        if surroundings.has_words(between[: surroundings.find_rules_start(between)]):
             repairs.append(Repair.STRAY_TEXT if closed else Repair.POSTAMBLE)
         return ""
 
-    def _end(self, body: str, last: bool) -> tuple[int, bool]:
+    def _find_end(self, body: str, last: bool) -> tuple[int, bool]:
         """Return the end of the turn in the body, and whether a closing quotation mark sets it."""
         stop = self._stop(body, last)
         stripped = body.lstrip()
@@ -292,7 +292,7 @@ class _Reader:
             at = len(body) - len(stripped) + 1
             end = _find_last_closing(body, CLOSERS[first], at, stop)
             if end < 0 and stop < len(body.rstrip()):
-                end = _later_closing(body, CLOSERS[first], at, stop)
+                end = _find_later_closing(body, CLOSERS[first], at, stop)
             if end >= 0:
                 return end, True
         return stop, False
@@ -332,10 +332,10 @@ class _Reader:
             return last or self.bracketed
         newline = said.find("\n", at)
         if kind == "rule":
-            return last or at > surroundings.rules_start(said)
+            return last or at > surroundings.find_rules_start(said)
         if kind == "likely":
             line = said[at : newline if newline >= 0 else len(said)]
-            return last and surroundings.value_of_line(line) is not None
+            return last and surroundings.read_value_of_line(line) is not None
         if kind in ("chatter", "label"):
             return last and not said[said.rfind("\n", 0, at - 1) + 1 : at].strip()
         return kind == "special"
@@ -347,7 +347,7 @@ def _is_end_of_speech(said: str, behind: str) -> bool:
     line = said[said.rfind("\n") + 1 :]
     if not line.strip():
         return False
-    return not surroundings.value_of_line(line) or bool(surroundings.split_probabilities(behind)[0])
+    return not surroundings.read_value_of_line(line) or bool(surroundings.split_probabilities(behind)[0])
 
 
 def _close_quotation(said: str, behind: str, openers: Collection[str]) -> str:
@@ -360,7 +360,7 @@ def _close_quotation(said: str, behind: str, openers: Collection[str]) -> str:
     return said.rstrip() + next((closer for closer in CLOSERS[first] if closer in line), "")
 
 
-def _later_closing(body: str, closers: str, start: int, stop: int) -> int:
+def _find_later_closing(body: str, closers: str, start: int, stop: int) -> int:
     """Return the end of the first line from `stop` on that closes a turn opened before `start`, or -1.
 
     A line with quotation marks in pairs (`Probability: "0.2",`) closes nothing.

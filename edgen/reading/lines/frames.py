@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
-from edgen.reading.lines.line import TOKEN, RoleLine, kind_of, shape_of
+from edgen.reading.lines.line import TOKEN, RoleLine, find_kind, find_shape
 from edgen.reading.lines.role_lines import decode_text
-from edgen.reading.lines.speakers import Speakers, abbreviations, list_known_speakers
+from edgen.reading.lines.speakers import Speakers, list_abbreviations, list_known_speakers
 from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
 from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import may_mark
@@ -73,21 +73,21 @@ class _Label(NamedTuple):
 
 def rewrite_frames(text: str, roles: RoleWords) -> str | None:
     """Return the text with its turns as lines `Teacher: …`; None if no frame makes out two speakers."""
-    defined, below = _legend(text, roles)
+    defined, below = _read_legend(text, roles)
     if defined is not None:
-        labels = [label for label in _labels(text, defined) if label.start >= below]
-        return _rewritten(text, labels, defined=True)
-    known = list_known_speakers(roles).within(text)
+        labels = [label for label in _find_labels(text, defined) if label.start >= below]
+        return _rewrite_labels(text, labels, defined=True)
+    known = list_known_speakers(roles).select_within(text)
     return (
-        _rewritten(text, _labels(text, known))
-        or _rewritten(text, _labels(text, abbreviations(roles).within(text)))
+        _rewrite_labels(text, _find_labels(text, known))
+        or _rewrite_labels(text, _find_labels(text, list_abbreviations(roles).select_within(text)))
         or _rewrite_columns(text, known)
         or _rewrite_quotations(text, known)
         or _rewrite_signed(text, known)
     )
 
 
-def _legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
+def _read_legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
     """Return the short names that a reply's legend gives the speakers, and the end of one at its beginning.
 
     (None, 0) if it does not name two speakers.
@@ -100,7 +100,7 @@ def _legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
         for match in _LEGEND.of(roles).finditer(part) if _may_define(part, roles) else ():
             short = match["short"] or match["person"] or match["letter"]
             role = match["role"] or match["of"] or match[0].partition(" ")[0]
-            if short.lower() not in known and kind_of(short) != "am" and not _is_no_sign(short):
+            if short.lower() not in known and find_kind(short) != "am" and not _is_no_sign(short):
                 found.setdefault(short, known[role.lower()])
                 end = match.end() if part is parts[0] and match.end() < len(text) // 2 else end
     return (Speakers(found, exact=True), end) if len({*found.values()}) > 1 else (None, 0)
@@ -133,7 +133,7 @@ def _may_define(part: str, roles: RoleWords) -> bool:
     return True
 
 
-def _labels(text: str, speakers: Speakers) -> list[_Label]:
+def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
     """Return the first speaker's word of every line."""
     labels: list[_Label] = []
     below = 0  # start of the line after the last label's
@@ -143,7 +143,7 @@ def _labels(text: str, speakers: Speakers) -> list[_Label]:
         start = text.rfind("\n", below, found.start) + 1 or below
         if found.start - start <= _LEFT:
             left = _without_article(text[start : found.start])
-            labels.append(_Label(start, found.end, found.role, shape_of(left)))
+            labels.append(_Label(start, found.end, found.role, find_shape(left)))
         below = text.find("\n", found.end) + 1
         if not below:
             break
@@ -160,7 +160,7 @@ def _without_article(before: str) -> str:
     )
 
 
-def _rewritten(text: str, labels: Sequence[_Label], *, defined: bool = False) -> str | None:
+def _rewrite_labels(text: str, labels: Sequence[_Label], *, defined: bool = False) -> str | None:
     """Return the text with the labels of the most frequent frame as `Teacher:`.
 
     `defined`: a legend says who speaks under them.
@@ -203,7 +203,7 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
             tokens = [TOKEN.findall(text, label.end, label.end + _RIGHT) for label in labels]
             near = False
         each = [tokens[i][count] if count < len(tokens[i]) else "" for i in within]
-        kinds = each[:1] * len(each) if each.count(each[0]) == len(each) else [*map(_kind, each)]
+        kinds = each[:1] * len(each) if each.count(each[0]) == len(each) else [*map(_find_kind, each)]
         kind = kinds[0] if kinds.count(kinds[0]) == len(kinds) else Counter(kinds).most_common(1)[0][0]
         if not kind or kinds.count(kind) < _MOST * len(labels):
             break
@@ -221,9 +221,9 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
     return ends
 
 
-def _kind(token: str) -> str:
+def _find_kind(token: str) -> str:
     """Return the kind of a token, with one kind of quotation marks."""
-    return "" if not token else '"' if token in _QUOTES else kind_of(token)
+    return "" if not token else '"' if token in _QUOTES else find_kind(token)
 
 
 def _separates(left: tuple[str, ...], right: str, spoken: Sequence[str], *, defined: bool) -> bool:
@@ -260,7 +260,7 @@ def _with_probability(text: str, left: tuple[str, ...], start: int) -> str:
     The first one after `start` counts. Without one, the text is unchanged.
     """
     for line in _CHANCE.finditer(text, start):
-        if shape_of(line["left"]) == left:
+        if find_shape(line["left"]) == left:
             return f"{text[: line.start()]}\nProbability: {text[line.end() :]}"
     return text
 
@@ -272,13 +272,13 @@ def _as_lines(text: str, labels: Sequence[tuple[_Label, int]]) -> str | None:
     if sum("</" in body or "&lt;/" in body for body in bodies) > len(bodies) // 2:
         return None  # markup that is broken somewhere
     lines = [
-        _line(label.role, body.strip(), text[label.end : end])
+        _render_line(label.role, body.strip(), text[label.end : end])
         for (label, end), body in zip(labels, bodies, strict=True)
     ]
     return "\n".join([text[: labels[0][0].start].rstrip(), *lines])
 
 
-def _line(role: str, said: str, label: str = "") -> str:
+def _render_line(role: str, said: str, label: str = "") -> str:
     """Return a turn as a line, quoted letters decoded."""
     line = RoleLine(role, label, said, "")
     if said.startswith(('"', "'")):
@@ -316,20 +316,24 @@ def _rewrite_quotations(text: str, known: Speakers) -> str | None:
     if sum(map(text.count, _CLOSED_BY)) < 2 * _LEAST:
         return None
     lines = text.split("\n")
-    spoken = {place: said for place, line in enumerate(lines) if (said := _quotation_of(line.strip(), known))}
+    spoken = {
+        place: said for place, line in enumerate(lines) if (said := _find_quotation(line.strip(), known))
+    }
     if not _speak([role for role, _ in spoken.values()]):
         return None
     first, last = min(spoken), max(spoken)
     if any(place not in spoken and _may_quote(lines[place].strip()) for place in range(first, last)):
         return None
-    return "\n".join([_line(*spoken[place]) if place in spoken else line for place, line in enumerate(lines)])
+    return "\n".join(
+        [_render_line(*spoken[place]) if place in spoken else line for place, line in enumerate(lines)]
+    )
 
 
 def _may_quote(line: str) -> bool:
     return line[:1] in _CLOSED_BY or any(mark in line for mark in _CLOSED_BY if mark not in "—–")
 
 
-def _quotation_of(line: str, known: Speakers) -> tuple[str, str] | None:
+def _find_quotation(line: str, known: Speakers) -> tuple[str, str] | None:
     """Return who speaks in a line and the quotation, with its marks; None unless there is one of each."""
     opened = _OPENS.search(line, 0, _AROUND)
     if opened is None:
@@ -342,7 +346,7 @@ def _quotation_of(line: str, known: Speakers) -> tuple[str, str] | None:
     behind = line[end + 1 :]
     if end < start + 2 or start + len(behind) > _AROUND:
         return None
-    roles = {found.role for part in (line[:start], behind) for found in known.all_in(part)}
+    roles = {found.role for part in (line[:start], behind) for found in known.iterate_all(part)}
     if len(roles) != 1:
         return None
     said = line[1:end].strip() if dash else line[start : end + 1]
@@ -371,20 +375,20 @@ def _find_signer(paragraph: str, known: Speakers) -> tuple[str, str] | None:
     """Return who signs a paragraph, and the text above or before this; None if nobody does."""
     begin = max(0, len(paragraph) - _LEFT)
     if paragraph.rstrip(_ENDS_SIGN).lower().endswith(known.known):
-        for found in reversed([*known.all_in(paragraph[begin:])]):
+        for found in reversed([*known.iterate_all(paragraph[begin:])]):
             start, end = begin + found.start, begin + found.end
             if not _AFTER_SIGN.issuperset(paragraph[end:]):
                 return None
             before = _without_article(paragraph[:start])
             sign = _SIGNS.search(before, max(0, len(before) - 8))
-            said = before[: sign.start()] if sign is not None else _before_verb(before)
+            said = before[: sign.start()] if sign is not None else _cut_before_verb(before)
             if not said.strip():
                 return None
             return found.role, re.sub(r"(?m)^> ?", "", said).strip()
     return None
 
 
-def _before_verb(before: str) -> str:
+def _cut_before_verb(before: str) -> str:
     """Return the text before `, dit le`, where it begins with a dash; nothing without one."""
     said, comma, verb = before.rpartition(",")
     return said.lstrip("—–- ") if comma and before[:1] in "—–-" and len(verb.split()) in (1, 2) else ""

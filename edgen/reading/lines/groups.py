@@ -75,7 +75,7 @@ def split_groups(found: Lines, inside: Inside) -> list[LineGroup]:
     lines = found.lines
     first = 0
     for number, line in enumerate(lines[:-1]):
-        at = _heading_in(line.body, lines, number)
+        at = _find_heading(line.body, lines, number)
         if at >= 0:
             groups[-1].lines = lines[first : number + 1]
             groups.append(LineGroup(line.body[at + 1 :], lines[number + 1 :], found.plain))
@@ -84,7 +84,7 @@ def split_groups(found: Lines, inside: Inside) -> list[LineGroup]:
     return groups
 
 
-def _heading_in(body: str, lines: Sequence[RoleLine], number: int) -> int:
+def _find_heading(body: str, lines: Sequence[RoleLine], number: int) -> int:
     """Return the place of the line break before the next conversation's heading in a body, or -1."""
     if not surroundings.may_head(fold(body)):
         return -1
@@ -142,7 +142,7 @@ def _find_explained_line(lines: Sequence[RoleLine]) -> int:
     for i in range(both, len(lines) - 1):
         body = lines[i].body
         for match in _GIVES.finditer(body):
-            value = surroundings.value_of_line(match.group()[1:])
+            value = surroundings.read_value_of_line(match.group()[1:])
             if value is None or not any(c.isdigit() for c in value):
                 continue
             if last < 0:
@@ -191,7 +191,7 @@ def take_note(lines: Sequence[RoleLine]) -> list[str]:
     for line in lines[:-1]:
         said, _, last = line.body.rstrip().rpartition("\n")
         if said.strip() and (note := _NOTE.fullmatch(last.strip())) is not None:
-            value = surroundings.value_of_line(note[1])
+            value = surroundings.read_value_of_line(note[1])
             if value and any(map(str.isdigit, value)):
                 found.append((line, said, value))
     if len(found) != 1:

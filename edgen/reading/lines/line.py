@@ -125,13 +125,13 @@ def strip_half_marks(line: RoleLine, text: str, roles: RoleWords) -> str:
 
 
 @lru_cache(maxsize=4096)
-def shape_of(text: str) -> tuple[str, ...]:
+def find_shape(text: str) -> tuple[str, ...]:
     """Return the kinds of a text's tokens: two texts of one layout have the same."""
-    return tuple(map(kind_of, TOKEN.findall(text)))
+    return tuple(map(find_kind, TOKEN.findall(text)))
 
 
 @lru_cache(maxsize=4096)
-def kind_of(token: str) -> str:
+def find_kind(token: str) -> str:
     """Return a token, one number for all numbers, one letter for a list's letters and numbers, and one half
     of the day
     for both."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from edgen.core.text import compile_later
 from edgen.reading.lines.labels import ALIAS, KEY, NAMED, OTHER_KEYS, ROLE, ROLE_ALONE, UNDERLINE
-from edgen.reading.lines.line import Lines, RoleLine, count_speakers, keep, shape_of
+from edgen.reading.lines.line import Lines, RoleLine, count_speakers, find_shape, keep
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.marker import find_marker
 
@@ -65,8 +65,8 @@ def _without_unspaced(found: Lines, alone: list[RoleLine]) -> list[RoleLine]:
     }
     if len(spaced) == len(alone):  # most
         return alone
-    shapes = {shape_of(line.prefix.strip()) for line in alone if id(line) in spaced}
-    kept = [line for line in alone if id(line) in spaced or shape_of(line.prefix.strip()) in shapes]
+    shapes = {find_shape(line.prefix.strip()) for line in alone if id(line) in spaced}
+    kept = [line for line in alone if id(line) in spaced or find_shape(line.prefix.strip()) in shapes]
     return kept if len(spaced) > len(alone) // 2 and count_speakers(kept) > 1 else alone
 
 
@@ -113,7 +113,7 @@ def _without_odd_forms(found: Lines) -> Lines:
     )
 
 
-def _form(added: str, note: str | None) -> str:
+def _find_form(added: str, note: str | None) -> str:
     """Return the form in which a role is written; "" for the bare word, perhaps with a number or a note.
 
     `added` stands after the word.
@@ -158,7 +158,7 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
     pattern = ROLE if bracketed else ROLE_ALONE
     lead, *parts = pattern.of(roles).split("\n" + text, MAX_LINES)
     if (bare := _cut_at_bare_names(lead, parts, roles)) is not None:
-        return bare, _people(bare.lines)
+        return bare, _find_people(bare.lines)
     by_name = roles.by_name
     lines: list[RoleLine] = []
     names: dict[str, str] = {}
@@ -193,7 +193,7 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
         elif name != word or note is not None:
             plain = False
             line.named = note is not None or not roles.is_bare(name)
-            line.form = _form(name[len(word) :], note)
+            line.form = _find_form(name[len(word) :], note)
             if note is not None and note[0] == "/" and note[1:].lower() in by_name:  # `Teacher/Student: 2`
                 line.role, odd = "", True
             if note is not None and not note.strip(" ,")[:1].isdigit():
@@ -209,7 +209,9 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
         for line in lines:
             _open_key(line)
     found = Lines(lead, lines, plain)
-    return (keep(found, [line for line in lines if line.role]) if odd else found), names or _people(lines)
+    return (keep(found, [line for line in lines if line.role]) if odd else found), names or _find_people(
+        lines
+    )
 
 
 def _cut_at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | None:
@@ -230,7 +232,7 @@ def _cut_at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines |
     return Lines(lead, lines, True)
 
 
-def _people(lines: list[RoleLine]) -> dict[str, str]:
+def _find_people(lines: list[RoleLine]) -> dict[str, str]:
     """Return the texts of two lines as names with their roles; empty unless there are exactly two."""
     said = (
         [(line.body.lstrip(" ").partition("\n")[0], line.role) for line in lines] if len(lines) == 2 else []
@@ -308,13 +310,13 @@ def _cut_at_person_names(found: Lines, names: dict[str, str]) -> Lines:
     Two lines that only say who is who (`Teacher: Ms. R`) are no turns themselves.
     """
 
-    def role_of(name: str, _: str) -> str | None:
+    def find_role(name: str, _: str) -> str | None:
         return names.get(name.rstrip(".").lower()) or names.get(name.lower())
 
-    lead, named = cut_at_names(found.lead, role_of)
+    lead, named = cut_at_names(found.lead, find_role)
     lines = [*named]
     for line in found.lines:
-        body, inside = cut_at_names(line.body, role_of)
+        body, inside = cut_at_names(line.body, find_role)
         named += inside
         line.body = body
         lines += (line, *inside)
@@ -374,7 +376,7 @@ def cut_at_other_words(found: Lines, roles: RoleWords) -> Lines:
     `Maestro: is a teacher` explains a word. The text after the turns is not cut.
     """
 
-    def role_of(name: str, body: str) -> str | None:
+    def find_role(name: str, body: str) -> str | None:
         return None if body.lstrip(_MARKS)[:1].islower() else roles.look_up_role(name)
 
     lines: list[RoleLine] = []
@@ -386,7 +388,7 @@ def cut_at_other_words(found: Lines, roles: RoleWords) -> Lines:
         if line is found.lines[-1]:
             foot, marked = _FOOT.search(line.body), find_marker(line.body)
             end = min(end, foot.start() if foot else end, len(marked.said) if marked else end)
-        body, inside = cut_at_names(line.body[:end], role_of)
+        body, inside = cut_at_names(line.body[:end], find_role)
         if inside:
             inside[-1].body += line.body[end:]
             line.body = body

@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from edgen.core.text import compile_later
-from edgen.reading.lines.line import Lines, RoleLine, shape_of
+from edgen.reading.lines.line import Lines, RoleLine, find_shape
 from edgen.reading.lines.role_lines import decode_text
-from edgen.reading.text.surroundings import value_of_line
+from edgen.reading.text.surroundings import read_value_of_line
 
 _LEAST = 3  # turns: fewer may well agree by chance
 _LEADING = "|>:=~»→-–—"  # what no speech begins with
@@ -128,7 +128,7 @@ def _are_alike(lines: list[str], roles: Collection[str] = ()) -> bool:
     words = len(lines[0].split())
     if any(len(line) > _LONGEST or len(line.split()) != words for line in lines):
         return False
-    shapes = (["role" if kind in roles else kind for kind in shape_of(line.strip())] for line in lines)
+    shapes = (["role" if kind in roles else kind for kind in find_shape(line.strip())] for line in lines)
     first = next(shapes)
     return all(shape == first for shape in shapes)
 
@@ -208,7 +208,7 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
     elif not (mark := bodies[0][-shared].lstrip()[0]).isalnum():
         pattern = rf"\n[^\S\n]*{re.escape(mark)}[^\n]{{0,40}}(?=\n|\Z)"
         found = re.search(pattern, lines[-1].body)
-        if found is not None and value_of_line(found[0][1:]) is None:
+        if found is not None and read_value_of_line(found[0][1:]) is None:
             lines[-1].body = f"{lines[-1].body[: found.start()]}\n{lines[-1].body[found.end() :]}"
 
 

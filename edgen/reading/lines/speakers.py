@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import RoleWords
-from edgen.reading.vocabulary import letters_in
+from edgen.reading.vocabulary import find_letters
 
 _LETTERS = compile_later(r"[^\W\d_]+")
 _LETTER = compile_later(r"[^\W\d_]")
@@ -43,10 +43,10 @@ class Speakers:
             else:
                 self._by_first.setdefault(first[0], []).append(word)
 
-    def within(self, text: str) -> Speakers:
+    def select_within(self, text: str) -> Speakers:
         """Return the words that a text holds, which are looked for in its lines at a lower cost."""
         lowered = self._fold(text)
-        letters = self._by_first.keys() & (_LETTERS.findall(text) if self._exact else letters_in(text))
+        letters = self._by_first.keys() & (_LETTERS.findall(text) if self._exact else find_letters(text))
         words = [word for first in letters for word in self._by_first[first] if word in lowered]
         held = {word: self.words[word] for word in (*words, *[mark for mark in self._marks if mark in text])}
         return Speakers(held, exact=self._exact)
@@ -66,7 +66,7 @@ class Speakers:
         found.sort(key=lambda one: (one.start, -one.end))
         return found
 
-    def all_in(self, text: str) -> Iterator[NamedSpeaker]:
+    def iterate_all(self, text: str) -> Iterator[NamedSpeaker]:
         """Yield the words for speakers that begin with a letter, in their order."""
         lowered = self._fold(text)
         if not any(map(lowered.__contains__, self._by_first)):  # most lines
@@ -98,7 +98,7 @@ def list_known_speakers(roles: RoleWords) -> Speakers:
 
 
 @cache
-def abbreviations(roles: RoleWords) -> Speakers:
+def list_abbreviations(roles: RoleWords) -> Speakers:
     """Return the beginnings that only one role's name has: `T`, `Stu.`."""
     words: dict[str, str] = {}
     shared: set[str] = set()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edgen.reading.answers.probability import parse_probability
-from edgen.reading.loose_json.parser import is_object, members
+from edgen.reading.loose_json.parser import is_object, list_members
 from edgen.reading.loose_json.turns import (
     CONTAINERS,
     PROBABILITY,
@@ -17,8 +17,8 @@ from edgen.reading.loose_json.turns import (
     Keys,
     Shapes,
     is_numbered,
-    parts_of,
-    turns_of,
+    read_parts,
+    read_turns,
 )
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.marker import find_marker
@@ -60,7 +60,7 @@ def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
     the longer."""
     result = JsonConversation()
     shapes = Shapes(Keys(roles))
-    best: list[tuple[str, str]] = turns_of(values, shapes)
+    best: list[tuple[str, str]] = read_turns(values, shapes)
     most = (_LISTED, _count_named(best))
     beside: list[Any] = []
     others: list[list[tuple[str, str]]] = []
@@ -75,14 +75,16 @@ def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
         elif isinstance(value, list):
             own: list[Any] = []
             stack += [
-                (child, depth + 1, None, own) for child in reversed(value) if _counts(child, shapes, result)
+                (child, depth + 1, None, own)
+                for child in reversed(value)
+                if _must_look_into(child, shapes, result)
             ]
         # Of objects, only one under a title can be more likely than the best of the lists.
         if isinstance(value, CONTAINERS) and (titled or not is_object(value) or is_numbered(value)):
-            found = turns_of(value, shapes)
-            if not found and (found := parts_of(value, shapes)):
+            found = read_turns(value, shapes)
+            if not found and (found := read_parts(value, shapes)):
                 titled = True
-            if found and (worth := _worth(found, titled=titled, given=given)) > most:
+            if found and (worth := _rank_turns(found, titled=titled, given=given)) > most:
                 best, most, beside = found, worth, given
             others += [found] if _is_whole(found, roles) else []
     if most[0] == _COMPLETE:
@@ -101,7 +103,7 @@ def _is_whole(found: list[tuple[str, str]], roles: RoleWords) -> bool:
     return len(found) >= _LEAST and len({roles.find_role_in(name) for name, _ in found} - {None}) > 1
 
 
-def _counts(child: Any, shapes: Shapes, result: JsonConversation) -> bool:
+def _must_look_into(child: Any, shapes: Shapes, result: JsonConversation) -> bool:
     """Return whether a member of a list has to be looked into: most are turns, of which only the texts are
     noted."""
     if type(child) is not dict:
@@ -122,12 +124,12 @@ def _look_into(value: Any, depth: int, keys: Keys, result: JsonConversation) -> 
     before = len(result.probabilities)
     own: list[Any] = []
     children: list[_Place] = []
-    for key, child in members(value):
+    for key, child in list_members(value):
         contains = isinstance(child, CONTAINERS)
         said = keys[key]
         if said.probable:
             if not said.negated:
-                result.probabilities += _sole(child) if contains else [child]
+                result.probabilities += _find_sole_number(child) if contains else [child]
         elif isinstance(child, str):
             if child[-1:] == "%" or child[-4:] == "cent":
                 result.percentages += [child] if UNDERSTANDING.fullmatch(key.strip()) else []
@@ -149,7 +151,7 @@ def _note(said: KeyMeaning, child: str, result: JsonConversation, keys: Keys) ->
         result.people.setdefault(child.strip().lower(), said.person)
 
 
-def _worth(found: list[tuple[str, str]], *, titled: bool, given: list[Any]) -> tuple[int, int]:
+def _rank_turns(found: list[tuple[str, str]], *, titled: bool, given: list[Any]) -> tuple[int, int]:
     """Return the rank of a container's turns as the conversation: by its place, then by their number."""
     named = _count_named(found)
     if titled and named > 1:
@@ -161,11 +163,11 @@ def _count_named(found: list[tuple[str, str]]) -> int:
     return len([name for name, _ in found if name])
 
 
-def _sole(value: Any) -> list[Any]:
+def _find_sole_number(value: Any) -> list[Any]:
     """Return the one number of a probability that is given as an object or a list: `{"value": 0.2}`,
     `[0.2]`."""
     pairs: Iterable[tuple[str | None, Any]] = (
-        members(value) if is_object(value) else [(None, v) for v in value]
+        list_members(value) if is_object(value) else [(None, v) for v in value]
     )
     inside = [
         (key, child)

@@ -32,7 +32,7 @@ def is_object(value: Any) -> bool:
     return isinstance(value, _OBJECTS)
 
 
-def members(value: Any) -> Iterable[tuple[str, Any]]:
+def list_members(value: Any) -> Iterable[tuple[str, Any]]:
     """Yield the keys and values of an object, in their order."""
     return value.items() if isinstance(value, dict) else value
 
@@ -72,7 +72,7 @@ def parse(text: str, roles: RoleWords, *, plain: bool = False) -> Parsed | None:
     if first is None:
         return None
     start = at = first.end() - 2
-    escaped, count = _double(text[at:]) if "\\" in text else (text[at:], 0)
+    escaped, count = _double_backslashes(text[at:]) if "\\" in text else (text[at:], 0)
     values: list[Any] = []
     mended = cut = False
     at = 0
@@ -124,7 +124,7 @@ def _count_keys(value: Any) -> int:
     return count
 
 
-def _double(text: str) -> tuple[str, int]:
+def _double_backslashes(text: str) -> tuple[str, int]:
     """Return the text with the backslashes doubled that a strict parser would refuse or take for a
     control."""
     count = 0
@@ -167,11 +167,11 @@ class _Frame:
         self.items.append((self.key, value))
         self.key = None
 
-    def colon(self) -> None:
+    def read_colon(self) -> None:
         if self.key is None and self.items and self.items[-1][0] is None:
             self.key = str(self.items.pop()[1])
 
-    def value(self) -> Any:
+    def find_value(self) -> Any:
         if any(key is not None for key, _ in self.items):
             return JsonMembers((key or "", value) for key, value in self.items)
         return [value for _, value in self.items]
@@ -205,26 +205,26 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
             stack.append(_Frame())
         elif kind == "close":
             # A bracket of the wrong kind closes as well: one of the two was forgotten.
-            done = stack.pop().value()
+            done = stack.pop().find_value()
             if not stack:
                 return done, at, False
             stack[-1].add(done)
         elif kind == "colon":
-            stack[-1].colon()
+            stack[-1].read_colon()
         elif kind == "quote":
-            string, at = _string(text, at, match["quote"], is_value=stack[-1].key is not None)
+            string, at = _read_string(text, at, match["quote"], is_value=stack[-1].key is not None)
             stack[-1].add(string)
             cut = at == len(text) and text[-1] not in _STRING_ENDS
         else:
-            stack[-1].add(_word(match["word"]))
+            stack[-1].add(_read_word(match["word"]))
     while stack:
-        done = stack.pop().value()
+        done = stack.pop().find_value()
         if stack:
             stack[-1].add(done)
     return done, len(text), cut
 
 
-def _word(word: str) -> Any:
+def _read_word(word: str) -> Any:
     lowered = word.lower()
     if lowered in _LITERALS:
         return _LITERALS[lowered]
@@ -234,7 +234,7 @@ def _word(word: str) -> Any:
         return word
 
 
-def _string(text: str, start: int, quote: str, *, is_value: bool) -> tuple[str, int]:
+def _read_string(text: str, start: int, quote: str, *, is_value: bool) -> tuple[str, int]:
     """Return the string that starts at `start`, and where what follows it begins. A quotation mark closes it
     only if what follows looks like JSON, so that one inside a sentence needs no backslash."""
     close = _CLOSING[quote]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.text import compile_later
-from edgen.reading.loose_json.parser import is_object, members
+from edgen.reading.loose_json.parser import is_object, list_members
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text.characters import are_spoken
 from edgen.reading.text.quotes import unwrap
@@ -112,20 +112,22 @@ class Shapes(dict[tuple[str, ...], Shape]):
         return shape
 
 
-def turns_of(value: Any, shapes: Shapes) -> list[tuple[str, str]]:
+def read_turns(value: Any, shapes: Shapes) -> list[tuple[str, str]]:
     """Return the (name, text) pairs of a container, if its members are turns."""
     if is_object(value):
         keyed = [
             t
-            for key, child in members(value)
+            for key, child in list_members(value)
             if shapes.said[key].speaks and (t := _read_keyed_turn(key, child, shapes.said))
         ]
         if not keyed and (
-            columns := _columns_of(value, shapes.said) or _turns_in_columns(value, shapes.said)
+            columns := _read_columns(value, shapes.said) or _read_turns_in_columns(value, shapes.said)
         ):
             return columns
-        numbered = [child for key, child in members(value) if is_object(child) and _NUMBERED.fullmatch(key)]
-        return keyed if keyed or not numbered else turns_of(numbered, shapes)
+        numbered = [
+            child for key, child in list_members(value) if is_object(child) and _NUMBERED.fullmatch(key)
+        ]
+        return keyed if keyed or not numbered else read_turns(numbered, shapes)
     turns: list[tuple[str, str]] = []
     for item in value:
         if type(item) is dict:
@@ -135,18 +137,20 @@ def turns_of(value: Any, shapes: Shapes) -> list[tuple[str, str]]:
                 if type(who) is str and type(what) is str:
                     turns.append((who, what))
                     continue
-            turns += _turn_in(item, shapes)
+            turns += _read_turn_in_object(item, shapes)
         else:
-            turns += _turn(item, shapes)
-    return turns if any(name for name, _ in turns) else _turns_by_values(value, shapes.said.roles) or turns
+            turns += _read_element(item, shapes)
+    return (
+        turns if any(name for name, _ in turns) else _read_turns_by_values(value, shapes.said.roles) or turns
+    )
 
 
-def _columns_of(value: Any, keys: Keys) -> list[tuple[str, str]]:
+def _read_columns(value: Any, keys: Keys) -> list[tuple[str, str]]:
     """Return the turns of an object that lists what each of two sides says, in turn: `{"teacher": […],
     "student": […]}`."""
     columns = [
         (key, child)
-        for key, child in members(value)
+        for key, child in list_members(value)
         if keys[key].speaks and isinstance(child, list) and child and all(type(said) is str for said in child)
     ]
     if len(columns) != 2 or len(columns[0][1]) - len(columns[1][1]) not in (0, 1):
@@ -161,12 +165,12 @@ def _columns_of(value: Any, keys: Keys) -> list[tuple[str, str]]:
     ]
 
 
-def _turns_in_columns(value: Any, keys: Keys) -> list[tuple[str, str]]:
+def _read_turns_in_columns(value: Any, keys: Keys) -> list[tuple[str, str]]:
     """Return the turns of an object that lists who speaks and, elsewhere, what they say: `{"speakers": […],
     "texts": […]}`."""
     columns = [
         child
-        for _, child in members(value)
+        for _, child in list_members(value)
         if isinstance(child, list) and len(child) > 1 and all(type(said) is str for said in child)
     ]
     who = next(
@@ -188,7 +192,7 @@ def _turns_in_columns(value: Any, keys: Keys) -> list[tuple[str, str]]:
     )
 
 
-def parts_of(items: Any, shapes: Shapes) -> list[tuple[str, str]]:
+def read_parts(items: Any, shapes: Shapes) -> list[tuple[str, str]]:
     """Return the turns of a conversation in parts: objects that have a list of turns each under the same
     key, which names no
     conversation of its own, and no probability."""
@@ -201,13 +205,13 @@ def parts_of(items: Any, shapes: Shapes) -> list[tuple[str, str]]:
     for key in items[0]:
         if key.strip().lower() in WHOLES or not all(type(item.get(key)) is list for item in items):
             continue
-        parts = [turns_of(item[key], shapes) for item in items]
+        parts = [read_turns(item[key], shapes) for item in items]
         if all(parts) and all(name for part in parts for name, _ in part):
             return [turn for part in parts for turn in part]
     return []
 
 
-def _turns_by_values(items: list[Any], roles: RoleWords) -> list[tuple[str, str]]:
+def _read_turns_by_values(items: list[Any], roles: RoleWords) -> list[tuple[str, str]]:
     """Return the turns of a list of objects under keys that nobody knows: all values under one are roles, of
     which two
     speak, and the longest texts stand under another."""
@@ -227,9 +231,9 @@ def _turns_by_values(items: list[Any], roles: RoleWords) -> list[tuple[str, str]
 def _flatten(item: Any) -> dict[str, Any]:
     """Return the members of an object and of the objects in it, under keys such as `actor.kind`."""
     flat: dict[str, Any] = {}
-    for key, child in members(item):
+    for key, child in list_members(item):
         if is_object(child):
-            flat.update({f"{key}.{name}": inner for name, inner in members(child)})
+            flat.update({f"{key}.{name}": inner for name, inner in list_members(child)})
         else:
             flat[key] = child
     return flat
@@ -240,11 +244,11 @@ def is_numbered(value: Any) -> bool:
     return (
         is_object(value)
         and len(value) > 1
-        and all(is_object(child) and _NUMBERED.fullmatch(key) for key, child in members(value))
+        and all(is_object(child) and _NUMBERED.fullmatch(key) for key, child in list_members(value))
     )
 
 
-def _turn(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
+def _read_element(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
     """Return the turns that one element of a list holds, mostly one; a bare text is a turn without a name."""
     if isinstance(item, str):
         match = _STRING.match(item)
@@ -254,37 +258,37 @@ def _turn(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
         mark = next((m for m in ("**", "__", "*", "_") if item.lstrip().startswith(m)), "")
         return [(match[1], unwrap(said.removeprefix(mark), ('"', "“"), []))]
     if is_object(item):
-        return _turn_in(item, shapes)
+        return _read_turn_in_object(item, shapes)
     if isinstance(item, list) and len(item) == 2 and all(isinstance(part, str) for part in item):
         return [(item[0], item[1])]
     return []
 
 
-def _turn_in(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
+def _read_turn_in_object(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
     """Return the turns of an object: one by who speaks and what is said, or one a key."""
-    said = [(shapes.said[key], child) for key, child in members(item)]
+    said = [(shapes.said[key], child) for key, child in list_members(item)]
     texts = [
         (key, text)
         for key, child in said
-        if (text := child if isinstance(child, str) else _leaf(key, child, shapes.said)) is not None
+        if (text := child if isinstance(child, str) else _find_leaf(key, child, shapes.said)) is not None
     ]
     who = min([(key.who, place) for place, (key, _) in enumerate(texts)], default=(_NO_PLACE, 0))
     what = min([(key.what, place) for place, (key, _) in enumerate(texts)], default=(_NO_PLACE, 0))
     if who[0] < _NO_PLACE and what[0] < _NO_PLACE:
         return [(texts[who[1]][1], texts[what[1]][1])]
-    return turns_of(item, shapes)
+    return read_turns(item, shapes)
 
 
-def _leaf(key: KeyMeaning, value: Any, keys: Keys) -> str | None:
+def _find_leaf(key: KeyMeaning, value: Any, keys: Keys) -> str | None:
     """Return the text under a key of who speaks or of what is said that stands one level deeper:
     `{"speaker": {"name":
     "Ann"}}`, `{"content": [{"type": "text", "text": "…"}]}`; None under any other key."""
     if min(key.who, key.what) == _NO_PLACE or not isinstance(value, CONTAINERS):
         return None
     if isinstance(value, list) and not is_object(value):
-        parts = [part if isinstance(part, str) else _leaf(key, part, keys) for part in value]
+        parts = [part if isinstance(part, str) else _find_leaf(key, part, keys) for part in value]
         return "\n".join(map(str, parts)) if parts and None not in parts else None
-    named = [(keys[name], child) for name, child in members(value) if isinstance(child, str)]
+    named = [(keys[name], child) for name, child in list_members(value) if isinstance(child, str)]
     places = [(each.what if key.what < _NO_PLACE else each.who, text) for each, text in named]
     place, text = min(places, default=(_NO_PLACE, ""), key=lambda found: found[0])
     return text if place < _NO_PLACE else None
@@ -295,7 +299,7 @@ def _read_keyed_turn(key: str, child: Any, keys: Keys) -> tuple[str, str] | None
     if is_object(child):
         texts = [
             (keys[name].what, place, said)
-            for place, (name, said) in enumerate(members(child))
+            for place, (name, said) in enumerate(list_members(child))
             if isinstance(said, str) and keys[name].what < _NO_PLACE
         ]
         child = min(texts)[2] if texts else None

@@ -64,7 +64,7 @@ def read_json_turn(text: str, own: str, roles: RoleWords) -> tuple[str, bool, li
     if parsed is None:
         return None
     preamble = surroundings.has_words(parsed.before)
-    values = tuple(_as_own(_within(value, roles), own, roles) for value in parsed.values)
+    values = tuple(_as_own(_unwrap_value(value, roles), own, roles) for value in parsed.values)
     spoken = find_in_json(values, roles)
     said = _of_entries(spoken, own) if spoken.entries else _read_lone_turn(values)
     if said is None and not spoken.entries:
@@ -91,7 +91,7 @@ def read_json_turn(text: str, own: str, roles: RoleWords) -> tuple[str, bool, li
     return said, ended, [name for name, found in noted.items() if found]
 
 
-def _within(value: Any, roles: RoleWords) -> Any:
+def _unwrap_value(value: Any, roles: RoleWords) -> Any:
     """Return the value inside objects and lists that hold nothing else: `{"response": {…}}`, `[[…]]`."""
     for _ in range(MAX_DEPTH):
         inner = [child for _, child in value] if isinstance(value, JsonMembers) else value

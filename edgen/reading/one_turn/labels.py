@@ -106,10 +106,10 @@ def find_labels(text: str, own: str, roles: RoleWords) -> list[tuple[RoleLine, b
     manner = next((line.kind for line in found if line.start <= page.begin), None)
     if count_speakers(line for line in found if line.kind == manner) < 2:
         manner = None
-    good = [line for line in found if line.kind == manner or page.labels(line)]
+    good = [line for line in found if line.kind == manner or page.is_label(line)]
     good += page.find_aliased(lines, good)
     taken = {line.start for line in good}
-    good += [line for line in (*page.rare(), *page.find_named()) if line.start not in taken]
+    good += [line for line in (*page.find_rare(), *page.find_named()) if line.start not in taken]
     return page.mark_spoken(sorted(good, key=lambda line: line.start))
 
 
@@ -151,11 +151,11 @@ class _Page:
             return False
         return not self._is_quoted(line) and not self._is_continuation(line)
 
-    def labels(self, line: RoleLine) -> bool:
+    def is_label(self, line: RoleLine) -> bool:
         """Return whether a line that may be a label is one."""
         name = self.text[line.start : line.text]
         if line.role == self._own and line.start <= self.begin:
-            return not name.endswith(("→", "->", "=>")) or name[-1] not in self._line(line.text)
+            return not name.endswith(("→", "->", "=>")) or name[-1] not in self._read_rest(line.text)
         if line.form:
             return False
         if line.kind == "colon":
@@ -179,11 +179,11 @@ class _Page:
             role = self._roles.alias(name)
             if role is None:
                 continue
-            line = _label(role, match, match["prefix"], aliased=True, form=name)
+            line = _make_label(role, match, match["prefix"], aliased=True, form=name)
             if not self._is_quoted(line):
                 found.append(line)
         if not found:
-            return self._initials(lines)
+            return self._find_initials(lines)
         words = {line.form for line in found}
         chat = bool(words & CHAT_SELF) and bool(words & CHAT_OTHER)
         opened = bool(good) or found[0].start <= self.begin
@@ -197,12 +197,12 @@ class _Page:
             talks = self._talks(line)
             strict = opens and line.role == self._own and not loose
             placed = opens or not loose or self._is_after_blank(line)
-            brief = loose and not opens and self._answers(line, alone=len(found) == 1)
+            brief = loose and not opens and self._is_before_answer(line, alone=len(found) == 1)
             if strict or runs_on or (chat and opened) or (placed and talks) or brief:
                 kept.append(line)
         return kept
 
-    def _initials(self, lines: list[RoleLine]) -> list[RoleLine]:
+    def _find_initials(self, lines: list[RoleLine]) -> list[RoleLine]:
         """Return the labels `T:` and `S:`. They may mean anything, so both sides must speak or the reply
         begin with its own."""
         both = [line for line in lines if not self._is_quoted(line)]
@@ -213,28 +213,28 @@ class _Page:
         match = _INITIAL.match(self.text, self.begin)
         if match is None or self._roles.alias(match["name"]) != self._own:
             return []
-        line = _label(self._own, match, aliased=True)
+        line = _make_label(self._own, match, aliased=True)
         return [line] if self._talks(line) else []
 
-    def rare(self) -> list[RoleLine]:
+    def find_rare(self) -> list[RoleLine]:
         """Return the labels in rarer manners, and those after a sentence on the same line."""
         if not _MARK.search(self.text):
             return []
         found = [
-            self._rare(match, match.lastgroup or "")
+            self._make_rare(match, match.lastgroup or "")
             for match in islice(_RARE.of(self._roles).finditer(self.text), MAX_LINES)
         ]
         found += [
-            self._rare(match, "within")
+            self._make_rare(match, "within")
             for match in islice(_WITHIN.of(self._roles).finditer(self.text), MAX_LINES)
-            if self._behind_sentence(match.start(), bold=match["prefix"].endswith(("**", "__")))
+            if self._is_behind_sentence(match.start(), bold=match["prefix"].endswith(("**", "__")))
         ]
         manners: dict[str, list[RoleLine]] = {}
         for line in found:
             manners.setdefault(line.form, []).append(line)
-        return [line for lines in manners.values() for line in self._conversing(lines)]
+        return [line for lines in manners.values() for line in self._select_conversing(lines)]
 
-    def _rare(self, match: re.Match[str], manner: str) -> RoleLine:
+    def _make_rare(self, match: re.Match[str], manner: str) -> RoleLine:
         """Return the line of a label in one of the rarer manners, whose name is its form."""
         name = match[manner].lower()
         form, _, number = manner.partition("_")
@@ -243,9 +243,9 @@ class _Page:
         else:
             role = self._roles.names[int(number)] if form == "foreign" else self._roles.by_name[name]
         aliased = form in ("pronoun", "foreign")
-        return _label(role, match, match["prefix"], aliased=aliased, form=form)
+        return _make_label(role, match, match["prefix"], aliased=aliased, form=form)
 
-    def _conversing(self, lines: list[RoleLine]) -> list[RoleLine]:
+    def _select_conversing(self, lines: list[RoleLine]) -> list[RoleLine]:
         """Return the lines of one rarer manner if somebody speaks in them, none if they are about
         something."""
         lines = [line for line in lines if not self._is_quoted(line)]
@@ -260,7 +260,7 @@ class _Page:
         enough = manner in _ENOUGH and (speaking - {self._own} or (opens and lines[0].role in speaking))
         return lines if speaking and (both or enough) else []
 
-    def _behind_sentence(self, at: int, *, bold: bool) -> bool:
+    def _is_behind_sentence(self, at: int, *, bold: bool) -> bool:
         """Return whether the place is inside a line, after the end of a sentence unless the label there is
         bold."""
         before = self.text[max(0, at - 60) : at].rpartition("\n")[2].rstrip()
@@ -287,11 +287,11 @@ class _Page:
         roles = dict(zip(names, opening, strict=True))
         if len(titled) == 1 and (title := self._roles.titled) is not None:
             roles = {name: title if name in titled else self._roles.find_other_role(title) for name in names}
-        lines = [_label(roles[one["name"]], one, named=True) for one in found]
+        lines = [_make_label(roles[one["name"]], one, named=True) for one in found]
         lines = [line for line in lines if not self._is_quoted(line)]
         return lines if any(_speaks(self._read_first_line(line)) for line in lines) else []
 
-    def _answers(self, line: RoleLine, *, alone: bool) -> bool:
+    def _is_before_answer(self, line: RoleLine, *, alone: bool) -> bool:
         """Return whether a chat's label stands before an answer (`ok`) and belongs to no list."""
         before = self.text[max(0, line.start - 60) : line.start].rstrip()
         first = _SENTENCE.match(self._read_first_line(line))
@@ -316,7 +316,7 @@ class _Page:
 
     def _ends_line(self, at: int) -> bool:
         """Return whether nothing but the comma of a list follows a place on its line."""
-        return not self._line(at + 1).strip(" \t,;]")
+        return not self._read_rest(at + 1).strip(" \t,;]")
 
     def _is_continuation(self, line: RoleLine) -> bool:
         """Return whether a line continues the sentence before it: `… what your⏎teacher: practise`."""
@@ -328,18 +328,18 @@ class _Page:
 
     def _talks(self, line: RoleLine) -> bool:
         """Return whether three words or more follow the label, the first of them no number."""
-        return _WORDS.match(self._line(line.text).lstrip()) is not None
+        return _WORDS.match(self._read_rest(line.text).lstrip()) is not None
 
     def _is_after_blank(self, line: RoleLine) -> bool:
         before = self.text[max(0, line.start - 60) : max(0, line.start - 1)].rstrip(" \t")
         return line.start > 0 and before[-1:] in ("", "\n")
 
-    def _line(self, at: int) -> str:
+    def _read_rest(self, at: int) -> str:
         """Return the rest of a line from `at` on, 300 characters at most."""
         return self.text[at : at + 300].partition("\n")[0]
 
 
-def _label(
+def _make_label(
     role: str,
     match: re.Match[str],
     prefix: str = "",

@@ -109,10 +109,10 @@ class _Reader:
             self._repairs.append(Repair.MARKER_FORM)
             text = marked
         steps: tuple[Callable[[str], str], ...] = (
-            self._thoughts, self._tokens,
+            self._strip_thoughts, self._strip_tokens,
             lambda text: drop_preamble(text, self._role, self._repairs, self._roles),
             lambda text: drop_notes(text, self._repairs, self._roles),
-            self._fence, self._json, self._marker, self._quotes, self._label,
+            self._strip_fence, self._read_json, self._strip_marker, self._strip_quotes, self._strip_label,
         )  # fmt: skip
         for _ in range(MAX_ROUNDS):
             for step in steps:
@@ -122,7 +122,7 @@ class _Reader:
                     break
             else:
                 return self._make_reply(text)
-        self._label(text)
+        self._strip_label(text)
         return self._make_reply(text)
 
     def _make_reply(self, text: str) -> TurnReply | Rejection:
@@ -138,12 +138,12 @@ class _Reader:
             self._repairs.append(Repair.OTHER_SPEAKER)
         return TurnReply(text, self._ended, tuple(dict.fromkeys(map(str, self._repairs))))
 
-    def _thoughts(self, text: str) -> str:
+    def _strip_thoughts(self, text: str) -> str:
         if "<" not in text and "[/" not in text:
             return text
         return drop_thinking(_LABELLED_THOUGHT.sub(r"\1\n", text, count=1), self._repairs, self._roles)
 
-    def _tokens(self, text: str) -> str:
+    def _strip_tokens(self, text: str) -> str:
         """Without the tokens of a chat template; what a template gives to the user is the other side's."""
         if "<" not in text and "[" not in text:
             return text
@@ -156,14 +156,14 @@ class _Reader:
             raise _speaks_for_other(left[handed.start() :], self._role)
         if over is not None and (behind := trim(left[over.end() :])):
             if _TOKENS_BEFORE.of(self._roles).match(behind):
-                raise _second_turn(behind)
+                raise _make_second_turn_error(behind)
             self._repairs.append(Repair.POSTAMBLE)
             left = left[: over.start()]
         if left != text:
             self._repairs.append(Repair.STRAY_DEBRIS)
         return left
 
-    def _fence(self, text: str) -> str:
+    def _strip_fence(self, text: str) -> str:
         inner = self._find_fenced_text(text)
         if inner is None:
             return text
@@ -191,7 +191,7 @@ class _Reader:
             return None
         return inner
 
-    def _json(self, text: str) -> str:
+    def _read_json(self, text: str) -> str:
         found = read_json_turn(text, self._role, self._roles)
         if found is None:
             return text
@@ -200,7 +200,7 @@ class _Reader:
         self._ended = self._ended or ended
         return replace_surrogates(said, self._repairs)
 
-    def _marker(self, text: str) -> str:
+    def _strip_marker(self, text: str) -> str:
         marked = find_marker(text) or find_short_marker(text)
         if marked is None:
             return text
@@ -211,7 +211,7 @@ class _Reader:
         note_words_behind(self._behind.rstrip("` \r\n~"), self._repairs)
         return marked.said
 
-    def _quotes(self, text: str) -> str:
+    def _strip_quotes(self, text: str) -> str:
         if is_silent(text):
             return text
         mark = self._behind.lstrip(" \t")[:1]
@@ -222,7 +222,7 @@ class _Reader:
                 return whole
         return unquote(text, self._repairs, labelled=self._labelled)
 
-    def _label(self, text: str) -> str:
+    def _strip_label(self, text: str) -> str:
         """Without its own label; no turn if it has another."""
         found = find_labels(text, self._role, self._roles)
         if not found:
@@ -232,7 +232,7 @@ class _Reader:
             raise _speaks_for_other(text[other.start :], self._role)
         spoken = [label for label, says in found if says]
         if len(spoken) + self._labelled > 1 and not (len(spoken) == 1 and spoken[0].start == 0):
-            raise _second_turn(text[spoken[-1].start :])
+            raise _make_second_turn_error(text[spoken[-1].start :])
         before = text[: found[0][0].start]
         if not spoken:  # labels under which nothing is said any more
             self._repairs.append(Repair.LAYOUT)
@@ -240,7 +240,7 @@ class _Reader:
         label = spoken[0]
         if surroundings.has_words(before):
             if not ASIDE.match(trim(before)):
-                raise _second_turn(text[label.start :])
+                raise _make_second_turn_error(text[label.start :])
             self._repairs.append(Repair.PREAMBLE)
         self._repairs.append(Repair.LAYOUT)
         self._labelled = True
@@ -252,7 +252,7 @@ class _Reader:
         return strip_half_marks(label, said, self._roles)
 
 
-def _second_turn(text: str) -> UnreadableError:
+def _make_second_turn_error(text: str) -> UnreadableError:
     return UnreadableError(RejectionReason.TWO_TURNS, f"a second turn: {excerpt(text)}")
 
 

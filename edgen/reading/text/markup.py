@@ -166,7 +166,7 @@ def _without_tags(text: str, roles: RoleWords) -> str:
 
     def label_tag(match: re.Match[str]) -> str:
         tag, attributes, rest, name = match.groups()
-        if (speaker := _speaker(tag, attributes, known)) is None:
+        if (speaker := _find_speaker(tag, attributes, known)) is None:
             if name is None or _WORD.match(name)[0].lower() not in known:  # type: ignore[index]
                 if name is None and _CHANCE.match(text, match.end()):
                     return f"{_BEGIN}\n"
@@ -221,7 +221,7 @@ def _ends_as_speech(text: str) -> bool:
     return words[-1:] in _STOPS and words.count(" ") > _FEW_LABELS
 
 
-def _speaker(tag: str, attributes: str | None, known: frozenset[str]) -> str | None:
+def _find_speaker(tag: str, attributes: str | None, known: frozenset[str]) -> str | None:
     """Whom an opening tag names: by itself, or in an attribute, there perhaps among other words."""
     if (part := _PART.fullmatch(tag)) is not None and part[1].lower() in known:
         return part[1]

@@ -204,7 +204,7 @@ def strip_debris(text: str, repairs: list[str]) -> str:
     kept."""
     if text[-1:] not in _CLOSING and text[-2:-1] not in _CLOSING and not text.endswith((",", "\\")):
         return text
-    at, marks = _tail(text)
+    at, marks = _find_tail(text)
     if marks == 0:
         return text
     said, tail = text[:at], text[at:]
@@ -220,7 +220,7 @@ def strip_debris(text: str, repairs: list[str]) -> str:
     return said.rstrip()
 
 
-def _tail(text: str) -> tuple[int, int]:
+def _find_tail(text: str) -> tuple[int, int]:
     """Return where the closing quotation marks (and commas) at the end of a text begin, and their number."""
     at = first = len(text)
     marks = 0
@@ -260,7 +260,7 @@ def _extract_quoted(text: str, names: list[str], *, labelled: bool) -> str | Non
     """Return the text that the marks around a text enclose; None if none enclose it."""
     first = text[:1]
     if first == '"':
-        return _straight(text, names, labelled=labelled)
+        return _straighten(text, names, labelled=labelled)
     if first in ("'", "‘"):
         inner = text[1:-1]
         whole = len(text) > 2 and text[-1] in CLOSERS[first] and not _BARE_SINGLE.search(inner)
@@ -271,7 +271,7 @@ def _extract_quoted(text: str, names: list[str], *, labelled: bool) -> str | Non
     return None
 
 
-def _straight(text: str, names: list[str], *, labelled: bool) -> str | None:
+def _straighten(text: str, names: list[str], *, labelled: bool) -> str | None:
     at = find_closing(text, '"”', 1, len(text))
     if at < 0:
         if text.count('"') != 1 or "”" in text:

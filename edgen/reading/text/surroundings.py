@@ -85,7 +85,7 @@ _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
 _EDGES = _DECORATION + "\u200b\u2060\ufeff"
 
 
-def rules_start(text: str) -> int:
+def find_rules_start(text: str) -> int:
     """Return the place where the rules and blank lines at the end of a text begin, at a line break."""
     end = len(text)
     while (line := text.rfind("\n", 0, end)) >= 0 and _RULE_LINE.fullmatch(text, line, end) is not None:
@@ -129,7 +129,7 @@ _PLAIN_VALUE = compile_later(
 )
 
 
-def value_of_line(line: str) -> str | None:
+def read_value_of_line(line: str) -> str | None:
     """Return the value of a line that speaks of the student's probability, "" if it gives none or speaks of
     the contrary (`did not understand`); None if the line is about something else."""
     if (plain := _PLAIN_VALUE.match(line)) is not None:
@@ -199,7 +199,7 @@ def split_probabilities(text: str) -> tuple[list[Any], str]:
             values.append(line)
             waiting = False
             continue
-        value = value_of_line(line) if bare else None
+        value = read_value_of_line(line) if bare else None
         if value is None:
             rest.append(line)
         elif value.strip(_DECORATION):

@@ -41,7 +41,7 @@ def may_hold_thinking(text: str) -> bool:
 
 def drop_thinking(text: str, repairs: list[str], roles: RoleWords = TEACHER_STUDENT) -> str:
     """Return the text without its reasoning blocks."""
-    if not may_hold_thinking(text) or _json(text):
+    if not may_hold_thinking(text) or _is_json(text):
         return text
     final = _FINAL.search(text)
     left = "\n" + (text if final is None else text[final.end() :])
@@ -63,7 +63,7 @@ def drop_thinking(text: str, repairs: list[str], roles: RoleWords = TEACHER_STUD
     return answer
 
 
-def _json(text: str) -> bool:
+def _is_json(text: str) -> bool:
     """Return whether a text is an object or a list in JSON, and nothing else."""
     if not text.lstrip().startswith(("{", "[")):
         return False

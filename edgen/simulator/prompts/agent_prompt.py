@@ -16,7 +16,7 @@ from edgen.core.values import Message, Role
 from edgen.reading import phrase_kinds as ways
 from edgen.simulator.prompts import conversation_prompt, prompt_length
 from edgen.simulator.prompts.conversation_prompt import leads
-from edgen.simulator.tone import tone
+from edgen.simulator.tone import measure_tone
 
 
 class RoleBrief(NamedTuple):
@@ -145,7 +145,7 @@ def read(messages: Sequence[Message]) -> AgentPrompt | None:
     side = read_brief(first[:_MOST_BRIEF])
     if side is None:
         return None
-    return AgentPrompt(side, _read_turns((Message("user", _behind(first)), *messages[count + 1 :])))
+    return AgentPrompt(side, _read_turns((Message("user", _cut_behind(first)), *messages[count + 1 :])))
 
 
 def read_turns_so_far(messages: Sequence[Message]) -> tuple[tuple[bool, str], ...]:
@@ -153,11 +153,11 @@ def read_turns_so_far(messages: Sequence[Message]) -> tuple[tuple[bool, str], ..
     the system message or else begins the first message."""
     rest = [message for message in messages if message.role != "system"]
     if len(rest) == len(messages) and rest:
-        rest[0] = Message("user", _behind(rest[0].content))
+        rest[0] = Message("user", _cut_behind(rest[0].content))
     return _read_turns(rest)
 
 
-def _behind(text: str) -> str:
+def _cut_behind(text: str) -> str:
     """Return the paragraphs after the last instruction of a message that begins with the brief."""
     paragraphs = text.split("\n\n")
     last = 0
@@ -202,20 +202,20 @@ def _split_named_turns(text: str) -> list[str]:
 @lru_cache(maxsize=2_048)
 def read_brief(text: str) -> RoleBrief | None:
     """Read the brief in a text, None if there is none."""
-    role = _role_of(text)
+    role = _find_role(text)
     if role is None:
         return None
     return RoleBrief(
         role=role,
-        topic=conversation_prompt.topic(text),
+        topic=conversation_prompt.find_topic(text),
         preference=_find(_PREFERENCE, text),
         reaction=_find(_REACTION, text),
-        turns=prompt_length.turns(text),
+        turns=prompt_length.count_turns(text),
         end_marker=conversation_prompt.MARKER in text.lower(),
     )
 
 
-def _role_of(text: str) -> Role | None:
+def _find_role(text: str) -> Role | None:
     """Return the role to play: the brief's teacher or student, or the more similar of the two for another
     role. None: not a brief."""
     who = _YOU_ARE.search(text[:600])
@@ -241,17 +241,17 @@ def _find(frames: tuple[re.Pattern[str], ...], text: str) -> str | None:
 
 
 @lru_cache(maxsize=8_192)
-def _methods(text: str) -> tuple[str, ...]:
-    return ways.methods.__wrapped__(text)
+def _find_all_methods(text: str) -> tuple[str, ...]:
+    return ways.find_methods.__wrapped__(text)
 
 
-def methods(text: str, topic: str) -> tuple[str, ...]:
+def find_methods(text: str, topic: str) -> tuple[str, ...]:
     """Return the families of methods in a turn, without those that the topic mentions itself."""
     start = text[:1_000]
-    return _methods(start.replace(topic, "") if topic else start)
+    return _find_all_methods(start.replace(topic, "") if topic else start)
 
 
-def mood(place: AgentPrompt, turns: int = 4) -> float:
+def compute_mood(place: AgentPrompt, turns: int = 4) -> float:
     """Return the recent mood: the mean tone of the last turns, 0 before the first."""
     last = place.said[-turns:]
-    return sum([tone(text) for _, text in last]) / len(last) if last else 0.0
+    return sum([measure_tone(text) for _, text in last]) / len(last) if last else 0.0

@@ -211,30 +211,32 @@ def _read_lines(text: str, names: Sequence[str]) -> LineForm:
         flags,
     ):
         frame = f'<{found[1]} {found[2]}="{{name}}">{{text}}</{found[1]}>'
-        return _wrap_in_tag(text, LineForm(frame, names=_case(found["who"], names)))
+        return _wrap_in_tag(text, LineForm(frame, names=_spell_names(found["who"], names)))
     tags = re.search(rf"</(?P<who>{who})>", text, flags)
     if tags or (
         re.search(r"\bXML\b|\btags?\b", text) and not re.search(rf"{_NOT}(?:XML|tags?)\b", text, flags)
     ):
-        case = _case(tags["who"], names) if tags else "lower"
+        case = _spell_names(tags["who"], names) if tags else "lower"
         return _wrap_in_tag(text, LineForm("<{name}>{text}</{name}>", names=case))
     if found := re.search(rf"^(#{{1,6}})[ ]+(?P<who>{who})[ ]*$", text, flags):
-        return LineForm(f"{found[1]} {{name}}\n{{text}}\n", names=_case(found["who"], names))
+        return LineForm(f"{found[1]} {{name}}\n{{text}}\n", names=_spell_names(found["who"], names))
     if found := re.search(rf"\|[ ]*(?P<who>{who})[ ]*\|", text, flags):
         return LineForm(
-            "| {name} | {text} |", head="| Speaker | Text |\n|---|---|", names=_case(found["who"], names)
+            "| {name} | {text} |",
+            head="| Speaker | Text |\n|---|---|",
+            names=_spell_names(found["who"], names),
         )
     if found := re.search(rf"(\*\*|__)(?P<who>{who})(:?)\1(:?)", text, flags):
         mark, colon = found[1], (found[3], found[4] if found[3] or found[4] else ":")
         return LineForm(
-            f"{mark}{{name}}{colon[0]}{mark}{colon[1]} {{text}}", names=_case(found["who"], names)
+            f"{mark}{{name}}{colon[0]}{mark}{colon[1]} {{text}}", names=_spell_names(found["who"], names)
         )
     if re.search(r"\bbold(?:ed|face)?\b|\bin \*\*", text, flags) and not re.search(
         rf"{_NOT}bold|no markdown", text, flags
     ):
         return LineForm("**{name}:** {text}")
     if found := re.search(rf"\[(?P<who>{who})\](:?)(?=[ \t]*\S)", text, flags):
-        return LineForm(f"[{{name}}]{found[2]} {{text}}", names=_case(found["who"], names))
+        return LineForm(f"[{{name}}]{found[2]} {{text}}", names=_spell_names(found["who"], names))
     return _read_plain(text, who, names)
 
 
@@ -249,17 +251,21 @@ def _read_plain(text: str, who: str, names: Sequence[str]) -> LineForm:
     found = re.search(pattern, text, flags)
     if found is None:
         script = re.search(rf"^(?P<who>{who})[ ]*\n[ \t]*{TEXT}", text, flags)
-        return LineForm("{name}\n{text}\n", names=_case(script["who"], names)) if script else LineForm()
+        return (
+            LineForm("{name}\n{text}\n", names=_spell_names(script["who"], names)) if script else LineForm()
+        )
     mark = (found["mark"] or "").strip()
     before = "" if not mark else f"{{number}}{mark[-1]} " if mark[0].isdigit() else f"{mark} "
     sign = found["sign"]
     opening = found["quote"]
     closing = {'"': '"', "“": "”", "„": "“", "«": "»"}.get(opening, "")
     after = f"{sign} " if sign.strip() in (":", "：", ">") else f"{sign.rstrip()} "
-    return LineForm(f"{before}{{name}}{after}{opening}{{text}}{closing}", names=_case(found["who"], names))
+    return LineForm(
+        f"{before}{{name}}{after}{opening}{{text}}{closing}", names=_spell_names(found["who"], names)
+    )
 
 
-def _case(shown: str | None, names: Sequence[str]) -> str:
+def _spell_names(shown: str | None, names: Sequence[str]) -> str:
     """Return the spelling of names from a shown one; placeholders must be all capitals."""
     if not shown or shown in names:
         return "as they are"

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from edgen.core.text import compile_later
 from edgen.core.values import Message
 from edgen.simulator.prompts.answer_form import CHANCE, Form, Json, read_form
-from edgen.simulator.prompts.prompt_length import read_any_turns, turns
+from edgen.simulator.prompts.prompt_length import count_turns, read_any_turns
 from edgen.simulator.prompts.prompt_roles import find_roles, may_guess
 from edgen.simulator.prompts.shown_names import find_shown_names
 
@@ -95,7 +95,7 @@ class _Frame(NamedTuple):
 _LONGEST_VALUE = 400  # characters
 
 
-def _sentence(
+def _compile_sentence(
     sentence: str, needle: str = "", before: int = 1, *, exactly: bool = True, end: str = END
 ) -> _Frame:
     # The end is only looked for where it can begin, at a mark or a blank.
@@ -104,7 +104,7 @@ def _sentence(
     return _Frame(compile_later(pattern), needle, before, exactly, compile_later(bounded))
 
 
-def _label(label: str) -> _Frame:
+def _compile_label(label: str) -> _Frame:
     return _Frame(compile_later(f"{_LABEL_OPEN}(?:{label}){_LABEL_CLOSE}", re.IGNORECASE))
 
 
@@ -129,48 +129,48 @@ _NO_LENGTH = rf"\b(?!(?:\s+{_NUMBER})+\s+{_UNIT})(?!\s+(?:for|until|it|this|that
 _LONGEST_SUBJECT = len("The student prefers")  # of a sentence about a reaction
 
 
-def _person(who: str, does: str, best: str, doing: str) -> dict[str, tuple[_Frame, ...]]:
+def _compile_person(who: str, does: str, best: str, doing: str) -> dict[str, tuple[_Frame, ...]]:
     """Return the frames of a person's preference and reaction; `does` is to learn or to teach."""
     named = rf"\b[Tt]he {who}(?:'s)?(?: really| also| strongly| usually)? "
     section, label = _SECTION.format(who), rf"(?:the )?{who}(?:['’]s)?[ _]"
     reacts = rf"\b(?:[Tt]he {who}|He|She|They) (?:prefers?|likes?) to {does} this\s?way,"
     return {
         f"{who}_preference": (
-            _sentence(named + _LIKES, f"he {who}"),
-            _sentence(named + best, f"he {who}"),
-            _sentence(section + _METHOD),
-            _label(rf"{label}(?:{doing}[ _])?(?:preferences?|prefrences?|pref|likes)"),
+            _compile_sentence(named + _LIKES, f"he {who}"),
+            _compile_sentence(named + best, f"he {who}"),
+            _compile_sentence(section + _METHOD),
+            _compile_label(rf"{label}(?:{doing}[ _])?(?:preferences?|prefrences?|pref|likes)"),
         ),
         f"{who}_reaction": (
-            _sentence(reacts, f" to {does} this", _LONGEST_SUBJECT, exactly=False),
-            _sentence(section + _REACTION),
-            _label(rf"{label}(?:reactions?|reacts)"),
+            _compile_sentence(reacts, f" to {does} this", _LONGEST_SUBJECT, exactly=False),
+            _compile_sentence(section + _REACTION),
+            _compile_label(rf"{label}(?:reactions?|reacts)"),
         ),
     }
 
 
 _FRAMES = {
     "topic": (
-        _sentence(
+        _compile_sentence(
             r"\b[Tt]each(?:es|ing)? (?:the |a |his |her |their )?students? (?:all )?about",
             "about",
             len("teaching their students all "),
             exactly=False,
             end=_TOPIC_END,
         ),
-        _sentence(r"\b[Tt]opic(?: of the (?:lesson|conversation))? is", "opic", end=_TOPIC_END),
-        _sentence(
+        _compile_sentence(r"\b[Tt]opic(?: of the (?:lesson|conversation))? is", "opic", end=_TOPIC_END),
+        _compile_sentence(
             r"\b[Ll]essons?(?: is| focuses| (?:at|between|for|in|with)\b[^.:\n]{0,60}?)? on" + _NO_LENGTH,
             "esson",
             end=_TOPIC_END,
         ),
-        _sentence(
+        _compile_sentence(
             r"\b(?:[Ll]esson|[Cc]onversation|[Dd]ialogue)[^.:\n]{0,60}? about" + _NO_LENGTH, end=_TOPIC_END
         ),
-        _label(r"(?:the |lesson )?topic"),
+        _compile_label(r"(?:the |lesson )?topic"),
     ),
-    **_person("student", "learn", "learns best (?:through|by|with|from)", "learning"),
-    **_person("teacher", "teach", "teaches best (?:through|by|with)", "teaching"),
+    **_compile_person("student", "learn", "learns best (?:through|by|with|from)", "learning"),
+    **_compile_person("teacher", "teach", "teaches best (?:through|by|with)", "teaching"),
 }
 
 # The topic of prompts in any words.
@@ -222,7 +222,7 @@ def read(
     conversation.
     """
     text = "\n".join([message.content for message in messages if message.role != "assistant"])
-    layout = _layout(text)
+    layout = _find_layout(text)
     if layout is None and not certain:
         return None
     lower = text.lower()
@@ -233,7 +233,7 @@ def read(
     ends = MARKER in lower
     if layout == "published":
         roles = () if _is_about_the_pair(text) else find_shown_roles(text)
-        return ConversationPrompt(brief, layout, turns(text), ends, "probability" in lower, roles)
+        return ConversationPrompt(brief, layout, count_turns(text), ends, "probability" in lower, roles)
     roles = find_roles(text, speakers)
     if not roles and (layout is None or not may_guess(text, speakers)):
         return None
@@ -251,7 +251,7 @@ def _is_about_the_pair(text: str) -> bool:
     return first is not None and _STUDENT.search(text, first.end()) is not None
 
 
-def _layout(text: str) -> Layout | None:
+def _find_layout(text: str) -> Layout | None:
     if (at := text.find(_HEADING)) >= 0 and _PUBLISHED.search(text, at):
         return "published"
     if not _WANTED.search(text):
@@ -266,14 +266,14 @@ def _find(frames: tuple[_Frame, ...], text: str) -> str | None:
     return None
 
 
-def topic(text: str) -> str | None:
+def find_topic(text: str) -> str | None:
     """Return the topic in a text."""
     return _find(_FRAMES["topic"], text)
 
 
 def asks_for_conversation(text: str) -> bool:
     """Return whether a text requests a whole conversation."""
-    return _layout(text) is not None
+    return _find_layout(text) is not None
 
 
 _TALK = compile_later(

@@ -16,7 +16,7 @@ MOST_TURNS = 60
 _FEWEST = 3  # minimum turns of a prompt in any words; a smaller number counts something else
 
 
-def turns(text: str) -> tuple[int, int]:
+def count_turns(text: str) -> tuple[int, int]:
     """Return how many turns a text asks for, at least and at most; DEFAULT_TURNS if it does not say."""
     at = text.find("turns")
     if at < 0:
@@ -52,7 +52,7 @@ _ANY_TURNS = compile_later(
 
 def read_any_turns(text: str) -> tuple[int, int]:
     """Return how many turns a prompt in any words asks for, at least and at most."""
-    if (known := turns(text)) != DEFAULT_TURNS:
+    if (known := count_turns(text)) != DEFAULT_TURNS:
         return known
     found = _ANY_TURNS.search(text)
     if found is None:

@@ -114,7 +114,7 @@ def find_roles(text: str, expected: Sequence[tuple[str, ...]] = ()) -> tuple[str
     """
     shown = tuple(find_shown_names(text))
     if expected:
-        words = _words_of(tuple(expected))
+        words = _list_words(tuple(expected))
         if (
             len(
                 known := [name for name in shown if any(name.lower() in map(str.lower, one) for one in words)]
@@ -131,11 +131,11 @@ def find_roles(text: str, expected: Sequence[tuple[str, ...]] = ()) -> tuple[str
         _find_listed,
         _find_known,
         _find_line_names,
-        _nouns,
-        _capitals,
-        _people,
-        _proper,
-        _speaking,
+        _list_nouns,
+        _list_capitals,
+        _list_people,
+        _list_proper_names,
+        _list_speaking,
     ):
         if len(names := tuple(dict.fromkeys(find(text)))) > 1:
             return names[:6]
@@ -144,7 +144,7 @@ def find_roles(text: str, expected: Sequence[tuple[str, ...]] = ()) -> tuple[str
 
 def find_missing_roles(text: str, expected: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the expected roles that a prompt does not name."""
-    lists = _words_of(tuple(expected))
+    lists = _list_words(tuple(expected))
     return tuple(
         role for (role, *_), words in zip(expected, lists, strict=True) if not _find_expected(text, words)
     )
@@ -155,7 +155,7 @@ def may_guess(text: str, expected: Sequence[tuple[str, ...]]) -> bool:
     student."""
     if not expected:
         return True
-    lists = _words_of(tuple(expected))
+    lists = _list_words(tuple(expected))
     didactic = all(any(name in words for words in lists) for name in ("teacher", "student"))
     return didactic and len(find_missing_roles(text, expected)) == len(expected)
 
@@ -175,7 +175,11 @@ def find_strangers(text: str, expected: Sequence[tuple[str, ...]]) -> tuple[str,
     `expected`: the roles, each with its synonyms. Their names in another language count as theirs.
     """
     own = {word.lower() for words in expected for word in words}
-    foreign = {word.lower() for words in _words_of(tuple(expected)) for word in words} - _english() - _CHAT
+    foreign = (
+        {word.lower() for words in _list_words(tuple(expected)) for word in words}
+        - _list_english_words()
+        - _CHAT
+    )
     shown = [*find_shown_names(text)]
     spoken = {name.lower() for name in shown}
     if all(any(word.lower() in spoken for word in words) for words in expected):
@@ -186,8 +190,8 @@ def find_strangers(text: str, expected: Sequence[tuple[str, ...]]) -> tuple[str,
     people = {
         name.lower(): name for find in (_find_between, _find_listed, _find_known) for name in find(text)
     }
-    told = {*people, *map(str.lower, _speaking(text))}
-    likely = [name for name in shown if absent or name.lower() in told | _didactic()]
+    told = {*people, *map(str.lower, _list_speaking(text))}
+    likely = [name for name in shown if absent or name.lower() in told | _list_didactic_words()]
     names = likely if shown else [*people.values()]
     return tuple(name for name in names if name.lower() not in own | foreign)
 
@@ -200,12 +204,12 @@ def _is_in(text: str, word: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _words_of(expected: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+def _list_words(expected: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
     """Return the words for each role, likeliest first: its name, the aliases and other languages' words of
     edgen's readers."""
-    from edgen.protocols.base import role_words
+    from edgen.protocols.base import find_role_words
 
-    roles: RoleWords = role_words(tuple(name for name, *_ in expected))
+    roles: RoleWords = find_role_words(tuple(name for name, *_ in expected))
     lists = []
     for place, (name, *others) in enumerate(expected):
         aliases = [word for word, role in roles.aliases.items() if role == name and len(word) > 2]
@@ -247,13 +251,13 @@ def _make_word_pattern(word: str, *, inflected: bool) -> str:
 def _find_between(text: str) -> Iterator[str]:
     for match in _BETWEEN.finditer(text):
         sides = _AND.split(match[1], maxsplit=1)
-        names = [name for side in sides if (name := _head(side))]
+        names = [name for side in sides if (name := _find_head(side))]
         if len(names) == 2 and names[0].lower() != names[1].lower():
             yield from names
             return
 
 
-def _head(phrase: str) -> str | None:
+def _find_head(phrase: str) -> str | None:
     """Return the name in `a patient teacher of grade 4`: Teacher. None if it is not a person's."""
     phrase = phrase.strip(" *_`\"'“”")
     article = re.match(rf"{_ARTICLE}\s+", phrase, re.IGNORECASE)
@@ -263,7 +267,7 @@ def _head(phrase: str) -> str | None:
     words: list[str] = re.findall(NAME, whole)
     if not words or len(words) > 6:
         return None
-    known: str | None = next((word for word in words if word.lower() in _didactic()), None)
+    known: str | None = next((word for word in words if word.lower() in _list_didactic_words()), None)
     name = known or (words[-1] if article or not words[0][:1].isupper() else words[0])
     if not is_name(name) or (not article and not known and not name[:1].isupper()):
         return None
@@ -281,14 +285,16 @@ def _find_listed(text: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=1)
-def _english() -> frozenset[str]:
+def _list_english_words() -> frozenset[str]:
     return frozenset({*TEACHER_STUDENT.by_name, *TEACHER_STUDENT.aliases} - _CHAT)
 
 
 @lru_cache(maxsize=1)
-def _didactic() -> frozenset[str]:
+def _list_didactic_words() -> frozenset[str]:
     """Return every language's words for a teacher and a student."""
-    return _english().union(word for by_role in LANGUAGES.values() for words in by_role for word in words)
+    return _list_english_words().union(
+        word for by_role in LANGUAGES.values() for words in by_role for word in words
+    )
 
 
 def _find_known(text: str) -> Iterator[str]:
@@ -296,7 +302,7 @@ def _find_known(text: str) -> Iterator[str]:
     lower = text.lower()
     aliases = {**{name.lower(): name for name in TEACHER_STUDENT.names}, **TEACHER_STUDENT.aliases}
     own = tuple(
-        tuple(word for word in aliases if aliases[word] == role and word in _english())
+        tuple(word for word in aliases if aliases[word] == role and word in _list_english_words())
         for role in TEACHER_STUDENT.names
     )
     for by_role in (own, *LANGUAGES.values()):
@@ -326,7 +332,7 @@ def _find_line_names(text: str) -> Iterator[str]:
             yield name
 
 
-def _speaking(text: str) -> Iterator[str]:
+def _list_speaking(text: str) -> Iterator[str]:
     """Yield those who act in the conversation, or for whom something is done."""
     for match in _SPEAKING.finditer(text):
         name = (match[1] or match[2]).lower()
@@ -334,26 +340,26 @@ def _speaking(text: str) -> Iterator[str]:
             yield name.capitalize()
 
 
-def _nouns(text: str) -> Iterator[str]:
+def _list_nouns(text: str) -> Iterator[str]:
     for match in _ROLE_NOUN.finditer(text):
         if not _NO_NOUNS.fullmatch(match[1]):
             yield match[1].lower().capitalize()
 
 
-def _people(text: str) -> Iterator[str]:
+def _list_people(text: str) -> Iterator[str]:
     """Yield people by common words for them, also without an article."""
     for match in _PEOPLE.finditer(text):
         yield (match[1] or _PLURALS[match[2].lower()]).lower().capitalize()
 
 
-def _capitals(text: str) -> Iterator[str]:
+def _list_capitals(text: str) -> Iterator[str]:
     """Yield two names in capitals that stand together, as in a play."""
     for match in _CAPITALS.finditer(text):
         if all(map(is_name, match.groups())):
             yield from (name.capitalize() for name in match.groups())
 
 
-def _proper(text: str) -> Iterator[str]:
+def _list_proper_names(text: str) -> Iterator[str]:
     """Yield capitalised names that occur inside sentences more than once."""
     found = [match[1] for match in _PROPER.finditer(text) if not _NO_PROPER.fullmatch(match[1])]
     yield from (name for name in dict.fromkeys(found) if len(re.findall(rf"\b{name}\b", text)) > 1)

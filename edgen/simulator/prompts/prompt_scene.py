@@ -48,7 +48,7 @@ class SceneFinder:
         """Load the spaces. Raises SpaceError for one of `files` that is invalid."""
         given = [SpaceBook(load_space(file)) for file in self._files]
         books = [*given, *_load_shipped_books()]
-        self._books = [(book, [*_values(book)]) for book in books if book.speaks]
+        self._books = [(book, [*_list_values(book)]) for book in books if book.speaks]
 
     def _search(self, text: str) -> Scene | None:
         if self._books is None:
@@ -58,14 +58,14 @@ class SceneFinder:
         best, most = None, 0
         for book, values in self._books:
             named = _find_named_values(values, lower)
-            if (role := _role_of(book, text) or _find_only_role(book, named)) is not None:
+            if (role := _find_role(book, text) or _find_only_role(book, named)) is not None:
                 sees = book.sees[role]
                 named = {name: value for name, value in named.items() if name in sees}
             size = sum(map(len, named.values()))
             wanted = len(book.space.names if role is None else book.sees[role])
             enough = len(named) >= max(_LEAST_NAMED, wanted / 2) and size >= _LEAST_CHARS
             if enough and size > most:
-                best, most = Scene(book, _scenario(book, named), role), size
+                best, most = Scene(book, _make_scenario(book, named), role), size
         return best
 
 
@@ -77,7 +77,7 @@ def _load_shipped_books() -> Iterator[SpaceBook]:
             continue
 
 
-def _values(book: SpaceBook) -> Iterator[Value]:
+def _list_values(book: SpaceBook) -> Iterator[Value]:
     for dimension in book.space.dimensions:
         for value in dimension.values:
             yield Value(value.lower(), dimension.name, value)
@@ -103,7 +103,7 @@ def _stands_alone(words: str, lower: str) -> bool:
     return False
 
 
-def _role_of(book: SpaceBook, text: str) -> str | None:
+def _find_role(book: SpaceBook, text: str) -> str | None:
     """Return the role that the prompt says one plays: the first that follows "you are"."""
     said = _YOU_ARE.search(text)
     if said is None:
@@ -123,9 +123,11 @@ def _find_only_role(book: SpaceBook, named: dict[str, str]) -> str | None:
     return min(seeing, key=lambda name: len(book.sees[name]), default=None)
 
 
-def _scenario(book: SpaceBook, named: dict[str, str]) -> Scenario:
+def _make_scenario(book: SpaceBook, named: dict[str, str]) -> Scenario:
     values = {name: named[name] for name in book.space.names if name in named}
     fields = {
-        name: fields for name, value in values.items() if (fields := book.space[name].entry(value).fields)
+        name: fields
+        for name, value in values.items()
+        if (fields := book.space[name].find_entry(value).fields)
     }
     return Scenario(0, values, fields)

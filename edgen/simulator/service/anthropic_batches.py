@@ -69,26 +69,28 @@ class AnthropicBatchFormat:
             if call.stream:
                 raise BadCall("stream: a request of a batch cannot be streamed")
         except BadCall as problem:
-            return value.custom_id, wire_anthropic.error(400, str(problem))
+            return value.custom_id, wire_anthropic.make_error(400, str(problem))
         return value.custom_id, call
 
-    def fault(self, struck: Fault, call: WireCall) -> Refusal:
-        return wire_anthropic.fault(struck, call)
+    def make_fault(self, struck: Fault, call: WireCall) -> Refusal:
+        return wire_anthropic.make_fault(struck, call)
 
     def encode_answer(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
-        return _result(name, "succeeded", message=msgspec.Raw(wire_anthropic.answer(call, replies, number)))
+        return _render_result(
+            name, "succeeded", message=msgspec.Raw(wire_anthropic.answer(call, replies, number))
+        )
 
     def encode_refusal(self, name: str, refusal: Refusal) -> bytes:
-        return _result(name, "errored", error=msgspec.Raw(refusal.body))
+        return _render_result(name, "errored", error=msgspec.Raw(refusal.body))
 
-    def result(self) -> str:
+    def make_result_id(self) -> str:
         return f"results_{make_id()}"
 
     def encode_unanswered(self, name: str, state: State) -> bytes:
-        return _result(name, _UNANSWERED[state])
+        return _render_result(name, _UNANSWERED[state])
 
 
-def _result(name: str, kind: str, **more: Any) -> bytes:
+def _render_result(name: str, kind: str, **more: Any) -> bytes:
     return _encode({"custom_id": name, "result": {"type": kind, **more}}) + b"\n"
 
 
@@ -107,7 +109,7 @@ class AnthropicBatchService:
         if found is None:
             return None
         if self._store.should_refuse(f"{request.method} {request.path}"):
-            return wire_anthropic.fault(Fault("503", 1), WireCall((), ""))
+            return wire_anthropic.make_fault(Fault("503", 1), WireCall((), ""))
         id_, action = found.groups()
         match request.method, id_, action:
             case "POST", None, None:
@@ -116,7 +118,7 @@ class AnthropicBatchService:
                 return _list(request, self._store.of(AnthropicBatchFormat))
         batch = self._store.batches.get(id_ or "")
         if batch is None or not isinstance(batch.format, AnthropicBatchFormat):
-            return wire_anthropic.error(404, f"There is no message batch '{id_}'.")
+            return wire_anthropic.make_error(404, f"There is no message batch '{id_}'.")
         return await self._answer_one_batch(request, batch, action)
 
     async def _answer_one_batch(
@@ -125,41 +127,41 @@ class AnthropicBatchService:
         ended = batch.state in ENDED
         match request.method, action:
             case "GET", None:
-                return _json(_batch(batch, request))
+                return _reply(_describe_batch(batch, request))
             case "POST", "cancel":
                 if ended:
-                    return wire_anthropic.error(400, f"{batch.id} has ended, and cannot be canceled.")
+                    return wire_anthropic.make_error(400, f"{batch.id} has ended, and cannot be canceled.")
                 self._store.cancel(batch)
-                return _json(_batch(batch, request))
+                return _reply(_describe_batch(batch, request))
             case "DELETE", None:
                 if not ended:
-                    return wire_anthropic.error(400, f"{batch.id} has not ended; cancel it first.")
+                    return wire_anthropic.make_error(400, f"{batch.id} has not ended; cancel it first.")
                 await self._store.drop(batch)
-                return _json({"id": batch.id, "type": "message_batch_deleted"})
+                return _reply({"id": batch.id, "type": "message_batch_deleted"})
             case "GET", "results":
                 if batch.output is None:
-                    return wire_anthropic.error(404, f"{batch.id} has no results yet.")
+                    return wire_anthropic.make_error(404, f"{batch.id} has no results yet.")
                 return await self._store.send(request, batch.output)
-        return wire_anthropic.error(405, f"{request.path} does not take {request.method}.")
+        return wire_anthropic.make_error(405, f"{request.path} does not take {request.method}.")
 
     async def _create(self, request: web.BaseRequest) -> web.StreamResponse | Refusal:
-        path = self._store.place()
+        path = self._store.choose_place()
         try:
             await save(request.content.iter_chunked(1 << 18), path, MOST_BYTES)
             asked = decode(_CREATE, path.read_bytes()).requests
         except UploadTooLargeError:
-            return wire_anthropic.error(413, f"A batch takes {MOST_BYTES} bytes at most.")
+            return wire_anthropic.make_error(413, f"A batch takes {MOST_BYTES} bytes at most.")
         except BadCall as problem:
-            return wire_anthropic.error(400, str(problem))
+            return wire_anthropic.make_error(400, str(problem))
         finally:
             path.unlink(missing_ok=True)
         if (wrong := _explain_invalid_ids([line.custom_id for line in asked])) is not None:
-            return wire_anthropic.error(400, wrong)
+            return wire_anthropic.make_error(400, wrong)
         lines = b"".join(_encode(line) + b"\n" for line in asked)
         batch = self._store.begin(
             f"msgbatch_{make_id()}", AnthropicBatchFormat(), lines, {"total": len(asked)}
         )
-        answer = _json(_batch(batch, request))
+        answer = _reply(_describe_batch(batch, request))
         # From here on the batch exists, even if its client never learns of it.
         await self._store.lose(request, asked[0].custom_id)
         return answer
@@ -179,7 +181,7 @@ def _explain_invalid_ids(names: list[str]) -> str | None:
     return None
 
 
-def _batch(batch: SimulatedBatch, request: web.BaseRequest) -> dict[str, Any]:
+def _describe_batch(batch: SimulatedBatch, request: web.BaseRequest) -> dict[str, Any]:
     """Return a batch in the API's format."""
     total, ended = batch.facts["total"], batch.state in ENDED
     counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
@@ -194,16 +196,16 @@ def _batch(batch: SimulatedBatch, request: web.BaseRequest) -> dict[str, Any]:
         "type": "message_batch",
         "processing_status": _STATES.get(batch.state, "in_progress"),
         "request_counts": counts,
-        "created_at": _moment(batch.created),
-        "expires_at": _moment(batch.created + batch.window),
-        "ended_at": _moment(batch.stamps[batch.state]) if ended else None,
-        "cancel_initiated_at": _moment(batch.stamps.get("cancelling")),
+        "created_at": _format_moment(batch.created),
+        "expires_at": _format_moment(batch.created + batch.window),
+        "ended_at": _format_moment(batch.stamps[batch.state]) if ended else None,
+        "cancel_initiated_at": _format_moment(batch.stamps.get("cancelling")),
         "archived_at": None,
         "results_url": url if batch.output is not None else None,
     }
 
 
-def _moment(seconds: float | None) -> str | None:
+def _format_moment(seconds: float | None) -> str | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
@@ -213,14 +215,14 @@ def _list(request: web.BaseRequest, batches: list[SimulatedBatch]) -> web.Respon
     text = query.get("limit", "20")
     limit = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
     if not 1 <= limit <= _MOST_LISTED:
-        return wire_anthropic.error(400, f"limit: a number between 1 and {_MOST_LISTED} is expected")
+        return wire_anthropic.make_error(400, f"limit: a number between 1 and {_MOST_LISTED} is expected")
     after, before = query.get("after_id"), query.get("before_id")
     if after and before:
-        return wire_anthropic.error(400, "after_id and before_id cannot be given at once")
+        return wire_anthropic.make_error(400, "after_id and before_id cannot be given at once")
     cursor = after or before
-    place = _place(cursor, batches)
+    place = _find_place(cursor, batches)
     if cursor and place is None:
-        return wire_anthropic.error(404, f"There is no message batch '{cursor}'.")
+        return wire_anthropic.make_error(404, f"There is no message batch '{cursor}'.")
     if before:
         start, end = max(0, (place or 0) - limit), place or 0
         more = start > 0
@@ -228,14 +230,14 @@ def _list(request: web.BaseRequest, batches: list[SimulatedBatch]) -> web.Respon
         start = 0 if place is None else place + 1
         end = start + limit
         more = end < len(batches)
-    data = [_batch(batch, request) for batch in batches[start:end]]
+    data = [_describe_batch(batch, request) for batch in batches[start:end]]
     first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
-    return _json({"data": data, "has_more": more, "first_id": first, "last_id": last})
+    return _reply({"data": data, "has_more": more, "first_id": first, "last_id": last})
 
 
-def _place(name: str | None, batches: Iterable[SimulatedBatch]) -> int | None:
+def _find_place(name: str | None, batches: Iterable[SimulatedBatch]) -> int | None:
     return next((place for place, batch in enumerate(batches) if batch.id == name), None)
 
 
-def _json(value: Any) -> web.Response:
+def _reply(value: Any) -> web.Response:
     return web.Response(body=_encode(value), headers=JSON)

@@ -71,7 +71,7 @@ class BatchFormat(Protocol):
     def read(self, line: bytes) -> tuple[str, WireCall | Refusal]:
         """Return the name and request of a checked line, or its error if invalid."""
 
-    def fault(self, struck: fault.Fault, call: WireCall) -> Refusal:
+    def make_fault(self, struck: fault.Fault, call: WireCall) -> Refusal:
         """Return a transport fault in the vendor's online wording."""
 
     def encode_answer(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
@@ -80,7 +80,7 @@ class BatchFormat(Protocol):
     def encode_refusal(self, name: str, refusal: Refusal) -> bytes:
         """Return a line for a refused request."""
 
-    def result(self) -> str:
+    def make_result_id(self) -> str:
         """Return a new id for a result file."""
 
     def encode_unanswered(self, name: str, state: State) -> bytes:
@@ -171,7 +171,7 @@ class Store:
 
     # -- files
 
-    def place(self) -> Path:
+    def choose_place(self) -> Path:
         """Return an unused path in a folder that is removed with the server."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="edgen-simulator-", ignore_cleanup_errors=True)
@@ -196,7 +196,7 @@ class Store:
         self, id_: str, format_: BatchFormat, source: File | bytes, facts: dict[str, Any]
     ) -> SimulatedBatch:
         """Begin a batch over a file, or over lines. Returns at once: it is validating."""
-        path = self.place()
+        path = self.choose_place()
         if isinstance(source, File):
             path.hardlink_to(source.path)
         else:
@@ -246,11 +246,13 @@ class Store:
             return False
         self._calls[call] += 1
         tries = self._calls[call] - 1
-        return fault.batch(self._answering.faults, "batch_503", call.encode(), tries) is not None
+        return fault.choose_batch_fault(self._answering.faults, "batch_503", call.encode(), tries) is not None
 
     async def lose(self, request: web.BaseRequest, token: str) -> None:
         """Withhold the answer to this creation if the fault strikes: once per token."""
-        struck = fault.batch(self._answering.faults, "batch_create_lost", token.encode("utf-8", "replace"))
+        struck = fault.choose_batch_fault(
+            self._answering.faults, "batch_create_lost", token.encode("utf-8", "replace")
+        )
         if struck is None or token in self._lost:
             return
         self._lost.add(token)
@@ -258,14 +260,14 @@ class Store:
         if request.transport is not None:
             request.transport.abort()
 
-    def slow(self, file: File) -> float:
+    def compute_delay(self, file: File) -> float:
         """Return the seconds by which a transfer is delayed."""
-        struck = fault.batch(self._answering.faults, "batch_slow", file.id.encode())
+        struck = fault.choose_batch_fault(self._answering.faults, "batch_slow", file.id.encode())
         return 0.0 if struck is None else struck.seconds or 0.0
 
     async def send(self, request: web.BaseRequest, file: File) -> web.StreamResponse:
         """Send a file: at once, or with a pause between its two halves."""
-        if not (pause := self.slow(file)):
+        if not (pause := self.compute_delay(file)):
             return web.FileResponse(file.path, headers=_BYTES)
         content = file.path.read_bytes()
         half = len(content) // 2
@@ -287,7 +289,7 @@ class Store:
                 batch.come_to("in_progress")
                 await self._answer(batch)
                 batch.come_to("finalizing")
-                end: State = _end_of(batch)
+                end: State = _find_end(batch)
                 if end != "completed" and batch.format.partial:
                     await self._run_in_thread(lambda: self._pass_over(batch, end))
                 self._close(batch, end)
@@ -307,7 +309,7 @@ class Store:
             due = min(batch.count_due(now), batch.done + _AT_ONCE)
             if batch.done < due:
                 lines = due - batch.done
-                await self._run_in_thread(lambda lines=lines: self._lines(batch, lines))  # type: ignore[misc]
+                await self._run_in_thread(lambda lines=lines: self._answer_lines(batch, lines))  # type: ignore[misc]
             elif now >= batch.frozen:
                 return
             else:
@@ -318,7 +320,7 @@ class Store:
         """Run work in the thread, so that the server keeps answering."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
-    def _lines(self, batch: SimulatedBatch, count: int) -> None:
+    def _answer_lines(self, batch: SimulatedBatch, count: int) -> None:
         with batch.source.open("rb") as source:
             source.seek(batch.offset)
             lines = [source.readline() for _ in range(count)]
@@ -326,31 +328,33 @@ class Store:
         made: dict[bool, list[bytes]] = {True: [], False: []}
         # Providers promise no order, so clients must not rely on one.
         for line in reversed(lines):
-            answered, result = self._line(batch.format, line)
+            answered, result = self._answer_line(batch.format, line)
             made[answered].append(result)
-        _append(self._results(batch, errors=False), made[True])
-        _append(self._results(batch, errors=True), made[False])
+        _append(self._write_results(batch, errors=False), made[True])
+        _append(self._write_results(batch, errors=True), made[False])
         batch.completed += len(made[True])
         batch.failed += len(made[False])
 
-    def _line(self, format_: BatchFormat, line: bytes) -> tuple[bool, bytes]:
+    def _answer_line(self, format_: BatchFormat, line: bytes) -> tuple[bool, bytes]:
         """Return whether a request was answered, and its line in the results."""
         name, call = format_.read(line)
         if isinstance(call, Refusal):
             return False, format_.encode_refusal(name, call)
-        key = self._answering.key(call)
+        key = self._answering.make_key(call)
         struck = self._answering.strike(key)
         if struck is not None and struck.name not in _ONLINE:
-            return False, format_.encode_refusal(name, format_.fault(struck, call))
-        return True, format_.encode_answer(name, call, self._answering.replies(call, key), key.hex()[:24])
+            return False, format_.encode_refusal(name, format_.make_fault(struck, call))
+        return True, format_.encode_answer(
+            name, call, self._answering.make_replies(call, key), key.hex()[:24]
+        )
 
-    def _results(self, batch: SimulatedBatch, *, errors: bool) -> Path:
+    def _write_results(self, batch: SimulatedBatch, *, errors: bool) -> Path:
         suffix = ".errors" if errors and batch.format.errors_apart else ".output"
         return batch.source.with_name(batch.source.name + suffix)
 
     def _pass_over(self, batch: SimulatedBatch, end: State) -> None:
         """Write the remaining requests as not reached."""
-        path = self._results(batch, errors=True)
+        path = self._write_results(batch, errors=True)
         with batch.source.open("rb") as source, path.open("ab") as into:
             source.seek(batch.offset)
             into.writelines(
@@ -365,13 +369,13 @@ class Store:
                 batch.errors = self._keep(batch, "error", errors=True)
 
     def _keep(self, batch: SimulatedBatch, kind: str, *, errors: bool) -> File | None:
-        path = self._results(batch, errors=errors)
+        path = self._write_results(batch, errors=errors)
         if not path.exists():
             return None
-        return self.add(batch.format.result(), path, f"{batch.id}_{kind}.jsonl", "batch_output")
+        return self.add(batch.format.make_result_id(), path, f"{batch.id}_{kind}.jsonl", "batch_output")
 
 
-def _end_of(batch: SimulatedBatch) -> State:
+def _find_end(batch: SimulatedBatch) -> State:
     if batch.state == "cancelling":
         return "cancelled"
     return "completed" if batch.done == batch.total else "expired"

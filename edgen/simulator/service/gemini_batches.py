@@ -24,9 +24,9 @@ from edgen.simulator.service.gemini_files import (
     Files,
     answer_page,
     as_json,
+    format_moment,
     make_missing_error,
     make_overload_error,
-    moment,
 )
 from edgen.simulator.service.wire import BadCall, Refusal, WireCall, make_id
 
@@ -108,29 +108,29 @@ class GeminiBatchFormat:
         try:
             return value.key, wire_gemini.read(bytes(value.request), self._model, stream=False)
         except BadCall as problem:
-            return value.key, wire_gemini.error(400, str(problem))
+            return value.key, wire_gemini.make_error(400, str(problem))
 
-    def fault(self, struck: Fault, call: WireCall) -> Refusal:
-        return wire_gemini.fault(struck, call)
+    def make_fault(self, struck: Fault, call: WireCall) -> Refusal:
+        return wire_gemini.make_fault(struck, call)
 
     def encode_answer(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
-        return _result(name, "response", msgspec.Raw(wire_gemini.answer(call, replies, number)))
+        return _render_result(name, "response", msgspec.Raw(wire_gemini.answer(call, replies, number)))
 
     def encode_refusal(self, name: str, refusal: Refusal) -> bytes:
         said = msgspec.json.decode(refusal.body, type=_Error).error
         error: dict[str, Any] = {"code": _CODES.get(said.status, 2), "message": said.message}
         if said.details:
             error["details"] = said.details
-        return _result(name, "error", error)
+        return _render_result(name, "error", error)
 
-    def result(self) -> str:
+    def make_result_id(self) -> str:
         return f"files/batch-{make_id()}"
 
     def encode_unanswered(self, name: str, state: State) -> bytes:
         raise NotImplementedError("a batch that was not completed leaves no results")
 
 
-def _result(name: str, kind: str, value: Any) -> bytes:
+def _render_result(name: str, kind: str, value: Any) -> bytes:
     return _encode({"key": name, kind: value} if name else {kind: value}) + b"\n"
 
 
@@ -154,37 +154,37 @@ class GeminiBatchService:
         if self._store.should_refuse(f"{request.method} {path}"):
             return make_overload_error()
         if batches:
-            return await self._batches(request, batches[1], batches[2])
+            return await self._answer_batches(request, batches[1], batches[2])
         if request.method != "POST":
-            return wire_gemini.error(405, f"{path} takes POST, not {request.method}.")
+            return wire_gemini.make_error(405, f"{path} takes POST, not {request.method}.")
         return None if model is None else await self._create(request, model[1])
 
-    async def _batches(
+    async def _answer_batches(
         self, request: web.BaseRequest, id_: str | None, action: str | None
     ) -> web.StreamResponse | Refusal:
         if id_ is None and action is None and request.method == "GET":
-            return answer_page(request, self._store.of(GeminiBatchFormat), "operations", _operation)
+            return answer_page(request, self._store.of(GeminiBatchFormat), "operations", _describe_operation)
         batch = self._store.batches.get(f"batches/{id_}")
         if batch is None:
-            return wire_gemini.error(404, "Requested entity was not found.")
+            return wire_gemini.make_error(404, "Requested entity was not found.")
         match request.method, action:
             case "GET", None:
-                return as_json(_operation(batch))
+                return as_json(_describe_operation(batch))
             case "POST", ":cancel":
                 self._store.cancel(batch)
                 return as_json({})
             case "DELETE", None:
                 await self._store.drop(batch)
                 return as_json({})
-        return wire_gemini.error(405, f"{request.path} does not take {request.method}.")
+        return wire_gemini.make_error(405, f"{request.path} does not take {request.method}.")
 
     async def _create(self, request: web.BaseRequest, model: str) -> web.StreamResponse | Refusal:
         try:
             body = msgspec.json.decode(await request.read(), type=dict[str, Any])
-            asked = msgspec.convert(wire_gemini.camel(body.get("batch")), _Asked)
-            given = msgspec.convert(wire_gemini.camel(asked.input_config or {}), _Input)
+            asked = msgspec.convert(wire_gemini.convert_to_camel(body.get("batch")), _Asked)
+            given = msgspec.convert(wire_gemini.convert_to_camel(asked.input_config or {}), _Input)
         except UNREADABLE as problem:
-            return wire_gemini.error(400, f"The request body cannot be read: {problem}.")
+            return wire_gemini.make_error(400, f"The request body cannot be read: {problem}.")
         source: File | bytes | None = None
         if given.requests is not None:
             lines = enumerate(given.requests.get("requests", []))
@@ -194,17 +194,17 @@ class GeminiBatchService:
             if source is None or not source.id.startswith("files/"):
                 return make_missing_error(named)
         if source is None:
-            return wire_gemini.error(400, "batch.inputConfig names neither a file nor requests.")
+            return wire_gemini.make_error(400, "batch.inputConfig names neither a file nor requests.")
         inputs = source.id if isinstance(source, File) else None
         facts = {"model": model, "label": asked.display_name, "file": inputs}
         batch = self._store.begin(f"batches/{make_id()}", GeminiBatchFormat(model), source, facts)
-        answer = as_json(_operation(batch))
+        answer = as_json(_describe_operation(batch))
         # From here on the batch exists, even if its client never learns of it.
         await self._store.lose(request, asked.display_name or inputs or batch.id)
         return answer
 
 
-def _operation(batch: SimulatedBatch) -> dict[str, Any]:
+def _describe_operation(batch: SimulatedBatch) -> dict[str, Any]:
     """Return a batch as a long-running operation."""
     ended = batch.stamps.get(batch.state) if batch.state in ENDED else None
     updated = max(batch.stamps.values(), default=batch.created)
@@ -212,8 +212,8 @@ def _operation(batch: SimulatedBatch) -> dict[str, Any]:
         "@type": _TYPE,
         "model": batch.facts["model"],
         "displayName": batch.facts["label"],
-        "createTime": moment(batch.created),
-        "updateTime": moment(updated),
+        "createTime": format_moment(batch.created),
+        "updateTime": format_moment(updated),
         "state": _STATES[batch.state],
         "name": batch.id,
     }
@@ -230,17 +230,17 @@ def _operation(batch: SimulatedBatch) -> dict[str, Any]:
     value: dict[str, Any] = {"name": batch.id, "metadata": metadata}
     if ended is None:
         return value
-    metadata["endTime"] = moment(ended)
+    metadata["endTime"] = format_moment(ended)
     value["done"] = True
     if batch.state == "completed":
-        metadata["output"] = _output(batch)
+        metadata["output"] = _describe_output(batch)
         value["response"] = {"@type": _TYPE.replace("Batch", "BatchOutput"), **metadata["output"]}
     else:
         value["error"] = _describe_error(batch)
     return value
 
 
-def _output(batch: SimulatedBatch) -> dict[str, Any]:
+def _describe_output(batch: SimulatedBatch) -> dict[str, Any]:
     if batch.output is None or not batch.output.path.exists():
         return {}
     if batch.facts["file"]:

@@ -25,53 +25,57 @@ class Fields(NamedTuple):
     refused: frozenset[str] = frozenset()
 
 
-def _names(text: str) -> frozenset[str]:
+def _list_names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _leaves(text: str) -> dict[str, Fields | None]:
+def _list_leaves(text: str) -> dict[str, Fields | None]:
     return dict.fromkeys(text.split())
 
 
-_CALL = Fields(_leaves("args"), _names("id name"), _names("partialArgs willContinue"))
-_RESPONSE = Fields(_leaves("response"), _names("id name"), _names("parts scheduling willContinue"))
+_CALL = Fields(_list_leaves("args"), _list_names("id name"), _list_names("partialArgs willContinue"))
+_RESPONSE = Fields(
+    _list_leaves("response"), _list_names("id name"), _list_names("parts scheduling willContinue")
+)
 _PART = Fields(
-    {"functionCall": _CALL, "functionResponse": _RESPONSE, **_leaves("text inlineData fileData")},
-    _names("thought thoughtSignature partMetadata"),
-    _names(
+    {"functionCall": _CALL, "functionResponse": _RESPONSE, **_list_leaves("text inlineData fileData")},
+    _list_names("thought thoughtSignature partMetadata"),
+    _list_names(
         "audioMetadata audioTranscription codeExecutionResult documentMetadata executableCode "
         "mediaProcessing "
         "mediaResolution speechMetadata spreadsheetMetadata toolCall toolResponse videoMetadata"
     ),
 )
-_CONTENT = Fields({"parts": _PART, **_leaves("role")})
+_CONTENT = Fields({"parts": _PART, **_list_leaves("role")})
 _GENERATION = Fields(
-    _leaves(
+    _list_leaves(
         "candidateCount logprobs maxOutputTokens responseJsonSchema responseLogprobs responseMimeType "
         "responseModalities responseSchema seed stopSequences temperature"
     )
-    | {"thinkingConfig": Fields({}, _names("includeThoughts thinkingBudget thinkingLevel"))},
-    _names("enableEnhancedCivicAnswers frequencyPenalty mediaResolution presencePenalty topK topP"),
-    _names(
+    | {"thinkingConfig": Fields({}, _list_names("includeThoughts thinkingBudget thinkingLevel"))},
+    _list_names("enableEnhancedCivicAnswers frequencyPenalty mediaResolution presencePenalty topK topP"),
+    _list_names(
         "audioTimestamp audioTranscriptionConfig enableAffectiveDialog imageConfig modelSelectionConfig "
         "responseFormat routingConfig speechConfig translationConfig"
     ),
 )
 _DECLARATION = Fields(
-    _leaves("name parameters parametersJsonSchema"),
-    _names("description response responseJsonSchema"),
-    _names("behavior"),
+    _list_leaves("name parameters parametersJsonSchema"),
+    _list_names("description response responseJsonSchema"),
+    _list_names("behavior"),
 )
 _TOOL = Fields(
     {"functionDeclarations": _DECLARATION},
-    refused=_names(
+    refused=_list_names(
         "codeExecution computerUse enterpriseWebSearch exaAiSearch fileSearch googleMaps googleSearch "
         "googleSearchRetrieval mcpServers parallelAiSearch retrieval urlContext"
     ),
 )
-_CALLING = Fields(_leaves("mode allowedFunctionNames"), refused=_names("streamFunctionCallArguments"))
+_CALLING = Fields(
+    _list_leaves("mode allowedFunctionNames"), refused=_list_names("streamFunctionCallArguments")
+)
 _TOOL_CONFIG = Fields(
-    {"functionCallingConfig": _CALLING}, _names("includeServerSideToolInvocations retrievalConfig")
+    {"functionCallingConfig": _CALLING}, _list_names("includeServerSideToolInvocations retrievalConfig")
 )
 REQUEST = Fields(
     {
@@ -80,12 +84,12 @@ REQUEST = Fields(
         "generationConfig": _GENERATION,
         "tools": _TOOL,
         "toolConfig": _TOOL_CONFIG,
-        "safetySettings": Fields({}, _names("category threshold"), _names("method")),
+        "safetySettings": Fields({}, _list_names("category threshold"), _list_names("method")),
     },
-    _names("labels model serviceTier store"),
-    _names("cachedContent continuationToken"),
+    _list_names("labels model serviceTier store"),
+    _list_names("cachedContent continuationToken"),
 )
-COUNTED = Fields({"contents": _CONTENT, "generateContentRequest": REQUEST}, _names("model"))
+COUNTED = Fields({"contents": _CONTENT, "generateContentRequest": REQUEST}, _list_names("model"))
 
 
 def read_fields(value: Any, fields: Fields, place: str = "") -> Any:

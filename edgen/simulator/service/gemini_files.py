@@ -19,7 +19,7 @@ from aiohttp import web
 from edgen.simulator.faults import Fault
 from edgen.simulator.service import wire_gemini
 from edgen.simulator.service.batches import File, Store
-from edgen.simulator.service.wire import JSON, Refusal, UploadTooLargeError, WireCall, make_id, page, save
+from edgen.simulator.service.wire import JSON, Refusal, UploadTooLargeError, WireCall, cut_page, make_id, save
 
 MOST_BYTES = 2 * 1024**3
 VERSION = r"/(?:v1|v1beta|v1alpha)"
@@ -64,41 +64,41 @@ class Files:
         if self._store.should_refuse(f"{request.method} {path}"):
             return make_overload_error()
         if file:
-            return await self._file(request, file[1], file[2])
+            return await self._answer_file(request, file[1], file[2])
         if request.method not in ("POST", "PUT"):
-            return wire_gemini.error(405, f"{path} takes POST, not {request.method}.")
+            return wire_gemini.make_error(405, f"{path} takes POST, not {request.method}.")
         return await self._send(request, send[1]) if send else await self._start(request)
 
     async def _start(self, request: web.BaseRequest) -> web.StreamResponse | Refusal:
         if request.headers.get("X-Goog-Upload-Command", "").strip() != "start":
-            return wire_gemini.error(
+            return wire_gemini.make_error(
                 400, "Only resumable uploads are taken; the first call's command is `start`."
             )
         body = await request.read()
         try:
             described = msgspec.json.decode(body, type=dict[str, Any]) if body.strip() else {}
-            asked = msgspec.convert(wire_gemini.camel(described.get("file", {})), _New)
+            asked = msgspec.convert(wire_gemini.convert_to_camel(described.get("file", {})), _New)
         except UNREADABLE as problem:
-            return wire_gemini.error(400, f"The file's description cannot be read: {problem}.")
+            return wire_gemini.make_error(400, f"The file's description cannot be read: {problem}.")
         if asked.name is not None and not _NAME.fullmatch(asked.name):
-            return wire_gemini.error(400, "A file's name is files/ and up to 40 of a-z, 0-9 and dashes.")
+            return wire_gemini.make_error(400, "A file's name is files/ and up to 40 of a-z, 0-9 and dashes.")
         if asked.name in self._store.files:
-            return wire_gemini.error(409, f"{asked.name} exists.")
+            return wire_gemini.make_error(409, f"{asked.name} exists.")
         length = request.headers.get("X-Goog-Upload-Header-Content-Length", "")
         total = int(length) if length.isascii() and length.isdigit() else None
         if total is not None and total > MOST_BYTES:
-            return wire_gemini.error(
+            return wire_gemini.make_error(
                 400, f"The file is larger than {MOST_BYTES} bytes, the most there may be."
             )
         number = make_id()
-        self._uploads[number] = _Upload(self._store.place(), asked, total)
+        self._uploads[number] = _Upload(self._store.choose_place(), asked, total)
         where = f"http://{request.host}/upload-session/{number}"
         return as_json({}, {"X-Goog-Upload-URL": where, "X-Goog-Upload-Status": "active"})
 
     async def _send(self, request: web.BaseRequest, number: str) -> web.StreamResponse | Refusal:
         upload = self._uploads.get(number)
         if upload is None:
-            return wire_gemini.error(404, "There is no such upload.")
+            return wire_gemini.make_error(404, "There is no such upload.")
         commands = {part.strip() for part in request.headers.get("X-Goog-Upload-Command", "").split(",")}
         so_far = {"X-Goog-Upload-Status": "active", "X-Goog-Upload-Size-Received": str(upload.received)}
         if "query" in commands:
@@ -109,7 +109,7 @@ class Files:
         if "upload" in commands:
             if request.headers.get("X-Goog-Upload-Offset") != str(upload.received):
                 return _with_headers(
-                    wire_gemini.error(400, f"The upload goes on at {upload.received}."), so_far
+                    wire_gemini.make_error(400, f"The upload goes on at {upload.received}."), so_far
                 )
             try:
                 upload.path.touch()
@@ -118,7 +118,7 @@ class Files:
                 )
             except UploadTooLargeError:
                 self._forget(number)
-                return wire_gemini.error(400, f"The file is larger than {MOST_BYTES} bytes.")
+                return wire_gemini.make_error(400, f"The file is larger than {MOST_BYTES} bytes.")
             except BaseException:
                 # Discard the bytes of a broken chunk: it is sent again from its start.
                 with upload.path.open("ab") as file:
@@ -128,18 +128,18 @@ class Files:
             return as_json({}, {**so_far, "X-Goog-Upload-Size-Received": str(upload.received)})
         if upload.total is not None and upload.received != upload.total:
             what = f"{upload.total} bytes were announced, {upload.received} came."
-            return _with_headers(wire_gemini.error(400, what), {"X-Goog-Upload-Status": "active"})
+            return _with_headers(wire_gemini.make_error(400, what), {"X-Goog-Upload-Status": "active"})
         del self._uploads[number]
         upload.path.touch()
         name = upload.file.name or f"files/{make_id()[:12]}"
         made = self._store.add(name, upload.path, upload.file.display_name, "uploaded", upload.file.mime_type)
-        await asyncio.sleep(self._store.slow(made))
+        await asyncio.sleep(self._store.compute_delay(made))
         return as_json({"file": _describe_file(made, request.host)}, {"X-Goog-Upload-Status": "final"})
 
     def _forget(self, number: str) -> None:
         self._uploads.pop(number).path.unlink(missing_ok=True)
 
-    async def _file(
+    async def _answer_file(
         self, request: web.BaseRequest, id_: str | None, action: str | None
     ) -> web.StreamResponse | Refusal:
         if id_ is None and action is None and request.method == "GET":
@@ -154,23 +154,25 @@ class Files:
                 return as_json(_describe_file(file, request.host))
             case "GET", ":download":
                 if file.purpose == "uploaded":
-                    return wire_gemini.error(400, "Only generated files can be downloaded.")
+                    return wire_gemini.make_error(400, "Only generated files can be downloaded.")
                 return await self._store.send(request, file)
             case "DELETE", None:
                 self._store.remove(file.id)
                 return as_json({})
-        return wire_gemini.error(405, f"{request.path} does not take {request.method}.")
+        return wire_gemini.make_error(405, f"{request.path} does not take {request.method}.")
 
 
 def make_missing_error(name: str) -> Refusal:
     """Return the error for a missing file, which Google does not distinguish from another user's."""
     id_ = name.removeprefix("files/")
-    return wire_gemini.error(403, f"You do not have permission to access the File {id_} or it may not exist.")
+    return wire_gemini.make_error(
+        403, f"You do not have permission to access the File {id_} or it may not exist."
+    )
 
 
 def make_overload_error() -> Refusal:
     """Return the error of the batch fault `batch_503`."""
-    return wire_gemini.fault(Fault("503", 1), WireCall((), ""))
+    return wire_gemini.make_fault(Fault("503", 1), WireCall((), ""))
 
 
 def _describe_file(file: File, host: str) -> dict[str, Any]:
@@ -180,9 +182,9 @@ def _describe_file(file: File, host: str) -> dict[str, Any]:
         "displayName": file.name,
         "mimeType": file.mime or "application/jsonl",
         "sizeBytes": str(file.size),
-        "createTime": moment(file.created),
-        "updateTime": moment(file.created),
-        "expirationTime": moment(file.created + _KEPT),
+        "createTime": format_moment(file.created),
+        "updateTime": format_moment(file.created),
+        "expirationTime": format_moment(file.created + _KEPT),
         "uri": uri,
         "state": "ACTIVE",
         "source": "UPLOADED" if file.purpose == "uploaded" else "GENERATED",
@@ -196,8 +198,8 @@ def answer_page(request: web.BaseRequest, items: list[Any], kind: str, shown: An
     """Return a page of a list; its token is the last name on it."""
     text = request.query.get("pageSize", "50")
     if not (text.isascii() and text.isdigit() and len(text) < 9):
-        return wire_gemini.error(400, "pageSize must be a number.")
-    here, more = page(
+        return wire_gemini.make_error(400, "pageSize must be a number.")
+    here, more = cut_page(
         items, lambda item: str(item.id), request.query.get("pageToken"), min(int(text) or 50, 1000)
     )
     value: dict[str, Any] = {kind: [shown(item) for item in here]} if here else {}
@@ -206,7 +208,7 @@ def answer_page(request: web.BaseRequest, items: list[Any], kind: str, shown: An
     return as_json(value)
 
 
-def moment(seconds: float) -> str:
+def format_moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

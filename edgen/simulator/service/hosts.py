@@ -22,39 +22,39 @@ class Hosts:
     ) -> None:
         self._option = option
         self._names = {name.lower().strip("[]").rstrip(".") for name in (listens_on, *allowed)}
-        address = _address(listens_on)
+        address = _parse_address(listens_on)
         self._any_address = address is not None and address.is_unspecified
 
-    def refusal(self, headers: Mapping[str, str]) -> str | None:
+    def explain_refusal(self, headers: Mapping[str, str]) -> str | None:
         """Explain why a request with these headers is refused; None if accepted. A request without Host does
         not come from a browser."""
         host = headers.get("Host")
-        if host is not None and not self._answers(_name(f"//{host}")):
+        if host is not None and not self._is_answered(_read_host_name(f"//{host}")):
             return (
                 f"This server does not answer to the name {_quote(host)}: a page elsewhere may have pointed "
                 f"it here. Ask for 127.0.0.1 or localhost, or start it with {self._option}."
             )
         origin = headers.get("Origin")
-        if origin is not None and not self._answers(_name(origin)):
+        if origin is not None and not self._is_answered(_read_host_name(origin)):
             return (
                 f"This server does not answer pages of {_quote(origin)}. Start it with {self._option} to "
                 "allow those of a host."
             )
         return None
 
-    def _answers(self, name: str | None) -> bool:
+    def _is_answered(self, name: str | None) -> bool:
         if name is None:
             return False
         if name in self._names or name == "localhost" or name.endswith(".localhost"):
             return True
-        address = _address(name)
-        return address is not None and (self._any_address or _loopback(address))
+        address = _parse_address(name)
+        return address is not None and (self._any_address or _is_loopback(address))
 
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-def _name(url: str) -> str | None:
+def _read_host_name(url: str) -> str | None:
     """Return the host of a URL or a Host header, in lower case; None if there is none."""
     try:
         parts = urlsplit(url)
@@ -64,14 +64,14 @@ def _name(url: str) -> str | None:
     return name.rstrip(".") if name else None
 
 
-def _address(name: str) -> _Address | None:
+def _parse_address(name: str) -> _Address | None:
     try:
         return ipaddress.ip_address(name.strip("[]"))
     except ValueError:
         return None
 
 
-def _loopback(address: _Address) -> bool:
+def _is_loopback(address: _Address) -> bool:
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return (mapped or address).is_loopback
 

@@ -27,9 +27,9 @@ from edgen.simulator.service.wire import (
     Refusal,
     UploadTooLargeError,
     WireCall,
+    cut_page,
     decode,
     make_id,
-    page,
     save,
 )
 
@@ -91,7 +91,7 @@ class OpenAIBatchFormat:
                     what = f"The batch file holds more than {MOST_LINES} requests."
                     return Checked(total, model, [BatchProblem("too_many_tasks", what)])
                 if len(problems) < _MOST_PROBLEMS:
-                    problem, model = _problem(line, seen, model, self.endpoint)
+                    problem, model = _find_problem(line, seen, model, self.endpoint)
                     if problem is not None:
                         problems.append(problem._replace(line=total))
         if not total:
@@ -105,19 +105,19 @@ class OpenAIBatchFormat:
             if call.stream:
                 raise BadCall("A request of a batch cannot be streamed.")
         except BadCall as problem:
-            return value.custom_id, wire_openai.error(400, str(problem), problem.field)
+            return value.custom_id, wire_openai.make_error(400, str(problem), problem.field)
         return value.custom_id, call
 
-    def fault(self, struck: Fault, call: WireCall) -> Refusal:
-        return wire_openai.fault(struck, call)
+    def make_fault(self, struck: Fault, call: WireCall) -> Refusal:
+        return wire_openai.make_fault(struck, call)
 
     def encode_answer(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
-        return _result(name, 200, self._wire.answer(call, replies, number))
+        return _render_result(name, 200, self._wire.answer(call, replies, number))
 
     def encode_refusal(self, name: str, refusal: Refusal) -> bytes:
-        return _result(name, refusal.status, refusal.body)
+        return _render_result(name, refusal.status, refusal.body)
 
-    def result(self) -> str:
+    def make_result_id(self) -> str:
         return f"file-{make_id()}"
 
     def encode_unanswered(self, name: str, state: State) -> bytes:
@@ -129,7 +129,7 @@ class OpenAIBatchFormat:
         )
 
 
-def _result(name: str, status: int, body: bytes) -> bytes:
+def _render_result(name: str, status: int, body: bytes) -> bytes:
     response = {"status_code": status, "request_id": f"req_{make_id()}", "body": msgspec.Raw(body)}
     return (
         _encode({"id": f"batch_req_{make_id()}", "custom_id": name, "response": response, "error": None})
@@ -137,7 +137,7 @@ def _result(name: str, status: int, body: bytes) -> bytes:
     )
 
 
-def _problem(line: bytes, seen: set[str], model: str, endpoint: str) -> tuple[BatchProblem | None, str]:
+def _find_problem(line: bytes, seen: set[str], model: str, endpoint: str) -> tuple[BatchProblem | None, str]:
     """Return the problem of a line of a batch to `endpoint`, and the batch's model; `seen` are the custom ids
     so far."""
     try:
@@ -185,15 +185,17 @@ class OpenAIBatchService:
             return None
         kind, id_, action = found.groups()
         if self._store.should_refuse(f"{request.method} {request.path}"):
-            return wire_openai.fault(Fault("503", 1), WireCall((), ""))
+            return wire_openai.make_fault(Fault("503", 1), WireCall((), ""))
         route = (request.method, kind, id_ is not None, action)
         if kind == "files":
-            return await self._files(request, route, id_ or "")
-        return await self._batches(request, route, id_ or "")
+            return await self._answer_files(request, route, id_ or "")
+        return await self._answer_batches(request, route, id_ or "")
 
     # -- files
 
-    async def _files(self, request: web.BaseRequest, route: Any, id_: str) -> web.StreamResponse | Refusal:
+    async def _answer_files(
+        self, request: web.BaseRequest, route: Any, id_: str
+    ) -> web.StreamResponse | Refusal:
         match route:
             case ("POST", _, False, None):
                 return await self._upload(request)
@@ -202,41 +204,41 @@ class OpenAIBatchService:
         if not id_:
             return _refuse_method(request)
         if not id_.startswith("file-") or id_ not in self._store.files:
-            return _error(_NO_FILE, f"No such File object: {id_}", param="id")
+            return _refuse(_NO_FILE, f"No such File object: {id_}", param="id")
         match route:
             case ("GET", _, True, None):
-                return _json(_file(self._store.files[id_]))
+                return _reply(_describe_file(self._store.files[id_]))
             case ("GET", _, True, "content"):
                 return await self._store.send(request, self._store.files[id_])
             case ("DELETE", _, True, None):
                 self._store.remove(id_)
-                return _json({"id": id_, "object": "file", "deleted": True})
+                return _reply({"id": id_, "object": "file", "deleted": True})
         return _refuse_method(request)
 
     async def _upload(self, request: web.BaseRequest) -> web.StreamResponse | Refusal:
         if not request.content_type.startswith("multipart/"):
-            return _error(400, "A file is uploaded as multipart/form-data, with `file` and `purpose`.")
-        path, name, purpose = self._store.place(), "", ""
+            return _refuse(400, "A file is uploaded as multipart/form-data, with `file` and `purpose`.")
+        path, name, purpose = self._store.choose_place(), "", ""
         kept = False
         try:
             async for part in await request.multipart():
                 if not isinstance(part, BodyPartReader):
-                    return _error(400, "A part of the form is itself in parts.")
+                    return _refuse(400, "A part of the form is itself in parts.")
                 if part.name == "purpose":
                     purpose = (await part.text())[:100]
                 elif part.name == "file" and not name:
                     name = part.filename or "file"
-                    await save(_chunks(part), path, MOST_BYTES)
+                    await save(_iterate_chunks(part), path, MOST_BYTES)
             if wrong := _find_upload_error(name, purpose):
                 return wrong
             kept = True
             made = self._store.add(f"file-{make_id()}", path, name, purpose)
-            await asyncio.sleep(self._store.slow(made))
-            return _json(_file(made))
+            await asyncio.sleep(self._store.compute_delay(made))
+            return _reply(_describe_file(made))
         except UploadTooLargeError:
-            return _error(413, f"The file is larger than {MOST_BYTES} bytes, the most that a batch takes.")
+            return _refuse(413, f"The file is larger than {MOST_BYTES} bytes, the most that a batch takes.")
         except (ValueError, HttpProcessingError) as problem:
-            return _error(400, f"The form cannot be read: {problem}.")
+            return _refuse(400, f"The form cannot be read: {problem}.")
         finally:
             if not kept:
                 path.unlink(missing_ok=True)
@@ -247,61 +249,63 @@ class OpenAIBatchService:
             files = [file for file in files if file.purpose == purpose]
         if request.query.get("order") != "asc":
             files.reverse()
-        return _page(request, files, lambda file: file.id, _file, 10_000)
+        return _answer_page(request, files, lambda file: file.id, _describe_file, 10_000)
 
     # -- batches
 
-    async def _batches(self, request: web.BaseRequest, route: Any, id_: str) -> web.StreamResponse | Refusal:
+    async def _answer_batches(
+        self, request: web.BaseRequest, route: Any, id_: str
+    ) -> web.StreamResponse | Refusal:
         match route:
             case ("POST", _, False, None):
                 return await self._create(request)
             case ("GET", _, False, None):
                 batches = self._store.of(OpenAIBatchFormat)
-                return _page(request, batches, lambda batch: batch.id, _batch, 100)
+                return _answer_page(request, batches, lambda batch: batch.id, _describe_batch, 100)
         if not id_:
             return _refuse_method(request)
         batch = self._store.batches.get(id_)
         if batch is None or not isinstance(batch.format, OpenAIBatchFormat):
-            return _error(404, f"No batch found with id '{id_}'.")
+            return _refuse(404, f"No batch found with id '{id_}'.")
         match route:
             case ("GET", _, True, None):
-                return _json(_batch(batch))
+                return _reply(_describe_batch(batch))
             case ("POST", _, True, "cancel"):
                 if batch.state in ENDED:
-                    return _error(409, f"Cannot cancel a batch with status '{batch.state}'.")
+                    return _refuse(409, f"Cannot cancel a batch with status '{batch.state}'.")
                 self._store.cancel(batch)
-                return _json(_batch(batch))
+                return _reply(_describe_batch(batch))
         return _refuse_method(request)
 
     async def _create(self, request: web.BaseRequest) -> web.StreamResponse | Refusal:
         try:
             asked = decode(_CREATE, await request.read())
         except BadCall as problem:
-            return _error(400, str(problem))
+            return _refuse(400, str(problem))
         if asked.endpoint not in ENDPOINTS:
             known = " and ".join(ENDPOINTS)
-            return _error(
+            return _refuse(
                 400, f"The simulator's batches are for {known}, not {asked.endpoint}.", param="endpoint"
             )
         if asked.completion_window != "24h":
-            return _error(400, "Invalid value: supported values are: '24h'.", param="completion_window")
+            return _refuse(400, "Invalid value: supported values are: '24h'.", param="completion_window")
         file = self._store.files.get(asked.input_file_id)
         if file is None or not file.id.startswith("file-"):
-            return _error(_NO_FILE, f"No such File object: {asked.input_file_id}", param="input_file_id")
+            return _refuse(_NO_FILE, f"No such File object: {asked.input_file_id}", param="input_file_id")
         if file.purpose != "batch":
-            return _error(
+            return _refuse(
                 400, f"{file.id} has the purpose '{file.purpose}', not 'batch'.", param="input_file_id"
             )
         facts = {"input_file_id": file.id, "metadata": asked.metadata}
         batch = self._store.begin(f"batch_{make_id()}", OpenAIBatchFormat(asked.endpoint), file, facts)
-        answer = _json(_batch(batch))
+        answer = _reply(_describe_batch(batch))
         # From here on the batch exists, even if its client never learns of it.
         token = _encode(asked.metadata).decode() if asked.metadata else file.id
         await self._store.lose(request, token)
         return answer
 
 
-async def _chunks(part: BodyPartReader) -> AsyncIterator[bytes]:
+async def _iterate_chunks(part: BodyPartReader) -> AsyncIterator[bytes]:
     while chunk := await part.read_chunk(1 << 18):
         yield chunk
 
@@ -309,14 +313,14 @@ async def _chunks(part: BodyPartReader) -> AsyncIterator[bytes]:
 def _find_upload_error(name: str, purpose: str) -> Refusal | None:
     if not name or not purpose:
         missing = "purpose" if name else "file"
-        return _error(400, f"Missing required parameter: '{missing}'.", param=missing)
+        return _refuse(400, f"Missing required parameter: '{missing}'.", param=missing)
     # Names without an ending are accepted: OpenAI's SDK calls bytes "upload".
     if purpose == "batch" and "." in name and not name.endswith(".jsonl"):
-        return _error(400, "Invalid file format for Batch API. Must be .jsonl")
+        return _refuse(400, "Invalid file format for Batch API. Must be .jsonl")
     return None
 
 
-def _file(file: File) -> dict[str, Any]:
+def _describe_file(file: File) -> dict[str, Any]:
     return {
         "id": file.id,
         "object": "file",
@@ -329,7 +333,7 @@ def _file(file: File) -> dict[str, Any]:
     }
 
 
-def _batch(batch: SimulatedBatch) -> dict[str, Any]:
+def _describe_batch(batch: SimulatedBatch) -> dict[str, Any]:
     stamps: dict[str, int | None] = {
         f"{state}_at": int(batch.stamps[state]) if state in batch.stamps else None
         for state in (
@@ -364,29 +368,29 @@ def _batch(batch: SimulatedBatch) -> dict[str, Any]:
     }
 
 
-def _page(
+def _answer_page(
     request: web.BaseRequest, items: list[Any], name: Any, shown: Any, most: int
 ) -> web.Response | Refusal:
     """Return a page of a list for the SDK: `after` the last known id, at most `limit`."""
     text = request.query.get("limit", "20" if most == 100 else str(most))
     limit = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
     if not 1 <= limit <= most:
-        return _error(400, f"Invalid 'limit': a number between 1 and {most} is expected.", param="limit")
-    shown_here, more = page(items, name, request.query.get("after"), limit)
+        return _refuse(400, f"Invalid 'limit': a number between 1 and {most} is expected.", param="limit")
+    shown_here, more = cut_page(items, name, request.query.get("after"), limit)
     ids = [name(item) for item in shown_here]
     first, last = (ids[0], ids[-1]) if ids else (None, None)
     data = [shown(item) for item in shown_here]
-    return _json({"object": "list", "data": data, "first_id": first, "last_id": last, "has_more": more})
+    return _reply({"object": "list", "data": data, "first_id": first, "last_id": last, "has_more": more})
 
 
-def _json(value: Any) -> web.Response:
+def _reply(value: Any) -> web.Response:
     return web.Response(body=_encode(value), headers=JSON)
 
 
 def _refuse_method(request: web.BaseRequest) -> Refusal:
-    return _error(405, f"{request.path} does not take {request.method}.")
+    return _refuse(405, f"{request.path} does not take {request.method}.")
 
 
-def _error(status: int, message: str, *, param: str | None = None) -> Refusal:
+def _refuse(status: int, message: str, *, param: str | None = None) -> Refusal:
     error = {"message": message, "type": "invalid_request_error", "param": param, "code": None}
     return Refusal(status, _encode({"error": error}), {})

@@ -22,7 +22,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from edgen.core.errors import InputError
-from edgen.core.system import handling
+from edgen.core.system import handle_signals
 from edgen.simulator import faults as fault
 from edgen.simulator.answering import SimulatedModel
 from edgen.simulator.options import ServerOptions
@@ -58,7 +58,7 @@ class _Route(NamedTuple):
 
 
 @asynccontextmanager
-async def serving(options: ServerOptions) -> AsyncIterator[str]:
+async def serve_options(options: ServerOptions) -> AsyncIterator[str]:
     """Serve within the context; yield the address, like `http://127.0.0.1:8377`.
 
     Raises InputError if the faults are invalid or the address is unavailable.
@@ -66,7 +66,7 @@ async def serving(options: ServerOptions) -> AsyncIterator[str]:
     handler = _Handler(options)
     # A disconnected client must not leave a hung request, so cancellation is on.
     server = web.Server(
-        handler, request_factory=_request, handler_cancellation=True, access_log=None, logger=_log()
+        handler, request_factory=_make_request, handler_cancellation=True, access_log=None, logger=_make_log()
     )
     runner = web.ServerRunner(server, shutdown_timeout=0.5)
     await runner.setup()
@@ -88,8 +88,8 @@ async def serve(options: ServerOptions, announce: Callable[[str], None]) -> None
     """Serve until SIGINT or SIGTERM; `announce` gets the address once it answers."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    with handling(loop, (signal.SIGINT, signal.SIGTERM), lambda _: stop.set()):
-        async with serving(options) as address:
+    with handle_signals(loop, (signal.SIGINT, signal.SIGTERM), lambda _: stop.set()):
+        async with serve_options(options) as address:
             announce(address)
             await stop.wait()
 
@@ -107,7 +107,7 @@ def _make_address_error(options: ServerOptions, problem: OSError | OverflowError
     )
 
 
-def _log() -> logging.Logger:
+def _make_log() -> logging.Logger:
     """Return aiohttp's log on requests. Senders of invalid HTTP got an error; that is not a fault of the
     server."""
     log = logging.getLogger("edgen.simulator")
@@ -119,7 +119,7 @@ def _is_fault(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
-def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+def _make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
     loop = asyncio.get_running_loop()
     return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=_MAX_BODY)
 
@@ -146,24 +146,26 @@ class _Handler:
         await self._store.aclose()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        if (why := self._hosts.refusal(request.headers)) is not None:
-            return _answer_refusal(wire_openai.error(403, why))
-        vendor = _vendor(request)
-        route = _route(request.path, vendor)
+        if (why := self._hosts.explain_refusal(request.headers)) is not None:
+            return _answer_refusal(wire_openai.make_error(403, why))
+        vendor = _find_vendor(request)
+        route = _find_route(request.path, vendor)
         if route is None:
-            return await self._batches(request, vendor)
+            return await self._answer_batches(request, vendor)
         wire = route.wire
         expected = "POST" if route.action in ("complete", "stream", "count") else "GET"
         if request.method != expected:
-            return _answer_refusal(wire.error(405, f"{request.path} takes {expected}, not {request.method}."))
+            return _answer_refusal(
+                wire.make_error(405, f"{request.path} takes {expected}, not {request.method}.")
+            )
         if route.action == "root":
             return web.Response(text=_GREETING, headers=MARK)
         if route.action == "props":
             if self._slots is None:
-                return _answer_refusal(wire.error(404, "This server answers all calls at once."))
+                return _answer_refusal(wire.make_error(404, "This server answers all calls at once."))
             return web.json_response({"total_slots": self._slots}, headers=MARK)
         if route.action == "models":
-            return web.Response(body=wire.models([MODEL]), headers=JSON)
+            return web.Response(body=wire.render_models([MODEL]), headers=JSON)
         if route.action == "model":
             return web.Response(body=wire.encode_model(route.model), headers=JSON)
         body = await request.read()
@@ -172,31 +174,31 @@ class _Handler:
                 return web.Response(body=wire.count(body), headers=JSON)
             call = wire.read(body, route.model, stream=route.action == "stream")
         except BadCall as problem:
-            return _answer_refusal(wire.error(400, str(problem), problem.field))
+            return _answer_refusal(wire.make_error(400, str(problem), problem.field))
         async with self._free:
             return await self._complete(request, call, wire)
 
-    async def _batches(self, request: web.BaseRequest, vendor: WireFormat) -> web.StreamResponse:
+    async def _answer_batches(self, request: web.BaseRequest, vendor: WireFormat) -> web.StreamResponse:
         beside = (self._gemini, self._openai) if vendor is _GEMINI else (self._openai, self._gemini)
         for service in (self._anthropic, *beside):
             answer = await service.handle(request)
             if answer is not None:
                 return _answer_refusal(answer) if isinstance(answer, Refusal) else answer
-        return _answer_refusal(vendor.error(404, f"There is nothing at {request.path}."))
+        return _answer_refusal(vendor.make_error(404, f"There is nothing at {request.path}."))
 
     async def _complete(
         self, request: web.BaseRequest, call: WireCall, wire: WireFormat
     ) -> web.StreamResponse:
         loop = asyncio.get_running_loop()
         due = loop.time() + self._latency
-        key = self._answering.key(call)
+        key = self._answering.make_key(call)
         struck = self._answering.strike(key)
         if struck is not None and struck.name == "slow":
             due += struck.seconds or 0.0
             struck = None
         # Make the answer before the wait, so that its time counts towards the latency, and requests of one
         # burst do not stay in bursts.
-        replies = self._answering.replies(call, key) if struck is None else []
+        replies = self._answering.make_replies(call, key) if struck is None else []
         if struck is not None and struck.name == "hang":
             await asyncio.Event().wait()  # until the client gives up, which cancels this task
         if (delay := due - loop.time()) > 0:
@@ -208,7 +210,7 @@ class _Handler:
             return web.Response(body=wire.answer(call, replies, name), headers=JSON)
         response = web.StreamResponse(headers=_EVENTS)
         await response.prepare(request)
-        for event in wire.events(call, replies, name):
+        for event in wire.render_events(call, replies, name):
             await response.write(event)
         await response.write_eof()
         return response
@@ -245,11 +247,11 @@ _METHODS = {"generateContent": "complete", "streamGenerateContent": "stream", "c
 _HEADERS = {"x-goog-api-key": _GEMINI, "x-goog-api-client": _GEMINI, "anthropic-version": _ANTHROPIC}
 
 
-def _vendor(request: web.BaseRequest) -> WireFormat:
+def _find_vendor(request: web.BaseRequest) -> WireFormat:
     return next((wire for header, wire in _HEADERS.items() if header in request.headers), _OPENAI)
 
 
-def _route(path: str, vendor: WireFormat) -> _Route | None:
+def _find_route(path: str, vendor: WireFormat) -> _Route | None:
     """Return the target of a path, None if there is none."""
     if path in ("/v1/models", "/models"):
         return _Route("models", vendor)
@@ -271,7 +273,7 @@ def _answer_fault(
 ) -> web.Response:
     """Return a transport fault as seen by the client: an error, or a broken connection."""
     if struck.name != "reset":
-        return _answer_refusal(wire.fault(struck, call))
+        return _answer_refusal(wire.make_fault(struck, call))
     if request.transport is not None:
         request.transport.abort()
     return web.Response()  # not sent

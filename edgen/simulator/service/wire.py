@@ -76,16 +76,16 @@ class WireFormat(Protocol):
     def answer(self, call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
         """Return the body of a whole answer; `name` is 24 hex digits that identify the request."""
 
-    def events(self, call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+    def render_events(self, call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
         """Yield the answer as server-sent events."""
 
-    def fault(self, fault: Fault, call: WireCall) -> Refusal:
+    def make_fault(self, fault: Fault, call: WireCall) -> Refusal:
         """Return the error for a transport fault with an HTTP status."""
 
-    def error(self, status: int, message: str, field: str | None = None) -> Refusal:
+    def make_error(self, status: int, message: str, field: str | None = None) -> Refusal:
         """Return an error caused by the caller; `field` as in BadCall."""
 
-    def models(self, names: Sequence[str]) -> bytes:
+    def render_models(self, names: Sequence[str]) -> bytes:
         """Return a list of models."""
 
     def encode_model(self, name: str) -> bytes:
@@ -113,7 +113,7 @@ def check_fields(body: bytes, known: Container[str], only: Mapping[str, object])
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def schema_of(value: Any) -> bytes:
+def parse_schema(value: Any) -> bytes:
     """Return a schema for an answer. Raises BadCall for an unsupported one."""
     try:
         return read_schema(value)
@@ -121,16 +121,16 @@ def schema_of(value: Any) -> bytes:
         raise BadCall(f"The schema cannot be obeyed: {problem}.") from None
 
 
-def tool_of(tools: Mapping[str, Any], named: str | None) -> dict[str, Any]:
+def find_tool(tools: Mapping[str, Any], named: str | None) -> dict[str, Any]:
     """Return the fields of a Call for a required tool, `named` or the first: its name and the schema of its
     arguments. Raises BadCall."""
     if not tools or (named is not None and named not in tools):
         raise BadCall(f"There is no tool {named!r}." if named else "There is no tool to call.")
     name = named or next(iter(tools))
-    return {"tool": name, "schema": schema_of(tools[name])}
+    return {"tool": name, "schema": parse_schema(tools[name])}
 
 
-def pieces(text: str) -> Iterator[str]:
+def split_pieces(text: str) -> Iterator[str]:
     """Yield the text in pieces of 48 characters, as a stream would."""
     for start in range(0, len(text), _PIECE):
         yield text[start : start + _PIECE]
@@ -139,11 +139,11 @@ def pieces(text: str) -> Iterator[str]:
 def pair_pieces_with_tokens(text: str, tokens: Sequence[T]) -> Iterator[tuple[str, Sequence[T]]]:
     """Yield the pieces of a text, each with its tokens."""
     count = _PIECE // CHARS_PER_TOKEN
-    for i, piece in enumerate(pieces(text)):
+    for i, piece in enumerate(split_pieces(text)):
         yield piece, tokens[i * count : (i + 1) * count]
 
 
-def tokens_of(reply: Reply) -> tuple[Token, ...]:
+def list_tokens(reply: Reply) -> tuple[Token, ...]:
     """Return the tokens of a reply, empty if not requested."""
     return reply.tokens or ()
 
@@ -154,7 +154,7 @@ def check_top_logprobs(count: int | None) -> None:
         raise BadCall(f"Between 0 and {MOST_TOKENS} likely tokens can be had at each position, not {count}.")
 
 
-def words_of_picture(media_type: str, data: str = "") -> str:
+def describe_picture(media_type: str, data: str = "") -> str:
     """Return the words for a picture in base64, which the simulator does not look at. Raises BadCall for
     what is no picture of that type."""
     try:
@@ -201,7 +201,7 @@ async def save(chunks: AsyncIterable[bytes], path: Path, most: int, already: int
     return came
 
 
-def page(items: list[T], name: Callable[[T], str], after: str | None, limit: int) -> tuple[list[T], bool]:
+def cut_page(items: list[T], name: Callable[[T], str], after: str | None, limit: int) -> tuple[list[T], bool]:
     """Return at most `limit` items following the one named `after`, and whether there are more. An unknown
     name: no items."""
     start = 0

@@ -20,12 +20,12 @@ from edgen.simulator.service.wire import (
     WireCall,
     check_call,
     decode,
-    pieces,
-    schema_of,
-    tool_of,
-    words_of_picture,
+    describe_picture,
+    find_tool,
+    parse_schema,
+    split_pieces,
 )
-from edgen.simulator.text import tokens
+from edgen.simulator.text import count_tokens
 
 
 class _Source(msgspec.Struct):
@@ -144,7 +144,7 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # 
     if value.messages[0].role != "user":
         raise BadCall("messages: first message must use the user role")
     return WireCall(
-        messages=_messages(value),
+        messages=_read_messages(value),
         model=value.model,
         temperature=value.temperature,
         max_tokens=value.max_tokens,
@@ -157,52 +157,52 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # 
 def _choose_schema(value: _Body) -> dict[str, Any]:
     """Return the schema for the answer: a required tool takes precedence over a format."""
     if value.tool_choice is not None and value.tool_choice.type in ("any", "tool"):
-        return tool_of({tool.name: tool.input_schema for tool in value.tools}, value.tool_choice.name)
+        return find_tool({tool.name: tool.input_schema for tool in value.tools}, value.tool_choice.name)
     form = value.output_format if value.output_config is None else value.output_config.format
-    return {} if form is None else {"schema": schema_of(form.schema)}
+    return {} if form is None else {"schema": parse_schema(form.schema)}
 
 
-def _messages(value: _Body | _Counted) -> tuple[Message, ...]:
+def _read_messages(value: _Body | _Counted) -> tuple[Message, ...]:
     if not isinstance(value.system, str) and any(block.type != "text" for block in value.system):
         raise BadCall("system: only text blocks are taken")
-    system = _text(value.system)
-    said = [Message(one.role, _text(one.content)) for one in value.messages]
+    system = _join(value.system)
+    said = [Message(one.role, _join(one.content)) for one in value.messages]
     return tuple([Message("system", system), *said] if system else said)
 
 
-def _text(content: str | list[_Block]) -> str:
+def _join(content: str | list[_Block]) -> str:
     if isinstance(content, str):
         return content
-    return "\n".join(map(_words_of, content))
+    return "\n".join(map(_read_words, content))
 
 
-def _words_of(block: _Block) -> str:
+def _read_words(block: _Block) -> str:
     match block.type:
         case "text":
             return block.text
         case "tool_use":
             return bytes(block.input).decode()
         case "tool_result":
-            return _text(block.content)
+            return _join(block.content)
         case "image" if block.source is not None:
-            return words_of_picture(block.source.media_type, block.source.data)
+            return describe_picture(block.source.media_type, block.source.data)
     raise BadCall("Only texts and pictures can be read; a message holds a block of another type.")
 
 
 def count(body: bytes) -> bytes:
     """Answer a body whose tokens are to count. Raises BadCall."""
     value = decode(_COUNTED, body)
-    said = [*[one.content for one in _messages(value)], bytes(value.tools).decode()]
-    return _encode({"input_tokens": sum(map(tokens, said))})
+    said = [*[one.content for one in _read_messages(value)], bytes(value.tools).decode()]
+    return _encode({"input_tokens": sum(map(count_tokens, said))})
 
 
 def answer(call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
     """Return a Message object."""
-    return _encode(_message(call, replies[0], name))
+    return _encode(_make_message(call, replies[0], name))
 
 
-def _message(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
-    text, refused = _words(reply), reply.finish_reason == "content_filter"
+def _make_message(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
+    text, refused = _choose_words(reply), reply.finish_reason == "content_filter"
     value: dict[str, Any] = {
         "id": f"msg_{name}",
         "type": "message",
@@ -211,7 +211,7 @@ def _message(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
         "content": [{"type": "text", "text": text}] if text else [],
         "stop_reason": _FINISH[reply.finish_reason],
         "stop_sequence": None,
-        "usage": _usage(reply),
+        "usage": _make_usage(reply),
         "simulated": True,
     }
     if call.tool and reply.finish_reason == "stop" and reply.refusal is None:
@@ -227,58 +227,58 @@ def _message(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
     return value
 
 
-def _words(reply: Reply) -> str:
+def _choose_words(reply: Reply) -> str:
     """Return the text: the model declines in it; only a filter stops it."""
     return reply.refusal if reply.refusal and reply.finish_reason == "stop" else reply.text
 
 
-def _usage(reply: Reply) -> dict[str, int]:
+def _make_usage(reply: Reply) -> dict[str, int]:
     usage = reply.usage or Usage(0, 0)
     return {"input_tokens": usage.prompt_tokens, "output_tokens": usage.completion_tokens}
 
 
-def events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+def render_events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
     """Yield the answer as events: the message without content, its text in pieces, its end."""
-    whole = _message(call, replies[0], name)
+    whole = _make_message(call, replies[0], name)
     begun = whole | {"content": [], "stop_reason": None, "usage": whole["usage"] | {"output_tokens": 0}}
-    yield _event("message_start", message=begun)
+    yield _render_event("message_start", message=begun)
     for block in whole["content"]:
         if block["type"] == "text":
             begun, text, kind, field = block | {"text": ""}, block["text"], "text_delta", "text"
         else:
             begun, text = block | {"input": {}}, bytes(block["input"]).decode()
             kind, field = "input_json_delta", "partial_json"
-        yield _event("content_block_start", index=0, content_block=begun)
-        for piece in pieces(text):
-            yield _event("content_block_delta", index=0, delta={"type": kind, field: piece})
-        yield _event("content_block_stop", index=0)
+        yield _render_event("content_block_start", index=0, content_block=begun)
+        for piece in split_pieces(text):
+            yield _render_event("content_block_delta", index=0, delta={"type": kind, field: piece})
+        yield _render_event("content_block_stop", index=0)
     end = {key: whole[key] for key in ("stop_reason", "stop_sequence", "stop_details") if key in whole}
-    yield _event("message_delta", delta=end, usage=whole["usage"])
-    yield _event("message_stop")
+    yield _render_event("message_delta", delta=end, usage=whole["usage"])
+    yield _render_event("message_stop")
 
 
-def _event(kind: str, **fields: Any) -> bytes:
+def _render_event(kind: str, **fields: Any) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (kind.encode(), _encode({"type": kind, **fields}))
 
 
-def fault(struck: Fault, call: WireCall) -> Refusal:
+def make_fault(struck: Fault, call: WireCall) -> Refusal:
     """Return a transport fault in Anthropic's words, with Retry-After if it has seconds."""
     status, message = _FAULTS[struck.name]
     headers = {} if struck.seconds is None else {"Retry-After": str(math.ceil(struck.seconds))}
-    return Refusal(status, _error(status, message.format(model=call.model)), headers)
+    return Refusal(status, _render_error(status, message.format(model=call.model)), headers)
 
 
-def error(status: int, message: str, field: str | None = None) -> Refusal:  # noqa: ARG001
+def make_error(status: int, message: str, field: str | None = None) -> Refusal:  # noqa: ARG001
     """Return an error that the caller can fix."""
-    return Refusal(status, _error(status, message), {})
+    return Refusal(status, _render_error(status, message), {})
 
 
-def _error(status: int, message: str) -> bytes:
+def _render_error(status: int, message: str) -> bytes:
     kind = _TYPES.get(status, "api_error")
     return _encode({"type": "error", "error": {"type": kind, "message": message}, "request_id": None})
 
 
-def _model(name: str) -> dict[str, Any]:
+def _make_model(name: str) -> dict[str, Any]:
     return {
         "type": "model",
         "id": name,
@@ -287,12 +287,12 @@ def _model(name: str) -> dict[str, Any]:
     }
 
 
-def models(names: Sequence[str]) -> bytes:
+def render_models(names: Sequence[str]) -> bytes:
     """Return a page of models."""
-    value = {"data": [_model(name) for name in names], "has_more": False}
+    value = {"data": [_make_model(name) for name in names], "has_more": False}
     return _encode(value | {"first_id": names[0], "last_id": names[-1]})
 
 
 def encode_model(name: str) -> bytes:
     """Return one model."""
-    return _encode(_model(name))
+    return _encode(_make_model(name))

@@ -21,13 +21,13 @@ from edgen.simulator.service.wire import (
     check_call,
     check_top_logprobs,
     decode,
+    describe_picture,
+    find_tool,
+    list_tokens,
     pair_pieces_with_tokens,
-    schema_of,
-    tokens_of,
-    tool_of,
-    words_of_picture,
+    parse_schema,
 )
-from edgen.simulator.text import tokens
+from edgen.simulator.text import count_tokens
 
 
 class _FunctionCall(msgspec.Struct, frozen=True):
@@ -132,7 +132,7 @@ def read(body: bytes, model: str, *, stream: bool) -> WireCall:
     check_top_logprobs(generation.logprobs)
     _refuse(generation)
     return WireCall(
-        messages=_messages(value),
+        messages=_read_messages(value),
         model=model,
         seed=generation.seed,
         temperature=generation.temperature,
@@ -173,24 +173,24 @@ def _choose_schema(value: _Body, generation: _Generation) -> dict[str, Any]:
     calling = value.tool_config.function_calling_config
     if calling.mode == "ANY":
         tools = {
-            one.name: _schema(one.parameters, one.parameters_json_schema)
+            one.name: _pick_schema(one.parameters, one.parameters_json_schema)
             for tool in value.tools
             for one in tool.function_declarations
         }
-        return tool_of(tools, next(iter(calling.allowed_function_names), None))
+        return find_tool(tools, next(iter(calling.allowed_function_names), None))
     if generation.response_schema is None and generation.response_json_schema is None:
         return {}
-    return {"schema": schema_of(_schema(generation.response_schema, generation.response_json_schema))}
+    return {"schema": parse_schema(_pick_schema(generation.response_schema, generation.response_json_schema))}
 
 
-def _schema(openapi: Any, json_schema: Any) -> Any:
+def _pick_schema(openapi: Any, json_schema: Any) -> Any:
     """Return the given one of the two schemas as a JSON Schema."""
     if json_schema is not None:
         return json_schema
     return True if openapi is None else _from_openapi(openapi)
 
 
-def camel(value: Any) -> Any:
+def convert_to_camel(value: Any) -> Any:
     """Convert an object's keys to camel case: both spellings are accepted, and Google's client sends both."""
     if not isinstance(value, dict):
         return value
@@ -204,7 +204,7 @@ def _from_openapi(schema: Any) -> Any:
         return [_from_openapi(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    schema = camel(schema)
+    schema = convert_to_camel(schema)
     plain = {key: value for key, value in schema.items() if key not in ("nullable", "properties")}
     plain = {
         key: _from_openapi(value) if key in ("items", "anyOf") else value for key, value in plain.items()
@@ -219,9 +219,9 @@ def _from_openapi(schema: Any) -> Any:
     return plain
 
 
-def _messages(value: _Body) -> tuple[Message, ...]:
-    system = [] if value.system_instruction is None else [Message("system", _text(value.system_instruction))]
-    said = [Message("assistant" if one.role == "model" else "user", _text(one)) for one in value.contents]
+def _read_messages(value: _Body) -> tuple[Message, ...]:
+    system = [] if value.system_instruction is None else [Message("system", _join(value.system_instruction))]
+    said = [Message("assistant" if one.role == "model" else "user", _join(one)) for one in value.contents]
     return tuple(system + said)
 
 
@@ -230,13 +230,13 @@ def count(body: bytes) -> bytes:
     value = _read(body, COUNTED, _Counted)
     asked = value.generate_content_request or _Body(value.contents)
     check_call(asked.contents, 1, None)
-    said = [message.content for message in _messages(asked)] + [
+    said = [message.content for message in _read_messages(asked)] + [
         _encode(tool).decode() for tool in asked.tools
     ]
-    return _encode({"totalTokens": sum(map(tokens, said))})
+    return _encode({"totalTokens": sum(map(count_tokens, said))})
 
 
-def _text(content: _Content) -> str:
+def _join(content: _Content) -> str:
     if any(part.file_data is not None for part in content.parts):
         raise BadCall("Only texts and pictures can be read; the contents hold a part of another type.")
     return "\n".join([part.text or _describe_part(part) for part in content.parts])
@@ -245,28 +245,28 @@ def _text(content: _Content) -> str:
 def _describe_part(part: _Part) -> str:
     """Return the words for a picture, or the arguments or result of a function call; else nothing."""
     if part.inline_data is not None:
-        held = camel(part.inline_data) if isinstance(part.inline_data, dict) else {}
-        return words_of_picture(str(held.get("mimeType")), str(held.get("data")))
+        held = convert_to_camel(part.inline_data) if isinstance(part.inline_data, dict) else {}
+        return describe_picture(str(held.get("mimeType")), str(held.get("data")))
     said = part.function_call.args if part.function_call.args is not None else part.function_response.response
     return "" if said is None else _encode(said).decode()
 
 
 def answer(call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
     """Return a GenerateContentResponse."""
-    return _encode(_response(call, replies, name))
+    return _encode(_make_response(call, replies, name))
 
 
-def _response(call: WireCall, replies: Sequence[Reply], name: str) -> dict[str, Any]:
+def _make_response(call: WireCall, replies: Sequence[Reply], name: str) -> dict[str, Any]:
     value: dict[str, Any] = {"modelVersion": call.model, "responseId": name, "simulated": True}
     if _is_blocked(replies, name):
         value["promptFeedback"] = {"blockReason": "PROHIBITED_CONTENT"}
-        value["usageMetadata"] = _usage(replies, completion=0)
+        value["usageMetadata"] = _make_usage(replies, completion=0)
         return value
     value["candidates"] = [
-        _candidate(i, reply, _parts(call, reply)) | _logprobs(call, tokens_of(reply))
+        _make_item(i, reply, _list_parts(call, reply)) | _make_logprobs(call, list_tokens(reply))
         for i, reply in enumerate(replies)
     ]
-    value["usageMetadata"] = _usage(replies)
+    value["usageMetadata"] = _make_usage(replies)
     return value
 
 
@@ -275,18 +275,18 @@ def _is_blocked(replies: Sequence[Reply], name: str) -> bool:
     return replies[0].finish_reason == "content_filter" and int(name[0], 16) % 2 == 0
 
 
-def _words(reply: Reply) -> str:
+def _choose_words(reply: Reply) -> str:
     """Return the text: Gemini has no refusal field, so the model declines in it."""
     return reply.refusal if reply.refusal and reply.finish_reason == "stop" else reply.text
 
 
-def _parts(call: WireCall, reply: Reply) -> list[dict[str, Any]]:
+def _list_parts(call: WireCall, reply: Reply) -> list[dict[str, Any]]:
     if call.tool and reply.finish_reason == "stop" and reply.refusal is None:
         return [{"functionCall": {"name": call.tool, "args": msgspec.Raw(reply.text.encode())}}]
-    return [{"text": _words(reply)}]
+    return [{"text": _choose_words(reply)}]
 
 
-def _candidate(index: int, reply: Reply, parts: list[dict[str, Any]], *, last: bool = True) -> dict[str, Any]:
+def _make_item(index: int, reply: Reply, parts: list[dict[str, Any]], *, last: bool = True) -> dict[str, Any]:
     value: dict[str, Any] = {"index": index}
     if reply.finish_reason != "content_filter":
         value["content"] = {"role": "model", "parts": parts}
@@ -295,24 +295,24 @@ def _candidate(index: int, reply: Reply, parts: list[dict[str, Any]], *, last: b
     return value
 
 
-def _logprobs(call: WireCall, said: Sequence[Token]) -> dict[str, Any]:
+def _make_logprobs(call: WireCall, said: Sequence[Token]) -> dict[str, Any]:
     """Return a candidate's log probabilities of these tokens; empty if not requested, or for a call."""
     if not said or call.tool:
         return {}
-    result: dict[str, Any] = {"chosenCandidates": [_token(token.text, token.logprob) for token in said]}
+    result: dict[str, Any] = {"chosenCandidates": [_make_token(token.text, token.logprob) for token in said]}
     if call.top_logprobs:
         result["topCandidates"] = [
-            {"candidates": [_token(*likely) for likely in token.top]} for token in said
+            {"candidates": [_make_token(*likely) for likely in token.top]} for token in said
         ]
     mean = sum(token.logprob for token in said) / len(said)
     return {"avgLogprobs": mean, "logprobsResult": result}
 
 
-def _token(text: str, logprob: float) -> dict[str, Any]:
+def _make_token(text: str, logprob: float) -> dict[str, Any]:
     return {"token": text, "logProbability": logprob}
 
 
-def _usage(replies: Sequence[Reply], completion: int | None = None) -> dict[str, int]:
+def _make_usage(replies: Sequence[Reply], completion: int | None = None) -> dict[str, int]:
     counts = [reply.usage or Usage(0, 0) for reply in replies]
     if completion is None:
         completion = sum([usage.completion_tokens for usage in counts])
@@ -323,35 +323,35 @@ def _usage(replies: Sequence[Reply], completion: int | None = None) -> dict[str,
     }
 
 
-def events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+def render_events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
     """Yield GenerateContentResponse objects, one per piece of text, the last with finish reason and usage."""
     if not _is_blocked(replies, name):
         for i, reply in enumerate(replies):
-            for piece, told in _pieces(call, reply):
+            for piece, told in _list_pieces(call, reply):
                 part = {
-                    "candidates": [_candidate(i, reply, [piece], last=False) | _logprobs(call, told)],
+                    "candidates": [_make_item(i, reply, [piece], last=False) | _make_logprobs(call, told)],
                     "modelVersion": call.model,
                     "responseId": name,
                 }
                 yield b"data: " + _encode(part) + b"\r\n\r\n"
-    end = _response(call, replies, name)
+    end = _make_response(call, replies, name)
     for i, reply in enumerate(replies):
         if "candidates" in end:
-            end["candidates"][i] = _candidate(i, reply, [{"text": ""}])
+            end["candidates"][i] = _make_item(i, reply, [{"text": ""}])
     yield b"data: " + _encode(end) + b"\r\n\r\n"
 
 
-def _pieces(call: WireCall, reply: Reply) -> Iterator[tuple[dict[str, Any], Sequence[Token]]]:
+def _list_pieces(call: WireCall, reply: Reply) -> Iterator[tuple[dict[str, Any], Sequence[Token]]]:
     """Yield the parts of a stream with their tokens: a call comes whole."""
-    (whole,) = _parts(call, reply)
+    (whole,) = _list_parts(call, reply)
     if "text" not in whole:
         yield whole, ()
         return
-    for text, told in pair_pieces_with_tokens(whole["text"], tokens_of(reply)):
+    for text, told in pair_pieces_with_tokens(whole["text"], list_tokens(reply)):
         yield {"text": text}, told
 
 
-def fault(struck: Fault, call: WireCall) -> Refusal:
+def make_fault(struck: Fault, call: WireCall) -> Refusal:
     """Return a transport fault in Google's words: the wait is in RetryInfo, not in a header."""
     status, word, message = _FAULTS[struck.name]
     details: list[dict[str, Any]] = []
@@ -364,22 +364,22 @@ def fault(struck: Fault, call: WireCall) -> Refusal:
     elif struck.seconds is not None:
         kind = "type.googleapis.com/google.rpc.RetryInfo"
         details.append({"@type": kind, "retryDelay": f"{struck.seconds:g}s"})
-    return Refusal(status, _error(status, message, word, details), {})
+    return Refusal(status, _render_error(status, message, word, details), {})
 
 
-def error(status: int, message: str, field: str | None = None) -> Refusal:  # noqa: ARG001
+def make_error(status: int, message: str, field: str | None = None) -> Refusal:  # noqa: ARG001
     """Return an error that the caller can fix."""
-    return Refusal(status, _error(status, message, _STATUS.get(status, "UNKNOWN"), []), {})
+    return Refusal(status, _render_error(status, message, _STATUS.get(status, "UNKNOWN"), []), {})
 
 
-def _error(status: int, message: str, word: str, details: list[dict[str, Any]]) -> bytes:
+def _render_error(status: int, message: str, word: str, details: list[dict[str, Any]]) -> bytes:
     value: dict[str, Any] = {"code": status, "message": message, "status": word}
     if details:
         value["details"] = details
     return _encode({"error": value})
 
 
-def _model(name: str) -> dict[str, Any]:
+def _make_model(name: str) -> dict[str, Any]:
     return {
         "name": f"models/{name}",
         "displayName": f"{name} (simulated)",
@@ -390,11 +390,11 @@ def _model(name: str) -> dict[str, Any]:
     }
 
 
-def models(names: Sequence[str]) -> bytes:
+def render_models(names: Sequence[str]) -> bytes:
     """Return a page of models."""
-    return _encode({"models": [_model(name) for name in names]})
+    return _encode({"models": [_make_model(name) for name in names]})
 
 
 def encode_model(name: str) -> bytes:
     """Return one model."""
-    return _encode(_model(name))
+    return _encode(_make_model(name))

@@ -24,11 +24,11 @@ from edgen.simulator.service.wire import (
     check_fields,
     check_top_logprobs,
     decode,
+    describe_picture,
+    find_tool,
+    list_tokens,
     pair_pieces_with_tokens,
-    schema_of,
-    tokens_of,
-    tool_of,
-    words_of_picture,
+    parse_schema,
 )
 
 
@@ -151,7 +151,7 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # 
     check_fields(body, _KNOWN, _ONLY)
     value = decode(_BODY, body)
     max_tokens = value.max_completion_tokens if value.max_completion_tokens is not None else value.max_tokens
-    messages = tuple([Message(_ROLES[m.role], _text(m.content)) for m in value.messages])
+    messages = tuple([Message(_ROLES[m.role], _join(m.content)) for m in value.messages])
     choices = 1 if value.n is None else value.n
     check_call(messages, choices, max_tokens)
     return WireCall(
@@ -183,26 +183,26 @@ def _choose_schema(value: _Body) -> dict[str, Any]:
     """Return the schema for the answer: a required tool takes precedence over a format."""
     tools = {tool.function.name: tool.function.parameters for tool in value.tools or ()}
     if isinstance(value.tool_choice, _Tool):
-        return tool_of(tools, value.tool_choice.function.name)
+        return find_tool(tools, value.tool_choice.function.name)
     if value.tool_choice == "required":
-        return tool_of(tools, None)
+        return find_tool(tools, None)
     form = value.response_format
     if form is None or form.type != "json_schema":
         return {}
-    return {"schema": schema_of(True if form.json_schema is None else form.json_schema.schema)}
+    return {"schema": parse_schema(True if form.json_schema is None else form.json_schema.schema)}
 
 
-def _text(content: str | list[_Part] | None) -> str:
+def _join(content: str | list[_Part] | None) -> str:
     if content is None or isinstance(content, str):
         return content or ""
-    return "\n".join(map(_words_of, content))
+    return "\n".join(map(_read_words, content))
 
 
-def _words_of(part: _Part) -> str:
+def _read_words(part: _Part) -> str:
     if part.type == "text":
         return part.text
     if part.type == "image_url" and part.image_url is not None:
-        return words_of_picture(*part.image_url.url.removeprefix("data:").split(";base64,", 1))
+        return describe_picture(*part.image_url.url.removeprefix("data:").split(";base64,", 1))
     raise BadCall("Only texts and pictures can be read; a message holds a part of another type.")
 
 
@@ -211,7 +211,7 @@ def count(body: bytes) -> bytes:  # noqa: ARG001
     raise BadCall("Tokens cannot be counted here.")
 
 
-def _head(call: WireCall, name: str, kind: str) -> dict[str, Any]:
+def _make_head(call: WireCall, name: str, kind: str) -> dict[str, Any]:
     return {
         "id": f"chatcmpl-{name}",
         "object": kind,
@@ -226,12 +226,12 @@ def _finish(reply: Reply, call: WireCall) -> str:
     return "tool_calls" if call.tool and reply.finish_reason == "stop" else reply.finish_reason
 
 
-def _tool_call(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
+def _make_tool_call(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
     function = {"name": call.tool, "arguments": reply.text}
     return {"index": 0, "id": f"call_{name}", "type": "function", "function": function}
 
 
-def _usage(replies: Sequence[Reply]) -> dict[str, int]:
+def _make_usage(replies: Sequence[Reply]) -> dict[str, int]:
     counts = [reply.usage for reply in replies if reply.usage is not None]
     prompt = counts[0].prompt_tokens if counts else 0
     completion = sum([usage.completion_tokens for usage in counts])
@@ -240,81 +240,82 @@ def _usage(replies: Sequence[Reply]) -> dict[str, int]:
 
 def answer(call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
     """Return a chat.completion object."""
-    value = _head(call, name, "chat.completion")
+    value = _make_head(call, name, "chat.completion")
     value["choices"] = [
         {
             "index": i,
             "message": {"role": "assistant", **_make_content(call, reply, name)},
-            "logprobs": _logprobs(call, reply, logprobs_of(reply)),
+            "logprobs": _make_logprobs(call, reply, list_logprobs(reply)),
             "finish_reason": _finish(reply, call),
         }
         for i, reply in enumerate(replies)
     ]
-    value["usage"] = _usage(replies)
+    value["usage"] = _make_usage(replies)
     return _encode(value)
 
 
 def _make_content(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
-    if _withheld(reply):
+    if _is_withheld(reply):
         return {"content": None, "refusal": reply.refusal}
     if call.tool:
-        return {"content": None, "refusal": None, "tool_calls": [_tool_call(call, reply, name)]}
+        return {"content": None, "refusal": None, "tool_calls": [_make_tool_call(call, reply, name)]}
     return {"content": reply.text, "refusal": None}
 
 
-def logprobs_of(reply: Reply) -> list[dict[str, Any]]:
+def list_logprobs(reply: Reply) -> list[dict[str, Any]]:
     """Return the tokens of a reply in OpenAI's format."""
     return [
-        _token(token.text, token.logprob) | {"top_logprobs": [_token(*likely) for likely in token.top]}
-        for token in tokens_of(reply)
+        _make_token(token.text, token.logprob)
+        | {"top_logprobs": [_make_token(*likely) for likely in token.top]}
+        for token in list_tokens(reply)
     ]
 
 
-def _token(text: str, logprob: float) -> dict[str, Any]:
+def _make_token(text: str, logprob: float) -> dict[str, Any]:
     return {"token": text, "bytes": list(text.encode()), "logprob": logprob}
 
 
-def _logprobs(call: WireCall, reply: Reply, tokens: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+def _make_logprobs(call: WireCall, reply: Reply, tokens: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """Return the log probabilities of the text, None if not requested. A call's arguments have none."""
     if call.top_logprobs is None:
         return None
-    field = "refusal" if _withheld(reply) else "content"
+    field = "refusal" if _is_withheld(reply) else "content"
     told = None if call.tool and field == "content" else tokens
     return {"content": None, "refusal": None, field: told}
 
 
-def _withheld(reply: Reply) -> bool:
+def _is_withheld(reply: Reply) -> bool:
     """Return whether the answer is a refusal field instead of text; a filter leaves no words."""
     return reply.refusal is not None and reply.finish_reason == "stop"
 
 
-def events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+def render_events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
     """Yield chat.completion.chunk objects, then [DONE]."""
-    head = _head(call, name, "chat.completion.chunk")
+    head = _make_head(call, name, "chat.completion.chunk")
     if call.include_usage:
         head["usage"] = None
 
-    def chunk(
+    def render_chunk(
         index: int, delta: dict[str, Any], finish: str | None = None, logprobs: dict[str, Any] | None = None
     ) -> bytes:
         choice = {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
         return b"data: " + _encode(head | {"choices": [choice]}) + b"\n\n"
 
     for i, reply in enumerate(replies):
-        yield chunk(i, {"role": "assistant", "content": ""})
-        if call.tool and not _withheld(reply):
-            yield chunk(i, {"tool_calls": [_tool_call(call, reply, name)]})
+        yield render_chunk(i, {"role": "assistant", "content": ""})
+        if call.tool and not _is_withheld(reply):
+            yield render_chunk(i, {"tool_calls": [_make_tool_call(call, reply, name)]})
         else:
-            field, text = ("refusal", reply.refusal or "") if _withheld(reply) else ("content", reply.text)
-            for piece, tokens in pair_pieces_with_tokens(text, logprobs_of(reply)):
-                yield chunk(i, {field: piece}, logprobs=_logprobs(call, reply, tokens))
-        yield chunk(i, {}, _finish(reply, call))
+            field, text = ("refusal", reply.refusal or "") if _is_withheld(reply) else ("content", reply.text)
+            for piece, tokens in pair_pieces_with_tokens(text, list_logprobs(reply)):
+                yield render_chunk(i, {field: piece}, logprobs=_make_logprobs(call, reply, tokens))
+        yield render_chunk(i, {}, _finish(reply, call))
     if call.include_usage:
-        yield b"data: " + _encode(head | {"choices": [], "usage": _usage(replies)}) + b"\n\n"
+        yield b"data: " + _encode(head | {"choices": [], "usage": _make_usage(replies)}) + b"\n\n"
     yield b"data: [DONE]\n\n"
 
 
-def fault(struck: Fault, call: WireCall) -> Refusal:
+def make_fault(struck: Fault, call: WireCall) -> Refusal:
     """Return a transport fault in OpenAI's words, with Retry-After if it has seconds."""
     status, kind, code, message = _FAULTS[struck.name]
     if struck.name == "404":
@@ -325,29 +326,29 @@ def fault(struck: Fault, call: WireCall) -> Refusal:
         headers["Retry-After"] = str(math.ceil(struck.seconds))
         if struck.seconds % 1:
             headers["retry-after-ms"] = f"{struck.seconds * 1000:g}"
-    return Refusal(status, _error(message, kind, code), headers)
+    return Refusal(status, _render_error(message, kind, code), headers)
 
 
-def error(status: int, message: str, field: str | None = None) -> Refusal:
+def make_error(status: int, message: str, field: str | None = None) -> Refusal:
     """Return an error that the caller can fix."""
     code = "unsupported_parameter" if field else None
-    return Refusal(status, _error(message, "invalid_request_error", code, field), {})
+    return Refusal(status, _render_error(message, "invalid_request_error", code, field), {})
 
 
-def _error(message: str, kind: str, code: str | None, field: str | None = None) -> bytes:
+def _render_error(message: str, kind: str, code: str | None, field: str | None = None) -> bytes:
     return _encode({"error": {"message": message, "type": kind, "param": field, "code": code}})
 
 
-def model(name: str) -> dict[str, Any]:
+def render_model(name: str) -> dict[str, Any]:
     """Return a model object."""
     return {"id": name, "object": "model", "created": 0, "owned_by": "edgen (simulated)"}
 
 
-def models(names: Sequence[str]) -> bytes:
+def render_models(names: Sequence[str]) -> bytes:
     """Return a list of model objects."""
-    return _encode({"object": "list", "data": [model(name) for name in names]})
+    return _encode({"object": "list", "data": [render_model(name) for name in names]})
 
 
 def encode_model(name: str) -> bytes:
     """Return one model object."""
-    return _encode(model(name))
+    return _encode(render_model(name))

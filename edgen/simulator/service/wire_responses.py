@@ -22,16 +22,16 @@ from edgen.simulator.service.wire import (
     check_fields,
     check_top_logprobs,
     decode,
+    find_tool,
     pair_pieces_with_tokens,
-    pieces,
-    schema_of,
-    tool_of,
+    parse_schema,
+    split_pieces,
 )
-from edgen.simulator.text import tokens
+from edgen.simulator.text import count_tokens
 
-error = wire_openai.error
-fault = wire_openai.fault
-models = wire_openai.models
+make_error = wire_openai.make_error
+make_fault = wire_openai.make_fault
+render_models = wire_openai.render_models
 encode_model = wire_openai.encode_model
 
 
@@ -157,7 +157,7 @@ def read(body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # 
     """Read a call from a body. Raises BadCall."""
     check_fields(body, _KNOWN, _ONLY)
     value = decode(_BODY, body)
-    messages = _messages(value)
+    messages = _read_messages(value)
     check_call(messages, 1, value.max_output_tokens)
     form = None if value.text is None else value.text.format
     return WireCall(
@@ -185,10 +185,10 @@ def _choose_schema(value: _Body, form: _Format | None) -> dict[str, Any]:
     """Return the schema for the answer: a required tool takes precedence over a format."""
     if value.tool_choice == "required" or isinstance(value.tool_choice, _Chosen):
         tools = {tool.name: tool.parameters for tool in value.tools or ()}
-        return tool_of(tools, None if value.tool_choice == "required" else value.tool_choice.name)
+        return find_tool(tools, None if value.tool_choice == "required" else value.tool_choice.name)
     if form is None or form.type != "json_schema":
         return {}
-    return {"schema": schema_of(form.schema)}
+    return {"schema": parse_schema(form.schema)}
 
 
 def _repeat_settings(body: bytes) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def _repeat_settings(body: bytes) -> dict[str, Any]:
     }
 
 
-def _messages(value: _Body) -> tuple[Message, ...]:
+def _read_messages(value: _Body) -> tuple[Message, ...]:
     said = [Message("system", value.instructions)] if value.instructions else []
     if isinstance(value.input, str):
         return (*said, Message("user", value.input))
@@ -211,17 +211,17 @@ def _read_item(item: _Item) -> list[Message]:
     match item.type:
         case "message":
             role = "system" if item.role == "developer" else item.role
-            return [Message(role, _text(item.content or ""))]
+            return [Message(role, _join(item.content or ""))]
         case "function_call":
             return [Message("assistant", item.arguments)]
         case "function_call_output":
-            return [Message("user", _text(item.output))]
+            return [Message("user", _join(item.output))]
         case "reasoning":
             return []
     raise BadCall(f"An input item of type '{item.type}' cannot be simulated; leave it out.", "input")
 
 
-def _text(content: str | list[_Part]) -> str:
+def _join(content: str | list[_Part]) -> str:
     if isinstance(content, str):
         return content
     if any(part.type not in ("input_text", "output_text", "refusal") for part in content):
@@ -233,17 +233,17 @@ def count(body: bytes) -> bytes:
     """Answer a body whose tokens are to count. Raises BadCall."""
     check_fields(body, _COUNTED, {})
     value = decode(_BODY, body)
-    said = sum(tokens(message.content) for message in _messages(value))
-    said += sum(tokens(_encode(tool).decode()) for tool in value.tools or ())
+    said = sum(count_tokens(message.content) for message in _read_messages(value))
+    said += sum(count_tokens(_encode(tool).decode()) for tool in value.tools or ())
     return _encode({"object": "response.input_tokens", "input_tokens": said})
 
 
 def answer(call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
     """Return a Response object."""
-    return _encode(_response(call, replies[0], name))
+    return _encode(_make_response(call, replies[0], name))
 
 
-def _response(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
+def _make_response(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
     reason = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(reply.finish_reason)
     return {
         "id": f"resp_{name}",
@@ -254,15 +254,15 @@ def _response(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
         "error": None,
         "incomplete_details": {"reason": reason} if reason else None,
         "model": call.model,
-        "output": _output(call, reply, name),
+        "output": _list_output(call, reply, name),
         "previous_response_id": None,
-        "usage": _usage(reply),
+        "usage": _make_usage(reply),
         **(call.repeated or _AGAIN),
         "simulated": True,
     }
 
 
-def _output(call: WireCall, reply: Reply, name: str) -> list[dict[str, Any]]:
+def _list_output(call: WireCall, reply: Reply, name: str) -> list[dict[str, Any]]:
     """Return the items of an answer: an empty thought if effort was requested, then a call or a message."""
     reasoning = (call.repeated or _AGAIN)["reasoning"]
     items: list[dict[str, Any]] = []
@@ -274,23 +274,23 @@ def _output(call: WireCall, reply: Reply, name: str) -> list[dict[str, Any]]:
     if call.tool and reply.refusal is None:
         called = {"call_id": f"call_{name}", "name": call.tool, "arguments": reply.text}
         return [*items, {"type": "function_call", "id": f"fc_{name}", "status": status, **called}]
-    content = [_content(reply)]
+    content = [_make_content(reply)]
     message = {"type": "message", "id": f"msg_{name}", "status": status, "role": "assistant"}
     return [*items, message | {"content": content}]
 
 
-def _content(reply: Reply) -> dict[str, Any]:
+def _make_content(reply: Reply) -> dict[str, Any]:
     if reply.refusal is not None:
         return {"type": "refusal", "refusal": reply.refusal}
     return {
         "type": "output_text",
         "text": reply.text,
         "annotations": [],
-        "logprobs": wire_openai.logprobs_of(reply),
+        "logprobs": wire_openai.list_logprobs(reply),
     }
 
 
-def _usage(reply: Reply) -> dict[str, Any]:
+def _make_usage(reply: Reply) -> dict[str, Any]:
     usage = reply.usage or Usage(0, 0)
     return {
         "input_tokens": usage.prompt_tokens,
@@ -304,14 +304,14 @@ def _usage(reply: Reply) -> dict[str, Any]:
 _Event = tuple[str, dict[str, Any]]
 
 
-def events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+def render_events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
     """Yield the answer as events: the response without output, each item in pieces, the whole response."""
-    for number, (kind, fields) in enumerate(_events(_response(call, replies[0], name))):
+    for number, (kind, fields) in enumerate(_list_events(_make_response(call, replies[0], name))):
         value = _encode({"type": kind, "sequence_number": number, **fields})
         yield b"event: %b\ndata: %b\n\n" % (kind.encode(), value)
 
 
-def _events(whole: dict[str, Any]) -> Iterator[_Event]:
+def _list_events(whole: dict[str, Any]) -> Iterator[_Event]:
     """Yield each event's type and fields."""
     begun = whole | {"status": "in_progress", "incomplete_details": None, "output": [], "usage": None}
     yield "response.created", {"response": begun}
@@ -331,14 +331,14 @@ def _list_thought_events(item: dict[str, Any], place: dict[str, Any]) -> Iterato
     yield from ()
 
 
-def _arguments(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:
-    for piece in pieces(item["arguments"]):
+def _list_argument_events(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:
+    for piece in split_pieces(item["arguments"]):
         yield "response.function_call_arguments.delta", {**place, "delta": piece}
     said = {"name": item["name"], "arguments": item["arguments"]}
     yield "response.function_call_arguments.done", {**place, **said}
 
 
-def _message(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:
+def _list_message_events(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:
     (part,) = item["content"]
     place = {**place, "content_index": 0}
     field = "refusal" if part["type"] == "refusal" else "text"
@@ -355,6 +355,6 @@ def _message(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:
 
 _PIECES: dict[str, Callable[[dict[str, Any], dict[str, Any]], Iterator[_Event]]] = {
     "reasoning": _list_thought_events,
-    "function_call": _arguments,
-    "message": _message,
+    "function_call": _list_argument_events,
+    "message": _list_message_events,
 }

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from edgen.store.ledger.at_path import (
     LedgerSummary,
-    batches_at,
     count_outstanding_at,
+    read_batches_at,
     read_latest_reply,
+    read_summary,
     run_status,
     sum_charges_at,
-    summary_at,
 )
 from edgen.store.ledger.checking import find_ledger_damage
 from edgen.store.ledger.facts import SELECTION, Clause, Selection, SplitRule, read_selection
@@ -51,15 +51,15 @@ __all__ = [
     "SourceLedger",
     "SplitRule",
     "TokenCounts",
-    "batches_at",
     "count_outstanding_at",
     "describe_lost_replies",
     "find_ledger_damage",
     "has_acknowledgement",
     "has_tally",
+    "read_batches_at",
     "read_latest_reply",
     "read_selection",
+    "read_summary",
     "run_status",
     "sum_charges_at",
-    "summary_at",
 ]  # fmt: skip

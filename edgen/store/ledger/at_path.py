@@ -34,7 +34,7 @@ def run_status(path: Path) -> RunStatus:
         return view.status
 
 
-def summary_at(path: Path) -> LedgerSummary:
+def read_summary(path: Path) -> LedgerSummary:
     """Return a summary of the ledger at `path`."""
     acknowledged = read_acknowledged(path)  # first: a writer may continue meanwhile
     with open_to_read(path) as book:
@@ -53,14 +53,14 @@ def read_latest_reply(path: Path) -> tuple[float, Address, Reply] | None:
     """Return the last reply that the ledger at `path` stored, its time (seconds since the epoch) and its
     call."""
     with open_to_read(path) as book:
-        row = book.row(f"{REPLIES} ORDER BY rowid DESC LIMIT 1", ReplyRow)
+        row = book.read_row(f"{REPLIES} ORDER BY rowid DESC LIMIT 1", ReplyRow)
         if row is None:
             return None
         at = book.require_row("SELECT answered_at FROM replies ORDER BY rowid DESC LIMIT 1", tuple[Moment])[0]
-        return at, Address(row.scenario, row.task, row.step, row.attempt), book.reply(row)
+        return at, Address(row.scenario, row.task, row.step, row.attempt), book.check_reply(row)
 
 
-def batches_at(path: Path) -> list[NotedBatch]:
+def read_batches_at(path: Path) -> list[NotedBatch]:
     """Return every batch of the ledger at `path`; none if there is no ledger."""
     if not path.exists():
         return []

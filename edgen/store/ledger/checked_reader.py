@@ -60,7 +60,7 @@ class ReplyRow(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        return checksum_of(*self[:-1]) == self.checksum & _LOW
+        return compute_checksum(*self[:-1]) == self.checksum & _LOW
 
 
 class CostRow(NamedTuple):
@@ -79,7 +79,7 @@ class CostRow(NamedTuple):
     def is_sound(self) -> bool:
         """True if they are unchanged, or older than their checksum."""
         noted = self.checksum & ~_LOW
-        return not noted or noted == cost_checksum(*self[2:-1])
+        return not noted or noted == compute_cost_checksum(*self[2:-1])
 
 
 class OutcomeRow(NamedTuple):
@@ -99,12 +99,12 @@ class OutcomeRow(NamedTuple):
     @property
     def is_sound(self) -> bool:
         """True if the outcome's own checksum matches."""
-        return checksum_of(*self[:7]) == self.checksum
+        return compute_checksum(*self[:7]) == self.checksum
 
     @property
     def has_sound_record(self) -> bool:
         """True if there is a JSON record with a matching checksum."""
-        if self.data is None or record_checksum(self.scenario, self.task, self.data) != self.record_checksum:
+        if self.data is None or hash_record(self.scenario, self.task, self.data) != self.record_checksum:
             return False
         try:
             _ = self.data.isascii() or self.data.decode()
@@ -160,13 +160,13 @@ def take_fitting(values: Sequence[Any], row: type[Row]) -> Row | None:
         return None
 
 
-def checksum_of(*values: Any) -> int:
+def compute_checksum(*values: Any) -> int:
     """Return the checksum of a reply or an outcome: of its columns in reading order. Raises
     UnicodeEncodeError for a lone surrogate."""
     return crc32(_encode(values))
 
 
-def columns_of(address: Address, key: bytes, reply: Reply) -> tuple[Any, ...]:
+def list_columns(address: Address, key: bytes, reply: Reply) -> tuple[Any, ...]:
     """Return the first columns of a reply's row, up to its tokens."""
     usage = reply.usage
     tokens = (None,) * 4 if usage is None else msgspec.structs.astuple(usage)
@@ -174,20 +174,20 @@ def columns_of(address: Address, key: bytes, reply: Reply) -> tuple[Any, ...]:
     return (*msgspec.structs.astuple(address), key, *facts, *tokens)
 
 
-def reply_checksum(address: Address, key: bytes, reply: Reply) -> int:
+def compute_reply_checksum(address: Address, key: bytes, reply: Reply) -> int:
     """Return the checksum of a reply without its cost."""
-    return checksum_of(*columns_of(address, key, reply), reply.text)
+    return compute_checksum(*list_columns(address, key, reply), reply.text)
 
 
-def outcome_checksums(
+def compute_outcome_checksums(
     unit: tuple[int, TaskId], facts: Sequence[Any], record: bytes | None
 ) -> tuple[int, int]:
     """Return the checksums of an outcome, with its `facts` in the order of its columns, and of its record, 0
     without one."""
-    return checksum_of(*unit, *facts), 0 if record is None else record_checksum(*unit, record)
+    return compute_checksum(*unit, *facts), 0 if record is None else hash_record(*unit, record)
 
 
-def cost_checksum(
+def compute_cost_checksum(
     answered_at: float, latency: float, tries: int, charged_tokens: int, cost_usd: float | None
 ) -> int:
     """Return the checksum of a reply's time and cost, in the bits above those of its other columns: 31 bits,
@@ -202,7 +202,7 @@ def cost_checksum(
     return (crc32(_encode(spent)) >> 1 or 1) << 32
 
 
-def record_checksum(scenario: int, task: TaskId, data: bytes) -> int:
+def hash_record(scenario: int, task: TaskId, data: bytes) -> int:
     return crc32(data, crc32(_encode((scenario, task))))
 
 
@@ -245,7 +245,7 @@ class CheckedReader:
         except (sqlite3.Error, OverflowError) as problem:
             raise find_raised_error(self.connection, self.path, problem) from None
 
-    def rows(self, sql: str, row: type[Row], values: Values = ()) -> list[Row]:
+    def read_rows(self, sql: str, row: type[Row], values: Values = ()) -> list[Row]:
         """Return all rows of a query."""
         with self.explain_errors():
             rows = self.connection.execute(sql, values).fetchall()
@@ -254,11 +254,11 @@ class CheckedReader:
     def read_derived(self, sql: str, row: type[Row], values: Values = ()) -> list[Row]:
         """Return the rows of a query over derived data, without invalid ones: the next session makes them
         again."""
-        with self.explain_errors(), self.lenient_text():
+        with self.explain_errors(), self.read_text_leniently():
             rows = self.connection.execute(sql, values).fetchall()
         return [made for one in rows if (made := take_fitting(one, row)) is not None]
 
-    def page(self, sql: str, row: type[Row], values: Values) -> tuple[list[Row], bool]:
+    def read_page(self, sql: str, row: type[Row], values: Values) -> tuple[list[Row], bool]:
         """Return the first page of rows of a query, and whether these are all."""
         rows, held = [], 0
         with self.explain_errors():
@@ -271,14 +271,14 @@ class CheckedReader:
                     return self._take_several(rows, row), False
         return self._take_several(rows, row), True
 
-    def stream(self, sql: str, row: type[Row], values: Values = ()) -> Generator[Row, None, None]:
+    def iterate_rows(self, sql: str, row: type[Row], values: Values = ()) -> Generator[Row, None, None]:
         """Yield the rows of a query one by one."""
         with self.explain_errors():
             cursor = self.connection.execute(sql, values)
             while rows := cursor.fetchmany(_TOGETHER):
                 yield from self._take_several(rows, row)
 
-    def row(self, sql: str, row: type[Row], values: Values = ()) -> Row | None:
+    def read_row(self, sql: str, row: type[Row], values: Values = ()) -> Row | None:
         """Return the first row of a query."""
         with self.explain_errors():
             one: tuple[Any, ...] | None = self.connection.execute(sql, values).fetchone()
@@ -286,7 +286,7 @@ class CheckedReader:
 
     def require_row(self, sql: str, row: type[Row], values: Values = ()) -> Row:
         """Return the row of a query that always has one."""
-        one = self.row(sql, row, values)
+        one = self.read_row(sql, row, values)
         assert one is not None, "a sum is always there"
         return one
 
@@ -299,17 +299,17 @@ class CheckedReader:
             return self.connection.execute(sql, values)
 
     @contextlib.contextmanager
-    def lenient_text(self) -> Iterator[None]:
+    def read_text_leniently(self) -> Iterator[None]:
         """Within the body, read invalid UTF-8 with surrogates instead of raising."""
         factory = self.connection.text_factory
-        self.connection.text_factory = _lenient
+        self.connection.text_factory = _decode_leniently
         try:
             yield
         finally:
             self.connection.text_factory = factory
 
     @contextlib.contextmanager
-    def transaction(self, begin: str = "BEGIN") -> Iterator[None]:
+    def run_transaction(self, begin: str = "BEGIN") -> Iterator[None]:
         """Run the body in one transaction. A writing one (`BEGIN IMMEDIATE`) waits until no other program
         writes; another one writes nothing."""
         with self.explain_errors():
@@ -342,7 +342,7 @@ class CheckedReader:
 
     # -- rows with a checksum
 
-    def reply(self, row: ReplyRow) -> Reply:
+    def check_reply(self, row: ReplyRow) -> Reply:
         """Return the reply in a row. Raises DamagedError unless its checksum matches."""
         if not row.is_sound:
             raise self._make_reply_error(row)
@@ -357,7 +357,7 @@ class CheckedReader:
         if not outcome.is_sound:
             raise self.make_outcome_error(outcome.scenario, outcome.task)
 
-    def record(self, outcome: OutcomeRow) -> bytes:
+    def check_record(self, outcome: OutcomeRow) -> bytes:
         """Return the record of an outcome. Raises DamagedError unless its checksum matches and it is JSON."""
         if outcome.data is None or not outcome.has_sound_record:
             raise self.make_outcome_error(outcome.scenario, outcome.task)
@@ -386,14 +386,14 @@ class CheckedReader:
 
     def require_statuses(self) -> None:
         """Raise DamagedError if an outcome has an unknown status: queries by status would omit it."""
-        with self.explain_errors(), self.lenient_text():
+        with self.explain_errors(), self.read_text_leniently():
             found = self.connection.execute(_OF_NO_STATUS).fetchone()
         if found is not None:
             raise self.make_outcome_error(*found)
 
     def find_unsound(self) -> Iterator[tuple[Any, Any]]:
         """Yield scenario and task of changed outcomes and records. Both are derived and can be made again."""
-        with self.explain_errors(), self.lenient_text():
+        with self.explain_errors(), self.read_text_leniently():
             for values in self.connection.execute(WITH_ANY_RECORDS):
                 if not is_sound(values):
                     yield values[:2]
@@ -404,5 +404,5 @@ def open_to_read(path: Path) -> contextlib.closing[CheckedReader]:
     return contextlib.closing(CheckedReader(connect(path, read_only=True), path))
 
 
-def _lenient(data: bytes) -> str:
+def _decode_leniently(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")

@@ -41,12 +41,12 @@ def find_ledger_damage(path: Path) -> Iterator[str]:
                 yield describe_lost_replies(path, lost)
             yield from map(str, find_damaged_facts(book))
             read_status(book)
-            yield from _few(_unsound_replies(book))
-            yield from _few(_unsound_costs(book))
-            yield from _few(
+            yield from _limit_problems(_find_unsound_replies(book))
+            yield from _limit_problems(_find_unsound_costs(book))
+            yield from _limit_problems(
                 str(book.make_outcome_error(scenario, task)) for scenario, task in book.find_unsound()
             )
-            yield from _few(_unsound_beside(book))
+            yield from _limit_problems(_find_unsound_beside(book))
             yield from find_changed_tables(book)
     except DamagedError as problem:
         yield str(problem)
@@ -54,8 +54,8 @@ def find_ledger_damage(path: Path) -> Iterator[str]:
         yield str(problem)
 
 
-def _unsound_replies(book: CheckedReader) -> Iterator[str]:
-    with book.explain_errors(), book.lenient_text():
+def _find_unsound_replies(book: CheckedReader) -> Iterator[str]:
+    with book.explain_errors(), book.read_text_leniently():
         for values in book.connection.execute(REPLIES):
             row = take_fitting(values, ReplyRow)
             if row is None:
@@ -65,12 +65,12 @@ def _unsound_replies(book: CheckedReader) -> Iterator[str]:
                 )
                 continue
             try:
-                book.reply(row)
+                book.check_reply(row)
             except DamagedError as problem:
                 yield str(problem)
 
 
-def _unsound_costs(book: CheckedReader) -> Iterator[str]:
+def _find_unsound_costs(book: CheckedReader) -> Iterator[str]:
     with book.explain_errors():
         for values in book.connection.execute(COSTS):
             row = take_fitting(values, CostRow)
@@ -83,7 +83,7 @@ def _unsound_costs(book: CheckedReader) -> Iterator[str]:
                 )
 
 
-def _unsound_beside(book: CheckedReader) -> Iterator[str]:
+def _find_unsound_beside(book: CheckedReader) -> Iterator[str]:
     for scenario, task in find_unsound_beside(book):
         yield (
             f"{book.path}: the log probabilities or times of a stored answer (scenario {scenario}, task "
@@ -91,7 +91,7 @@ def _unsound_beside(book: CheckedReader) -> Iterator[str]:
         )
 
 
-def _few(problems: Iterator[str]) -> Iterator[str]:
+def _limit_problems(problems: Iterator[str]) -> Iterator[str]:
     """Yield the first problems, and the number of further ones."""
     yield from itertools.islice(problems, _MOST)
     if more := sum(1 for _ in problems):

@@ -44,7 +44,7 @@ _LASTING = (PLAN, SIMULATED, SELECTION, LOST, OWNER)  # nothing else of the run 
 
 def put_fact(name: str, value: str) -> tuple[Statement, Statement]:
     """Return the statements that store a fact and its checksum."""
-    return (_PUT, (name, value)), (_PUT, (CHECKSUM + name, _checksum(value)))
+    return (_PUT, (name, value)), (_PUT, (CHECKSUM + name, _compute_checksum(value)))
 
 
 def forget_fact(name: str) -> tuple[Statement]:
@@ -54,7 +54,7 @@ def forget_fact(name: str) -> tuple[Statement]:
 
 def read_fact(book: CheckedReader, name: str) -> str | None:
     """Return a fact about the run, None if not noted yet. Raises DamagedError unless its checksum matches."""
-    rows = dict(book.rows(f"{_ALL} WHERE name IN (?, ?)", tuple[str, str], (name, CHECKSUM + name)))
+    rows = dict(book.read_rows(f"{_ALL} WHERE name IN (?, ?)", tuple[str, str], (name, CHECKSUM + name)))
     if not _is_sound(rows, name):
         raise _make_fact_error(book, name, rows)
     return rows.get(name)
@@ -62,8 +62,8 @@ def read_fact(book: CheckedReader, name: str) -> str | None:
 
 def read_facts(book: CheckedReader) -> dict[str, str]:
     """Return all facts about the run by their names. Raises DamagedError unless their checksums fit."""
-    rows = dict(book.rows(_ALL, tuple[str, str]))
-    for name in _names(rows):
+    rows = dict(book.read_rows(_ALL, tuple[str, str]))
+    for name in _list_names(rows):
         if not _is_sound(rows, name):
             raise _make_fact_error(book, name, rows)
     return {name: value for name, value in rows.items() if not name.startswith(CHECKSUM)}
@@ -72,7 +72,7 @@ def read_facts(book: CheckedReader) -> dict[str, str]:
 def find_damaged_facts(book: CheckedReader) -> Iterator[DamagedError]:
     """Yield an error for each fact whose checksum does not fit."""
     rows = _read_leniently(book)
-    return (_make_fact_error(book, name, rows) for name in _names(rows) if not _is_sound(rows, name))
+    return (_make_fact_error(book, name, rows) for name in _list_names(rows) if not _is_sound(rows, name))
 
 
 def drop_damaged_facts(book: CheckedReader) -> int:
@@ -80,7 +80,7 @@ def drop_damaged_facts(book: CheckedReader) -> int:
     rows = _read_leniently(book)
     gone = [
         name
-        for name in _names(rows)
+        for name in _list_names(rows)
         if not _is_sound(rows, name) and not _is_lasting(name, rows) and name.isprintable()
     ]
     for name in gone:
@@ -91,7 +91,7 @@ def drop_damaged_facts(book: CheckedReader) -> int:
 
 def _read_leniently(book: CheckedReader) -> dict[str, Any]:
     """Return all rows, also texts that are no UTF-8 any more and values that are no texts."""
-    with book.explain_errors(), book.lenient_text():
+    with book.explain_errors(), book.read_text_leniently():
         return {name: value for name, value in book.connection.execute(_ALL) if isinstance(name, str)}
 
 
@@ -101,17 +101,17 @@ def _is_lasting(name: str, rows: Mapping[str, Any]) -> bool:
     return name in _LASTING or (name.startswith("end of round ") and name in rows)
 
 
-def _names(rows: Mapping[str, Any]) -> list[str]:
+def _list_names(rows: Mapping[str, Any]) -> list[str]:
     """Return the names of the facts, with those of which only the checksum is left."""
     return list(dict.fromkeys(name.removeprefix(CHECKSUM) for name in rows))
 
 
 def _is_sound(rows: Mapping[str, Any], name: str) -> bool:
     noted = rows.get(CHECKSUM + name)
-    return noted is None or noted == _checksum(rows.get(name))
+    return noted is None or noted == _compute_checksum(rows.get(name))
 
 
-def _checksum(value: Any) -> str:
+def _compute_checksum(value: Any) -> str:
     return str(crc32(value.encode("utf-8", "surrogateescape"))) if isinstance(value, str) else ""
 
 
@@ -286,7 +286,7 @@ class RoundEnd(msgspec.Struct, frozen=True):
     failed: tuple[tuple[int, int], ...]
 
 
-def fact_of_round(number: int, size: int, replicates: int) -> str:
+def make_round_fact_name(number: int, size: int, replicates: int) -> str:
     """Return the name of the fact that round `number`, of that many scenarios and replicates, has ended."""
     return f"end of round {number} of {size}, {replicates} each"
 

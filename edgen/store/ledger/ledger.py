@@ -17,18 +17,18 @@ from edgen.store.ledger.checked_reader import (
     CheckedReader,
     Natural,
     ReplyRow,
-    checksum_of,
-    columns_of,
-    cost_checksum,
-    outcome_checksums,
+    compute_checksum,
+    compute_cost_checksum,
+    compute_outcome_checksums,
+    list_columns,
 )
 from edgen.store.ledger.facts import LOST, drop_damaged_facts, put_fact, read_fact
 from edgen.store.ledger.logprobs import TABLE, add_table, store_beside, with_beside
 from edgen.store.ledger.opening import check, connect, make_empty_error, upgrade
 from edgen.store.ledger.outstanding import STRIKE, OutstandingCalls, abandon
-from edgen.store.ledger.person_times import times_of, with_times
+from edgen.store.ledger.person_times import list_times, with_times
 from edgen.store.ledger.reader import BESIDE, Outcomes, name_beside_task
-from edgen.store.ledger.schema import wall_time
+from edgen.store.ledger.schema import read_wall_time
 from edgen.store.ledger.status import (
     RunPlan,
     RunStatus,
@@ -94,7 +94,7 @@ class Ledger:
         try:
             check(connection, path)
             # After loss of the log, the user would pay again for its replies.
-            if not create and self._book.row("SELECT id FROM sessions", tuple[Natural]) is None:
+            if not create and self._book.read_row("SELECT id FROM sessions", tuple[Natural]) is None:
                 raise make_empty_error(path)
             self._stored_replies = self._book.require_row(COUNT, tuple[Natural])[0]
             last = self._book.require_row("SELECT MAX(scenario) FROM replies", tuple[Natural | None])[0]
@@ -161,7 +161,7 @@ class Ledger:
     ) -> asyncio.Future[None]:
         """Store the replies of one call, all or none: (address, key, reply, tokens and US dollars charged).
         Return a future that is done when they are on disk."""
-        at = wall_time()
+        at = read_wall_time()
         statements = [
             one for answer in answers for one in self.make_reply_statements(*answer, at, latency, tries)
         ]
@@ -173,32 +173,37 @@ class Ledger:
         self, address: Address, key: bytes, reply: Reply, charged_tokens: int, cost_usd: float | None,
         at: float, latency: float, tries: int, checksum: int | None = None, text: bytes | None = None,
     ) -> list[Statement]:  # fmt: skip
-        """Return the statements that store a reply which came at a moment (`wall_time`), with its tokens if
-        these are kept. `checksum`: the reply's (`reply_checksum`), if it is known; `text`: the reply's in
-        UTF-8, if the reply comes without it and with its checksum."""
-        columns = columns_of(address, key, reply)
+        """Return the statements that store a reply which came at a moment (`read_wall_time`), with its tokens
+        if these are kept. `checksum`: the reply's (`compute_reply_checksum`), if it is known; `text`: the
+        reply's in UTF-8, if the reply comes without it and with its checksum."""
+        columns = list_columns(address, key, reply)
         if checksum is None:
-            checksum = checksum_of(*columns, reply.text)  # as `reply_checksum`
+            checksum = compute_checksum(*columns, reply.text)  # as `compute_reply_checksum`
         if reply.given is not None:
-            at, latency = times_of(reply.given)
+            at, latency = list_times(reply.given)
         spent = (at, latency, tries, charged_tokens, cost_usd)
-        row = (*columns, *spent, reply.text if text is None else text, checksum | cost_checksum(*spent))
+        row = (
+            *columns,
+            *spent,
+            reply.text if text is None else text,
+            checksum | compute_cost_checksum(*spent),
+        )
         if address.scenario > self._last_answered:
             self._last_answered = address.scenario
         statement = (_REPLY, row)
         return [statement, *store_beside(address, key, reply)] if self._keeps_beside else [statement]
 
-    def replies(self, scenario: int, task: TaskId) -> dict[bytes, Reply]:
+    def read_replies(self, scenario: int, task: TaskId) -> dict[bytes, Reply]:
         """Return the replies to a task so far, by key."""
         if scenario > self._last_answered:
             return {}
-        rows = self._book.rows(_OF_TASK, ReplyRow, (scenario, task))
-        found = {row.key: self._book.reply(row) for row in rows}
+        rows = self._book.read_rows(_OF_TASK, ReplyRow, (scenario, task))
+        found = {row.key: self._book.check_reply(row) for row in rows}
         if self._people and found:
             found = with_times(self._book, found, scenario, task)
         return with_beside(self._book, found, scenario, task) if self._keeps_beside and found else found
 
-    def places(self, scenario: int, task: TaskId) -> int:
+    def count_places(self, scenario: int, task: TaskId) -> int:
         """Return the number of answered calls of a task; a call sent in several forms counts once."""
         answered = (
             "SELECT COUNT(*) FROM (SELECT DISTINCT step, attempt FROM replies WHERE scenario = ? AND task = "
@@ -206,13 +211,13 @@ class Ledger:
         )
         return self._book.require_row(answered, tuple[Natural], (scenario, task))[0]
 
-    def reply(self, address: Address, key: bytes) -> Reply | None:
+    def read_reply(self, address: Address, key: bytes) -> Reply | None:
         """Return the reply to one request so far, from any session."""
         call = (*msgspec.structs.astuple(address), key)
-        row = self._book.row(f"{_OF_TASK} AND step = ? AND attempt = ? AND key = ?", ReplyRow, call)
+        row = self._book.read_row(f"{_OF_TASK} AND step = ? AND attempt = ? AND key = ?", ReplyRow, call)
         if row is None:
             return None
-        found = {key: self._book.reply(row)}
+        found = {key: self._book.check_reply(row)}
         if self._people:
             found = with_times(self._book, found, address.scenario, address.task)
         if self._keeps_beside:
@@ -230,7 +235,7 @@ class Ledger:
         checksums: tuple[int, int] | None = None,
     ) -> None:
         """Queue a task's outcome and, if accepted, its record and further JSON values by name. `checksums`:
-        those of outcome and record (`outcome_checksums`), if they are known."""
+        those of outcome and record (`compute_outcome_checksums`), if they are known."""
         self.writer.add(*make_outcome_statements(outcome, fingerprint, record, beside, checksums))
 
     def list_settled(
@@ -238,7 +243,7 @@ class Ledger:
     ) -> Iterator[tuple[int, Any, Status, str | None]]:
         """Yield (scenario, task, status, reason) of outcomes made under `fingerprint`, in order, without
         failed ones. `first` and `end` bound the scenarios (half open)."""
-        return self.outcomes(Scope(fingerprint, end, first=first)).list_answered()
+        return self.open_outcomes(Scope(fingerprint, end, first=first)).list_answered()
 
     def count_settled(
         self, fingerprint: str, first: int, end: int, replicates: int
@@ -247,7 +252,7 @@ class Ledger:
         counts = count_outcomes(self._book, Scope(fingerprint, end, replicates, first))
         return [one for one in counts if one[0] != Status.FAILED]
 
-    def outcomes(self, scope: Scope) -> Outcomes:
+    def open_outcomes(self, scope: Scope) -> Outcomes:
         """Return a reader of the outcomes of a scope, from which a finished run is written."""
         return Outcomes(self._book, scope)
 
@@ -261,7 +266,7 @@ class Ledger:
         """
         gone = list(self._book.find_unsound())
         self.damaged_outcomes = len(gone) or self.damaged_outcomes
-        with self._book.transaction("BEGIN IMMEDIATE"):
+        with self._book.run_transaction("BEGIN IMMEDIATE"):
             abandon(self._book)
             if self.lost_replies:
                 total = read_lost(self._book) + self.lost_replies
@@ -288,10 +293,10 @@ class Ledger:
 
     def begin_session(self, pid: int, host: str, edgen: str) -> int:
         """Note that a process works on the run; return the session's number."""
-        with self._book.transaction("BEGIN IMMEDIATE"):
+        with self._book.run_transaction("BEGIN IMMEDIATE"):
             cursor = self._book.write(
                 "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
-                (wall_time(), pid, host, edgen),
+                (read_wall_time(), pid, host, edgen),
             )
         return int(cursor.lastrowid or 0)
 
@@ -299,7 +304,7 @@ class Ledger:
         self, session: int, *, replayed: int, retried: int, state: str = "running", message: str | None = None
     ) -> None:
         """Queue a session's state; a `state` other than running ends it. Replies count themselves."""
-        ended = None if state == "running" else wall_time()
+        ended = None if state == "running" else read_wall_time()
         row = (replayed, retried, state, message, ended, session)
         self.writer.add((_SESSION, row))
 
@@ -312,7 +317,7 @@ class Ledger:
         """Queue a fact about the run."""
         self.writer.add(*put_fact(name, value))
 
-    def fact(self, name: str) -> str | None:
+    def read_fact(self, name: str) -> str | None:
         """Return a fact as last committed."""
         return read_fact(self._book, name)
 
@@ -321,7 +326,7 @@ class Ledger:
         """The run's plan, as of the last session."""
         return read_plan(self._book)
 
-    def status(self) -> RunStatus:
+    def read_status(self) -> RunStatus:
         """Return the status for `edgen status`, as last committed."""
         return read_status(self._book)
 
@@ -342,7 +347,7 @@ def make_outcome_statements(
     # sqlite3 looks for an adapter of anything but a plain text, which takes as long as the row.
     status = str(outcome.status)
     facts = (status, outcome.reason, outcome.detail, outcome.group, outcome.reply_key)
-    of_outcome, of_record = checksums or outcome_checksums(unit, facts, record)
+    of_outcome, of_record = checksums or compute_outcome_checksums(unit, facts, record)
     rows: list[Statement] = [] if record is None else [(_RECORD, (*unit, record, of_record))]
     rows.append((_OUTCOME, (*unit, fingerprint, *facts, of_outcome)))
     for name, data in beside.items() if beside else ():

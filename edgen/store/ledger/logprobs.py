@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.core.values import Address, AnswerTimes, Reply, TaskId, Token
-from edgen.store.ledger.checked_reader import CheckedReader, Natural, Task, checksum_of, take_fitting
+from edgen.store.ledger.checked_reader import CheckedReader, Natural, Task, compute_checksum, take_fitting
 from edgen.store.ledger.schema import LOGPROBS
 from edgen.store.ledger.writer import Statement
 
@@ -41,7 +41,7 @@ class _Row(NamedTuple):
 
 def add_table(book: CheckedReader) -> None:
     """Create the table if missing."""
-    with book.transaction("BEGIN IMMEDIATE"):
+    with book.run_transaction("BEGIN IMMEDIATE"):
         if not book.has_table(TABLE):
             book.write(LOGPROBS)
 
@@ -53,7 +53,7 @@ def store_beside(address: Address, key: bytes, reply: Reply) -> list[Statement]:
         return []
     data = zlib.compress(_encode(beside))
     row = (*msgspec.structs.astuple(address), key, data)
-    return [(_INSERT, (*row, checksum_of(*row, reply.text)))]
+    return [(_INSERT, (*row, compute_checksum(*row, reply.text)))]
 
 
 def with_beside(
@@ -61,7 +61,7 @@ def with_beside(
 ) -> dict[bytes, Reply]:
     """Return the replies of a task, by key, with their stored tokens or times."""
     found = dict(replies)
-    for row in book.rows(_OF_TASK, _Row, (scenario, task)):
+    for row in book.read_rows(_OF_TASK, _Row, (scenario, task)):
         reply = found.get(row.key)
         if reply is not None and (beside := _read(row, reply.text)) is not None:
             name = "given" if isinstance(beside, AnswerTimes) else "tokens"
@@ -73,7 +73,7 @@ def find_unsound_beside(book: CheckedReader) -> Iterator[tuple[Any, Any]]:
     """Yield scenario and task of tokens and times that are changed, or that belong to no stored reply."""
     if not book.has_table(TABLE):
         return
-    with book.explain_errors(), book.lenient_text():
+    with book.explain_errors(), book.read_text_leniently():
         for *values, text in book.connection.execute(_WITH_TEXTS):
             row = take_fitting(values, _Row)
             if row is None or not isinstance(text, str) or _read(row, text) is None:
@@ -82,7 +82,7 @@ def find_unsound_beside(book: CheckedReader) -> Iterator[tuple[Any, Any]]:
 
 def _read(row: _Row, text: str) -> Beside | None:
     try:
-        if checksum_of(*row[:-1], text) != row.checksum:
+        if compute_checksum(*row[:-1], text) != row.checksum:
             return None
         unpacking = zlib.decompressobj()
         data = unpacking.decompress(row.data, _LONGEST)

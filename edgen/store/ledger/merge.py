@@ -23,7 +23,7 @@ from edgen.core.errors import EdgenError
 from edgen.core.kept_files import refuse_links
 from edgen.core.values import Status, TaskId
 from edgen.core.version import __version__
-from edgen.store.ledger.checked_reader import REPLIES, CheckedReader, ReplyRow, checksum_of
+from edgen.store.ledger.checked_reader import REPLIES, CheckedReader, ReplyRow, compute_checksum
 from edgen.store.ledger.facts import MEASURES, PLAN, SIMULATED, put_fact, read_facts
 from edgen.store.ledger.logprobs import TABLE, add_table
 from edgen.store.ledger.opening import (
@@ -37,7 +37,7 @@ from edgen.store.ledger.opening import (
     require_files,
 )
 from edgen.store.ledger.outstanding import NotedBatch, read_batches
-from edgen.store.ledger.schema import wall_time
+from edgen.store.ledger.schema import read_wall_time
 from edgen.store.ledger.status import LedgerSession, RunPlan, RunStatus, read_sessions, read_status
 from edgen.store.ledger.tally import open_tally
 
@@ -174,7 +174,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         run(
             f"INSERT INTO taken SELECT s.scenario, s.task FROM {_LEFT} WHERE m.scenario IS NULL OR "
             f"{_THEIRS} > {_OURS}",
-            self._names(source),
+            self._find_batch_names(source),
         )
         if self._branching:
             run(f"INSERT INTO clash SELECT DISTINCT s.scenario FROM {_CALLS} WHERE NOT {_SAID}")
@@ -190,7 +190,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         self._connection.execute(
             f"INSERT INTO several SELECT s.scenario, s.task, NOT {_SAME} FROM {_BOTH} WHERE {_THEIRS} = 2 "
             f"AND {_OURS} = 2 ON CONFLICT (scenario, task) DO UPDATE SET other = MAX(other, excluded.other)",
-            self._names(source),
+            self._find_batch_names(source),
         )
         ours = (
             f"SELECT m.*, {_OUR_RECORD} AS record FROM {_BOTH} WHERE (s.scenario, s.task) IN taken AND NOT "
@@ -236,7 +236,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             ":ours ELSE "
             "fingerprint END, status, reason, detail, grp, reply_key, checksum FROM src.outcomes WHERE "
             "(scenario, task) IN taken",
-            self._names(source),
+            self._find_batch_names(source),
         )
         self._sessions += source.sessions
         rest = "scenario, task, step, attempt, key, tokens, usd"
@@ -267,19 +267,19 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
 
     def reject(self, units: Iterable[tuple[int, TaskId, str, str]]) -> None:
         """Reject these accepted conversations, each with a reason and a detail, and delete their records."""
-        with self._changing():
+        with self._change_in_transaction():
             for *unit, reason, detail in units:
                 self._change(*unit, status=Status.REJECTED, reason=reason, detail=detail)
                 self._connection.execute("DELETE FROM records WHERE scenario = ? AND task = ?", unit)
 
     def regroup(self, units: Iterable[tuple[int, TaskId, int]]) -> None:
         """Move these conversations to other groups of the split."""
-        with self._changing():
+        with self._change_in_transaction():
             for scenario, task, group in units:
                 self._change(scenario, task, grp=group)
 
     @contextlib.contextmanager
-    def _changing(self) -> Iterator[None]:
+    def _change_in_transaction(self) -> Iterator[None]:
         with self._explain_errors(self._path):
             self._connection.execute("BEGIN")
             yield
@@ -293,7 +293,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         now = dict(zip(facts.split(", "), found, strict=True)) | changes
         self._connection.execute(
             f"UPDATE outcomes SET ({facts}, checksum) = (?, ?, ?, ?, ?, ?) {where}",
-            (*now.values(), checksum_of(scenario, task, *now.values()), scenario, task),
+            (*now.values(), compute_checksum(scenario, task, *now.values()), scenario, task),
         )
 
     def count_duplicates(self) -> MergeDuplicates:
@@ -325,7 +325,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             run("COMMIT")
             book = CheckedReader(self._connection, self._path)
             status = msgspec.structs.replace(read_status(book), session_state="complete")
-            now, state = wall_time(), status.state(held=False)
+            now, state = read_wall_time(), status.find_state(held=False)
             here = (os.getpid(), socket.gethostname(), __version__)
             run(
                 _INTO_SESSIONS,
@@ -338,7 +338,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         """Pass the dropped rows of two queries to `drop`: those merged before, and those of the present
         ledger."""
         for sql, run in ((ours, None), (theirs, source.run)):
-            rows = self._connection.execute(sql, self._names(source))
+            rows = self._connection.execute(sql, self._find_batch_names(source))
             columns = [column[0] for column in rows.description]
             for row in rows:
                 facts: dict[str, Any] = dict(zip(columns, row, strict=True))
@@ -346,7 +346,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
                 told = {name: _convert_to_json(name, value) for name, value in facts.items()}
                 self._drop({"kind": kind, "run": run, **told})
 
-    def _names(self, source: SourceLedger) -> dict[str, str]:
+    def _find_batch_names(self, source: SourceLedger) -> dict[str, str]:
         return {"theirs": source.fingerprint, "ours": self._fingerprint}
 
     @contextlib.contextmanager
@@ -369,8 +369,8 @@ def _require_sound(book: CheckedReader) -> None:
     """Raise DamagedError for a wrong checksum: a damaged row could replace a sound one."""
     if (unit := next(book.find_unsound(), None)) is not None:
         raise book.make_outcome_error(*unit)
-    for row in book.stream(REPLIES, ReplyRow):
-        book.reply(row)
+    for row in book.iterate_rows(REPLIES, ReplyRow):
+        book.check_reply(row)
 
 
 def _copy_if_logged(path: Path, scratch: Path) -> Path:

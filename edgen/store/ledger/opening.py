@@ -29,8 +29,8 @@ from edgen.store.ledger.schema import (
     UPGRADE,
     UPGRADED,
     VERSION,
-    image,
     make_expected_schema,
+    make_image,
 )
 
 T = TypeVar("T")
@@ -123,7 +123,7 @@ def connect(
     except sqlite3.Error as problem:
         raise describe_sqlite_error(path, problem) from None
     try:
-        _guard(connection)
+        _guard_connection(connection)
         _recognise(connection, path)
     except sqlite3.Error as problem:
         connection.close()
@@ -174,7 +174,7 @@ def _make(path: Path) -> None:
         if not path.exists() or (not path.stat().st_size and not logged):
             # Rename, not link: a kill between link and unlink would leave a ledger with two names. The
             # process holds a lock, so no other creates it first.
-            write_whole(path, image())
+            write_whole(path, make_image())
     except OSError as problem:
         said = "disk is full" if problem.errno in DISK_FULL else f"unable to open: {problem.strerror}"
         raise describe_sqlite_error(path, said) from None
@@ -191,10 +191,10 @@ def make_still_uri(path: Path) -> str:
     return f"{path.resolve().as_uri()}?mode=ro&immutable=1"
 
 
-def _guard(connection: LedgerConnection) -> None:
+def _guard_connection(connection: LedgerConnection) -> None:
     """Set limits and distrust before anything is read."""
     connection.raised = []
-    ticks = _ticks(connection.raised)
+    ticks = _answer_ticks(connection.raised)
     next(ticks)
     connection.set_progress_handler(ticks.__next__, _TICK)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
@@ -204,7 +204,7 @@ def _guard(connection: LedgerConnection) -> None:
     connection.executescript(_GUARDS)
 
 
-def _ticks(raised: list[BaseException]) -> Generator[int, None, None]:
+def _answer_ticks(raised: list[BaseException]) -> Generator[int, None, None]:
     """Yield the answers to SQLite's progress handler: 0 to continue, 1 to end the statement.
 
     Handlers of signals run where a generator is resumed, which is inside the `try`; in a function they would

@@ -16,7 +16,7 @@ import msgspec
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address
 from edgen.store.ledger.checked_reader import Amount, CheckedReader, Moment, Natural, Task
-from edgen.store.ledger.schema import PICO, total, total_pico, wall_time
+from edgen.store.ledger.schema import PICO, read_wall_time, sum_column, sum_pico_column
 from edgen.store.ledger.writer import Statement, Writer
 
 State = Literal[
@@ -131,9 +131,9 @@ class OutstandingCalls:
         )
         self._writer.add(told, (STRIKE, (row.id,)), *(_charge(row.tokens, row.usd) if lost else ()))
 
-    def failure(self, address: Address, key: bytes) -> tuple[int, CallError] | None:
+    def read_failure(self, address: Address, key: bytes) -> tuple[int, CallError] | None:
         """Return the number of failures of a request in batches, and the last failure."""
-        row = self._book.row(
+        row = self._book.read_row(
             f"SELECT tries, kind, IFNULL(detail, '') FROM returned WHERE {_AT} AND kind IS NOT NULL",  # noqa: S608 - ours
             tuple[Natural, FailureKind, str],
             (*_place(address), key),
@@ -163,25 +163,25 @@ class OutstandingCalls:
             backend=backend,
             token=token,
             round=round_,
-            made_at=wall_time(),
+            made_at=read_wall_time(),
         )
         await self.note(batch)
         return batch
 
-    def batches(self, *states: State) -> list[NotedBatch]:
+    def list_batches(self, *states: State) -> list[NotedBatch]:
         """Return the batches in one of these states, or all, in order of creation."""
         return read_batches(self._book, *states)
 
     def has(self, address: Address, key: bytes) -> bool:
         """Return whether exactly this call is outstanding."""
-        return bool(self._book.rows(f"{_CALLS} {_AT}", OutstandingCall, (*_place(address), key)))
+        return bool(self._book.read_rows(f"{_CALLS} {_AT}", OutstandingCall, (*_place(address), key)))
 
     def of(self, batch: int) -> Iterator[OutstandingCall]:
         """Yield the outstanding requests of a batch in order, read in pages."""
         last = -1
         while True:
             page = f"{_CALLS} batch = ? AND id > ? ORDER BY id LIMIT ?"
-            rows = self._book.rows(page, OutstandingCall, (batch, last, _PAGE))
+            rows = self._book.read_rows(page, OutstandingCall, (batch, last, _PAGE))
             yield from rows
             if len(rows) < _PAGE:
                 return
@@ -190,17 +190,17 @@ class OutstandingCalls:
     def find(self, scenario: int, step: int, attempt: int, prefix: bytes) -> list[OutstandingCall]:
         """Return the outstanding requests of a scenario whose keys begin with `prefix`."""
         place = (scenario, step, attempt, len(prefix), prefix)
-        return self._book.rows(f"{_CALLS} {_BEGINS}", OutstandingCall, place)
+        return self._book.read_rows(f"{_CALLS} {_BEGINS}", OutstandingCall, place)
 
     def is_back(self, scenario: int, step: int, attempt: int, prefix: bytes) -> bool:
         """Return whether a call of a scenario with this key `prefix` has ended, with a reply or not."""
         place = (scenario, step, attempt, len(prefix), prefix)
         found = f"SELECT 1 FROM replies WHERE {_BEGINS} UNION ALL SELECT 1 FROM returned WHERE {_BEGINS}"  # noqa: S608
-        return self._book.row(found, tuple[Natural], place * 2) is not None
+        return self._book.read_row(found, tuple[Natural], place * 2) is not None
 
-    def sums(self, batch: int | None) -> tuple[int, int, float]:
+    def read_sums(self, batch: int | None) -> tuple[int, int, float]:
         """Return (calls, tokens, maximum US dollars) outstanding in a batch; None: single calls."""
-        sql = f"SELECT COUNT(*), {total('tokens')}, TOTAL(usd) FROM outstanding WHERE batch IS ?"  # noqa: S608 - ours
+        sql = f"SELECT COUNT(*), {sum_column('tokens')}, TOTAL(usd) FROM outstanding WHERE batch IS ?"  # noqa: S608 - ours
         return self._book.require_row(sql, tuple[Natural, Natural, Amount], (batch,))
 
     def _assign_number(self) -> int:
@@ -210,7 +210,7 @@ class OutstandingCalls:
 
 def read_batches(book: CheckedReader, *states: State) -> list[NotedBatch]:
     """Return the batches in one of these states, or all, in order of creation."""
-    return [batch for batch in book.rows(_BATCHES, NotedBatch) if not states or batch.state in states]
+    return [batch for batch in book.read_rows(_BATCHES, NotedBatch) if not states or batch.state in states]
 
 
 def abandon(book: CheckedReader) -> None:
@@ -218,7 +218,7 @@ def abandon(book: CheckedReader) -> None:
     calls are charged at their maximum, since the service may have worked on them; a batch with an incomplete
     file is ignored."""
     tokens, usd = book.require_row(
-        f"SELECT {total('tokens')}, {total_pico('usd')} / {PICO:g} FROM outstanding WHERE batch IS NULL",  # noqa: S608
+        f"SELECT {sum_column('tokens')}, {sum_pico_column('usd')} / {PICO:g} FROM outstanding WHERE batch IS NULL",  # noqa: S608
         tuple[Natural, Amount],
     )
     for statement in _charge(tokens, usd):

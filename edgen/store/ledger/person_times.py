@@ -23,7 +23,7 @@ class _Row(NamedTuple):
     latency: float
 
 
-def times_of(given: AnswerTimes) -> tuple[float, float]:
+def list_times(given: AnswerTimes) -> tuple[float, float]:
     """Return the columns of an answer's times; a latency of 0 says that the page did not count."""
     return given.at, given.seconds or 0.0
 
@@ -33,7 +33,7 @@ def with_times(
 ) -> dict[bytes, Reply]:
     """Return the replies of a task, by key, those of people with their times."""
     found = dict(replies)
-    for row in book.rows(_OF_TASK, _Row, (scenario, task)):
+    for row in book.read_rows(_OF_TASK, _Row, (scenario, task)):
         if (reply := found.get(row.key)) is not None:
             given = AnswerTimes(row.answered_at, row.latency or None)
             found[row.key] = msgspec.structs.replace(reply, given=given)

@@ -31,7 +31,7 @@ from edgen.store.ledger.checked_reader import (
 from edgen.store.ledger.facts import SELECTION, SIMULATED, Selection, read_fact, read_selection
 from edgen.store.ledger.opening import connect
 from edgen.store.ledger.outstanding import OPEN
-from edgen.store.ledger.schema import SCENARIOS, total
+from edgen.store.ledger.schema import SCENARIOS, sum_column
 from edgen.store.ledger.status import (
     IN_SCOPE,
     LedgerSession,
@@ -77,16 +77,16 @@ class Outcomes:
         query = f"SELECT scenario, task FROM outcomes WHERE {_OUTCOMES} AND status = 'accepted' {_ORDER}"  # noqa: S608
         return self._read_in_pages(query, UnitRow, first=first)
 
-    def groups(self) -> Iterator[tuple[int, int]]:
+    def iterate_groups(self) -> Iterator[tuple[int, int]]:
         """Yield (group hash, accepted outcomes), by ascending hash."""
-        return self._book.stream(
+        return self._book.iterate_rows(
             f"SELECT grp, COUNT(*) FROM outcomes WHERE {IN_SCOPE} AND status = 'accepted' GROUP BY grp "  # noqa: S608
             "ORDER BY grp",
             GroupRow,
             self._scope.values,
         )
 
-    def records(self, within: range = _ALL) -> Generator[tuple[int, Any, int, bytes], None, None]:
+    def iterate_records(self, within: range = _ALL) -> Generator[tuple[int, Any, int, bytes], None, None]:
         """(scenario, task, group hash, record) of what was accepted, of scenarios `within` a range."""
         self._book.require_statuses()
         query = f"{WITH_ANY_RECORDS} WHERE {_OUTCOMES} AND o.status = 'accepted' {_ORDER}"
@@ -94,11 +94,11 @@ class Outcomes:
             if row.scenario >= within.stop:
                 return
             self._book.require_sound(row)
-            yield row.scenario, row.task, row.grp, self._book.record(row)
+            yield row.scenario, row.task, row.grp, self._book.check_record(row)
 
     def list_settled(self) -> Iterator[tuple[int, Any, Status, str | None]]:
         """Yield (scenario, task, status, reason) of every outcome."""
-        for row in self._rows(""):
+        for row in self._iterate_rows(""):
             yield row.scenario, row.task, row.status, row.reason
 
     def list_answered(self) -> Iterator[tuple[int, Any, Status, str | None]]:
@@ -112,15 +112,15 @@ class Outcomes:
 
     def list_refused(self) -> Iterator[tuple[int, Any, Status, str | None, str | None, Reply | None]]:
         """Yield (scenario, task, status, reason, detail, last reply) of outcomes that were not accepted."""
-        for row in self._rows("AND status != 'accepted'"):
+        for row in self._iterate_rows("AND status != 'accepted'"):
             last = None
             if row.reply_key is not None:
                 query = f"{REPLIES} WHERE scenario = ? AND task = ? AND key = ?"
-                last = self._book.row(query, ReplyRow, (row.scenario, row.task, row.reply_key))
-            reply = None if last is None else self._book.reply(last)
+                last = self._book.read_row(query, ReplyRow, (row.scenario, row.task, row.reply_key))
+            reply = None if last is None else self._book.check_reply(last)
             yield row.scenario, row.task, row.status, row.reason, row.detail, reply
 
-    def candidates(self, reasons: Collection[str]) -> Iterator[tuple[int, Any, bytes]]:
+    def iterate_candidates(self, reasons: Collection[str]) -> Iterator[tuple[int, Any, bytes]]:
         """Yield (scenario, task, record) of outcomes accepted, or rejected for one of these reasons with a
         kept record."""
         for row in self._read_in_pages(
@@ -128,11 +128,11 @@ class Outcomes:
         ):
             if row.status is Status.ACCEPTED or (row.reason in reasons and row.data is not None):
                 self._book.require_sound(row)
-                yield row.scenario, row.task, self._book.record(row)
+                yield row.scenario, row.task, self._book.check_record(row)
 
-    def candidate_outcomes(self, reasons: Collection[str]) -> Iterator[OutcomeRow]:
+    def iterate_candidate_outcomes(self, reasons: Collection[str]) -> Iterator[OutcomeRow]:
         """Yield the outcomes of the records in `candidates`, in the same order."""
-        rows = self._rows("")
+        rows = self._iterate_rows("")
         return (row for row in rows if row.status is Status.ACCEPTED or row.reason in reasons)
 
     def read_additional_values(self, scenario: int, task: TaskId) -> dict[str, bytes]:
@@ -144,12 +144,12 @@ class Outcomes:
             "BY task"
         )
         values = (scenario, first, first[:-1] + chr(ord(first[-1]) + 1), self._scope.fingerprint + BESIDE)
-        for row in self._book.rows(query, OutcomeRow, values):
+        for row in self._book.read_rows(query, OutcomeRow, values):
             self._book.require_sound(row)
-            found[str(row.task).removeprefix(first)] = self._book.record(row)
+            found[str(row.task).removeprefix(first)] = self._book.check_record(row)
         return found
 
-    def _rows(self, where: str) -> Iterator[OutcomeRow]:
+    def _iterate_rows(self, where: str) -> Iterator[OutcomeRow]:
         for row in self._read_in_pages(f"{OUTCOMES} WHERE {_OUTCOMES} {where} {_ORDER}", OutcomeRow):
             self._book.require_sound(row)
             yield row
@@ -159,7 +159,7 @@ class Outcomes:
         begin = max(self._scope.first, first) - 1
         values = {**self._scope.values, "scenario": begin, "task": _BEHIND, "page": size}
         while True:
-            rows, whole = self._book.page(sql, row, values)
+            rows, whole = self._book.read_page(sql, row, values)
             yield from rows
             if whole and len(rows) < size:
                 return
@@ -197,7 +197,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         """True if a simulator took part in the present plan's results."""
         return read_fact(self._book, SIMULATED) == self.plan.fingerprint
 
-    def fact(self, name: str) -> str | None:
+    def read_fact(self, name: str) -> str | None:
         """Return a fact about the run, None if missing."""
         return read_fact(self._book, name)
 
@@ -210,44 +210,44 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         """Return whether every outcome and record is unchanged."""
         return next(self._book.find_unsound(), None) is None
 
-    def record(self, scenario: int, task: TaskId) -> bytes | None:
+    def read_record(self, scenario: int, task: TaskId) -> bytes | None:
         """Return the record of one accepted outcome of the plan, None if there is none."""
         plan = self.plan
         beyond = isinstance(task, int) and 0 < plan.replicates <= task
         if beyond or not plan.first <= scenario < plan.scenarios:
             return None
-        row = self._book.row(
+        row = self._book.read_row(
             f"{WITH_ANY_RECORDS} WHERE scenario = ? AND task = ? AND o.status = 'accepted' AND "
             "o.fingerprint = ?",
             OutcomeRow,
             (scenario, task, plan.fingerprint),
         )
-        return None if row is None else self._book.record(row)
+        return None if row is None else self._book.check_record(row)
 
-    def group(self, scenario: int) -> int | None:
+    def read_group(self, scenario: int) -> int | None:
         """Return the group of the accepted conversations of a scenario; None if there are none."""
         query = f"{OUTCOMES} WHERE scenario = ? AND status = 'accepted' AND fingerprint = ? LIMIT 1"
-        row = self._book.row(query, OutcomeRow, (scenario, self.plan.fingerprint))
+        row = self._book.read_row(query, OutcomeRow, (scenario, self.plan.fingerprint))
         if row is None:
             return None
         self._book.require_sound(row)
         return row.grp
 
-    def outcomes(self, scenario: int) -> dict[Any, tuple[Status, str | None, bytes | None]]:
+    def read_outcomes(self, scenario: int) -> dict[Any, tuple[Status, str | None, bytes | None]]:
         """Return (status, reason, record) of every outcome of one scenario under any plan, by task. A record
         can accompany an outcome that is not accepted: its own, or an earlier one's."""
         found = {}
-        for row in self._book.rows(
+        for row in self._book.read_rows(
             f"{WITH_ANY_RECORDS} WHERE scenario = ? ORDER BY task", OutcomeRow, (scenario,)
         ):
             self._book.require_sound(row)
-            data = None if row.data is None else self._book.record(row)
+            data = None if row.data is None else self._book.check_record(row)
             found[row.task] = row.status, row.reason, data
         return found
 
-    def outcome(self, scenario: int, task: TaskId) -> tuple[Status, str | None, str | None] | None:
+    def read_outcome(self, scenario: int, task: TaskId) -> tuple[Status, str | None, str | None] | None:
         """Return (status, reason, detail) of one outcome of the plan; None if there is none yet."""
-        row = self._book.row(
+        row = self._book.read_row(
             f"{OUTCOMES} WHERE scenario = ? AND task = ? AND fingerprint = ?",
             OutcomeRow,
             (scenario, task, self.plan.fingerprint),
@@ -257,17 +257,19 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         self._book.require_sound(row)
         return row.status, row.reason, row.detail
 
-    def replies(self, scenario: int, task: TaskId) -> list[tuple[int, int, Reply]]:
+    def read_replies(self, scenario: int, task: TaskId) -> list[tuple[int, int, Reply]]:
         """Return (step, attempt, reply) of the latest answer to each call of one task, in this order."""
         query = f"{REPLIES} WHERE scenario = ? AND task = ? ORDER BY step, attempt, rowid"
-        latest = {(row.step, row.attempt): row for row in self._book.rows(query, ReplyRow, (scenario, task))}
-        return [(*call, self._book.reply(row)) for call, row in latest.items()]
+        latest = {
+            (row.step, row.attempt): row for row in self._book.read_rows(query, ReplyRow, (scenario, task))
+        }
+        return [(*call, self._book.check_reply(row)) for call, row in latest.items()]
 
     def list_spending(self) -> Iterator[tuple[int, Any, int, int, int, float | None]]:
         """Yield (scenario, task, calls answered, prompt tokens, completion tokens, US dollars) of every task
         of the plan with replies, in order. Replies to an earlier form of the job count, too."""
         return self._read_in_pages(
-            f"SELECT scenario, task, COUNT(*), {total('prompt_tokens')}, {total('completion_tokens')}, "  # noqa: S608
+            f"SELECT scenario, task, COUNT(*), {sum_column('prompt_tokens')}, {sum_column('completion_tokens')}, "  # noqa: S608
             f"SUM(cost_usd) FROM replies WHERE {_TASKS} {_BY_TASK}",
             tuple[Natural, Task, Natural, Natural, Natural, Amount | None],
         )
@@ -277,7 +279,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         outstanding batch requests, in order."""
         states = ", ".join(f"'{state}'" for state in OPEN)
         return self._read_in_pages(
-            f"SELECT scenario, task, COUNT(*), {total('tokens')}, TOTAL(usd) FROM outstanding "  # noqa: S608 - ours
+            f"SELECT scenario, task, COUNT(*), {sum_column('tokens')}, TOTAL(usd) FROM outstanding "  # noqa: S608 - ours
             f"WHERE batch IN (SELECT id FROM batches WHERE state IN ({states}) AND fingerprint = "
             f":fingerprint) AND {_TASKS} {_BY_TASK}",
             tuple[Natural, Task, Natural, Natural, Amount],
@@ -286,7 +288,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
     def list_counted_replies(self) -> Iterator[tuple[int, Any, list[CountedReply]]]:
         """Yield (scenario, task, its calls) of every task of the plan whose answers were all counted and sent
         in one form of the job, in order."""
-        rows = self._book.stream(
+        rows = self._book.iterate_rows(
             "SELECT scenario, task, step, attempt, prompt_tokens, completion_tokens, "
             "IFNULL(cache_read_tokens, 0), IFNULL(cache_write_tokens, 0) FROM replies "
             "WHERE scenario >= :first AND scenario < :end AND (:replicates = 0 OR task < :replicates) "
@@ -304,18 +306,20 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
             if len(calls) == len(counted) == len({call[:2] for call in calls}):
                 yield scenario, task, counted
 
-    def sessions(self) -> list[LedgerSession]:
+    def read_sessions(self) -> list[LedgerSession]:
         """Return every session in order."""
         return read_sessions(self._book)
 
-    def latencies(self) -> Iterator[float]:
+    def iterate_latencies(self) -> Iterator[float]:
         """Yield the seconds that each stored answer took, in no particular order."""
-        return (latency for (latency,) in self._book.stream("SELECT latency FROM replies", tuple[Amount]))
+        return (
+            latency for (latency,) in self._book.iterate_rows("SELECT latency FROM replies", tuple[Amount])
+        )
 
     def list_reply_times(self, moment: float, most: int) -> Iterator[float]:
         """Yield when the latest replies were stored, the last first, in seconds since the epoch: back to a
         moment, and at most so many."""
-        rows = self._book.stream(
+        rows = self._book.iterate_rows(
             "SELECT answered_at FROM (SELECT answered_at FROM replies ORDER BY rowid DESC LIMIT :most)",
             tuple[Moment],
             {"most": most},
@@ -324,7 +328,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
 
     def count_in_flight(self) -> int:
         """Return the number of single calls that are noted as outstanding."""
-        row = self._book.row("SELECT COUNT(*) FROM outstanding WHERE batch IS NULL", tuple[Natural], ())
+        row = self._book.read_row("SELECT COUNT(*) FROM outstanding WHERE batch IS NULL", tuple[Natural], ())
         return 0 if row is None else row[0]
 
 

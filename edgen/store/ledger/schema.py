@@ -8,7 +8,7 @@ these three has a checksum (`checked_reader`).
 A ledger whose calls request log probabilities, or are answered by people, has an additional table,
 `logprobs`, from their first session on; other ledgers do not change.
 
-`wall_time` is the clock of notes. A machine without a battery may report 1970, so it is bounded.
+`read_wall_time` is the clock of notes. A machine without a battery may report 1970, so it is bounded.
 """
 
 from __future__ import annotations
@@ -124,16 +124,16 @@ CREATE TABLE logprobs (
 ) WITHOUT ROWID"""
 
 
-def total(column: str) -> str:
+def sum_column(column: str) -> str:
     """Return SQL for the sum of a column of whole numbers, exact up to 2**53; unlike SUM, it never
     overflows."""
     return f"IFNULL(CAST(TOTAL({column}) AS INTEGER), 0)"
 
 
-def total_pico(column: str) -> str:
+def sum_pico_column(column: str) -> str:
     """Return SQL for the sum of a column of US dollars, in whole picodollars as in the budget, so that sums
     are order-independent."""
-    return total(f"ROUND({column} * {PICO:g})")
+    return sum_column(f"ROUND({column} * {PICO:g})")
 
 
 SCHEMA = "SELECT type, name, tbl_name, sql FROM {}sqlite_master"
@@ -153,7 +153,7 @@ def make_expected_schema(version: int = VERSION) -> tuple[Tables, Tables]:
 
 
 @functools.cache
-def all_columns() -> dict[str, dict[str, str]]:
+def list_all_columns() -> dict[str, dict[str, str]]:
     """Return the columns of each table with their declared types."""
     with contextlib.closing(_make_database()) as connection:
         connection.execute(LOGPROBS)
@@ -165,7 +165,7 @@ def all_columns() -> dict[str, dict[str, str]]:
 
 
 @functools.cache
-def image(version: int = VERSION) -> bytes:
+def make_image(version: int = VERSION) -> bytes:
     """Return an empty ledger as file content, written whole, so that no process ever sees one without
     tables."""
     with contextlib.closing(_make_database(version)) as connection:
@@ -190,6 +190,6 @@ EARLIEST = -62_135_596_800.0 + 2 * 86_400
 LATEST = 253_402_300_799.0 - 2 * 86_400
 
 
-def wall_time() -> float:
+def read_wall_time() -> float:
     """Return the seconds since the epoch, clamped to these bounds."""
     return min(max(time.time(), EARLIEST), LATEST)

@@ -15,7 +15,7 @@ from edgen.core.values import Status, Usage
 from edgen.store.ledger.checked_reader import Amount, CheckedReader, Moment, Natural
 from edgen.store.ledger.facts import LOST, PLAN, read_fact
 from edgen.store.ledger.opening import decode_fact, make_damaged_error
-from edgen.store.ledger.schema import PICO, SCENARIOS, total, total_pico
+from edgen.store.ledger.schema import PICO, SCENARIOS, sum_column, sum_pico_column
 
 _Scenario = Annotated[int, msgspec.Meta(ge=0, le=SCENARIOS)]
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
@@ -135,7 +135,7 @@ class RunStatus(msgspec.Struct, frozen=True):
     def pending(self) -> int:
         return self.planned - self.accepted - sum(self.rejected.values()) - sum(self.failed.values())
 
-    def state(self, *, held: bool) -> str:
+    def find_state(self, *, held: bool) -> str:
         """Return complete, short, running or stopped; `held`: a live process has the run's lock."""
         if held:
             return "running"
@@ -146,7 +146,7 @@ class RunStatus(msgspec.Struct, frozen=True):
 
     def describe_last_end(self, *, held: bool) -> str | None:
         """Return the end state of the last session, for a run that is not complete."""
-        if self.state(held=held) not in ("stopped", "short"):
+        if self.find_state(held=held) not in ("stopped", "short"):
             return None
         if self.session_state == "running":
             return f"{self.process} was killed or crashed"
@@ -155,7 +155,10 @@ class RunStatus(msgspec.Struct, frozen=True):
 
 def read_sessions(book: CheckedReader) -> list[LedgerSession]:
     """Return every session in order."""
-    return book.rows(f"SELECT {', '.join(LedgerSession._fields)} FROM sessions ORDER BY id", LedgerSession)  # noqa: S608 - ours
+    return book.read_rows(
+        f"SELECT {', '.join(LedgerSession._fields)} FROM sessions ORDER BY id",  # noqa: S608 - ours
+        LedgerSession,
+    )
 
 
 def count_outcomes(book: CheckedReader, scope: Scope) -> list[tuple[Status, str | None, int]]:
@@ -169,17 +172,17 @@ def count_outcomes(book: CheckedReader, scope: Scope) -> list[tuple[Status, str 
 
 def read_status(book: CheckedReader) -> RunStatus:
     """Read the status in one snapshot."""
-    with book.transaction():
+    with book.run_transaction():
         plan = read_plan(book) or RunPlan(name="", fingerprint="", scenarios=0, replicates=1, asked=0)
         sums: dict[Status, Counter[str]] = {status: Counter() for status in Status}
         for status, reason, count in count_outcomes(book, plan.scope):
             sums[status][reason or "unknown"] += count
         totals = book.require_row(
-            f"SELECT {total('made')}, {total('retried')}, SUM(cost_usd), {', '.join(map(total, _TOKENS))} "  # noqa: S608
+            f"SELECT {sum_column('made')}, {sum_column('retried')}, SUM(cost_usd), {', '.join(map(sum_column, _TOKENS))} "  # noqa: S608
             "FROM sessions",
             tuple[Natural, Natural, Amount | None, Natural, Natural, Natural, Natural],
         )
-        last = book.row(
+        last = book.read_row(
             "SELECT replayed, state, message, 'process ' || pid || ' on ' || host, id, "
             "COALESCE(ended_at, (SELECT MAX(answered_at, started_at) FROM replies ORDER BY rowid DESC LIMIT "
             "1), started_at) FROM sessions ORDER BY id DESC LIMIT 1",
@@ -209,9 +212,9 @@ def sum_charges(book: CheckedReader, price: Callable[[int, int], float]) -> tupl
     """Return (tokens, US dollars) used by all sessions, with outstanding calls; `price` values replies stored
     without a cost."""
     tokens, cost, prompt, completion = book.require_row(
-        f"SELECT {total('charged_tokens')}, {total_pico('cost_usd')}, "  # noqa: S608 - ours
-        f"{total('CASE WHEN cost_usd IS NULL THEN prompt_tokens END')}, "
-        f"{total('CASE WHEN cost_usd IS NULL THEN IFNULL(completion_tokens, charged_tokens) END')} "
+        f"SELECT {sum_column('charged_tokens')}, {sum_pico_column('cost_usd')}, "  # noqa: S608 - ours
+        f"{sum_column('CASE WHEN cost_usd IS NULL THEN prompt_tokens END')}, "
+        f"{sum_column('CASE WHEN cost_usd IS NULL THEN IFNULL(completion_tokens, charged_tokens) END')} "
         "FROM replies",
         tuple[Natural, Natural, Natural, Natural],
     )
@@ -223,12 +226,12 @@ def sum_charges(book: CheckedReader, price: Callable[[int, int], float]) -> tupl
 def sum_lost(book: CheckedReader) -> tuple[int, int]:
     """Return (tokens, picodollars) charged for calls without a kept answer that the service may have worked
     on, at their maximum."""
-    sql = f"SELECT {total('lost_tokens')}, {total_pico('lost_usd')} FROM sessions"  # noqa: S608 - ours
+    sql = f"SELECT {sum_column('lost_tokens')}, {sum_pico_column('lost_usd')} FROM sessions"  # noqa: S608 - ours
     return book.require_row(sql, tuple[Natural, Natural])
 
 
 def sum_out(book: CheckedReader) -> tuple[int, int]:
     """Return (tokens, picodollars) reserved for outstanding work at its maximum: calls under way (including
     those of a dead process), sent batches, and request files to be sent."""
-    sql = f"SELECT {total('tokens')}, {total_pico('usd')} FROM outstanding"  # noqa: S608 - ours
+    sql = f"SELECT {sum_column('tokens')}, {sum_pico_column('usd')} FROM outstanding"  # noqa: S608 - ours
     return book.require_row(sql, tuple[Natural, Natural])

@@ -25,7 +25,7 @@ from edgen.core.errors import DamagedError
 from edgen.store.ledger.checked_reader import CheckedReader, Natural, open_to_read
 from edgen.store.ledger.facts import CHECKSUM, put_fact, read_fact
 from edgen.store.ledger.opening import LedgerConnection, connect, decode_fact
-from edgen.store.ledger.schema import all_columns
+from edgen.store.ledger.schema import list_all_columns
 
 _TALLY = "tally"  # the fact's name
 _NOT_OWN = f"name NOT IN ('{_TALLY}', '{CHECKSUM}{_TALLY}')"
@@ -103,11 +103,11 @@ class RowCounter:
         for table in _PROBLEMS:
             if table == "sessions" or not book.has_table(table):
                 continue
-            self._rows[table] = (len(_columns(table)), [], [])
+            self._rows[table] = (len(_list_columns(table)), [], [])
             book.connection.create_function(f"{table}_added", 1, self._rows[table][1].append)
             book.connection.create_function(f"{table}_removed", 1, self._rows[table][2].append)
-            plus = _calls(f"{table}_added", table, "NEW")
-            minus = _calls(f"{table}_removed", table, "OLD")
+            plus = _render_calls(f"{table}_added", table, "NEW")
+            minus = _render_calls(f"{table}_removed", table, "OLD")
             for change, row, calls in (
                 ("INSERT", "NEW", plus),
                 ("DELETE", "OLD", minus),
@@ -162,7 +162,7 @@ class RowCounter:
             tables[name] = tables[name].plus(new)
         for name, (columns, added, removed) in self._rows.items():
             if added or removed:
-                tables[name] = tables[name].plus(_sum(added, columns)).minus(_sum(removed, columns))
+                tables[name] = tables[name].plus(_sum_rows(added, columns)).minus(_sum_rows(removed, columns))
         number, row = _read_last(book)
         if number < tally.last[0]:  # something else removed it
             number, row = tally.last
@@ -194,7 +194,7 @@ def has_tally(path: Path) -> bool:
 
 def find_changed_tables(book: CheckedReader) -> Iterator[str]:
     """Yield a sentence for each table that differs from the tally."""
-    with book.transaction():
+    with book.run_transaction():
         tally = _read(book)
         changed = [] if tally is None else [*tally.damaged, *_find_changed(book, tally, _PROBLEMS)]
         if book.require_row(f"SELECT COUNT(*) FROM meta WHERE NOT {_NOT_OWN}", tuple[Natural])[0] == 1:  # noqa: S608 - ours
@@ -205,7 +205,7 @@ def find_changed_tables(book: CheckedReader) -> Iterator[str]:
 def open_tally(book: CheckedReader) -> list[str]:
     """Count the rows of a ledger without a tally. Else return a sentence for each table that differs from it
     and that no session makes again; these stay noted, but for replies, which a session asks for again."""
-    with book.transaction("BEGIN IMMEDIATE"):
+    with book.run_transaction("BEGIN IMMEDIATE"):
         try:
             tally = _read(book)
         except DamagedError:  # `validate` reported it
@@ -265,7 +265,7 @@ def _count(book: CheckedReader, table: str) -> _Table:
     return _Table(rows, checksum)
 
 
-def _sum(values: list[Any], columns: int) -> _Table:
+def _sum_rows(values: list[Any], columns: int) -> _Table:
     """Return the number and the checksums of rows, whose values stand one after another; no columns: one
     value for each row that is only counted."""
     if not columns:
@@ -282,11 +282,11 @@ def _read_last(book: CheckedReader) -> tuple[int, _Table]:
 
 
 @functools.cache
-def _columns(table: str) -> dict[str, str]:
+def _list_columns(table: str) -> dict[str, str]:
     """Return the columns of a table that the tally covers, with their types."""
     if table in _COUNTED:
         return {}
-    found = all_columns()[table]
+    found = list_all_columns()[table]
     # The checksum of an outcome covers its other columns.
     return {name: found[name] for name in ("fingerprint", "checksum")} if table == "outcomes" else found
 
@@ -294,25 +294,25 @@ def _columns(table: str) -> dict[str, str]:
 @functools.cache
 def _find_places(table: str) -> list[tuple[int, bool]]:
     """Return the places in a row of the columns that the tally covers, and whether they hold texts."""
-    every = [*all_columns()[table]]
-    return [(every.index(name), kind == "TEXT") for name, kind in _columns(table).items()]
+    every = [*list_all_columns()[table]]
+    return [(every.index(name), kind == "TEXT") for name, kind in _list_columns(table).items()]
 
 
 @functools.cache
 def _select(table: str) -> str:
-    return f"SELECT {', '.join(_values(table, table))} FROM {table}"  # noqa: S608 - ours
+    return f"SELECT {', '.join(_render_values(table, table))} FROM {table}"  # noqa: S608 - ours
 
 
-def _calls(function: str, table: str, row: str) -> str:
-    return ", ".join(f"{function}({value})" for value in _values(table, row) or ["0"])
+def _render_calls(function: str, table: str, row: str) -> str:
+    return ", ".join(f"{function}({value})" for value in _render_values(table, row) or ["0"])
 
 
-def _values(table: str, row: str) -> list[str]:
+def _render_values(table: str, row: str) -> list[str]:
     """Return SQL for the values of a row. A text becomes bytes, which may be any, and differs from a blob. In
     a row that is there already, each column may have one."""
     return [
         f"CASE typeof({row}.{name}) WHEN 'text' THEN CAST('t' || {row}.{name} AS BLOB) ELSE {row}.{name} END"
         if kind in ("TEXT", "") or row != "NEW"
         else f"{row}.{name}"
-        for name, kind in _columns(table).items()
+        for name, kind in _list_columns(table).items()
     ]

@@ -47,14 +47,14 @@ def has_acknowledgement(ledger: Path) -> bool:
 
 def _read_note(ledger: Path) -> int | None:
     try:
-        line = read_regular(_place(ledger), 100)
+        line = read_regular(_find_place(ledger), 100)
         number = line[:19]
-        return int(number) if line == _note_of(number) else None
+        return int(number) if line == _render_note(number) else None
     except (OSError, ValueError):
         return None
 
 
-def _note_of(number: bytes) -> bytes:
+def _render_note(number: bytes) -> bytes:
     return b"%b %08x\n" % (number, crc32(number))
 
 
@@ -75,7 +75,7 @@ class Acknowledgement:
         self._noted = -1
         self._file: int | None = None
         with contextlib.suppress(OSError):
-            number = system.open_as_it_is(_place(ledger), os.O_WRONLY | os.O_CREAT)
+            number = system.open_as_it_is(_find_place(ledger), os.O_WRONLY | os.O_CREAT)
             found = os.fstat(number)
             # Do not write to links and special files.
             if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
@@ -89,7 +89,7 @@ class Acknowledgement:
             return
         number = b"%019d" % count
         with contextlib.suppress(OSError):
-            os.write(self._file, _note_of(number))
+            os.write(self._file, _render_note(number))
             os.lseek(self._file, 0, os.SEEK_SET)
             self._noted = count
 
@@ -99,7 +99,7 @@ class Acknowledgement:
             self._file = None
 
 
-def _place(ledger: Path) -> Path:
+def _find_place(ledger: Path) -> Path:
     return ledger.with_name(ledger.name + ACKNOWLEDGED)
 
 

@@ -18,19 +18,19 @@ from edgen.domains.education.keywords import (
     VerdictCount,
     Verdicts,
     asks,
+    judge_by_keywords,
     read_statements,
     tells,
-    verdicts,
 )
 from edgen.evaluation.sample import Sample, cut
-from edgen.reading.phrase_kinds import families
+from edgen.reading.phrase_kinds import find_families
 from tests.evaluation.said import HANDS, LECTURE, QUIZ, TALES, TALK, lesson, measured, samples
 from tests.scenarios import scenario_of
 from tests.timing import takes_at_most
 
 
 def said(sample: Sample) -> Verdicts:
-    return verdicts(sample.scenario, sample.turns, cut(sample.turns).spoken)
+    return judge_by_keywords(sample.scenario, sample.turns, cut(sample.turns).spoken)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_telling_and_asking() -> None:
 
 
 def test_what_a_scenario_states() -> None:
-    assert families(LECTURE) == ("lecture",)
+    assert find_families(LECTURE) == ("lecture",)
     assert read_statements(lesson(likes=LECTURE, has=TALK).scenario).match is False
     assert (
         read_statements(lesson(likes=HANDS, has="experiential learning/hands-on activities").scenario).match
@@ -203,7 +203,7 @@ def test_a_reader_agrees_on_the_released_sample(shared_data: Path) -> None:
             about["teacher_prefrences"], about["teacher_reactions"],
         )  # fmt: skip
         turns = _cleaned(record)
-        for mark, found in zip(read, verdicts(scenario, turns, cut(turns).spoken), strict=True):
+        for mark, found in zip(read, judge_by_keywords(scenario, turns, cut(turns).spoken), strict=True):
             assert (answers[mark] is None) == (found is None)
             told += found is not None
             agreed += found is not None and found is answers[mark]
@@ -228,6 +228,6 @@ def test_long_texts_take_time_in_proportion(unit: str) -> None:
         text = unit * (size // len(unit))
         sample = lesson(f"T {text}", f"S {text}", f"T {text}", likes=LECTURE + text, has=TALK + text)
         said = cut(sample.turns).spoken
-        return lambda: verdicts(sample.scenario, sample.turns, said)
+        return lambda: judge_by_keywords(sample.scenario, sample.turns, said)
 
     assert takes_at_most(40, read_texts(400_000), read_texts(40_000))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from edgen.core.resources import find
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Turn
-from edgen.domains.education.adherence_protocol import VARIABLES, adherence, read_sheet
+from edgen.domains.education.adherence_protocol import VARIABLES, ask_adherence, read_sheet
 from edgen.domains.education.keywords import MEASURES, Verdicts
 from edgen.prompting import load_prompt
 from edgen.protocols.base import Rules
@@ -28,7 +28,7 @@ ANSWERS = Verdicts(True, False, None, True, False)
 
 def judge(answers: Iterable[str | Reply], asks: int = 3) -> tuple[Verdicts | Rejection, list[Request]]:
     prompt = load_prompt(find("prompts", "adherence"), VARIABLES, expects="sheet")
-    protocol = adherence(SCENARIO, 2, TURNS, prompt, Rules(asks=asks, seed=7))
+    protocol = ask_adherence(SCENARIO, 2, TURNS, prompt, Rules(asks=asks, seed=7))
     asked: list[Request] = []
     given_ = iter(answers)
     step = None

@@ -15,7 +15,7 @@ from edgen.families.dialogue import DIALOGUE
 from edgen.space import Dimension, Entry, Space, SpaceRole
 from edgen.validation.schema import is_valid
 from edgen.validation.speech import read_speech
-from tests.scenarios import DIMENSIONS, ROLES, five_list_scenario
+from tests.scenarios import DIMENSIONS, ROLES, make_five_list_scenario
 
 pytestmark = pytest.mark.unit
 
@@ -58,7 +58,7 @@ def test_what_is_said_is_what_a_look_at_the_marked_turns_finds(
     conversation = Conversation(tuple(turns), ended_by=ended_by)
     recorded = Recorded(
         "a-000001-r0",
-        five_list_scenario(1, dict.fromkeys(DIMENSIONS, "x")),
+        make_five_list_scenario(1, dict.fromkeys(DIMENSIONS, "x")),
         conversation,
         provenance(1, conversation),
     )
@@ -85,7 +85,7 @@ def provenance(scenario: int, conversation: Conversation) -> Provenance:
 def test_education(
     index: int, values: dict[str, str], subject: str | None, level: str | None, conversation: Conversation
 ) -> None:
-    scenario = five_list_scenario(index, values, subject, level)
+    scenario = make_five_list_scenario(index, values, subject, level)
     recorded = Recorded(f"x-{index:06d}-r1", scenario, conversation, provenance(index, conversation))
     data = EDUCATION.record(recorded)
     assert EDUCATION.read(data) == recorded

@@ -21,12 +21,12 @@ from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, R
 from edgen.domains.forum.post import TITLE_FROM_TEXT, UNKNOWN_POST, Post, read_post
 from edgen.families.dialogue import DIALOGUE
 from edgen.planning.allowed_files import Reach
-from edgen.planning.load import plan_of
+from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
 from edgen.plugin.answers import NOT_OFFERED
 from edgen.simulator.text import respond
-from edgen.validation.checker import problems
+from edgen.validation.checker import find_problems
 from tests.cli.command import Command
 from tests.dose import dose
 from tests.execution.batch.desk import Desk
@@ -54,7 +54,7 @@ def plan_for(folder: Path, people: int, **changes: Any) -> Plan:
     }
     (folder / "space.yaml").write_text(yaml.safe_dump(space, sort_keys=False))
     job = parse_job({**JOB, "space": "./space.yaml", **changes}, "job.yaml")
-    return plan_of(job, Reach.of(folder / "job.yaml"))
+    return make_plan(job, Reach.of(folder / "job.yaml"))
 
 
 def simulated(request: Request) -> str:
@@ -65,7 +65,7 @@ def play(
     plan: Plan, answer: Callable[[Request], str | Reply] = simulated, index: int = 0, replicate: int = 0
 ) -> tuple[Conversation | Rejection, list[Request]]:
     """A thread to its end, and every request that it made."""
-    thread = plan.task(index, replicate).protocol
+    thread = plan.make_task(index, replicate).protocol
     asked: list[Request] = []
     reply: Any = None
     try:
@@ -158,7 +158,7 @@ def test_nobody_is_told_what_only_another_knows(tmp_path: Path, people: int) -> 
 def test_the_wrong_one_and_the_right_one_of_shipped_spaces_are_apart(name: str) -> None:
     """Neither the asker nor whoever is wrong is ever told what is right, unless it was written in the thread."""
     job = parse_job(yaml.safe_load((Path("jobs") / f"{name}.yaml").read_text("utf-8")), "job.yaml")
-    plan = plan_of(job, Reach.of(Path("jobs") / f"{name}.yaml"))
+    plan = make_plan(job, Reach.of(Path("jobs") / f"{name}.yaml"))
     assert find_unused(plan) == []
     right, wrong = {
         "homework_help": ("solution", "mistake"), "tech_support": ("cause", "rumour"),
@@ -437,7 +437,7 @@ async def test_the_bytes_are_the_same_however_it_is_made(tmp_path: Path, people:
     found = [one for name, text in made.items() if name.startswith("conv") for one in json.loads(text)]
     assert len(found) == 2
     for record in found:
-        assert not [*problems(record, schema="dialogue", begins_anew=DIALOGUE.begins_anew)]
+        assert not [*find_problems(record, schema="dialogue", begins_anew=DIALOGUE.begins_anew)]
         read = DIALOGUE.read(json.dumps(record).encode())
         assert json.loads(DIALOGUE.record(read)) == record
     assert await make("side by side", Heard()) == made

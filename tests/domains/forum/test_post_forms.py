@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from edgen.core.forms import Form
-from edgen.domains.forum.post import post_form, read_post
+from edgen.domains.forum.post import make_post_form, read_post
 from tests.form_checks import check_names_without_bounds, check_what_fits_is_read, check_words
 
 pytestmark = pytest.mark.unit
 
 CASES: dict[str, tuple[Form, Callable[[str], Any]]] = {
-    "question": (post_form((), titled=True), lambda text: read_post(text, "User", (), titled=True)),
+    "question": (make_post_form((), titled=True), lambda text: read_post(text, "User", (), titled=True)),
     "post": (
-        post_form([1, 3], may_accept=True),
+        make_post_form([1, 3], may_accept=True),
         lambda text: read_post(text, "User", [1, 3], may_accept=True),
     ),
 }

@@ -12,7 +12,7 @@ import pytest
 
 import edgen
 from edgen.core.errors import ShortError
-from edgen.store.layers import UnitLabels, text_digest
+from edgen.store.layers import UnitLabels, digest_text
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command
 
@@ -50,7 +50,7 @@ def put_layer(run: edgen.Run, name: str, labels: dict[str, str]) -> None:
     lines = [
         UnitLabels(
             id=one.id, turn=None, role=None, labels=(labels[one.id],), annotators={"me": (labels[one.id],)},
-            tie=False, agreement=None, text_sha256=text_digest(one.turns, None),
+            tie=False, agreement=None, text_sha256=digest_text(one.turns, None),
         )
         for one in run.conversations()
     ]  # fmt: skip

@@ -23,7 +23,7 @@ from edgen.domains.guided.course import (
     Course,
     Option,
     draw,
-    likeliest,
+    pick_best,
 )
 from edgen.domains.guided.machines.learn import ChoiceCounts, learn
 from edgen.domains.guided.machines.load import load_machine
@@ -124,7 +124,7 @@ def test_slots_have_the_values_of_now_and_without_values_nothing_is_said() -> No
     )
     one = course(of, values={"topic": "tides", "index": 3})
     assert [option.utterance for option in one.offer().options] == ["1 of tides."]
-    assert one.slot_values("a") == ("1", "tides")
+    assert one.list_slot_values("a") == ("1", "tides")
 
 
 def test_the_first_letter_is_a_capital() -> None:
@@ -312,8 +312,8 @@ def test_effects_without_end_end_it() -> None:
 def test_draws_are_by_the_probabilities() -> None:
     options = [Option("a", "A", 0.25), Option("b", "B", 0.75), Option("c", "C", 0.0)]
     assert [draw(options, number) for number in (0.0, 0.2499, 0.25, 0.9999, 1.0)] == ["a", "a", "b", "b", "b"]
-    assert likeliest(options) == "b"
-    assert likeliest([Option("a", "A", 0.5), Option("b", "B", 0.5)]) == "a"
+    assert pick_best(options) == "b"
+    assert pick_best([Option("a", "A", 0.5), Option("b", "B", 0.5)]) == "a"
 
 
 def by_chance(of: Machine, seed: int) -> Iterator[Event]:
@@ -351,7 +351,7 @@ def test_thousands_of_conversations_by_chance_have_the_files_probabilities(share
     assert sum(len(names) > 1 for _, names in chosen) >= 4
     uniform = 0
     for (name, offered), found in chosen.items():
-        weights = of.states[name].weights(offered)
+        weights = of.states[name].list_weights(offered)
         for counted in (found, hinted[name, offered]):
             total = sum(counted.values())
             if total < 100:  # gone back to
@@ -363,8 +363,8 @@ def test_thousands_of_conversations_by_chance_have_the_files_probabilities(share
     assert uniform >= 2
     learned = learn(of, counts, smoothing=0.5).machine
     for name in ("trigger_popup", "trigger_subtask"):  # whose transitions are all offered at some time
-        for target, weight in of.states[name].weights(of.states[name].transitions).items():
-            assert learned.states[name].weight(target) == pytest.approx(weight, abs=dose(0.04, 0.02))
+        for target, weight in of.states[name].list_weights(of.states[name].transitions).items():
+            assert learned.states[name].find_weight(target) == pytest.approx(weight, abs=dose(0.04, 0.02))
 
 
 # ---- random machines

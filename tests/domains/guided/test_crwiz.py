@@ -307,7 +307,9 @@ def test_what_the_protocol_makes_is_logged_whole(run: edgen.Run, tmp_path: Path)
     assert states.keys() == shipped.states.keys()
     for name, state in shipped.states.items():
         assert states[name].formulations == state.formulations
-        assert states[name].weights(state.transitions) == pytest.approx(state.weights(state.transitions))
+        assert states[name].list_weights(state.transitions) == pytest.approx(
+            state.list_weights(state.transitions)
+        )
 
 
 def test_measures_and_comparison_of_what_the_protocol_makes(run: edgen.Run) -> None:

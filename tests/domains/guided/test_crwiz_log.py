@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from edgen.api.validating import validate
 from edgen.core.errors import DataError
-from edgen.domains.guided.crwiz_files import findings, read
+from edgen.domains.guided.crwiz_files import find_inconsistencies, read
 from edgen.domains.guided.export.log import RoomLog
 from edgen.domains.guided.read_crwiz import READER as CRWIZ_LOGS
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet
 from edgen.families.dialogue import DIALOGUE
-from edgen.families.reader import reader_of_record
+from edgen.families.reader import find_reader_of_record
 from edgen.validation.schema import conforms
 from tests.domains.guided.records import records, sample, turns_of
 
@@ -63,10 +63,10 @@ def test_what_is_wrong_with_a_log_is_told(tmp_path: Path) -> None:
     moves = [place for place, one in enumerate(log["logs"]) if one["event"] == "fsa_state_change"]
     log["logs"][moves[2]]["data"]["previous_state"] = "elsewhere"
     log["logs"][5]["id"] = 2
-    told = dict(findings(log))
+    told = dict(find_inconsistencies(log))
     assert told[f"$.logs[{moves[2]}].data.previous_state"].endswith("not in 'elsewhere'")
     assert "2 comes after 5" in told["$.logs[5].id"]
-    assert list(findings(LOGS[0])) == []
+    assert list(find_inconsistencies(LOGS[0])) == []
     del log["logs"][3]["user"]
     (tmp_path / "log.json").write_text(json.dumps(log, indent=1))
     problems = [one.path for file in validate([tmp_path / "log.json"]).files for one in file.problems]
@@ -76,7 +76,7 @@ def test_what_is_wrong_with_a_log_is_told(tmp_path: Path) -> None:
 def test_the_shape_that_was_published_is_a_log_without_words(shared_data: Path, tmp_path: Path) -> None:
     """Nobody says anything in it; with a message and no word of ours it is a conversation."""
     example = json.loads((shared_data / "crwiz_log_shape_example.json").read_bytes())
-    assert reader_of_record(example) is CRWIZ_LOGS
+    assert find_reader_of_record(example) is CRWIZ_LOGS
     assert conforms(example, "crwiz_log")
     with pytest.raises(ValueError, match="nobody says anything"):
         read(example)
@@ -126,7 +126,7 @@ def test_an_event_of_any_kind_may_have_anything_under_any_key(wrong: Any) -> Non
             logs[place] = event
             log = {**LOGS[0], "logs": logs}
             assert read(log).speech.turns
-            list(findings(log))
+            list(find_inconsistencies(log))
 
 
 @settings(max_examples=15)
@@ -151,4 +151,4 @@ def test_whatever_stands_in_a_log_it_is_read_or_refused(data: st.DataObject) -> 
     else:
         assert measure(DataSet(name="x", samples=lambda: iter([sample({**PLANTED[0], "events": found.events}, 0)]),
                                family=DIALOGUE, roles=()), ONLY)  # fmt: skip
-    list(findings(log))
+    list(find_inconsistencies(log))

@@ -23,7 +23,7 @@ from edgen.core.forms import turn_form
 from edgen.core.values import Conversation, Rejection, RejectionReason, Reply, Request
 from edgen.cost.assumptions import count_prompts
 from edgen.domains.guided.events import read_seconds
-from edgen.domains.guided.files import machine_in
+from edgen.domains.guided.files import read_machine
 from edgen.domains.guided.machines.dump import dump_machine
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine
@@ -31,13 +31,13 @@ from edgen.domains.guided.ratings import read_ratings
 from edgen.domains.guided.session import KEPT, UNANSWERED
 from edgen.families.dialogue import DIALOGUE
 from edgen.planning.allowed_files import Reach
-from edgen.planning.load import job_for_run, plan_of, plans_of
+from edgen.planning.load import make_job_for_run, make_plan, make_plans
 from edgen.planning.plan import Plan
 from edgen.plugin.answers import NOT_OFFERED
 from edgen.protocols.session import CUT_OFF
 from edgen.reading.answers.choice import Chosen, read_choice
 from edgen.simulator.text import respond
-from edgen.validation.checker import problems
+from edgen.validation.checker import find_problems
 from tests.execution.batch.desk import Desk
 from tests.execution.making import make_run
 from tests.execution.players import KilledError, Players
@@ -101,7 +101,7 @@ def write_machine(folder: Path, head: dict[str, Any] | None = None, **states: An
 def plan_for(folder: Path, machine: str = "./desk", **changes: Any) -> Plan:
     guided = {"machine": machine, **changes.pop("guided", {})}
     job = parse_job({**JOB, "space": "./space.yaml", "guided": guided, **changes}, "job.yaml")
-    return plan_of(job, Reach.of(folder / "job.yaml"))
+    return make_plan(job, Reach.of(folder / "job.yaml"))
 
 
 def simulated(request: Request) -> str:
@@ -118,7 +118,7 @@ Answer = Callable[[Request], str | Reply]
 
 def play(plan: Plan, answer: Answer = simulated, index: int = 0) -> tuple[Any, list[Request]]:
     """A conversation to its end, and every request that it made."""
-    session = plan.task(index, 0).protocol
+    session = plan.make_task(index, 0).protocol
     asked: list[Request] = []
     reply: Any = None
     try:
@@ -360,7 +360,7 @@ def test_answers_that_cannot_be_read_are_flagged(desk: Path) -> None:
 def test_the_simulators_ratings_go_with_success() -> None:
     def lessons(turns: int) -> Plan:
         guided = {"machine": "lesson_plan", "turns": turns}
-        return plan_of(
+        return make_plan(
             parse_job({**JOB, "space": "lesson_plan", "guided": guided}, "job.yaml"),
             Reach.of(Path("job.yaml")),
         )
@@ -474,7 +474,7 @@ def test_whatever_is_answered_it_ends_and_again_in_the_same_way(
             "id": "a", "scenario": {"place": "x"}, "roles": ["Helper", "Caller"],
             "conversation": msgspec.to_builtins(result.turns), "events": list(result.events),
         }  # fmt: skip
-        assert problems(record, schema=DIALOGUE.schema, begins_anew=DIALOGUE.begins_anew) == []
+        assert find_problems(record, schema=DIALOGUE.schema, begins_anew=DIALOGUE.begins_anew) == []
 
 
 # ---- around it
@@ -507,8 +507,8 @@ def test_who_speaks_twice_in_a_row_by_the_clock_is_valid(desk: Path) -> None:
         "conversation": [{"role": one.role, "text": one.text, "data": one.data} for one in result.turns],
         "events": list(result.events),
     }  # fmt: skip
-    assert problems(record, schema=DIALOGUE.schema, begins_anew=DIALOGUE.begins_anew) == []
-    found = problems(record, schema=DIALOGUE.schema)
+    assert find_problems(record, schema=DIALOGUE.schema, begins_anew=DIALOGUE.begins_anew) == []
+    found = find_problems(record, schema=DIALOGUE.schema)
     assert {one.kind for one in found} == {"alternation"}
 
 
@@ -525,7 +525,7 @@ def test_crwiz_own_files_run(shared_data: Path, tmp_path: Path) -> None:
     job = parse_job(
         {**JOB, "space": "./space.yaml", "guided": {"machine": str(shared_data / "crwiz_states")}}, "job.yaml"
     )
-    plan = plan_of(job, Reach.of(tmp_path / "job.yaml", outside=True))
+    plan = make_plan(job, Reach.of(tmp_path / "job.yaml", outside=True))
     reasons = {play(plan, index=index)[0].outcome["reason"] for index in range(10)}
     assert "dialogue_completed" in reasons
 
@@ -561,19 +561,19 @@ def test_a_runs_copy_of_the_job_holds_the_machine(desk: Path, tmp_path: Path) ->
         "arms": {"one": {}, "two": {"guided": {"machine": "./b/desk"}}},
     }  # fmt: skip
     job = parse_job(values, "job.yaml")
-    copied, texts = job_for_run(job, Reach.of(tmp_path / "job.yaml"))
+    copied, texts = make_job_for_run(job, Reach.of(tmp_path / "job.yaml"))
     assert [*texts]
-    assert machine_in(copied["guided"]["machine"]) == load_machine(tmp_path / "a" / "desk")
-    theirs = machine_in(copied["arms"]["two"]["guided"]["machine"])
+    assert read_machine(copied["guided"]["machine"]) == load_machine(tmp_path / "a" / "desk")
+    theirs = read_machine(copied["arms"]["two"]["guided"]["machine"])
     assert theirs.states["tell"].formulations == ("Told.",)
     (tmp_path / "run" / "inputs").mkdir(parents=True)
     for name, text in texts.items():
         (tmp_path / "run" / "inputs" / name).write_text(text)
     again = parse_job(yaml.safe_load(yaml.safe_dump(copied)), "job.yaml")
-    ours = plans_of(job, "job.yaml", Reach.of(tmp_path / "job.yaml"))
-    copies = plans_of(again, "job.yaml", Reach.of(tmp_path / "run" / "job.yaml"))
-    assert {arm: plan.fingerprint({}) for arm, plan in ours.items()} == {
-        arm: plan.fingerprint({}) for arm, plan in copies.items()
+    ours = make_plans(job, "job.yaml", Reach.of(tmp_path / "job.yaml"))
+    copies = make_plans(again, "job.yaml", Reach.of(tmp_path / "run" / "job.yaml"))
+    assert {arm: plan.make_fingerprint({}) for arm, plan in ours.items()} == {
+        arm: plan.make_fingerprint({}) for arm, plan in copies.items()
     }
 
 
@@ -594,7 +594,7 @@ def test_python_has_outcome_and_events_of_a_run(tmp_path: Path) -> None:
 
 def test_another_machine_is_another_run(desk: Path, tmp_path: Path) -> None:
     write_machine(tmp_path, bye={**STATES["bye"], "formulations": ["Bye."]})
-    assert plan_for(desk).fingerprint({}) != plan_for(tmp_path).fingerprint({})
+    assert plan_for(desk).make_fingerprint({}) != plan_for(tmp_path).make_fingerprint({})
 
 
 def test_a_machine_is_the_same_as_json_and_as_files(desk: Path, tmp_path: Path) -> None:
@@ -694,7 +694,7 @@ def test_education_dialogues_layout_holds_no_events(tmp_path: Path) -> None:
                   greet={"formulations": ["Hello."]}, tell={"formulations": ["So."]})  # fmt: skip
     job = parse_job({**JOB, "space": "education_dialogue", "guided": {"machine": "./desk"}}, "job.yaml")
     with pytest.raises(EdgenError, match="family: dialogue"):
-        plan_of(job, Reach.of(tmp_path / "job.yaml"))
+        make_plan(job, Reach.of(tmp_path / "job.yaml"))
 
 
 # ---- reading
@@ -745,9 +745,9 @@ OFFERED = ("I am on my way.", "Where are you?", "Okay.")
     ],
 )
 def test_choices_are_read_from_any_usual_form(text: str, expected: int | str) -> None:
-    from edgen.protocols.base import role_words
+    from edgen.protocols.base import find_role_words
 
-    found = read_choice(text, OFFERED, "Desk", roles=role_words(("Desk", "Caller")))
+    found = read_choice(text, OFFERED, "Desk", roles=find_role_words(("Desk", "Caller")))
     if isinstance(found, Rejection):
         assert found.reason == expected
     else:

@@ -17,14 +17,14 @@ from edgen.domains.guided.events import ACTS, GuidedEvents
 from edgen.domains.guided.machines.model import Machine, State
 from edgen.evaluation.drawings import Drawing, Picture
 from edgen.evaluation.measure import add_up, list_comparisons
-from edgen.evaluation.measuring import Quality, measure, measures, render
+from edgen.evaluation.measuring import Quality, list_measures, measure, render
 from edgen.evaluation.panels import ArmResult
 from edgen.evaluation.sample import DataSet, Sample, Words
-from edgen.evaluation.views import blocks_of
+from edgen.evaluation.views import list_blocks
 from edgen.expressions.conversation import ConversationNames, Facts
 from edgen.expressions.language import Expression
 from edgen.families.dialogue import DIALOGUE
-from edgen.report.canvas import drawing
+from edgen.report.canvas import configure_drawing
 from edgen.report.charts import draw
 from edgen.space import load_space
 from edgen.stats.ranks import superiority
@@ -131,7 +131,7 @@ def test_what_is_measured_of_half_is_of_half() -> None:
 
 def _nothing() -> list[str]:
     lines: list[str] = []
-    for one in measures(ONLY):
+    for one in list_measures(ONLY):
         lines += ["", one.name, f"  {one.nothing}"]
     return lines
 
@@ -163,10 +163,10 @@ def test_what_the_report_shows_is_drawn_and_escaped(found: dict[str, Any]) -> No
     assert {(before, to): count for before, to, count in covered.taken} == dict(TRUTH.moves)
     values = {**found, "states": covered}
     names: list[str] = []
-    with drawing():
-        for one in measures(values):
+    with configure_drawing():
+        for one in list_measures(values):
             arms = [ArmResult(arm, arm, values[one.name], {}, machine) for arm in ("a", evil)]
-            for block in blocks_of(one, arms):
+            for block in list_blocks(one, arms):
                 if isinstance(block, Picture):
                     assert ElementTree.fromstring(draw(block)).tag == "svg"
                     names.append(block.name)
@@ -184,12 +184,12 @@ def test_what_compare_adds_up_is_what_stats_finds(found: dict[str, Any]) -> None
             id="x", source="x", split=None, scenario=Scenario(0, {}), turns=turns_of(one), entries=1,
             events=tuple(one["events"]),
         )  # fmt: skip
-        for each in measures(("endings", "guidance")):
+        for each in list_measures(("endings", "guidance")):
             for name, amount in add_up(each, said, Words(), None):  # type: ignore[arg-type]
                 sums[f"{each.name}: {name}"] = sums.get(f"{each.name}: {name}", 0) + amount
     told = {
         spec.name: sums[f"{each.name}: {spec.top}"] / sums[f"{each.name}: {spec.bottom}"]
-        for each in measures(("endings", "guidance"))
+        for each in list_measures(("endings", "guidance"))
         for spec in list_comparisons(each, [name.partition(": ")[2] for name in sums])
     }
     assert told["task_done"] == found["endings"].success.value
@@ -262,7 +262,7 @@ def test_what_a_planted_record_says_of_a_choice_is_the_turn_s_text() -> None:
 def test_a_guided_conversation_without_a_choice_counts_nowhere() -> None:
     offered = [one for one in PLANTED[0]["events"] if one["event"] == "offered"]
     assert offered
-    (guidance,) = measures(("guidance",))
+    (guidance,) = list_measures(("guidance",))
     assert guidance.of_one(sample({**PLANTED[0], "events": offered}, 0), Words(), None) == {}
 
 

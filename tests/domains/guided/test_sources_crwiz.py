@@ -283,6 +283,6 @@ def test_15_probabilities_are_learned_and_written_back(tmp_path: Path) -> None:
         one.say_state(str(one.offer().hint))
         counts.see(one.events)
     start = learn(of, counts, smoothing=0.0).machine.states["start"]
-    assert start.weights(("hello", "ask"))["hello"] == pytest.approx(0.9, abs=0.06)
+    assert start.list_weights(("hello", "ask"))["hello"] == pytest.approx(0.9, abs=0.06)
     write_files(dump_machine(learn(of, counts, smoothing=0.0).machine), tmp_path / "m")
     assert load_machine(tmp_path / "m").states["start"].probabilities == start.probabilities

@@ -24,9 +24,9 @@ from edgen.domains.retrieval.ranking_asker import (
     RankingAsker,
     write_ranking,
 )
-from edgen.domains.retrieval.ranking_protocol import TEMPLATE, VARIABLES, Order, read_order, windows
+from edgen.domains.retrieval.ranking_protocol import TEMPLATE, VARIABLES, Order, list_windows, read_order
 from edgen.execution.batch.scheduler import BatchScheduler
-from edgen.execution.online_scheduler import call_by_call
+from edgen.execution.online_scheduler import make_online_scheduler
 from edgen.execution.session import RunSession
 from edgen.prompting import load_prompt
 from edgen.store.ledger import Ledger
@@ -95,10 +95,10 @@ def test_an_order_has_every_candidate_once(pieces: list[str], count: int) -> Non
 
 def test_windows_slide_to_the_front() -> None:
     """As RankGPT has it: 20 at a time, by 10, nine of them for a hundred."""
-    assert [*windows(3)] == [(0, 3)]
-    assert [*windows(20)] == [(0, 20)]
-    assert [*windows(21)] == [(1, 21), (0, 11)]
-    hundred = [*windows(100)]
+    assert [*list_windows(3)] == [(0, 3)]
+    assert [*list_windows(20)] == [(0, 20)]
+    assert [*list_windows(21)] == [(1, 21), (0, 11)]
+    hundred = [*list_windows(100)]
     assert (len(hundred), hundred[0], hundred[-1]) == (9, (80, 100), (0, 20))
 
 
@@ -169,7 +169,9 @@ async def test_the_bytes_are_the_same_however_it_is_asked(tmp_path: Path) -> Non
         out = tmp_path / f"{name}.json"
         prompt = load_prompt(find("prompts", TEMPLATE), VARIABLES)
         asker = RankingAsker(parse_job(job, "job.yaml"), prompt, out, entries=entries, source="e")
-        scheduler = call_by_call if desk is None else partial(BatchScheduler, services={"default": desk})
+        scheduler = (
+            make_online_scheduler if desk is None else partial(BatchScheduler, services={"default": desk})
+        )
         path = tmp_path / f"{name}.db"
         async with Ledger(path) as ledger:
             session = RunSession(asker, {"default": players}, ledger, roles=("default",), scheduler=scheduler)

@@ -131,7 +131,7 @@ def test_readers_of_advisings_files_find_what_they_look_up(
     if subtask == 3:
         edgen.candidates(advised, "paraphrases", progress=False)
     advised.export("dstc7", tmp_path / "out", subtask=subtask, prefix="w", candidates=SIZE, speakers="roles")
-    shipped = resources.folder("preference_space") / "course-info.json"
+    shipped = resources.find_folder("preference_space") / "course-info.json"
     assert (tmp_path / "out" / "course-info.json").exists() == (subtask == 5)
     if subtask == 5:
         assert (tmp_path / "out" / "course-info.json").read_bytes() == shipped.read_bytes()

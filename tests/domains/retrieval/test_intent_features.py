@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from edgen.core.errors import UsageError
 from edgen.core.values import Turn
 from edgen.domains.retrieval.export.intent_features import FEATURES, Features
-from edgen.domains.retrieval.export.sentiment import NEGATIVE, NEGATORS, POSITIVE, sentiment_of
+from edgen.domains.retrieval.export.sentiment import NEGATIVE, NEGATORS, POSITIVE, compute_sentiment
 from edgen.store.run_parts import AcceptedConversation
 from tests.domains.retrieval.test_msdialog import run_of
 from tests.export.runs import FORMATS
@@ -102,11 +102,11 @@ def test_any_text_has_features_within_bounds(text: str) -> None:
 def test_a_negator_turns_the_words_after_it_round_and_the_lists_keep_apart() -> None:
     assert not POSITIVE & NEGATIVE
     assert not NEGATORS & (POSITIVE | NEGATIVE)
-    good, bad = sentiment_of("this is good"), sentiment_of("this is n't good")
+    good, bad = compute_sentiment("this is good"), compute_sentiment("this is n't good")
     assert (good.positive, good.negative) == (1 / 3, 0)
     assert (bad.positive, bad.negative, bad.positive_words) == (0, 1 / 4, 1)
-    assert sentiment_of("not a b c good").positive == 1 / 5
-    assert sentiment_of("").neutral == 0
+    assert compute_sentiment("not a b c good").positive == 1 / 5
+    assert compute_sentiment("").neutral == 0
 
 
 def test_features_stand_line_by_line_next_to_the_utterances(tmp_path: Path) -> None:

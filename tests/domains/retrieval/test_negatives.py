@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from edgen.domains.retrieval.bm25 import K1, MOST, STOP_WORDS, B, Bm25
-from edgen.domains.retrieval.candidates import CandidatePool, RightAnswers, key_of
+from edgen.domains.retrieval.candidates import CandidatePool, RightAnswers, make_key
 from edgen.domains.retrieval.negatives import MOST_DRAWS, WrongAnswers, are_alike
 from edgen.reading.detect import words
 from tests.dose import dose
@@ -92,10 +92,10 @@ def test_texts_that_look_different_are_not_alike(a: str, b: str) -> None:
 
 def test_all_that_follows_a_context_is_right() -> None:
     answers = RightAnswers()
-    answers.add(key_of(["a", "bc"]), [1, 2])
-    answers.add(key_of(["a", "bc"]), [2, 3])
-    assert answers.of(key_of(["a", "bc"])) == (1, 2, 3)
-    assert answers.of(key_of(["ab", "c"])) == ()
+    answers.add(make_key(["a", "bc"]), [1, 2])
+    answers.add(make_key(["a", "bc"]), [2, 3])
+    assert answers.of(make_key(["a", "bc"])) == (1, 2, 3)
+    assert answers.of(make_key(["ab", "c"])) == ()
 
 
 def _scores(texts: list[str], query: str) -> list[float]:

@@ -9,7 +9,7 @@ import pytest
 
 import edgen
 from edgen.domains.retrieval.measures.participants import MEASURE
-from edgen.evaluation.views import lines_of
+from edgen.evaluation.views import list_lines
 from tests.cli.command import Command
 
 
@@ -41,4 +41,4 @@ def test_a_forum_has_the_figures_of_msdialogs_table(
 def test_it_is_said_only_of_data_that_tells_who_posted(tmp_path: Path) -> None:
     run = edgen.generate("jobs/quickstart.yaml", conversations=5, output=tmp_path / "run", progress=False)
     assert run.stats(["participants"]).arms[""]["participants"].dialogs == 0
-    assert [*lines_of(MEASURE, run.stats(["participants"]).arms[""]["participants"])] == []
+    assert [*list_lines(MEASURE, run.stats(["participants"]).arms[""]["participants"])] == []

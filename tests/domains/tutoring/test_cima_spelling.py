@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from edgen.core import resources
-from edgen.domains.tutoring.exercises.check import all_values
+from edgen.domains.tutoring.exercises.check import iterate_values
 from edgen.domains.tutoring.exercises.drawing import draw_exercise
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise
-from edgen.domains.tutoring.export import _picture, _prep_entry
+from edgen.domains.tutoring.export import _make_picture, _make_prep_entry
 from edgen.plugin import Space, Turn
 from edgen.space import load_space, parse_space
 
@@ -29,12 +29,14 @@ def shipped() -> Space:
 def exercises(space: Space) -> list[Exercise]:
     grammar = Grammar(space)
     return [
-        grammar.tiers[tier].make(values) for tier in grammar.tiers for values in all_values(grammar, tier)
+        grammar.tiers[tier].make(values) for tier in grammar.tiers for values in iterate_values(grammar, tier)
     ]
 
 
 def entry(made: Exercise, space: Space) -> dict[str, Any]:
-    return _prep_entry(SAID, (Turn("Tutor", "No.", ("Correction",)),), made, space, _picture(made)[0])
+    return _make_prep_entry(
+        SAID, (Turn("Tutor", "No.", ("Correction",)),), made, space, _make_picture(made)[0]
+    )
 
 
 @pytest.fixture(scope="module")

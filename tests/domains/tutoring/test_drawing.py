@@ -15,19 +15,19 @@ from typer.testing import CliRunner
 from edgen.cli.app import app
 from edgen.core import resources
 from edgen.core.errors import SpaceError, UsageError
-from edgen.domains.tutoring.exercises.check import all_values, check_exercises
+from edgen.domains.tutoring.exercises.check import check_exercises, iterate_values
 from edgen.domains.tutoring.exercises.drawing import (
     POSITIONS,
     THINGS,
     draw,
     draw_exercise,
-    picture_name,
-    thing_problem,
+    find_thing_problem,
+    make_picture_name,
 )
 from edgen.domains.tutoring.exercises.drawing.colours import COLOURS
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise, Thing
-from edgen.space import content_sha256, dump_space, load_space, parse_space
+from edgen.space import digest_content, dump_space, load_space, parse_space
 from tests.domains.tutoring.test_exercises import WORDS, changed
 from tests.dose import dose
 
@@ -41,7 +41,7 @@ def shipped(name: str) -> Grammar:
 
 def every(grammar: Grammar) -> list[Exercise]:
     return [
-        grammar.tiers[tier].make(values) for tier in grammar.tiers for values in all_values(grammar, tier)
+        grammar.tiers[tier].make(values) for tier in grammar.tiers for values in iterate_values(grammar, tier)
     ]
 
 
@@ -64,7 +64,7 @@ def test_every_shipped_exercise_has_a_picture_of_its_own(name: str) -> None:
     drawn = [picture for picture in pictures.values() if picture]
     assert len(drawn) == len(pictures) == len({*drawn})
     assert all(tags(picture) <= TAGS and len(picture) < 8_000 for picture in drawn)
-    assert len({picture_name(one) for one in exercises}) == len(pictures)
+    assert len({make_picture_name(one) for one in exercises}) == len(pictures)
 
 
 def test_a_picture_says_what_it_shows() -> None:
@@ -73,7 +73,7 @@ def test_a_picture_says_what_it_shows() -> None:
     assert picture is not None
     assert "<title>a bunny on top of a blue cat</title>" in picture
     assert COLOURS["blue"] in picture
-    assert picture_name(one) == "phrases_on_top_of_cat_blue.svg"
+    assert make_picture_name(one) == "phrases_on_top_of_cat_blue.svg"
 
 
 def test_parts_of_a_whole_are_as_many_as_they_say() -> None:
@@ -114,7 +114,7 @@ PARTS = st.builds(
 @settings(max_examples=dose(15, 40))
 @given(st.lists(THING | PARTS, min_size=1, max_size=12))
 def test_whatever_can_be_written_is_drawn_within_its_edges(things: list[Thing]) -> None:
-    things = [one for one in things if thing_problem(one) is None]
+    things = [one for one in things if find_thing_problem(one) is None]
     if not things:
         return
     picture = draw(things, "all")
@@ -161,7 +161,7 @@ def test_a_grammar_of_ones_own_draws_and_its_scenarios_stay_as_they_were() -> No
     space = parse_space(json.dumps(changed(f"{WORDS}/draw", things)), "own.yaml")
     assert parse_space(dump_space(space), "own.yaml") == space
     plain = parse_space(json.dumps(changed(f"{WORDS}/draw", [])), "own.yaml")
-    assert content_sha256(space) == content_sha256(plain)
+    assert digest_content(space) == digest_content(plain)
     made = {one.question: one for one in every(Grammar(space))}
     assert [one.thing for one in made["big house?"].drawing] == ["card", "star"]
     assert [one.thing for one in made["small house?"].drawing] == ["card"]

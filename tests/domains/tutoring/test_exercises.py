@@ -20,10 +20,16 @@ from edgen.core import resources
 from edgen.core.errors import SpaceError
 from edgen.core.values import Scenario
 from edgen.domains.tutoring.exercises.chain import ExerciseChain, ExercisePool
-from edgen.domains.tutoring.exercises.check import all_values, check_exercises
+from edgen.domains.tutoring.exercises.check import check_exercises, iterate_values
 from edgen.domains.tutoring.exercises.grammar import Grammar
-from edgen.domains.tutoring.exercises.model import Exercise, exercises_of, is_right, numbers_of, words_of
-from edgen.space import Space, content_sha256, dump_space, load_space, parse_space
+from edgen.domains.tutoring.exercises.model import (
+    Exercise,
+    find_exercises,
+    find_numbers,
+    is_right,
+    split_words,
+)
+from edgen.space import Space, digest_content, dump_space, load_space, parse_space
 from edgen.space.sampling import Sampler
 
 SHIPPED = {
@@ -46,7 +52,7 @@ def grammar_of(name: str) -> Grammar:
 @functools.cache
 def every(name: str, tier: str) -> list[Exercise]:
     grammar = grammar_of(name)
-    return [grammar.tiers[tier].make(values) for values in all_values(grammar, tier)]
+    return [grammar.tiers[tier].make(values) for values in iterate_values(grammar, tier)]
 
 
 # ---- what ships
@@ -114,11 +120,11 @@ def test_a_space_with_exercises_is_dumped_and_read(name: str) -> None:
     other = parse_space(
         dump_space(space).replace("Words for colours", "Colours").replace("larger", "bigger"), name
     )
-    assert content_sha256(other) != content_sha256(space), "other exercises are another space"
+    assert digest_content(other) != digest_content(space), "other exercises are another space"
 
 
 def test_the_example_in_the_documents_is_sound() -> None:
-    page = (resources.folder("preference_space").parent / "docs" / "spaces.md").read_text("utf-8")
+    page = (resources.find_folder("preference_space").parent / "docs" / "spaces.md").read_text("utf-8")
     text = next(block for block in page.split("```yaml\n") if block.startswith("name: spanish_houses"))
     assert check_exercises(Grammar(parse_space(text.partition("```")[0], "docs/spaces.md"))) == {"words": 4}
 
@@ -195,13 +201,13 @@ def test_words_are_compared_without_case_punctuation_and_accents(said: str, righ
     made = next(
         one for one in every("italian_prepositions", "phrases") if one.answer == "è dietro l'albero rosa"
     )
-    assert exercises_of(space) is not None
-    assert is_right(said, made, exercises_of(space)) is right
+    assert find_exercises(space) is not None
+    assert is_right(said, made, find_exercises(space)) is right
 
 
 def test_accents_count_where_the_space_says_so() -> None:
-    assert words_of("È già “così”") == ["è", "già", "così"]
-    assert words_of("È già “così”", accents=False) == ["e", "gia", "cosi"]
+    assert split_words("È già “così”") == ["è", "già", "così"]
+    assert split_words("È già “così”", accents=False) == ["e", "gia", "cosi"]
 
 
 @pytest.mark.parametrize(
@@ -220,8 +226,8 @@ def test_accents_count_where_the_space_says_so() -> None:
 def test_numbers_are_compared_by_value(said: str, right: bool) -> None:
     space = shipped("fractions")
     made = next(one for one in every("fractions", "adding") if one.question == "What is 1/2 + 1/3?")
-    assert exercises_of(space) is not None
-    assert is_right(said, made, exercises_of(space)) is right
+    assert find_exercises(space) is not None
+    assert is_right(said, made, find_exercises(space)) is right
 
 
 def test_where_the_question_names_the_answer_the_last_number_counts() -> None:
@@ -229,13 +235,13 @@ def test_where_the_question_names_the_answer_the_last_number_counts() -> None:
     made = next(
         one for one in every("fractions", "comparing") if one.question == "Which is larger, 1/2 or 1/3?"
     )
-    assert exercises_of(space) is not None
-    assert not is_right("Which is larger, 1/2 or 1/3?", made, exercises_of(space))
-    assert is_right("Not 1/3, it is 1/2", made, exercises_of(space))
+    assert find_exercises(space) is not None
+    assert not is_right("Which is larger, 1/2 or 1/3?", made, find_exercises(space))
+    assert is_right("Not 1/3, it is 1/2", made, find_exercises(space))
 
 
 def test_numbers_in_a_text() -> None:
-    assert numbers_of("1 1/2, -3/4, 0.25, 2½ and 7") == [
+    assert find_numbers("1 1/2, -3/4, 0.25, 2½ and 7") == [
         Fraction(3, 2),
         Fraction(-3, 4),
         Fraction(1, 4),
@@ -248,11 +254,11 @@ def test_numbers_in_a_text() -> None:
 def test_any_text_is_compared(said: str) -> None:
     for name in ("fractions", "italian_shapes"):
         space = shipped(name)
-        assert exercises_of(space) is not None
-        tier = next(iter(exercises_of(space).tiers))
+        assert find_exercises(space) is not None
+        tier = next(iter(find_exercises(space).tiers))
         made = Exercise(tier=tier, concepts={}, question="1/3?", answers=("5/6 stella",))
-        assert is_right(said, made, exercises_of(space)) in (True, False)
-        assert is_right(f"{said} = 5/6 stella", made, exercises_of(space))
+        assert is_right(said, made, find_exercises(space)) in (True, False)
+        assert is_right(f"{said} = 5/6 stella", made, find_exercises(space))
 
 
 # ---- what is refused

@@ -17,7 +17,7 @@ from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.panels import ArmResult
 from edgen.evaluation.sample import Sample, Words
-from edgen.evaluation.views import blocks_of, lines_of
+from edgen.evaluation.views import list_blocks, list_lines
 from tests.evaluation.said import count_of
 
 PLANTED = {"Hint": {"Question": 0.3}}
@@ -80,13 +80,13 @@ def test_the_terminal_and_the_report_tell_both(run: edgen.Run) -> None:
     (data,) = open_data_sets([arm(run, "false").folder])
     values = measure(data, ("label_agreement", "wanted_actions")).values
     text = "\n".join(
-        [*lines_of(AGREEMENT, values["label_agreement"]), *lines_of(WANTED, values["wanted_actions"])]
+        [*list_lines(AGREEMENT, values["label_agreement"]), *list_lines(WANTED, values["wanted_actions"])]
     )
     assert "Tutor's, labelled alike" in text
     assert "wanted actions taken" in text
     assert max(map(len, text.split("\n"))) <= 78
     for one in (AGREEMENT, WANTED):
-        pictures = [*blocks_of(one, [ArmResult("", "run", values[one.name], {})])]  # type: ignore[attr-defined]
+        pictures = [*list_blocks(one, [ArmResult("", "run", values[one.name], {})])]  # type: ignore[attr-defined]
         assert pictures
 
 
@@ -102,4 +102,4 @@ def test_records_by_others_may_hold_anything() -> None:
     assert found.taken is not None
     assert (found.taken.value, found.taken.n, [*found.actions]) == (0.0, 1, ["Question"])
     assert count_of("wanted_actions").result().taken is None
-    assert [*lines_of(AGREEMENT, LabelAgreementCount().result())] == []
+    assert [*list_lines(AGREEMENT, LabelAgreementCount().result())] == []

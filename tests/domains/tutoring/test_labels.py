@@ -15,15 +15,15 @@ from edgen.config import parse_job
 from edgen.config.label_set import LabelSetError, find_label_set
 from edgen.core.errors import EdgenError, JobError, ShortError
 from edgen.core.values import Conversation, Request, Turn
-from edgen.domains.tutoring.config import cima_actions
+from edgen.domains.tutoring.config import read_cima_actions
 from edgen.domains.tutoring.judging import read_best_worst
 from edgen.domains.tutoring.labeller import UNLABELLED
 from edgen.domains.tutoring.session import AT_ONCE, MISSING
-from edgen.domains.tutoring.simulation import worth
+from edgen.domains.tutoring.simulation import rate_response
 from edgen.planning.allowed_files import Reach
-from edgen.planning.load import job_for_run, plan_of
+from edgen.planning.load import make_job_for_run, make_plan
 from edgen.planning.plan import Plan
-from edgen.protocols.base import role_words
+from edgen.protocols.base import find_role_words
 from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn
 from edgen.simulator.text import respond
 from tests.domains.tutoring.test_tutoring import JOB, plan_for, play, said, session_of, simulated
@@ -87,7 +87,7 @@ def test_in_the_place_of_the_speaker_nobody_else_is_asked_for_actions() -> None:
     ],
 )
 def test_without_actions_all_of_a_reply_is_said(text: str, expected: str) -> None:
-    found = read_acted_turn(text, "Student", (), roles=role_words(("Tutor", "Student")))
+    found = read_acted_turn(text, "Student", (), roles=find_role_words(("Tutor", "Student")))
     assert isinstance(found, ActedTurn)
     assert (found.text, found.actions) == (expected, ())
 
@@ -109,7 +109,7 @@ def test_planted_mistakes_of_the_labeller_stand_beside_what_is_said() -> None:
         "labeller": {"type": "simulator", "confusion": {"Hint": {"Other": 0.3}}},
     }
     job = {**JOB, "backends": backends, "tutoring": {"labelled_by": "both"}}
-    assert plan_of(parse_job(job, "job.yaml"), Reach.of(Path("job.yaml"))).roles == (
+    assert make_plan(parse_job(job, "job.yaml"), Reach.of(Path("job.yaml"))).roles == (
         "tutor",
         "student",
         "labeller",
@@ -137,7 +137,7 @@ def test_the_judge_sees_responses_under_drawn_letters_and_its_best_goes_on() -> 
         assert marks[0] == "best"
         assert Counter(marks)["worst"] == 1
         answer = text.split("The right answer: ")[1].split("\n")[0]
-        worths = [worth(one.text, answer) for one in (best, *others)]
+        worths = [rate_response(one.text, answer) for one in (best, *others)]
         assert worths[0] == max(worths)
         assert min(worths) == worths[marks.index("worst")]
     assert len(orders) > 2
@@ -206,7 +206,7 @@ def test_label_sets_are_named_and_a_run_keeps_their_labels(tmp_path: Path) -> No
         "job.yaml",
     )
     reach = Reach.of(tmp_path / "job.yaml")
-    plan = plan_of(job, reach)
+    plan = make_plan(job, reach)
     moves = find_label_set("teacher_moves").definitions
     assert plan.settings.named_actions == {
         "student": {"Try": "tries", "Ask": "asks", "Else": "anything else"},
@@ -226,12 +226,12 @@ def test_label_sets_are_named_and_a_run_keeps_their_labels(tmp_path: Path) -> No
         },
         "job.yaml",
     )
-    kept, _ = job_for_run(armed, reach)
+    kept, _ = make_job_for_run(armed, reach)
     assert kept["arms"]["a"]["tutoring"]["actions"] == {
         "student": plan.settings.named_actions["student"],
-        "tutor": cima_actions()["tutor"],
+        "tutor": read_cima_actions()["tutor"],
     }
-    assert plan_of(parse_job({**JOB, "tutoring": {}}, "job.yaml"), reach).job == plan_for(tutoring={}).job
+    assert make_plan(parse_job({**JOB, "tutoring": {}}, "job.yaml"), reach).job == plan_for(tutoring={}).job
 
 
 # ---- wanted by what the student did
@@ -349,7 +349,7 @@ def test_a_label_set_outside_of_the_project_is_not_read(tmp_path: Path) -> None:
     with pytest.raises(
         LabelSetError, match=r"outside of the job's project .* --set tutoring.actions.student="
     ):
-        plan_of(job, Reach(tmp_path / "job", tmp_path / "job"))
+        make_plan(job, Reach(tmp_path / "job", tmp_path / "job"))
 
 
 def prompts(plan: Plan) -> dict[str, str]:

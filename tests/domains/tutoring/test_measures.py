@@ -23,11 +23,11 @@ from edgen.evaluation.comparison.run_arms import open_comparison
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import Quality, measure, render
 from edgen.evaluation.sample import Sample
-from edgen.families.reader import reader_of_record
+from edgen.families.reader import find_reader_of_record
 from edgen.families.record_files import is_recognized
 from edgen.report.gather import gather
-from edgen.report.page import page
-from edgen.validation.stream import pieces
+from edgen.report.page import render_page
+from edgen.validation.stream import iterate_pieces
 from tests.cli.command import get_command
 from tests.evaluation.said import count_of
 
@@ -180,7 +180,7 @@ ENTRY: dict[str, Any] = {
 
 
 def test_an_entry_is_a_context_with_responses() -> None:
-    assert reader_of_record(ENTRY) is READER
+    assert find_reader_of_record(ENTRY) is READER
     read = cima.read(ENTRY)
     assert [(turn.role, turn.labels) for turn in read.speech.turns] == [
         ("Tutor", ()),
@@ -217,8 +217,8 @@ def test_an_entry_that_is_none_is_counted_with_its_reason(changes: dict[str, Any
     ],
 )
 def test_what_is_wrong_with_an_entry(value: dict[str, Any], path: str) -> None:
-    assert path in [where for where, _ in cima.findings({**ENTRY, **value})]
-    assert list(cima.findings(ENTRY)) == []
+    assert path in [where for where, _ in cima.find_errors({**ENTRY, **value})]
+    assert list(cima.find_errors(ENTRY)) == []
 
 
 @pytest.mark.parametrize(
@@ -238,12 +238,12 @@ def test_what_is_wrong_with_an_entry(value: dict[str, Any], path: str) -> None:
 )
 def test_records_by_their_ids_are_records(data: Any, count: int) -> None:
     for text in (json.dumps(data), json.dumps(data, indent=1)):
-        assert len(list(pieces(io.BytesIO(text.encode()), "file", is_recognized))) == count
+        assert len(list(iterate_pieces(io.BytesIO(text.encode()), "file", is_recognized))) == count
 
 
 def test_one_record_alone_is_a_list_of_one() -> None:
     text = json.dumps({"id": "x", "scenario": {}, "conversation": []}, indent=1)
-    assert len(list(pieces(io.BytesIO(text.encode()), "file", is_recognized))) == 1
+    assert len(list(iterate_pieces(io.BytesIO(text.encode()), "file", is_recognized))) == 1
 
 
 # ---- sessions
@@ -285,7 +285,7 @@ def test_the_report_shows_the_picture_of_each_exercise(sessions: edgen.Run) -> N
         msgspec.structs.replace(arm, quality=msgspec.structs.replace(arm.quality, values={}))
         for arm in found.arms
     )
-    html = page(msgspec.structs.replace(found, arms=arms))
+    html = render_page(msgspec.structs.replace(found, arms=arms))
     assert html.count('<span class="drawn"><svg ') == sum(len(one.pictures) for one in found.chosen)
 
 

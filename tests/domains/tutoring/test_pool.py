@@ -13,11 +13,11 @@ import pytest
 
 from edgen.core.errors import JobError
 from edgen.core.values import Conversation, Request, Turn
-from edgen.domains.tutoring.config import cima_actions
+from edgen.domains.tutoring.config import read_cima_actions
 from edgen.domains.tutoring.pool_config import TEMPLATES, PoolSettings, read_template
 from edgen.domains.tutoring.pool_serving import DRY
 from edgen.domains.tutoring.response_pool import Naming, ResponsePool, StudentMoment
-from edgen.domains.tutoring.served_turns import responses_to
+from edgen.domains.tutoring.served_turns import list_responses
 from edgen.families.base import Recorded
 from edgen.planning.plan import Plan
 from edgen.protocols.task import AnsweringModel, Spent
@@ -44,7 +44,7 @@ def play(
 ) -> tuple[Recorded, list[Request]]:
     """A session of its round, as it is recorded, and what it asked."""
     result, asked = test_tutoring.play(plan, answer, index)
-    settled = plan.task(index, 0).settled(
+    settled = plan.make_task(index, 0).settled(
         result, Spent(asks=1, by_role={"tutor": AnsweringModel("simulator", "m")})
     )
     assert settled.record is not None, settled
@@ -168,7 +168,7 @@ def test_odd_records_make_no_pool_fall(naming: Naming) -> None:
 def test_the_first_round_has_templates_and_tutors_who_respond_all_the_same() -> None:
     recorded, asked = play(pooled(), 0)
     assert {turn.data["served"] for turn in tutors_turns(recorded)} <= {"template", "dry"}
-    assert all(len(turn.alternatives) == 2 == len(responses_to(turn)) for turn in tutors_turns(recorded))
+    assert all(len(turn.alternatives) == 2 == len(list_responses(turn)) for turn in tutors_turns(recorded))
     assert DRY not in recorded.conversation.flags
     outcome = recorded.conversation.outcome
     assert outcome is not None
@@ -211,7 +211,7 @@ def test_without_templates_left_a_new_response_goes_on() -> None:
     turns = tutors_turns(recorded)
     assert [turn.data["served"] for turn in turns][1:] == ["new"] * 3
     assert len({turn.text for turn in turns}) >= 2
-    assert all(len(responses_to(turn)) == 2 for turn in turns)
+    assert all(len(list_responses(turn)) == 2 for turn in turns)
 
 
 def test_long_conversations_are_shown_to_no_tutor() -> None:
@@ -250,9 +250,9 @@ def test_a_flag_ends_a_session_that_is_served() -> None:
 
 
 def test_the_shipped_templates_are_read_whole() -> None:
-    assert TEMPLATES.keys() == {*cima_actions()["student"], "solved"}
+    assert TEMPLATES.keys() == {*read_cima_actions()["student"], "solved"}
     for text in (text for several in TEMPLATES.values() for text in several):
-        read = read_template(text, cima_actions()["tutor"])
+        read = read_template(text, read_cima_actions()["tutor"])
         assert isinstance(read, ActedTurn)
         assert f"[{', '.join(read.actions)}] {read.text}" in (
             text,

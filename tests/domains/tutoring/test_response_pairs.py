@@ -17,7 +17,7 @@ from edgen.core.pair import Pair, ResponsePlace
 from edgen.core.values import Turn
 from edgen.store.run_reader import RunReader
 
-SCHEMA = json.loads((resources.folder("validators") / "pair.schema.json").read_bytes())
+SCHEMA = json.loads((resources.find_folder("validators") / "pair.schema.json").read_bytes())
 JOB: dict[str, Any] = {
     "name": "t",
     "seed": 10,

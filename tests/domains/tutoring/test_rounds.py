@@ -23,7 +23,7 @@ from edgen.cost.options import EstimateOptions
 from edgen.execution.costly_changes import find_rework
 from edgen.merging.merge import merge
 from edgen.planning.allowed_files import Reach
-from edgen.planning.load import plan_of
+from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
 from edgen.protocols.base import Rounds
 from edgen.store.ledger import Ledger
@@ -56,7 +56,7 @@ def plan_for(**changes: Any) -> Plan:
 
 @functools.cache
 def _plan(job: str) -> Plan:
-    return plan_of(parse_job(json.loads(job), "job.yaml"), Reach.of(Path("job.yaml")))
+    return make_plan(parse_job(json.loads(job), "job.yaml"), Reach.of(Path("job.yaml")))
 
 
 async def execute(folder: Path, players: Players, desk: Desk | None = None, **changes: Any) -> None:
@@ -210,7 +210,7 @@ def test_what_is_told_of_rounds(tmp_path: Path) -> None:
     job.write_text(json.dumps(JOB))
     said = estimate_job(job, EstimateOptions(runs=tmp_path, output=tmp_path / "none")).basis.said
     assert any("made in 3 rounds of 2 scenarios" in sentence for sentence in said)
-    assert JobPreview(job).preview(1).rounds == 3
+    assert JobPreview(job).make_preview(1).rounds == 3
     plan = plan_for()
     assert any("in 3 rounds" in sentence for sentence in plan.protocol.caveats(plan.settings))
 

@@ -12,7 +12,7 @@ import pytest
 import edgen
 from edgen.core.errors import EdgenError, SpaceError
 from edgen.core.pictures import look_at, pictures_in
-from edgen.domains.tutoring.exercises.check import all_values
+from edgen.domains.tutoring.exercises.check import iterate_values
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.space import load_space
 from tests.json_server import serving_json
@@ -50,7 +50,7 @@ def test_each_exercise_is_sent_as_its_own_picture(tmp_path: Path) -> None:
     made = load_space(space(tmp_path))
     again = load_space(space(tmp_path))
     grammar = Grammar(made)
-    exercises = [grammar.tiers["things"].make(values) for values in all_values(grammar, "things")]
+    exercises = [grammar.tiers["things"].make(values) for values in iterate_values(grammar, "things")]
     shown = [pictures_in(one.picture or "") for one in exercises]
     assert len({one.digest for (one,) in shown}) == len(exercises) == 6
     assert {one.media_type for (one,) in shown} == {"image/png"}

@@ -16,15 +16,15 @@ from edgen.config import parse_job
 from edgen.core import resources
 from edgen.core.errors import EdgenError, JobError
 from edgen.core.values import Conversation, Rejection, Reply, Request
-from edgen.domains.tutoring.config import cima_actions
-from edgen.domains.tutoring.exercises.check import all_values
+from edgen.domains.tutoring.config import read_cima_actions
+from edgen.domains.tutoring.exercises.check import iterate_values
 from edgen.domains.tutoring.session import MISSING
 from edgen.planning.allowed_files import Reach
-from edgen.planning.load import plan_of
+from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
 from edgen.plugin.answers import NO_ACTIONS
-from edgen.protocols.base import role_words
+from edgen.protocols.base import find_role_words
 from edgen.reading.answers.acted_turn import ActedTurn, choose_actions, read_acted_turn
 from edgen.simulator.text import respond
 
@@ -40,7 +40,7 @@ JOB: dict[str, Any] = {
 
 def plan_for(**changes: Any) -> Plan:
     job = parse_job({**JOB, **changes}, "job.yaml")
-    return plan_of(job, Reach.of(Path("job.yaml")))
+    return make_plan(job, Reach.of(Path("job.yaml")))
 
 
 def simulated(request: Request) -> str:
@@ -51,7 +51,7 @@ def play(
     plan: Plan, answer: Callable[[Request], str | Reply] = simulated, index: int = 0
 ) -> tuple[Conversation | Rejection, list[Request]]:
     """A session to its end, and every request that it made."""
-    session = plan.task(index, 0).protocol
+    session = plan.make_task(index, 0).protocol
     asked: list[Request] = []
     reply: Any = None
     try:
@@ -166,7 +166,7 @@ def test_each_tutor_has_a_template_of_its_own(tmp_path: Path) -> None:
         "tutoring": {"tutors": ["a", "b", "c"], "turns_per_exercise": 4, "student_turns": 12},
         "prompts": {"a": "./kind.j2", "b": "./strict.j2", "tutor": "./plain.j2"},
     }
-    plan = plan_of(parse_job(job, "job.yaml"), Reach.of(tmp_path / "job.yaml"))
+    plan = make_plan(parse_job(job, "job.yaml"), Reach.of(tmp_path / "job.yaml"))
     assert list(plan.opening(plan.scenario(0))) == ["student", "a", "b", "c"]
     result, asked = play(plan, always(said("Is it gatto?", "Guess"), said("Look again.", "Hint")))
     conversation = session_of(result)
@@ -256,7 +256,7 @@ def test_tiers_follow_when_enough_is_solved() -> None:
     every = [
         pool.grammar.tiers[tier].make(values)
         for tier in pool.grammar.tiers
-        for values in all_values(pool.grammar, tier)
+        for values in iterate_values(pool.grammar, tier)
     ]
     conversation = session_of(play(plan, answer)[0])
     assert conversation.outcome is not None
@@ -331,7 +331,7 @@ def test_what_the_simulator_says_is_what_it_names() -> None:
                     assert one.labels == ("Confirmation",)
         assert answers
     for side, role in (("student", "Student"), ("tutor", "Tutor")):
-        assert {label for who, label in labels if who == role} >= {*cima_actions()[side]} - {"Other"}
+        assert {label for who, label in labels if who == role} >= {*read_cima_actions()[side]} - {"Other"}
 
 
 # ---- a run
@@ -428,7 +428,7 @@ def test_a_wrong_job_is_refused_with_a_sentence(changes: dict[str, Any], told: s
 )
 def test_actions_are_read_from_any_usual_form(text: str, expected: Any) -> None:
     found = read_acted_turn(
-        text, "Student", cima_actions()["student"], roles=role_words(("Tutor", "Student"))
+        text, "Student", read_cima_actions()["student"], roles=find_role_words(("Tutor", "Student"))
     )
     if isinstance(expected, str):
         assert isinstance(found, Rejection), found
@@ -439,7 +439,7 @@ def test_actions_are_read_from_any_usual_form(text: str, expected: Any) -> None:
 
 
 def test_actions_come_back_as_they_are_written() -> None:
-    assert choose_actions(["hint", "QUESTION"], cima_actions()["tutor"]) == ("Question", "Hint")
-    unknown = choose_actions(["Hnt"], cima_actions()["tutor"])
+    assert choose_actions(["hint", "QUESTION"], read_cima_actions()["tutor"]) == ("Question", "Hint")
+    unknown = choose_actions(["Hnt"], read_cima_actions()["tutor"])
     assert isinstance(unknown, Rejection)
     assert "hnt" in unknown.detail

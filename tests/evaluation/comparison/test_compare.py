@@ -9,7 +9,13 @@ import msgspec
 import pytest
 
 from edgen.core.errors import ShortError
-from edgen.evaluation.comparison.arms import Arm, ArmSums, SettledConversation, count_near_duplicates, groups
+from edgen.evaluation.comparison.arms import (
+    Arm,
+    ArmSums,
+    SettledConversation,
+    count_near_duplicates,
+    number_groups,
+)
 from edgen.evaluation.comparison.compare import compare_arms
 from edgen.evaluation.comparison.render import render_comparison
 from edgen.evaluation.comparison.result import ComparisonResult, Difference, Metric
@@ -145,8 +151,12 @@ def test_near_duplicates_are_looked_for_among_as_many() -> None:
     ]
     table = ArmSums(arm("a", outcomes, replicates=2))
     count_near_duplicates(table, 2, 1)
-    assert (table.total("compared"), table.total("near_duplicates"), table.linked) == (2, 2, [(0, 1)])
-    one, *others, other, last = groups(5, [(0, 3), (3, 4)])
+    assert (table.find_total("compared"), table.find_total("near_duplicates"), table.linked) == (
+        2,
+        2,
+        [(0, 1)],
+    )
+    one, *others, other, last = number_groups(5, [(0, 3), (3, 4)])
     assert one == other == last
     assert len({one, *others}) == 3
 

@@ -10,11 +10,11 @@ import pytest
 from edgen.core import resources
 from edgen.core.values import Message, Turn
 from edgen.evaluation.comparison.arms import Arm, ArmSums, Array, SettledConversation
-from edgen.evaluation.comparison.metrics import metric_specs
+from edgen.evaluation.comparison.metrics import list_metric_specs
 from edgen.prompting import load_prompt, scenario_variables
 from edgen.reading import read
-from edgen.simulator.faults import Fault, parse, struck
-from edgen.simulator.text import request_key, respond
+from edgen.simulator.faults import Fault, choose_struck, parse
+from edgen.simulator.text import make_request_key, respond
 from edgen.space import load_space
 from edgen.space.sampling import Sampler
 from edgen.stats.ratios import compare_paired
@@ -40,8 +40,8 @@ def turns_of_the_simulator() -> list[int]:
 def turns_said(salt: int, faults: tuple[Fault, ...], turns: list[int]) -> Iterator[int | None]:
     """How many turns the simulator's own draw gives each scenario, None where it refuses; `salt` is the simulator's seed."""
     for i in range(SCENARIOS):
-        key = request_key((Message("user", f"scenario {i}"),), i, salt)
-        refused = struck(faults, int.from_bytes(key[8:], "big") / 2**64) is not None
+        key = make_request_key((Message("user", f"scenario {i}"),), i, salt)
+        refused = choose_struck(faults, int.from_bytes(key[8:], "big") / 2**64) is not None
         yield None if refused else turns[int.from_bytes(key[:8], "big") % len(turns)]
 
 
@@ -79,9 +79,9 @@ def shares() -> dict[str, float]:
         label="0", scenarios=SCENARIOS, outcomes=lambda: outcomes(0, REFUSAL, turns), turns=lambda s, r: ()
     )
     real = ArmSums(arm)
-    wanted = [spec for spec in metric_specs([real, real]) if spec.name in excluded]
+    wanted = [spec for spec in list_metric_specs([real, real]) if spec.name in excluded]
     tables = [columns(salt, REFUSAL, turns) for salt in range(SEEDS)]
-    assert all(np.array_equal(real.column(name), sums) for name, sums in tables[0].items())
+    assert all(np.array_equal(real.find_column(name), sums) for name, sums in tables[0].items())
     # Each is compared with the next: neighbours share an arm, which makes 200 pairs worth 145 of arms of their own.
     for seed, (a, b) in enumerate(zip(tables, [*tables[1:], tables[0]], strict=True)):
         rng = np.random.default_rng(seed)

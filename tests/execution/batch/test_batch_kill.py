@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 
 from edgen.core.errors import RunError
-from edgen.core.files import target_name
-from edgen.store.ledger import NotedBatch, batches_at
+from edgen.core.files import find_target
+from edgen.store.ledger import NotedBatch, read_batches_at
 from tests.dose import dose
 from tests.execution.service import Ended, edgen, end, equation, files, start
 
@@ -123,7 +123,7 @@ async def test_by_batch_the_files_are_those_of_the_online_run(tmp_path: Path, ki
     assert equation(batch.facts)
     assert files(tmp_path / "batch") == files(tmp_path / "online")
     assert batch.facts["calls"]["made"] == online.facts["calls"]["made"]
-    made = batches_at(tmp_path / "batch" / "run.db")
+    made = read_batches_at(tmp_path / "batch" / "run.db")
     assert sorted(named) == names(kind, made)
     assert set(Counter(batch.round for batch in made).values()) == {1}
 
@@ -145,7 +145,7 @@ HELD = 0.3  # seconds that the simulator has each of the others last, at least
 def at(folder: Path) -> tuple[int, str]:
     """The last batch of a run, and what is being done with it."""
     try:
-        made = batches_at(folder / "run.db")
+        made = read_batches_at(folder / "run.db")
     except RunError:  # it is only being made
         return 0, ""
     if not made:
@@ -155,7 +155,7 @@ def at(folder: Path) -> tuple[int, str]:
         known = {"preparing": "preparing", "ready": "uploading", "sending": "creating"}
         return batch.number, known.get(batch.state, "")
     names = [path.name for path in (folder / "run.batches").glob(f"*{batch.number:05d}.results-*")]
-    if any(map(target_name, names)):
+    if any(map(find_target, names)):
         return batch.number, "downloading"
     return batch.number, "reading" if names else "waiting"
 
@@ -228,7 +228,7 @@ async def killed(job: Path, folder: Path, aim: str, delay: float) -> Ended:
 
 def assert_whole(folder: Path, calm: Path) -> list[NotedBatch]:
     """Returns the run's batches."""
-    made = batches_at(folder / "run.db")
+    made = read_batches_at(folder / "run.db")
     assert {batch.state for batch in made} == {"read"}
     assert set(Counter(batch.round for batch in made).values()) == {1}, "one submission a round"
     assert files(folder) == files(calm)

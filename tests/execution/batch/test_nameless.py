@@ -13,7 +13,7 @@ from edgen.core.errors import CallError, FailureKind, ProviderError
 from edgen.core.events import Events
 from edgen.execution.batch.lifecycle import BatchLifecycle
 from edgen.execution.batch.manual import give_up
-from edgen.store.ledger import Ledger, batches_at
+from edgen.store.ledger import Ledger, read_batches_at
 from tests.execution.batch.desk import Line, NamelessDesk
 from tests.execution.batch.test_scheduler import SELFPLAY, STEPS, Killed, execute, job
 from tests.execution.service import files
@@ -54,7 +54,7 @@ async def test_broken_off_at_any_step_nothing_is_asked_twice(
     assert struck
     assert files(tmp_path / "run") == online
     assert set(desk.asked.values()) == {1}
-    assert len(desk.begun) == len(batches_at(tmp_path / "run" / "run.db")), "one submission for each"
+    assert len(desk.begun) == len(read_batches_at(tmp_path / "run" / "run.db")), "one submission for each"
 
 
 async def test_turn_by_turn_the_files_are_those_of_the_online_run(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ async def test_given_up_it_is_looked_for_and_what_it_answered_is_kept(tmp_path: 
     desk.after = lambda step: None
     made = parse_job(job(), "job.yaml")
     async with Ledger(tmp_path / "run" / "run.db") as ledger:
-        [batch] = ledger.out.batches()
+        [batch] = ledger.out.list_batches()
         assert batch.state == "sending"
         [counts] = await give_up(made, ledger, {"default": desk}, [batch.number], Events())
     assert counts.answered == 30

@@ -19,7 +19,7 @@ from edgen.execution.batch.manual import give_up
 from edgen.execution.batch.ownership import find_batch_file
 from edgen.execution.batch.results import read_results
 from edgen.providers.batches import OversizedError
-from edgen.store.ledger import Ledger, batches_at
+from edgen.store.ledger import Ledger, read_batches_at
 from tests.execution.batch.desk import Desk
 from tests.execution.batch.test_scheduler import broken_off, execute, job
 
@@ -40,7 +40,7 @@ async def ready(folder: Path) -> None:
     desk.trouble = refuse
     with pytest.raises(ProviderError):
         await execute(folder, desk)
-    assert [batch.state for batch in batches_at(folder / "run.db")] == ["ready"]
+    assert [batch.state for batch in read_batches_at(folder / "run.db")] == ["ready"]
 
 
 def secret(folder: Path) -> Path:
@@ -62,7 +62,7 @@ def beside(folder: Path) -> None:
 
 
 def link(folder: Path) -> None:
-    file = folder / batches_at(folder / "run.db")[0].file
+    file = folder / read_batches_at(folder / "run.db")[0].file
     file.unlink()
     file.symlink_to(secret(folder))
 
@@ -73,7 +73,7 @@ def linked_folder(folder: Path) -> None:
 
 
 def pipe(folder: Path) -> None:
-    file = folder / batches_at(folder / "run.db")[0].file
+    file = folder / read_batches_at(folder / "run.db")[0].file
     file.unlink()
     os.mkfifo(file)
 
@@ -123,7 +123,7 @@ async def test_results_are_not_written_through_a_link(tmp_path: Path) -> None:
     await broken_off(folder, Desk(looks=10**6))
     victim.write_text("mine")
     desk = Desk()
-    desk.begun["batch-0"] = batches_at(folder / "run.db")[0].token
+    desk.begun["batch-0"] = read_batches_at(folder / "run.db")[0].token
     desk.content["batch-0"] = []
     mark = hashlib.sha256(b"out-batch-0").hexdigest()[:8]
     (folder / "run.batches" / f"00001.results-1-{mark}.jsonl").symlink_to(victim)
@@ -148,7 +148,7 @@ async def test_results_that_are_too_large_are_a_sentence_and_may_be_given_up(tmp
         await give_up(parse_job(job(), "job.yaml"), ledger, {"default": desk}, [1], Events())
         tokens, _ = ledger.sum_charges(lambda prompt, completion: 0.0)
         assert tokens > 0
-    assert [batch.state for batch in batches_at(tmp_path / "run" / "run.db")] == ["dropped"]
+    assert [batch.state for batch in read_batches_at(tmp_path / "run" / "run.db")] == ["dropped"]
 
 
 async def test_a_line_longer_than_an_answer_can_be_is_passed_over(tmp_path: Path) -> None:

@@ -27,12 +27,12 @@ from edgen.core.errors import (
 from edgen.core.values import Reply
 from edgen.execution.batch.results import read_results
 from edgen.execution.batch.scheduler import BatchScheduler
-from edgen.execution.online_scheduler import call_by_call
+from edgen.execution.online_scheduler import make_online_scheduler
 from edgen.execution.run import ActiveRun
 from edgen.planning.allowed_files import Reach
-from edgen.planning.load import plan_of
+from edgen.planning.load import make_plan
 from edgen.store.budget_book import BudgetBook
-from edgen.store.ledger import OPEN, Ledger, batches_at, run_status, summary_at
+from edgen.store.ledger import OPEN, Ledger, read_batches_at, read_summary, run_status
 from edgen.store.run_folder import RunFolder
 from tests.execution.batch.desk import Desk, Line, read_line
 from tests.execution.making import begin
@@ -65,9 +65,9 @@ async def execute(
     """The job, by batches at the desk; online without one."""
     rundir = RunFolder(folder)
     rundir.prepare()
-    plan = plan_of(parse_job(job(**changes), "job.yaml"), Reach.of(Path("job.yaml")))
+    plan = make_plan(parse_job(job(**changes), "job.yaml"), Reach.of(Path("job.yaml")))
     scheduler = (
-        call_by_call
+        make_online_scheduler
         if desk is None
         else partial(BatchScheduler, services={"default": desk}, write_only=write_only)
     )
@@ -88,7 +88,7 @@ async def test_the_files_are_those_of_the_online_run(tmp_path: Path, shape: dict
     assert made.counts.made == online.counts.made == desk.asked.total()
     assert made.counts.completion_tokens == online.counts.completion_tokens
     assert made.counts.cost_usd == pytest.approx((online.counts.cost_usd or 0) / 2)
-    batches = batches_at(tmp_path / "batch" / "run.db")
+    batches = read_batches_at(tmp_path / "batch" / "run.db")
     assert {batch.state for batch in batches} == {"read"}
     assert [batch.round for batch in batches] == list(range(1, len(batches) + 1)), "one batch a round"
     assert await finished_asks_nothing(tmp_path / "batch", shape)
@@ -241,7 +241,7 @@ async def test_what_fails_for_good_in_one_round_stays_failed_in_the_next(
 async def answer_by_hand(desk: Desk, folder: Path, **shape: Any) -> None:
     """What somebody does with the files that are out: each line answered by the desk, and read into the run."""
     async with Ledger(folder / "run.db") as ledger:
-        for batch in ledger.out.batches("written"):
+        for batch in ledger.out.list_batches("written"):
             number = f"hand-{len(desk.content)}"
             path = Path(batch.file) if Path(batch.file).is_absolute() else folder / batch.file
             desk.content[number] = [read_line(line) for line in path.read_bytes().splitlines()]
@@ -356,7 +356,7 @@ async def test_a_stop_leaves_the_batch_known(tmp_path: Path) -> None:
     desk = Desk(looks=10**6)
     rundir = RunFolder(tmp_path / "run")
     rundir.prepare()
-    plan = plan_of(parse_job(job(), "job.yaml"), Reach.of(Path("job.yaml")))
+    plan = make_plan(parse_job(job(), "job.yaml"), Reach.of(Path("job.yaml")))
     async with Ledger(rundir.ledger) as ledger:
         scheduler = partial(BatchScheduler, services={"default": desk})
         run = begin(plan, {"default": Scripted()}, rundir, ledger, scheduler)
@@ -369,7 +369,7 @@ async def test_a_stop_leaves_the_batch_known(tmp_path: Path) -> None:
         with pytest.raises(StoppedError, match="time is up"):
             await run_to_its_end(run)
         assert run.session.scheduler.in_flight == 30
-    assert [batch.state for batch in batches_at(rundir.ledger)] == ["sent"]
+    assert [batch.state for batch in read_batches_at(rundir.ledger)] == ["sent"]
 
 
 async def test_a_budget_covers_what_is_out_and_is_never_passed(tmp_path: Path) -> None:
@@ -410,7 +410,7 @@ async def test_written_files_are_handed_over_and_not_written_twice(tmp_path: Pat
     with pytest.raises(HandedOver, match="still out"):
         await execute(tmp_path / "run", desk, out)
     assert len(list(out.iterdir())) == 1
-    assert [batch.state for batch in batches_at(tmp_path / "run" / "run.db")] == ["written"]
+    assert [batch.state for batch in read_batches_at(tmp_path / "run" / "run.db")] == ["written"]
     for way in (None, desk):
         with pytest.raises(UsageError, match="edgen batch read"):
             await execute(tmp_path / "run", way)
@@ -428,7 +428,7 @@ async def test_a_batch_that_was_to_be_cancelled_is_cancelled_by_the_next_start(t
     desk.trouble = refuse
     with pytest.raises(Killed):
         await execute(tmp_path / "run", desk, batch=batch)
-    assert [batch.state for batch in batches_at(tmp_path / "run" / "run.db")] == ["cancelling"]
+    assert [batch.state for batch in read_batches_at(tmp_path / "run" / "run.db")] == ["cancelling"]
     desk.trouble = lambda step: None
     await execute(tmp_path / "run", desk, batch=batch)
     assert desk.cancelled == {"batch-0"}
@@ -502,7 +502,7 @@ async def test_what_may_have_been_paid_is_charged(tmp_path: Path, limits: dict[s
     desk.kind = lambda line: FailureKind.BAD_RESPONSE if line.id.startswith("3-") else None
     with pytest.raises(EdgenError, match="29 of 30"):
         await execute(tmp_path / "run", desk, limits={"give_up_after": 1, "attempts": 2} | limits, asks=1)
-    tokens, dollars = summary_at(tmp_path / "run" / "run.db").unanswered
+    tokens, dollars = read_summary(tmp_path / "run" / "run.db").unanswered
     assert tokens > 2 * 2000
     assert dollars > 0
     mute = Desk()
@@ -517,7 +517,7 @@ async def test_what_may_have_been_paid_is_charged(tmp_path: Path, limits: dict[s
     with pytest.raises(ProviderError, match="answer none"):
         await execute(tmp_path / "mute", mute, limits={"give_up_after": 1} | limits)
     assert len(mute.begun) == 1, "it is not paid again at once"
-    assert summary_at(tmp_path / "mute" / "run.db").unanswered[0] > 30 * 2000
+    assert read_summary(tmp_path / "mute" / "run.db").unanswered[0] > 30 * 2000
 
 
 async def test_what_a_failed_batch_answered_is_not_asked_again(tmp_path: Path) -> None:
@@ -566,7 +566,7 @@ async def test_a_budget_does_not_end_in_ever_smaller_rounds(tmp_path: Path) -> N
         await execute(tmp_path / "run", desk, conversations=200, limits={"max_cost": 0.1, "give_up_after": 1})
     sizes = [len(lines) for lines in desk.content.values()]
     assert min(sizes) * 4 >= max(sizes)
-    assert not [batch for batch in batches_at(tmp_path / "run" / "run.db") if batch.state in OPEN]
+    assert not [batch for batch in read_batches_at(tmp_path / "run" / "run.db") if batch.state in OPEN]
 
 
 async def test_a_hopeless_round_is_the_last(tmp_path: Path) -> None:
@@ -587,7 +587,7 @@ async def test_a_hopeless_round_is_the_last(tmp_path: Path) -> None:
 
 def batches_open(run: Path) -> list[str]:
     """The states of batches that are out."""
-    return [batch.state for batch in batches_at(run / "run.db") if batch.state in OPEN]
+    return [batch.state for batch in read_batches_at(run / "run.db") if batch.state in OPEN]
 
 
 async def test_batches_are_set_aside_of_a_shared_budget(tmp_path: Path) -> None:
@@ -597,7 +597,7 @@ async def test_batches_are_set_aside_of_a_shared_budget(tmp_path: Path) -> None:
 
     def look(step: str) -> None:
         if step == "create":
-            seen.append(BudgetBook(budget).today()[0].used / 1e12)
+            seen.append(BudgetBook(budget).list_stands()[0].used / 1e12)
 
     desk = Desk()
     desk.trouble = look
@@ -606,6 +606,6 @@ async def test_batches_are_set_aside_of_a_shared_budget(tmp_path: Path) -> None:
         await execute(tmp_path / "run", desk, conversations=300, limits=limits)
     assert seen
     assert 0.03 < seen[0] <= 0.06
-    used = BudgetBook(budget).today()[0].used / 1e12
+    used = BudgetBook(budget).list_stands()[0].used / 1e12
     assert used == pytest.approx(run_status(tmp_path / "run" / "run.db").counts.cost_usd, abs=1e-6)
     assert used <= 0.06

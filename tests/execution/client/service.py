@@ -100,7 +100,7 @@ def busy(
         async def say() -> int | None:
             return slots
 
-        await admission.lanes_of(("",))[0].learn_slots(say)
+        await admission.list_lanes(("",))[0].learn_slots(say)
         tasks = [asyncio.create_task(caller(admission)) for _ in range(in_flight + 4)]
         if change is not None:
             await asyncio.sleep(change[0])

@@ -23,7 +23,7 @@ def key(request: Request, **settings: Any) -> bytes:
     config = SimulatorConfig(**settings)
     job = Job(name="t", conversations=1, space="s", prompt="p", backends={"default": config})
     backend = make(config, timeout=1, connections=1, environ={})
-    return make_clients(CallSettings.of(job), {"default": backend}, ["default"])["default"].key(request)
+    return make_clients(CallSettings.of(job), {"default": backend}, ["default"])["default"].make_key(request)
 
 
 def test_a_key_without_a_schema_is_what_it_always_was() -> None:

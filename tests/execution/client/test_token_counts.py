@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from edgen.core.values import Message
 from edgen.prompting.token_bound import (
-    prompt_token_bound,
-    prompt_token_estimate,
-    prompt_token_floor,
-    text_token_bound,
-    text_token_floor,
+    count_least_prompt_tokens,
+    count_least_text_tokens,
+    count_most_prompt_tokens,
+    count_most_text_tokens,
+    estimate_prompt_tokens,
 )
 
 pytestmark = pytest.mark.unit
@@ -24,22 +24,22 @@ TEXTS = ["", "a", "The teacher wants to teach the student.", "分数の足し算
 def test_bound_is_above_bytes_and_estimate_near_a_quarter(text: str) -> None:
     size = len(text.encode(errors="surrogatepass"))
     messages = (Message("system", text), Message("user", text))
-    assert prompt_token_bound(messages) >= 2 * size + 8
-    assert 2 * size / 4 <= prompt_token_estimate(messages) <= 2 * size / 4 + 12
+    assert count_most_prompt_tokens(messages) >= 2 * size + 8
+    assert 2 * size / 4 <= estimate_prompt_tokens(messages) <= 2 * size / 4 + 12
 
 
 @settings(max_examples=25)
 @given(st.lists(st.text(), min_size=1, max_size=6))
 def test_the_estimate_is_never_above_the_bound(texts: list[str]) -> None:
     messages = [Message("user", text) for text in texts]
-    assert 0 < prompt_token_estimate(messages) <= prompt_token_bound(messages)
+    assert 0 < estimate_prompt_tokens(messages) <= count_most_prompt_tokens(messages)
 
 
 @given(st.text())
 def test_the_floor_is_a_sixteenth_of_the_bytes(text: str) -> None:
     size = len(text.encode(errors="surrogatepass"))
-    assert text_token_floor(text) == prompt_token_floor([Message("user", text)]) == size // 16
-    assert text_token_bound(text) == size
+    assert count_least_text_tokens(text) == count_least_prompt_tokens([Message("user", text)]) == size // 16
+    assert count_most_text_tokens(text) == size
 
 
 LANGUAGES = {
@@ -56,4 +56,4 @@ def test_no_honest_count_of_a_language_is_below_the_floor() -> None:
     vocabulary = pytest.importorskip("bpe_openai").get_encoding("o200k_base")
     for language, sentence in LANGUAGES.items():
         text = sentence * 10
-        assert len(vocabulary.encode_ordinary(text)) >= 1.3 * text_token_floor(text), language
+        assert len(vocabulary.encode_ordinary(text)) >= 1.3 * count_least_text_tokens(text), language

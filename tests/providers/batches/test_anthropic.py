@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from edgen.core.errors import FailureKind
 from edgen.core.values import Address, Reply, Usage
-from edgen.providers import PATIENCE, batch_services, make, make_batch_service
+from edgen.providers import PATIENCE, find_batch_services, make, make_batch_service
 from edgen.providers.anthropic.batches import read_line
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.batches import (
@@ -26,7 +26,7 @@ from edgen.providers.batches import (
     RemoteBatch,
     Sending,
     Suspects,
-    custom_id,
+    make_custom_id,
     mark_of,
     read_custom_id,
 )
@@ -75,7 +75,7 @@ async def test_a_line_holds_what_a_call_sends(fake: FakeServer) -> None:
         extra_body={"metadata": {"user_id": "u"}},
     )
     asked = request('a "b" \u2028 ü \x00 end', system="be kind", scale=2)
-    name = custom_id(Address(7, "r0~r1", 3, 1), bytes(range(32)), mark_of(TOKEN))
+    name = make_custom_id(Address(7, "r0~r1", 3, 1), bytes(range(32)), mark_of(TOKEN))
     line = it.line(name, asked)
     await backend.complete(asked)
     await backend.aclose()
@@ -86,7 +86,7 @@ async def test_a_line_holds_what_a_call_sends(fake: FakeServer) -> None:
 
 
 def test_the_longest_name_is_one_that_the_service_takes() -> None:
-    name = custom_id(Address((1 << 42) - 1, 0, 9999, 99), bytes(32), mark_of(TOKEN))
+    name = make_custom_id(Address((1 << 42) - 1, 0, 9999, 99), bytes(32), mark_of(TOKEN))
     assert len(name) == 63
     assert set(name) <= set("0123456789abcdefghijklmnopqrstuvwxyz-")
     assert mark_of(TOKEN) != mark_of("nightly-5d2e")
@@ -174,7 +174,7 @@ def test_what_is_no_line() -> None:
         b"\xff",
     ):
         assert read_line(line) is None
-    assert batch_services(AnthropicConfig(model="m")).read_line is read_line
+    assert find_batch_services(AnthropicConfig(model="m")).read_line is read_line
 
 
 # --- calls ---------------------------------------------------------------------------------------
@@ -183,14 +183,15 @@ def test_what_is_no_line() -> None:
 def written(it: BatchService, folder: Path, token: str = TOKEN, count: int = 2) -> Path:
     """A file of so many requests, with the mark of a token."""
     lines = (
-        it.line(custom_id(Address(n, 0), bytes(32), mark_of(token)), request(f"x {n}")) for n in range(count)
+        it.line(make_custom_id(Address(n, 0), bytes(32), mark_of(token)), request(f"x {n}"))
+        for n in range(count)
     )
     (folder / "in.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
     return folder / "in.jsonl"
 
 
 def answered(token: str, count: int = 2) -> bytes:
-    names = [custom_id(Address(n, 0), bytes(32), mark_of(token)) for n in range(count)]
+    names = [make_custom_id(Address(n, 0), bytes(32), mark_of(token)) for n in range(count)]
     lines = ({"custom_id": name, "result": {"type": "succeeded", "message": MESSAGE}} for name in names)
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 

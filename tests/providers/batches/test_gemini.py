@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Usage
-from edgen.providers import PATIENCE, batch_services, make, make_batch_service
+from edgen.providers import PATIENCE, find_batch_services, make, make_batch_service
 from edgen.providers.batches import BatchService, LineResult, NeverBegun, Sending
 from edgen.providers.gemini.batches import read_line
 from edgen.providers.gemini.config import GeminiConfig
@@ -160,7 +160,7 @@ def test_any_line_with_an_id_has_that_id(response: Any, error: Any) -> None:
 
 
 def test_lines_are_read_without_a_key_or_a_client() -> None:
-    assert batch_services(GeminiConfig(model="m")).read_line is read_line
+    assert find_batch_services(GeminiConfig(model="m")).read_line is read_line
     read = read_line(line(response={"candidates": [{"content": {"parts": [{"text": KEY}]}}]}), (KEY,))
     assert read == LineResult("c", Reply("[key]"))
 

@@ -14,8 +14,15 @@ from hypothesis import strategies as st
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address, Reply, Usage
-from edgen.providers import PATIENCE, batch_services, make, make_batch_service
-from edgen.providers.batches import BatchService, LineResult, NeverBegun, Sending, custom_id, read_custom_id
+from edgen.providers import PATIENCE, find_batch_services, make, make_batch_service
+from edgen.providers.batches import (
+    BatchService,
+    LineResult,
+    NeverBegun,
+    Sending,
+    make_custom_id,
+    read_custom_id,
+)
 from edgen.providers.openai.batches import read_line
 from edgen.providers.openai.config import OpenAIConfig
 from tests.providers.batches.service import Service
@@ -65,7 +72,7 @@ async def test_a_line_holds_what_a_call_sends(fake: FakeServer) -> None:
         fake.url, temperature=0.3, max_tokens=50, retry_max_tokens=100, seed="auto", extra_body={"n": 1}
     )
     asked = request('a "b" \u2028 ü \x00 end', system="be kind", seed=41, scale=2)
-    name = custom_id(Address(7, "r0~r1", 3, 1), bytes(range(32)))
+    name = make_custom_id(Address(7, "r0~r1", 3, 1), bytes(range(32)))
     line = it.line(name, asked)
     await backend.complete(asked)
     await backend.aclose()
@@ -226,7 +233,7 @@ def test_a_huge_line_takes_little_time() -> None:
 
 
 def test_lines_are_read_without_a_key_or_a_client() -> None:
-    assert batch_services(OpenAIConfig(model="m")).read_line is read_line
+    assert find_batch_services(OpenAIConfig(model="m")).read_line is read_line
 
 
 # --- calls ---------------------------------------------------------------------------------------

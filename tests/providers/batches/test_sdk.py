@@ -231,7 +231,7 @@ def check_mapped(module: str, root: str, error: type[BaseException]) -> None:
         each.append(wrapper(request=httpx2.Request("GET", "http://127.0.0.1/")))
         each[1].__cause__ = first
     for one in each:
-        with pytest.raises(CallError) as caught, place.calling():
+        with pytest.raises(CallError) as caught, place.translate_errors():
             raise one
         assert caught.value.message
         if isinstance(first, httpx2.TimeoutException):
@@ -246,7 +246,7 @@ def test_an_answer_that_was_never_read_is_known_by_its_status() -> None:
     unread = httpx2.Response(
         429, headers={"Retry-After": "3"}, request=asked, stream=httpx2.ByteStream(b"{}")
     )
-    with pytest.raises(CallError) as caught, place.calling():
+    with pytest.raises(CallError) as caught, place.translate_errors():
         raise openai.RateLimitError("slow", response=unread, body=None)
     assert (caught.value.kind, caught.value.retry_after) == (FailureKind.RATE_LIMIT, 3.0)
 
@@ -274,7 +274,7 @@ def test_every_error_that_the_sdk_defines_is_below_a_root_or_a_value_error() -> 
 def test_cancellation_and_a_disk_s_errors_pass_through() -> None:
     place = SdkCalls(URL("http://127.0.0.1:9/"), NOBODY, online_openai.classify, ("openai", "OpenAIError"))
     for error in (asyncio.CancelledError(), OSError(28, "No space left on device"), KeyboardInterrupt()):
-        with pytest.raises(type(error)), place.calling():
+        with pytest.raises(type(error)), place.translate_errors():
             raise error
 
 

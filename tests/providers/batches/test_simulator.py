@@ -25,7 +25,7 @@ from edgen.providers.batches import (
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai_responses.config import OpenAIResponsesConfig
-from edgen.simulator.service.server import serving
+from edgen.simulator.service.server import serve_options
 from tests.providers.fakes import request
 from tests.simulator.server import options
 
@@ -44,7 +44,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 @contextlib.asynccontextmanager
 async def opened(kind: str, **changes: Any) -> AsyncIterator[tuple[Any, BatchService]]:
     """The online backend of a simulator, and its batches."""
-    async with serving(options(**changes)) as url:
+    async with serve_options(options(**changes)) as url:
         configs: dict[str, Any] = {
             "openai": OpenAIConfig(model="m", base_url=f"{url}/v1", seed="auto"),
             "openai-responses": OpenAIResponsesConfig(model="m", base_url=f"{url}/v1", temperature=0),

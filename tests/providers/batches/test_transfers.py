@@ -16,7 +16,7 @@ import pytest
 from yarl import URL
 
 from edgen.core.errors import FailureKind
-from edgen.core.files import temporary
+from edgen.core.files import choose_temporary_name
 from edgen.core.values import MAX_ANSWER
 from edgen.providers.base import Key
 from edgen.providers.batches import OversizedError, Sending, is_id
@@ -143,7 +143,9 @@ async def test_a_download_that_breaks_off_leaves_nothing(
         assert (await failing(it.download(FILES[kind], tmp_path / "out"))).kind is FailureKind.CONNECTION
         assert not list(tmp_path.iterdir())
         service.files[FILES[kind]] = b"{}\n"
-        (left := temporary(tmp_path / "out")).write_bytes(b"what a killed process left, which is longer\n")
+        (left := choose_temporary_name(tmp_path / "out")).write_bytes(
+            b"what a killed process left, which is longer\n"
+        )
         await it.download(FILES[kind], tmp_path / "out")
         assert (tmp_path / "out").read_bytes() == b"{}\n"
         assert {path.name for path in tmp_path.iterdir()} == {"out", left.name}

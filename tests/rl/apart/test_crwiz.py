@@ -167,7 +167,7 @@ def test_its_reader_of_states_reads_ours(
         assert theirs.subtask == state.subtask
         for target in state.transitions:
             assert theirs.get_transition_probability(target) == pytest.approx(
-                state.weights(state.transitions)[target]
+                state.list_weights(state.transitions)[target]
             )
 
 

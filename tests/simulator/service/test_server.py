@@ -12,7 +12,7 @@ import pytest
 
 from edgen.core.errors import InputError
 from edgen.core.values import Message
-from edgen.simulator.service.server import serving
+from edgen.simulator.service.server import serve_options
 from edgen.simulator.text import respond
 from tests.late import Late
 from tests.simulator import lessons
@@ -149,7 +149,7 @@ async def test_openai_models(address: str) -> None:
     ],
 )
 async def test_openai_errors(fault: str, error: str, status: int) -> None:
-    async with serving(options(faults=f"{fault}=1")) as address, client(address) as api:
+    async with serve_options(options(faults=f"{fault}=1")) as address, client(address) as api:
         with pytest.raises(getattr(openai, error)) as caught:
             await api.chat.completions.create(model="m", messages=ASK)
     assert caught.value.status_code == status
@@ -161,7 +161,7 @@ async def test_openai_errors(fault: str, error: str, status: int) -> None:
 
 
 async def test_openai_fraction_of_a_second() -> None:
-    async with serving(options(faults="429=1:1.25")) as address, client(address) as api:
+    async with serve_options(options(faults="429=1:1.25")) as address, client(address) as api:
         with pytest.raises(openai.RateLimitError) as caught:
             await api.chat.completions.create(model="m", messages=ASK)
     headers = caught.value.response.headers
@@ -169,7 +169,7 @@ async def test_openai_fraction_of_a_second() -> None:
 
 
 async def test_openai_clients_own_retry_gets_through() -> None:
-    async with serving(options(faults="429=0.4:0.01,500=0.2")) as address:
+    async with serve_options(options(faults="429=0.4:0.01,500=0.2")) as address:
         api = openai_client(address, max_retries=8, timeout=5)
         async with api:
             answers = await asyncio.gather(
@@ -182,10 +182,10 @@ async def test_openai_clients_own_retry_gets_through() -> None:
 
 
 async def test_openai_hang_and_reset() -> None:
-    async with serving(options(faults="hang=1")) as address, client(address) as api:
+    async with serve_options(options(faults="hang=1")) as address, client(address) as api:
         with pytest.raises(openai.APITimeoutError):
             await api.with_options(timeout=0.1).chat.completions.create(model="m", messages=ASK)
-    async with serving(options(faults="reset=1")) as address, client(address) as api:
+    async with serve_options(options(faults="reset=1")) as address, client(address) as api:
         with pytest.raises(openai.APIConnectionError):
             await api.chat.completions.create(model="m", messages=ASK)
 
@@ -193,7 +193,7 @@ async def test_openai_hang_and_reset() -> None:
 async def test_hung_requests_do_not_hold_up_the_end() -> None:
     start = time.monotonic()
     async with aiohttp.ClientSession() as session:
-        async with serving(options(faults="hang=1")) as address:
+        async with serve_options(options(faults="hang=1")) as address:
             post = session.post(f"{address}/v1/chat/completions", json={"messages": ASK})
             waiting = asyncio.create_task(post.__aenter__())
             await asyncio.sleep(0.1)
@@ -203,11 +203,11 @@ async def test_hung_requests_do_not_hold_up_the_end() -> None:
 
 
 async def test_openai_content_faults() -> None:
-    async with serving(options(faults="filtered=1")) as address, client(address) as api:
+    async with serve_options(options(faults="filtered=1")) as address, client(address) as api:
         filtered = await api.chat.completions.create(model="m", messages=ASK)
     assert filtered.choices[0].finish_reason == "content_filter"
     assert not filtered.choices[0].message.content
-    async with serving(options(faults="refusal=1")) as address, client(address) as api:
+    async with serve_options(options(faults="refusal=1")) as address, client(address) as api:
         answers = [await api.chat.completions.create(model="m", messages=ASK, seed=i) for i in range(30)]
         stream = await api.chat.completions.create(model="m", messages=ASK, seed=2, stream=True)
         streamed = [chunk.choices[0].delta async for chunk in stream]
@@ -296,7 +296,7 @@ async def test_many_at_once_are_all_answered(address: str) -> None:
 
 
 async def test_latency() -> None:
-    async with serving(options(latency_ms=80)) as address, client(address) as api:
+    async with serve_options(options(latency_ms=80)) as address, client(address) as api:
         start = time.monotonic()
         await asyncio.gather(
             *(api.chat.completions.create(model="m", messages=ASK, seed=i) for i in range(10))
@@ -307,7 +307,7 @@ async def test_latency() -> None:
 async def test_servers_seed_is_another_world_of_answers() -> None:
     texts = set()
     for seed in (0, 1):
-        async with serving(options(seed=seed)) as address, client(address) as api:
+        async with serve_options(options(seed=seed)) as address, client(address) as api:
             answer = await api.chat.completions.create(model="m", messages=ASK, seed=5)
             texts.add(answer.choices[0].message.content)
     assert len(texts) == 2
@@ -318,14 +318,14 @@ async def test_address_that_cannot_be_had(address: str) -> None:
     with pytest.raises(
         InputError, match=f"Port {port} on 127.0.0.1 is in use. Choose another one with --port"
     ):
-        async with serving(options(port=port)):
+        async with serve_options(options(port=port)):
             pass
     with pytest.raises(InputError, match=r"Cannot listen on 192\.0\.2\.1"):
-        async with serving(options(host="192.0.2.1")):
+        async with serve_options(options(host="192.0.2.1")):
             pass
 
 
 async def test_faults_are_read_before_anything_listens() -> None:
     with pytest.raises(InputError, match="no fault 'x'"):
-        async with serving(options(faults="x=1")):
+        async with serve_options(options(faults="x=1")):
             pass

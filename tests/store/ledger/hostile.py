@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgen.store.ledger.checked_reader import ReplyRow, checksum_of, record_checksum
+from edgen.store.ledger.checked_reader import ReplyRow, compute_checksum, hash_record
 
 # What SQLite keeps in any column, whatever its type. "=…" is an expression.
 VALUES: tuple[Any, ...] = (
@@ -98,9 +98,9 @@ def put(path: Path, table: str, column: str, value: Any) -> bool:
 def seal(connection: sqlite3.Connection) -> None:
     """Have the checksum of each row fit, where it can have one: who means harm can count, too."""
     of = {
-        "replies": (", ".join(ReplyRow._fields[:-1]), checksum_of),
-        "outcomes": ("scenario, task, status, reason, detail, grp, reply_key", checksum_of),
-        "records": ("scenario, task, data", record_checksum),
+        "replies": (", ".join(ReplyRow._fields[:-1]), compute_checksum),
+        "outcomes": ("scenario, task, status, reason, detail, grp, reply_key", compute_checksum),
+        "records": ("scenario, task, data", hash_record),
     }  # fmt: skip
     connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
     for table, (columns, checksum) in of.items():

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from edgen.core.errors import DamagedError
-from edgen.store.ledger import Ledger, LedgerReader, RunPlan, SourceLedger, find_ledger_damage, summary_at
+from edgen.store.ledger import Ledger, LedgerReader, RunPlan, SourceLedger, find_ledger_damage, read_summary
 
 PLAN = RunPlan("run", "f", 4, 1, 4)
 
@@ -41,13 +41,13 @@ async def test_a_damaged_fact_is_reported_and_noted_again(path: Path, tmp_path: 
     with pytest.raises(DamagedError):
         SourceLedger(path, "r", tmp_path)
     with pytest.raises(DamagedError):
-        summary_at(path)
+        read_summary(path)
     async with Ledger(path) as ledger:
         ledger.take_over()
-        assert ledger.fact("job") is None
+        assert ledger.read_fact("job") is None
         ledger.set_fact("job", "{}")
     assert not [*find_ledger_damage(path)]
-    assert summary_at(path).facts["job"] == "{}"
+    assert read_summary(path).facts["job"] == "{}"
 
 
 @pytest.mark.parametrize("name", ["plan", "simulated"])
@@ -56,7 +56,7 @@ async def test_a_fact_that_nothing_else_says_is_kept_and_refused(path: Path, nam
     async with Ledger(path) as ledger:
         ledger.take_over()
         with pytest.raises(DamagedError, match="from a copy"):
-            ledger.fact(name)
+            ledger.read_fact(name)
 
 
 async def test_the_end_of_a_round_that_is_gone_is_noted_again_and_a_changed_one_refused(path: Path) -> None:
@@ -67,20 +67,20 @@ async def test_the_end_of_a_round_that_is_gone_is_noted_again_and_a_changed_one_
     assert any(name in one and "again" in one for one in find_ledger_damage(path))
     async with Ledger(path) as ledger:
         ledger.take_over()
-        assert ledger.fact(name) is None
+        assert ledger.read_fact(name) is None
         ledger.set_fact(name, "{}")
     change(path, f"UPDATE meta SET value = '[]' WHERE name = '{name}'")
     async with Ledger(path) as ledger:
         ledger.take_over()
         with pytest.raises(DamagedError, match="from a copy"):
-            ledger.fact(name)
+            ledger.read_fact(name)
 
 
 async def test_a_fact_of_an_older_edgen_is_read_as_it_is(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DELETE FROM meta WHERE name LIKE 'crc32 of %' OR name = 'tally'")
     change(path, "UPDATE meta SET value = '{}' WHERE name = 'job'")
-    assert summary_at(path).facts["job"] == "{}"
+    assert read_summary(path).facts["job"] == "{}"
     assert not [*find_ledger_damage(path)]
 
 
@@ -89,7 +89,7 @@ async def test_an_outcome_with_an_impossible_status_is_not_left_out(path: Path) 
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"INSERT INTO outcomes VALUES {row}")
     with LedgerReader(path) as view, pytest.raises(DamagedError, match=r"scenario 0 .*made again"):
-        [*view.records()]
+        [*view.iterate_records()]
     async with Ledger(path) as ledger:
         ledger.take_over()
         assert ledger.damaged_outcomes == 1

@@ -24,11 +24,11 @@ from edgen.store.ledger import (
     Scope,
     SourceLedger,
     count_outstanding_at,
+    read_summary,
     run_status,
     sum_charges_at,
-    summary_at,
 )
-from edgen.store.ledger.schema import image
+from edgen.store.ledger.schema import make_image
 from tests import fork_server
 from tests.dose import dose
 from tests.store.ledger.hostile import VALUES, again, flip, put, tables
@@ -70,19 +70,19 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read_all(path: Path) -> None:
     """Everything that any command reads of a ledger."""
     (
-        summary_at(path),
+        read_summary(path),
         run_status(path),
         count_outstanding_at(path, 1),
         sum_charges_at(path, lambda prompt, completion: 0.0),
     )
     with LedgerReader(path) as view:
-        for each in (view.list_accepted, view.records, view.list_settled, view.list_refused, view.list_spending, view.list_outstanding_tasks, view.latencies,
-                     view.groups):  # fmt: skip
+        for each in (view.list_accepted, view.iterate_records, view.list_settled, view.list_refused, view.list_spending, view.list_outstanding_tasks, view.iterate_latencies,
+                     view.iterate_groups):  # fmt: skip
             list(each())
         list(view.list_counted_replies())
-        view.sessions(), view.simulated, view.is_sound()
+        view.read_sessions(), view.simulated, view.is_sound()
         for index in range(4):
-            view.outcomes(index), view.record(index, 0)
+            view.read_outcomes(index), view.read_record(index, 0)
 
 
 async def work_on(path: Path) -> None:
@@ -91,18 +91,18 @@ async def work_on(path: Path) -> None:
         _ = ledger.plan
         ledger.take_over()
         ledger.sum_charges(lambda prompt, completion: 0.0)
-        list(ledger.list_settled("f", 0, 4)), ledger.count_settled("f", 0, 4, 1), ledger.status()
-        outcomes = ledger.outcomes(Scope("f", 4, 1))
-        list(outcomes.groups()), list(outcomes.records()), list(outcomes.list_refused())
+        list(ledger.list_settled("f", 0, 4)), ledger.count_settled("f", 0, 4, 1), ledger.read_status()
+        outcomes = ledger.open_outcomes(Scope("f", 4, 1))
+        list(outcomes.iterate_groups()), list(outcomes.iterate_records()), list(outcomes.list_refused())
         for index in range(4):
-            ledger.replies(index, 0), ledger.reply(Address(index, 0), key(index))
+            ledger.read_replies(index, 0), ledger.read_reply(Address(index, 0), key(index))
             (
-                ledger.out.failure(Address(index, 0), key(index)),
+                ledger.out.read_failure(Address(index, 0), key(index)),
                 ledger.out.find(index, 1, 0, key(4)[:2]),
             )
             ledger.out.has(Address(index, 0), key(4)), ledger.out.is_back(index, 0, 0, key(4)[:2])
-        for batch in ledger.out.batches():
-            list(ledger.out.of(batch.number)), ledger.out.sums(batch.number)
+        for batch in ledger.out.list_batches():
+            list(ledger.out.of(batch.number)), ledger.out.read_sums(batch.number)
         ledger.begin_session(1, "host", "0")
         await ledger.store(Address(9, 0), key(9), Reply("new", usage=Usage(5, 5)), 0.1, 1)
         await ledger.out.begin(fingerprint="f", backend="default", token="t", round_=2)
@@ -214,7 +214,7 @@ async def test_a_ledger_is_whole_from_the_first_moment(tmp_path: Path) -> None:
     finally:
         await making.wait()
     assert making.returncode == 0
-    assert (path.stat().st_size, seen > 0) == (len(image()), True)
+    assert (path.stat().st_size, seen > 0) == (len(make_image()), True)
 
 
 def test_a_log_without_its_ledger_is_not_taken_for_another_s(small: Path, tmp_path: Path) -> None:
@@ -241,13 +241,13 @@ async def test_sums_beyond_what_sqlite_counts(tmp_path: Path) -> None:
         ledger.out.strike(99, most, 1e17)
         await ledger.flush()
         assert ledger.sum_charges(lambda prompt, completion: 0.0)[0] >= most
-        assert ledger.out.sums(1)[0] == 4
+        assert ledger.out.read_sums(1)[0] == 4
         ledger.take_over()
     assert run_status(path).counts.prompt_tokens == most
     with LedgerReader(path) as view:
         assert [row[3] for row in view.list_spending()] == [most] * 4
         list(view.list_outstanding_tasks()), list(view.list_counted_replies())
-    summary_at(path)
+    read_summary(path)
 
 
 # --- checksums -----------------------------------------------------------------------------------
@@ -263,10 +263,10 @@ async def test_a_record_that_is_none_is_made_again(small: Path, tmp_path: Path, 
     """Whoever means harm can count a checksum, too."""
     put(path := again(small, tmp_path / "run.db"), "records", "data", data)
     with LedgerReader(path) as view, pytest.raises(DamagedError, match="scenario 2"):
-        list(view.records())
+        list(view.iterate_records())
     async with Ledger(path) as ledger:
         with pytest.raises(DamagedError, match="scenario 2"):
-            list(ledger.outcomes(Scope("f", 4, 1)).records())
+            list(ledger.open_outcomes(Scope("f", 4, 1)).iterate_records())
         ledger.take_over()
         assert [unit[0] for unit in ledger.list_settled("f", 0, 99)] == [0, 1, 3]
 
@@ -293,13 +293,13 @@ async def test_what_is_made_of_answers_and_damaged_is_made_again(
             assert not view.is_sound()
     if what in ("record", "reason", "group"):
         with LedgerReader(path) as view, pytest.raises(DamagedError, match=r"scenario 1 .*made again"):
-            list(view.list_settled()), list(view.records())
+            list(view.list_settled()), list(view.iterate_records())
     with pytest.raises(DamagedError):
         SourceLedger(path, "r", tmp_path)
     async with Ledger(path) as ledger:
         ledger.take_over()
         assert [unit[0] for unit in ledger.list_settled("f", 0, 99)] == [0, 2, 3], "it is pending again"
-        assert ledger.replies(1, 0), "and its answer is there"
+        assert ledger.read_replies(1, 0), "and its answer is there"
     with LedgerReader(path) as view:
         assert view.is_sound()
 
@@ -312,15 +312,15 @@ async def test_a_damaged_answer_is_not_read(small: Path, tmp_path: Path, column:
     value = {"finish_reason": "length", "prompt_tokens": 4, "simulated": 1}.get(column, "texT 1")
     change(path, f"UPDATE replies SET {column} = ? WHERE scenario = 1", value)
     async with Ledger(path) as ledger:
-        assert ledger.replies(0, 0)
+        assert ledger.read_replies(0, 0)
         with pytest.raises(DamagedError, match=r"scenario 1 \(task 0, step 0, attempt 0\)") as told:
-            ledger.replies(1, 0)
+            ledger.read_replies(1, 0)
         with pytest.raises(DamagedError):
-            ledger.reply(Address(1, 0), key(1))
+            ledger.read_reply(Address(1, 0), key(1))
     way_out = str(told.value).partition(f"sqlite3 {path} ")[2].strip('"')
     change(path, way_out)
     async with Ledger(path) as ledger:
-        assert not ledger.replies(1, 0)
+        assert not ledger.read_replies(1, 0)
 
 
 def test_a_rejected_answer_that_is_damaged_is_not_written_down(small: Path, tmp_path: Path) -> None:
@@ -387,7 +387,7 @@ def test_a_page_of_rows_holds_no_more_than_a_few_megabytes(tmp_path: Path) -> No
     book.connection.executemany(
         "INSERT INTO records VALUES (?, 0, zeroblob(1000000), 0)", ((n,) for n in range(20))
     )
-    rows, whole = book.page("SELECT data FROM records", tuple[bytes], ())
+    rows, whole = book.read_page("SELECT data FROM records", tuple[bytes], ())
     assert (len(rows), whole) == (9, False)
     with pytest.raises(DamagedError, match="too big"):
-        book.rows("SELECT zeroblob(300000000)", tuple[bytes])
+        book.read_rows("SELECT zeroblob(300000000)", tuple[bytes])

@@ -11,9 +11,9 @@ import pytest
 
 from edgen.core.errors import DamagedError
 from edgen.core.values import Address, Reply, Usage
-from edgen.store.ledger import Ledger, summary_at
+from edgen.store.ledger import Ledger, read_summary
 from edgen.store.ledger.reader import LedgerReader
-from edgen.store.ledger.schema import UPGRADED, VERSION, image
+from edgen.store.ledger.schema import UPGRADED, VERSION, make_image
 
 pytestmark = pytest.mark.unit
 
@@ -30,7 +30,7 @@ async def store(ledger: Ledger, scenarios: range) -> None:
 def old(tmp_path: Path) -> Path:
     """A ledger as an edgen of layout 5 made it, with two replies that its trigger counted."""
     path = tmp_path / "run.db"
-    path.write_bytes(image(UPGRADED))
+    path.write_bytes(make_image(UPGRADED))
     row = (0, 0, 0, 0, b"", "stop", None, None, 0, 10, 3, 2, 1, 1.0, 0.1, 1, 13, 0.25, "reply", 0)
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("INSERT INTO sessions (started_at, pid, host, edgen) VALUES (1, 1, 'host', '1')")
@@ -58,7 +58,7 @@ def counts(path: Path) -> list[tuple[int | float, ...]]:
 def test_it_is_read_without_a_change(old: Path) -> None:
     before = old.read_bytes()
     with LedgerReader(old) as reader:
-        assert reader.fact("plan") is None
+        assert reader.read_fact("plan") is None
     assert old.read_bytes() == before
     assert layout(old) == (UPGRADED, 1)
 
@@ -70,7 +70,7 @@ async def test_a_session_upgrades_it_and_counts_each_reply_once(old: Path) -> No
         await store(ledger, range(1, 5))  # the first of them is there already
     assert layout(old) == (VERSION, 0)
     assert counts(old) == [(2, 20, 6, 4, 2, 0.5), (3, 30, 9, 6, 3, 0.75)]
-    assert summary_at(old).lost_replies == 0
+    assert read_summary(old).lost_replies == 0
 
 
 async def test_replies_without_a_price_leave_the_cost_open(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_each_layout_has_its_own_triggers(tmp_path: Path, version: int) -> None:
     """The trigger of layout 5 in a ledger of layout 6, or none in one of layout 5, is a foreign change."""
     other = VERSION if version == UPGRADED else UPGRADED
     path = tmp_path / "run.db"
-    path.write_bytes(image(version))
+    path.write_bytes(make_image(version))
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {other}")
     with pytest.raises(DamagedError, match="another program changed this ledger"):

@@ -49,17 +49,17 @@ async def test_what_is_stored_is_there_after_reopening(tmp_path: Path) -> None:
     async with Ledger(path) as ledger:
         ledger.begin_session(1, "host", "0")
         await ledger.store(Address(2, 1, 3, 4), key(9), reply, 0.1, 2)
-        assert ledger.replies(2, 1) == {key(9): reply}, "what is stored is there at once"
+        assert ledger.read_replies(2, 1) == {key(9): reply}, "what is stored is there at once"
     async with Ledger(path) as ledger:
-        assert ledger.replies(2, 1) == {key(9): reply}
-        assert ledger.replies(2, 0) == {}
+        assert ledger.read_replies(2, 1) == {key(9): reply}
+        assert ledger.read_replies(2, 0) == {}
 
 
 async def test_a_reply_without_usage_has_none_when_read_back(tmp_path: Path) -> None:
     async with Ledger(tmp_path / "run.db") as ledger:
         await ledger.store(Address(0, 0), key(1), Reply("x"), 0.1, 1)
     async with Ledger(tmp_path / "run.db") as ledger:
-        assert ledger.replies(0, 0)[key(1)].usage is None
+        assert ledger.read_replies(0, 0)[key(1)].usage is None
 
 
 async def test_the_same_answer_stored_twice_is_kept_once(tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ async def test_the_same_answer_stored_twice_is_kept_once(tmp_path: Path) -> None
         await ledger.store(Address(0, 0), key(1), Reply("first"), 0.1, 1)
         await ledger.store(Address(0, 0), key(1), Reply("second"), 0.1, 1)
     async with Ledger(tmp_path / "run.db") as ledger:
-        assert ledger.replies(0, 0)[key(1)].text == "first"
-        assert ledger.status().counts.made == 1
+        assert ledger.read_replies(0, 0)[key(1)].text == "first"
+        assert ledger.read_status().counts.made == 1
 
 
 async def test_store_returns_when_another_connection_can_read_it(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ async def test_status_counts_and_the_equation_holds(tmp_path: Path) -> None:
     assert status.counts.made == 4
     assert (status.counts.prompt_tokens, status.counts.completion_tokens) == (12, 16)
     assert status.counts.cost_usd == 2.0
-    assert status.state(held=False) == "stopped"
+    assert status.find_state(held=False) == "stopped"
 
 
 async def test_settled_leaves_out_failures_and_other_fingerprints(tmp_path: Path) -> None:
@@ -125,11 +125,11 @@ async def test_records_groups_and_refusals_come_in_order(tmp_path: Path) -> None
         await ledger.store(Address(3, 0), key(3), Reply("raw words"), 0.1, 1)
         ledger.settle(outcome(3, Status.REJECTED, "no_turns"), "f", None)
         await ledger.flush()
-        outcomes = ledger.outcomes(Scope("f", 10, 1))
-        assert [row[2:] for row in outcomes.records()] == [
+        outcomes = ledger.open_outcomes(Scope("f", 10, 1))
+        assert [row[2:] for row in outcomes.iterate_records()] == [
             (0, b'{"n": 0}'), (7, b'{"n": 1}'), (14, b'{"n": 2}')]  # fmt: skip
-        assert list(outcomes.groups()) == [(0, 1), (7, 1), (14, 1)]
-        assert list(ledger.outcomes(Scope("f", 2, 1)).groups()) == [(0, 1), (7, 1)]
+        assert list(outcomes.iterate_groups()) == [(0, 1), (7, 1), (14, 1)]
+        assert list(ledger.open_outcomes(Scope("f", 2, 1)).iterate_groups()) == [(0, 1), (7, 1)]
         assert [row[:5] for row in outcomes.list_refused()] == [(3, 0, "rejected", "no_turns", None)]
         assert [row[5].text for row in outcomes.list_refused() if row[5] is not None] == ["raw words"]
 
@@ -145,10 +145,10 @@ async def test_tasks_are_any_numbers_and_texts(tmp_path: Path) -> None:
                 Outcome(1, task, Status.ACCEPTED, None, None, 0, None), "f", b'"%s"' % str(task).encode()
             )
         await ledger.flush()
-        assert [row[1] for row in ledger.outcomes(Scope("f", 2)).records()] == tasks
-        assert [row[1] for row in ledger.outcomes(Scope("f", 2, 3)).records()] == [0, 2]
+        assert [row[1] for row in ledger.open_outcomes(Scope("f", 2)).iterate_records()] == tasks
+        assert [row[1] for row in ledger.open_outcomes(Scope("f", 2, 3)).iterate_records()] == [0, 2]
         assert [row[1] for row in ledger.list_settled("f", 0, 2)] == tasks
-        assert [ledger.replies(1, task)[key(1)].text for task in tasks] == list(map(str, tasks))
+        assert [ledger.read_replies(1, task)[key(1)].text for task in tasks] == list(map(str, tasks))
         plan = RunPlan(name="t", fingerprint="f", scenarios=2, replicates=0, asked=7, planned=7)
         ledger.set_fact("plan", msgspec.json.encode(plan).decode())
     with LedgerReader(path) as view:
@@ -157,8 +157,8 @@ async def test_tasks_are_any_numbers_and_texts(tmp_path: Path) -> None:
             == [row[1] for row in view.list_counted_replies()]
             == tasks
         )
-        assert list(view.outcomes(1)) == tasks
-        assert view.record(1, "ü") == '"ü"'.encode()
+        assert list(view.read_outcomes(1)) == tasks
+        assert view.read_record(1, "ü") == '"ü"'.encode()
         assert view.status.pending == 0
 
 
@@ -181,7 +181,7 @@ async def test_a_view_is_of_the_present_plan_alone(tmp_path: Path) -> None:
         ]
         assert list(view.list_refused()) == [(2, 0, "rejected", "no_turns", None, None)]
         assert list(view.list_accepted()) == [(0, 0), (1, 0)]
-        assert [row[:2] for row in view.records()] == [(0, 0), (1, 0)]
+        assert [row[:2] for row in view.iterate_records()] == [(0, 0), (1, 0)]
         # Replies cost what they cost, whatever form of the job asked for them.
         assert list(view.list_spending()) == [
             (0, 0, 1, 3, 4, 0.5),
@@ -325,7 +325,7 @@ async def test_a_ledger_that_another_program_holds_is_waited_for_with_words(
         run_when_free(mine, path, begin, speak=(0.1, 60.0))
         mine.execute("ROLLBACK")
         await storing
-        assert ledger.replies(0, 0)[key(0)].text == "kept"
+        assert ledger.read_replies(0, 0)[key(0)].text == "kept"
         for connection in (mine, other):
             connection.close()
     assert spoken == 1

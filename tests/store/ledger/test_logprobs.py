@@ -33,10 +33,10 @@ async def test_tokens_come_back_with_their_reply(tmp_path: Path) -> None:
     await store(path, logprobs=True)
     for asked in (True, False):
         async with Ledger(path, logprobs=asked) as ledger:
-            assert ledger.replies(7, "r0~r1")[key(7)].tokens == TOKENS
-            again = ledger.reply(Address(7, "r0~r1", 1), key(7))
+            assert ledger.read_replies(7, "r0~r1")[key(7)].tokens == TOKENS
+            again = ledger.read_reply(Address(7, "r0~r1", 1), key(7))
             assert again == Reply("1", tokens=TOKENS)
-            assert ledger.replies(0, 0)[key(0)].tokens is None
+            assert ledger.read_replies(0, 0)[key(0)].tokens is None
 
 
 async def test_without_them_a_ledger_is_what_it_was(tmp_path: Path) -> None:
@@ -44,13 +44,13 @@ async def test_without_them_a_ledger_is_what_it_was(tmp_path: Path) -> None:
     await store(path, logprobs=False)
     assert "logprobs" not in tables(path)
     async with Ledger(path) as ledger:
-        assert ledger.replies(7, "r0~r1")[key(7)] == Reply("1")
+        assert ledger.read_replies(7, "r0~r1")[key(7)] == Reply("1")
     async with Ledger(path, logprobs=True) as ledger:  # from now on
-        assert ledger.replies(7, "r0~r1")[key(7)] == Reply("1")
+        assert ledger.read_replies(7, "r0~r1")[key(7)] == Reply("1")
     assert "logprobs" in tables(path)
     async with Ledger(path) as ledger:  # as `edgen batch read` opens it
         await ledger.store(Address(8, "r0~r1", 1), key(8), Reply("1", tokens=TOKENS), 0.1, 1)
-        assert ledger.replies(8, "r0~r1")[key(8)].tokens == TOKENS
+        assert ledger.read_replies(8, "r0~r1")[key(8)].tokens == TOKENS
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ async def test_damaged_tokens_leave_the_reply(tmp_path: Path, damage: str) -> No
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         assert connection.execute(damage).rowcount == 1
     async with Ledger(path) as ledger:
-        assert ledger.replies(7, "r0~r1") == {key(7): Reply("1")}
+        assert ledger.read_replies(7, "r0~r1") == {key(7): Reply("1")}
 
 
 async def test_tokens_of_an_answer_that_was_given_up_are_not_the_next_ones(tmp_path: Path) -> None:
@@ -78,13 +78,13 @@ async def test_tokens_of_an_answer_that_was_given_up_are_not_the_next_ones(tmp_p
         connection.execute("DELETE FROM replies WHERE scenario = 7")
     async with Ledger(path) as ledger:  # asked again, and what answers tells none
         await ledger.store(Address(7, "r0~r1", 1), key(7), Reply("2"), 0.1, 1)
-        assert ledger.replies(7, "r0~r1") == {key(7): Reply("2")}
+        assert ledger.read_replies(7, "r0~r1") == {key(7): Reply("2")}
     other = Reply("2", tokens=TOKENS[:1])
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("DELETE FROM replies WHERE scenario = 7")
     async with Ledger(path, logprobs=True) as ledger:
         await ledger.store(Address(7, "r0~r1", 1), key(7), other, 0.1, 1)
-        assert ledger.replies(7, "r0~r1") == {key(7): other}
+        assert ledger.read_replies(7, "r0~r1") == {key(7): other}
 
 
 async def test_merged_ledgers_keep_the_tokens_of_what_they_keep(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ async def test_merged_ledgers_keep_the_tokens_of_what_they_keep(tmp_path: Path) 
             RunPlan(name="t", fingerprint="f", scenarios=10, replicates=1, asked=10), {}, lambda _: None
         )
     async with Ledger(made) as ledger:
-        found = {n: ledger.replies(n, "r0~r1")[key(n)] for n in (6, 7, 8)}
+        found = {n: ledger.read_replies(n, "r0~r1")[key(n)] for n in (6, 7, 8)}
     kept = [Reply("1", tokens=TOKENS)] * 2
     assert [found[7], found[8]] == kept
     assert found[6] == Reply("1")

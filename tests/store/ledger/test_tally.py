@@ -27,7 +27,7 @@ from edgen.store.ledger import (
 )
 from edgen.store.ledger.checked_reader import CheckedReader
 from edgen.store.ledger.merge import MergedLedger, SourceLedger
-from edgen.store.ledger.schema import wall_time
+from edgen.store.ledger.schema import read_wall_time
 from edgen.store.ledger.tally import connect_counted
 from tests.dose import dose
 
@@ -56,7 +56,7 @@ async def work(path: Path, *, first: int = 0) -> None:
 
 
 def _sent(batch: NotedBatch) -> NotedBatch:
-    return msgspec.structs.replace(batch, state="sent", remote_id="b", sent_at=wall_time(), requests=3)
+    return msgspec.structs.replace(batch, state="sent", remote_id="b", sent_at=read_wall_time(), requests=3)
 
 
 def change(path: Path, sql: str) -> None:
@@ -200,7 +200,7 @@ async def test_a_transaction_that_reads_waits_for_no_writer(tmp_path: Path) -> N
         ledger.begin_session(2, "host", "0")
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            assert ledger.status().session == 1
+            assert ledger.read_status().session == 1
             other.execute("COMMIT")
 
 
@@ -208,11 +208,11 @@ async def test_a_transaction_that_is_undone_counts_nothing(tmp_path: Path) -> No
     path = tmp_path / "run.db"
     await work(path)
     with contextlib.closing(CheckedReader(connect_counted(path), path)) as book:
-        with contextlib.suppress(ZeroDivisionError), book.transaction("BEGIN IMMEDIATE"):
+        with contextlib.suppress(ZeroDivisionError), book.run_transaction("BEGIN IMMEDIATE"):
             book.write("DELETE FROM outstanding")
             book.write("UPDATE outcomes SET fingerprint = 'g'")
             raise ZeroDivisionError
-        with book.transaction("BEGIN IMMEDIATE"):
+        with book.run_transaction("BEGIN IMMEDIATE"):
             rows = book.connection.execute("SELECT * FROM outcomes WHERE scenario = 1").fetchall()
             holes = ",".join("?" * len(rows[0]))
             book.connection.insert_rows(f"INSERT OR REPLACE INTO outcomes VALUES ({holes})", rows)

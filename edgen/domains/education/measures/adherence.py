@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgen.domains.education.keywords import MEASURES, AdherenceShares, VerdictCount, verdicts
+from edgen.domains.education.keywords import MEASURES, AdherenceShares, VerdictCount, judge_by_keywords
 from edgen.domains.education.layout import LAYOUT
 from edgen.plugin import Measure, OwnCount, Sample, Share, Space, Tally, Total, Words, figure_kinds
 from edgen.plugin.measures import Aggregate, ArmResult, ByKey, JudgeAnswers, JudgeAsking, Panel, Value
@@ -90,7 +90,7 @@ class AdherenceMeasure(OwnCount, JudgeAnswers, Measure[tuple[AdherenceShares, ..
         not of this family."""
         if not LAYOUT.names.issubset(sample.scenario.values):
             return {}
-        given = verdicts(sample.scenario, sample.turns, words.spoken)
+        given = judge_by_keywords(sample.scenario, sample.turns, words.spoken)
         return dict(zip(MEASURES, (None if yes is None else bool(yes) for yes in given), strict=True))
 
     def ask_judge(self, run: Path, asking: JudgeAsking) -> dict[str, AdherenceShares]:

@@ -29,15 +29,15 @@ def analyse(logs: Logs, events: GuidedEvents) -> dict[str, Any]:
     )
     advances = [one for one in logs if one["event"] == "advance_subtask"]
     last = advances[-1]["data"]["current_subtask"] if advances else SUBTASKS[0]
-    wizard, partner = (_participant(logs, user) for user in (WIZARD, PARTNER))
+    wizard, partner = (_describe_participant(logs, user) for user in (WIZARD, PARTNER))
     typed = sum(one.by == "free" for one in events.choices)
     wizard |= {"typed_turns": typed, "typed_share": typed / max(wizard["total_turns"], 1)}
-    overall = _overall(wizard, partner)
+    overall = _describe_overall(wizard, partner)
     return {
         "mission_start_time": start["date_created"] if start else "",
         "mission_end_time": end["date_created"] if end else "",
         "mission_elapsed_time": round(end["date_created"] - start["date_created"], 3) if start and end else 0,
-        **_subtasks(logs, advances, end),
+        **_describe_subtasks(logs, advances, end),
         "mission_end_reason": {
             "id": end["data"]["reason_id"] if end else "",
             "description": end["data"]["reason"] if end else "",
@@ -45,7 +45,7 @@ def analyse(logs: Logs, events: GuidedEvents) -> dict[str, Any]:
         "participant_wizard": wizard,
         "participant_operator": partner,
         "dialogue_summary": {
-            f"{_clock(one)}_{one['user']['name'][:4]}_{one['id']}": one["data"]["message"]
+            f"{_format_clock(one)}_{one['user']['name'][:4]}_{one['id']}": one["data"]["message"]
             for one in logs
             if one["event"] == "text_message"
         },
@@ -55,7 +55,7 @@ def analyse(logs: Logs, events: GuidedEvents) -> dict[str, Any]:
     }
 
 
-def _participant(logs: Logs, user: int) -> dict[str, Any]:
+def _describe_participant(logs: Logs, user: int) -> dict[str, Any]:
     said = [one for one in logs if one["event"] == "text_message" and one["user"]["id"] == user]
     token = next(
         (one for one in logs if one["event"] == "generate_game_token" and one["user"]["id"] == user), None
@@ -83,7 +83,7 @@ def _describe_message(message: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _overall(wizard: Mapping[str, Any], partner: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_overall(wizard: Mapping[str, Any], partner: Mapping[str, Any]) -> dict[str, Any]:
     """Return the first message of the guided role, the last of either role, the seconds between them, and the
     number of turns; {} if the guided role wrote none."""
     if "first_message" not in wizard:
@@ -104,7 +104,7 @@ def _read_last_id(participant: Mapping[str, Any]) -> int:
     return found
 
 
-def _subtasks(logs: Logs, advances: Logs, end: Mapping[str, Any] | None) -> dict[str, Any]:
+def _describe_subtasks(logs: Logs, advances: Logs, end: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the first visit of each sub-task, {} for those of CRWIZ that never began."""
     begun: dict[str, int] = {}
     for place, one in enumerate(advances):
@@ -113,13 +113,13 @@ def _subtasks(logs: Logs, advances: Logs, end: Mapping[str, Any] | None) -> dict
     for name, place in begun.items():
         begin = advances[place]
         after = next(iter(advances[place + 1 :]), end or begin)
-        found[f"subtask_{name}"] = _span(logs, begin, after)
+        found[f"subtask_{name}"] = _describe_span(logs, begin, after)
     if inspect := found["subtask_inspect"]:
         inspect["messages"]["wizard_turns"] += 1  # CRWIZ counts the greeting that leads to the inspection
     return found
 
 
-def _span(logs: Logs, begin: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_span(logs: Logs, begin: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     said = [one for one in logs if one["event"] == "text_message" and begin["id"] < one["id"] <= after["id"]]
     seconds = after["data"]["seconds_since_start"] - begin["data"]["seconds_since_start"]
     return {
@@ -137,5 +137,5 @@ def _read_times(log: Mapping[str, Any]) -> dict[str, float]:
     return {"timestamp": log["date_created"], "seconds_since_start": log["data"]["seconds_since_start"]}
 
 
-def _clock(log: Mapping[str, Any]) -> str:
+def _format_clock(log: Mapping[str, Any]) -> str:
     return datetime.datetime.fromtimestamp(log["date_created"], datetime.UTC).strftime("%H:%M:%S")

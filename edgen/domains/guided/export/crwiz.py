@@ -29,7 +29,7 @@ STATES = "dialogue_states"
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a log for each guided conversation, and a row for each role that answered the questionnaire."""
-    machines = _machines(run)
+    machines = _read_machines(run)
     for conversation in run.conversations():
         events = conversation.record.get("events") or ()
         found = GuidedEvents(events, len(conversation.candidate.turns))
@@ -40,29 +40,31 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
         limit, subtasks = (machine.time_limit, machine.subtasks) if machine else (None, ())
         log = RoomLog(one.id, one.turns, events, time_limit=limit, subtasks=subtasks)
         yield Row(conversation.split, log.as_dict(), table=LOGS)
-        yield from _answers(conversation, found)
+        yield from _list_answer_rows(conversation, found)
 
 
-def _machines(run: RunReader) -> dict[str, Machine]:
+def _read_machines(run: RunReader) -> dict[str, Machine]:
     """Return the machine of each arm that has one, by its name; "" without arms."""
     jobs = {arm: run.job_of(arm) for arm in run.job.arm_names}
     found = {arm: guide_of(job) for arm, job in jobs.items()}
     return {arm: machine for arm, machine in found.items() if machine is not None}
 
 
-def _answers(conversation: AcceptedConversation, events: GuidedEvents) -> Iterator[Row]:
+def _list_answer_rows(conversation: AcceptedConversation, events: GuidedEvents) -> Iterator[Row]:
     for one in events.answers:
         value = {
             "game_token": one.token,
             "room": conversation.candidate.id,
             "role": one.role,
-            "answers": [{"item": item, "answer": _number(rating)} for item, rating in one.ratings.items()],
+            "answers": [
+                {"item": item, "answer": _format_number(rating)} for item, rating in one.ratings.items()
+            ],
             "remarks": [{"item": item, "answer": said} for item, said in one.texts.items()],
         }
         yield Row(conversation.split, value, table=ANSWERS)
 
 
-def _number(rating: float) -> float:
+def _format_number(rating: float) -> float:
     """Return a rating, a whole one as a whole number."""
     return int(rating) if rating.is_integer() else rating
 
@@ -84,7 +86,7 @@ class LogFiles(JsonLines):
     def finish(self) -> Patterns:
         """End the files and write the states, each arm's in a folder of its own where they differ. The logs
         are no table that `datasets` could load."""
-        machines = _machines(self.staging.run)
+        machines = _read_machines(self.staging.run)
         first = next(iter(machines.values()), None)
         alike = all(one == first for one in machines.values())
         for arm, machine in [*machines.items()][: 1 if alike else None]:

@@ -68,31 +68,33 @@ class RoomLog:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the log as JSON has it. `roles` says who of the conversation goes by which user's number."""
-        logs = [self._log(place, *entry) for place, entry in enumerate(self._entries(), 1)]
-        analysis = self._log(
+        logs = [self._make_entry(place, *entry) for place, entry in enumerate(self._iterate_entries(), 1)]
+        analysis = self._make_entry(
             len(logs) + 1, self._events.duration, "post_task_analysis", HELPER, analyse(logs, self._events)
         )
         return {
             "name": self.name,
             "type": "log_room",
             "description": "Logs of all the events and messages in a room",
-            "date_extracted": _date(self._events.duration),
+            "date_extracted": _format_date(self._events.duration),
             "roles": {str(number): role for number, role in self.roles.items() if role is not None},
             "logs": [*logs, analysis],
         }
 
-    def _log(self, number: int, time: float, event: str, user: int, data: dict[str, Any]) -> dict[str, Any]:
+    def _make_entry(
+        self, number: int, time: float, event: str, user: int, data: dict[str, Any]
+    ) -> dict[str, Any]:
         return {
             "event": event,
             "user": {"id": user, "name": self.users.get(user, "HelperBot")},
             "room": self.name,
             "data": data if event in ("join", "post_task_analysis") else {**data, "seconds_since_start": round(time, 3)},
             "id": number,
-            "date_created": _date(time),
-            "date_modified": _date(time),
+            "date_created": _format_date(time),
+            "date_modified": _format_date(time),
         }  # fmt: skip
 
-    def _entries(self) -> Iterator[Entry]:
+    def _iterate_entries(self) -> Iterator[Entry]:
         for number in self.users:
             yield 0.0, "join", number, {}
         users = {str(number): name for number, name in self.users.items()}
@@ -101,13 +103,13 @@ class RoomLog:
         if first is not None and first.start == 0:
             yield from self._advance(0.0, first.name)
         for event in self._events.events:
-            time = guided.time(event)
-            yield from self._messages(time, guided.turn(event))
+            time = guided.read_time(event)
+            yield from self._iterate_messages(time, guided.read_turn(event))
             if (write := _WRITERS.get(event["event"])) is not None:
                 yield from write(self, time, event)
         yield from self._list_unlogged_turns(self._events.duration)
 
-    def _messages(self, time: float, until: int) -> Iterator[Entry]:
+    def _iterate_messages(self, time: float, until: int) -> Iterator[Entry]:
         """Yield the turns up to `until` that were said by `time` and are not in the log yet."""
         for turn in self._turns[self._said : until]:
             said: Any = turn.data.get("time")
@@ -115,15 +117,15 @@ class RoomLog:
             if at > time:
                 return
             self._said += 1
-            yield self._message(at, turn)
+            yield self._make_message(at, turn)
 
     def _list_unlogged_turns(self, time: float, until: int | None = None) -> Iterator[Entry]:
         """Yield the turns up to `until`, or all, that are not in the log yet."""
         for turn in self._turns[self._said : until]:
             self._said += 1
-            yield self._message(time, turn)
+            yield self._make_message(time, turn)
 
-    def _message(self, time: float, turn: Turn) -> Entry:
+    def _make_message(self, time: float, turn: Turn) -> Entry:
         return time, "text_message", self._ids[turn.role], {"receiver": None, "message": turn.text}
 
     def _advance(self, time: float, subtask: str) -> Iterator[Entry]:
@@ -132,7 +134,7 @@ class RoomLog:
             yield time, "advance_subtask", WIZARD, {"current_subtask": subtask}
 
     def _offer(self, time: float, event: Event) -> Iterator[Entry]:
-        state, options = guided.text(event, "state"), event.get("options")
+        state, options = guided.read_text(event, "state"), event.get("options")
         found = [one for one in options if isinstance(one, dict)] if isinstance(options, list) else []
         if state is None:
             return
@@ -145,8 +147,8 @@ class RoomLog:
             "possible_utterances": utterances,
         }  # fmt: skip
 
-    def _hint(self, time: float, event: Event) -> Iterator[Entry]:
-        state, target = guided.text(event, "state"), guided.text(event, "target")
+    def _log_hint(self, time: float, event: Event) -> Iterator[Entry]:
+        state, target = guided.read_text(event, "state"), guided.read_text(event, "target")
         kind = "fsa_request_task_hint_again" if self._hinted == state else "fsa_request_task_hint"
         self._hinted = state
         yield time, kind, WIZARD, {
@@ -157,16 +159,16 @@ class RoomLog:
 
     def _choose(self, time: float, event: Event) -> Iterator[Entry]:
         """Yield the utterance; the change of the state follows it."""
-        place = guided.turn(event)
+        place = guided.read_turn(event)
         yield from self._list_unlogged_turns(time, place)
         if self._said == place < len(self._turns):
             self._chosen = self._turns[place].text
             self._said = place + 1
-            _, kind, user, data = self._message(time, self._turns[place])
-            yield time, kind, user, {**data, "state_name": guided.text(event, "state") or ""}
+            _, kind, user, data = self._make_message(time, self._turns[place])
+            yield time, kind, user, {**data, "state_name": guided.read_text(event, "state") or ""}
 
     def _move(self, time: float, event: Event) -> Iterator[Entry]:
-        target = guided.text(event, "to")
+        target = guided.read_text(event, "to")
         if target is None:
             return
         before, self._state = self._state, target
@@ -176,13 +178,13 @@ class RoomLog:
         yield time, "fsa_state_change", WIZARD, data
 
     def _begin_subtask(self, time: float, event: Event) -> Iterator[Entry]:
-        if (name := guided.text(event, "to")) is not None:
+        if (name := guided.read_text(event, "to")) is not None:
             yield from self._advance(time, name)
 
     def _begin_action(self, time: float, event: Event) -> Iterator[Entry]:
-        self._begun.add(guided.text(event, "state"))
+        self._begun.add(guided.read_text(event, "state"))
         yield time, "perform_action_triggered", WIZARD, {
-            "action_name": guided.text(event, "state"),
+            "action_name": guided.read_text(event, "state"),
             "state_name": self._state,
             "state_count": self._moves,
             "trigger": "on_state_change",
@@ -190,7 +192,7 @@ class RoomLog:
         }  # fmt: skip
 
     def _change_world(self, time: float, event: Event) -> Iterator[Entry]:
-        if (cause := guided.text(event, "cause")) is not None:
+        if (cause := guided.read_text(event, "cause")) is not None:
             if cause not in self._begun:  # it happens at once
                 yield from self._begin_action(time, {"state": cause})
             yield time, "perform_action_response", WIZARD, {"action_name": cause, "action_performed": True}
@@ -211,7 +213,7 @@ class RoomLog:
         kind = "disable_user_input" if event["event"] == "lock" else "enable_user_input"
         yield time, kind, HELPER, {"room_name": self.name, "user_id": WIZARD}
 
-    def _end(self, time: float, _event: Event) -> Iterator[Entry]:
+    def _log_end(self, time: float, _event: Event) -> Iterator[Entry]:
         """Yield the end with one of CRWIZ's five reasons, and the machine's own as its description."""
         yield from self._list_unlogged_turns(time)
         end = self._events.end
@@ -235,7 +237,7 @@ class RoomLog:
         if success is not None and success != (self._subtask == SUCCESS):
             yield time, "advance_subtask", HELPER, {"current_subtask": SUCCESS if success else _LAST_SUBTASK}
 
-    def _quiz(self, time: float, event: Event) -> Iterator[Entry]:
+    def _log_quiz(self, time: float, event: Event) -> Iterator[Entry]:
         """Yield the token of a role, and what the operator answered to the questionnaire."""
         yield from self._give_token(time, event)
         user, answers = self._ids.get(str(event.get("role"))), event.get("answers")
@@ -248,14 +250,14 @@ class RoomLog:
             yield time, "operator_quiz_timeout", user, {}
 
     def _give_token(self, time: float, event: Event) -> Iterator[Entry]:
-        user, token = self._ids.get(str(event.get("role"))), guided.text(event, "token")
+        user, token = self._ids.get(str(event.get("role"))), guided.read_text(event, "token")
         if user is not None and token is not None:
             yield time, "generate_game_token", user, {"game_token": token}
 
 
 _WRITERS: Mapping[str, Callable[[RoomLog, float, Event], Iterator[Entry]]] = {
     "offered": RoomLog._offer,
-    "hint": RoomLog._hint,
+    "hint": RoomLog._log_hint,
     "chosen": RoomLog._choose,
     "state": RoomLog._move,
     "subtask": RoomLog._begin_subtask,
@@ -263,11 +265,11 @@ _WRITERS: Mapping[str, Callable[[RoomLog, float, Event], Iterator[Entry]]] = {
     "world": RoomLog._change_world,
     "lock": RoomLog._lock,
     "unlock": RoomLog._lock,
-    "end": RoomLog._end,
-    "questionnaire": RoomLog._quiz,
-    "unanswered": RoomLog._quiz,
+    "end": RoomLog._log_end,
+    "questionnaire": RoomLog._log_quiz,
+    "unanswered": RoomLog._log_quiz,
 }
 
 
-def _date(time: float) -> float:
+def _format_date(time: float) -> float:
     return START + round(time, 3)

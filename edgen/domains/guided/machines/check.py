@@ -14,8 +14,8 @@ import msgspec
 
 from edgen.domains.guided.machines.model import Condition, Effect, Machine, State
 from edgen.domains.guided.machines.reach import MachineReach, explore
-from edgen.domains.guided.machines.slots import says, slots_in
-from edgen.domains.guided.machines.world import ValueMismatchError, fitting
+from edgen.domains.guided.machines.slots import list_slots, says
+from edgen.domains.guided.machines.world import ValueMismatchError, convert_value
 from edgen.plugin.files import suggest_name
 
 _SHOWN = 5  # names in one sentence
@@ -38,15 +38,15 @@ def check_machine(machine: Machine, available: Collection[str] | None = None) ->
     """Return all findings, the fatal first, in the order of the states. `available`: what the space has,
     dimensions and fields (`topic.answer`); None: what the machine says that it needs."""
     known = [*machine.world, *machine.needed, *(available or ())]
-    found = [*_head(machine, available)]
+    found = [*_check_head(machine, available)]
     for state in machine.states.values():
-        found += _names(machine, state)
-        found += _probabilities(state)
-        found += _slots(state, frozenset(known))
-        found += _conditions(machine, state.name, state.when)
-        found += _effects(machine, state)
+        found += _check_names(machine, state)
+        found += _check_probabilities(state)
+        found += _check_slots(state, frozenset(known))
+        found += _check_conditions(machine, state.name, state.when)
+        found += _check_effects(machine, state)
         found += _lock(machine, state)
-        found += _end(machine, state)
+        found += _check_end(machine, state)
     if machine.initial in machine.states:
         found += _check_reach(machine, explore(machine, machine.needs if available is None else available))
     return sorted(found, key=lambda one: (not one.fatal, one.state is not None))
@@ -55,7 +55,7 @@ def check_machine(machine: Machine, available: Collection[str] | None = None) ->
 # ---- the machine
 
 
-def _head(machine: Machine, available: Collection[str] | None) -> Iterator[MachineFinding]:
+def _check_head(machine: Machine, available: Collection[str] | None) -> Iterator[MachineFinding]:
     if machine.initial not in machine.states:
         message = (
             f"there is no state '{machine.initial}' to begin "
@@ -74,7 +74,7 @@ def _head(machine: Machine, available: Collection[str] | None) -> Iterator[Machi
     if roles[0] == roles[1]:
         yield MachineFinding("role", None, f"both roles are called {roles[0]}", True)
     for end in machine.ends:
-        yield from _conditions(machine, None, end.when)
+        yield from _check_conditions(machine, None, end.when)
     if empty := [name for name in machine.fixed if name not in machine.replies]:
         yield MachineFinding("fixed", None, f"fixed replies without a text are never offered: {_list(empty)}")
 
@@ -82,7 +82,7 @@ def _head(machine: Machine, available: Collection[str] | None) -> Iterator[Machi
 # ---- each state
 
 
-def _names(machine: Machine, state: State) -> Iterator[MachineFinding]:
+def _check_names(machine: Machine, state: State) -> Iterator[MachineFinding]:
     """Yield a finding for each name of a state that leads nowhere, and one if it has no formulation."""
     listed = {
         "leads to": state.transitions,
@@ -107,7 +107,7 @@ def _suggest_close_name(name: str, known: Collection[str]) -> str:
     return near if near.startswith(" (did") else ""
 
 
-def _probabilities(state: State) -> Iterator[MachineFinding]:
+def _check_probabilities(state: State) -> Iterator[MachineFinding]:
     for name in state.probabilities:
         if name not in state.transitions:
             yield MachineFinding(
@@ -132,9 +132,9 @@ def _probabilities(state: State) -> Iterator[MachineFinding]:
         yield MachineFinding("probability", state.name, message)
 
 
-def _slots(state: State, known: Collection[str]) -> Iterator[MachineFinding]:
+def _check_slots(state: State, known: Collection[str]) -> Iterator[MachineFinding]:
     texts = [*state.formulations, *((*state.lock.says, *state.lock.lacks) if state.lock else ())]
-    named = dict.fromkeys(name for text in texts for name in slots_in(text))
+    named = dict.fromkeys(name for text in texts for name in list_slots(text))
     for name in dict.fromkeys([*named, *state.slots]):
         if name not in known:
             message = (
@@ -144,7 +144,7 @@ def _slots(state: State, known: Collection[str]) -> Iterator[MachineFinding]:
             yield MachineFinding("slot", state.name, message, True)
 
 
-def _conditions(
+def _check_conditions(
     machine: Machine, state: str | None, when: Mapping[str, Condition]
 ) -> Iterator[MachineFinding]:
     for name, condition in when.items():
@@ -158,7 +158,7 @@ def _conditions(
             continue
         for value in condition.one_of:
             try:
-                fits = fitting(value, variable) == value and isinstance(value, bool) == (
+                fits = convert_value(value, variable) == value and isinstance(value, bool) == (
                     variable.kind == "boolean"
                 )
                 wrong = "" if fits else f"{value!r} is out of its bounds"
@@ -171,13 +171,13 @@ def _conditions(
             yield MachineFinding("type", state, message, True)
 
 
-def _effects(machine: Machine, state: State) -> Iterator[MachineFinding]:
+def _check_effects(machine: Machine, state: State) -> Iterator[MachineFinding]:
     for effect in state.effects:
-        yield from _conditions(machine, state.name, effect.when)
-        yield from _effect(machine, state.name, effect)
+        yield from _check_conditions(machine, state.name, effect.when)
+        yield from _check_effect(machine, state.name, effect)
 
 
-def _effect(machine: Machine, state: str, effect: Effect) -> Iterator[MachineFinding]:
+def _check_effect(machine: Machine, state: str, effect: Effect) -> Iterator[MachineFinding]:
     changed: dict[str, Any] = {**effect.set, **effect.add}
     for name in changed:
         variable = machine.world.get(name)
@@ -191,7 +191,7 @@ def _effect(machine: Machine, state: str, effect: Effect) -> Iterator[MachineFin
             yield MachineFinding("type", state, f"an effect adds to {name}, which is a {variable.kind}", True)
         elif name in effect.set:
             try:
-                if fitting(effect.set[name], variable) != effect.set[name]:
+                if convert_value(effect.set[name], variable) != effect.set[name]:
                     yield MachineFinding("type", state, f"an effect sets {name} out of its bounds", True)
             except ValueMismatchError as problem:
                 yield MachineFinding("type", state, f"an effect sets {name}: {problem}", True)
@@ -216,10 +216,10 @@ def _lock(machine: Machine, state: State) -> Iterator[MachineFinding]:
         yield MachineFinding("lock", state.name, message)
 
 
-def _end(machine: Machine, state: State) -> Iterator[MachineFinding]:
+def _check_end(machine: Machine, state: State) -> Iterator[MachineFinding]:
     if state.end is None:
         return
-    yield from _conditions(machine, state.name, state.end.when)
+    yield from _check_conditions(machine, state.name, state.end.when)
     if state.transitions and not state.end.when:
         yield MachineFinding(
             "end", state.name, f"it ends the conversation, so it never leads to {_list(state.transitions)}"
@@ -233,7 +233,7 @@ def _check_reach(machine: Machine, reach: MachineReach) -> Iterator[MachineFindi
     reached = reach.states
     for name, state in machine.states.items():
         if name in reached:
-            yield from _transitions(machine, state, reach)
+            yield from _check_transitions(machine, state, reach)
         elif state.formulations or name == machine.initial:
             yield MachineFinding(
                 "unreachable", name, f"it is never reached: {_explain_unreached(machine, state, reach)}"
@@ -255,10 +255,10 @@ def _check_reach(machine: Machine, reach: MachineReach) -> Iterator[MachineFindi
             name,
             f"nothing is ever offered after it{where}, and it is no end; earlier states are gone back to",
         )
-    yield from _endless(machine, reach)
+    yield from _check_endless(machine, reach)
 
 
-def _transitions(machine: Machine, state: State, reach: MachineReach) -> Iterator[MachineFinding]:
+def _check_transitions(machine: Machine, state: State, reach: MachineReach) -> Iterator[MachineFinding]:
     """Yield a finding for each transition of a reached state that can never be taken."""
     if state.is_final:
         return
@@ -292,7 +292,7 @@ def _explain_unreached(machine: Machine, state: State, reach: MachineReach) -> s
     return "where a state leads to it, its gate is closed"
 
 
-def _endless(machine: Machine, reach: MachineReach) -> Iterator[MachineFinding]:
+def _check_endless(machine: Machine, reach: MachineReach) -> Iterator[MachineFinding]:
     names = sorted({name for name, _ in reach.endless})
     if not names:
         return

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from edgen.domains.guided.machines.describe import BAD, EFFECT, GOOD, LOCK, WHEN, join_full_text, remarks
+from edgen.domains.guided.machines.describe import BAD, EFFECT, GOOD, LOCK, WHEN, join_full_text, list_remarks
 from edgen.domains.guided.machines.folder import MachineError
 from edgen.domains.guided.machines.layout import Box, DiagramLayout, divide_into_bands, lay_out, order_states
 from edgen.domains.guided.machines.model import Machine, State
@@ -23,12 +23,12 @@ from edgen.domains.guided.machines.svg import (
     SANS,
     SANS_EM,
     SOFT,
-    arrow,
     bend,
+    draw_arrow,
+    draw_text,
     escape_xml,
-    fit,
+    fit_text,
     mark,
-    text,
     wrap_words,
 )
 
@@ -57,7 +57,7 @@ def draw_machine(machine: Machine, counts: Counts | None = None) -> str:
         raise MachineError(
             machine.name, f"{len(machine.states):,} states are too many for a picture of at most {MOST:,}."
         )
-    return "\n".join(_Picture(machine, counts).lines()) + "\n"
+    return "\n".join(_Picture(machine, counts).render_lines()) + "\n"
 
 
 @dataclass(frozen=True)
@@ -86,28 +86,28 @@ class _Card:
         said = _LINE if self.state.formulations else 0.0
         return _HEAD + said + _LINE * len(self.remarks) + _ROW * len(self.rows) + 5.0
 
-    def port(self, row: int) -> float:
+    def find_port(self, row: int) -> float:
         return self.height - 5.0 - _ROW * (len(self.rows) - row) + _ROW / 2
 
-    def box(self) -> Box:
+    def make_box(self) -> Box:
         ports: dict[str, float] = {}
         for number, row in enumerate(self.rows):
-            ports.setdefault(row.target, self.port(number))
+            ports.setdefault(row.target, self.find_port(number))
         return Box(self.height, ports)
 
 
 class _Picture:
     def __init__(self, machine: Machine, counts: Counts | None) -> None:
         self.machine, self.counts = machine, counts
-        self.visits = _visits(machine, counts)
-        self.cards = {name: self._card(machine.states[name]) for name in order_states(machine)}
+        self.visits = _count_visits(machine, counts)
+        self.cards = {name: self._make_card(machine.states[name]) for name in order_states(machine)}
         self.bands = divide_into_bands(machine, list(self.cards))
         self.band_of = {name: number for number, (_, names) in enumerate(self.bands) for name in names}
-        self.layouts = [self._layout(names) for _, names in self.bands]
+        self.layouts = [self._make_layout(names) for _, names in self.bands]
 
-    def _card(self, state: State) -> _Card:
+    def _make_card(self, state: State) -> _Card:
         counts = self.counts
-        weights = state.weights(state.transitions)
+        weights = state.list_weights(state.transitions)
         rows = []
         for name in state.leads_to:
             taken = None if counts is None else counts.get((state.name, name), 0)
@@ -116,26 +116,26 @@ class _Picture:
             rows = [_Row(row.target, (row.taken or 0) / total, row.taken, row.refused) for row in rows]
         return _Card(
             state,
-            tuple(remarks(state)),
+            tuple(list_remarks(state)),
             tuple(rows),
             self.visits.get(state.name, 0) if self.counts is not None else None,
         )
 
-    def _layout(self, names: Sequence[str]) -> DiagramLayout:
+    def _make_layout(self, names: Sequence[str]) -> DiagramLayout:
         own = frozenset(names)
         edges = [(name, row.target) for name in names for row in self.cards[name].rows if row.target in own]
-        return lay_out({name: self.cards[name].box() for name in names}, edges)
+        return lay_out({name: self.cards[name].make_box() for name in names}, edges)
 
     # ---- the whole
 
-    def lines(self) -> Iterator[str]:
+    def render_lines(self) -> Iterator[str]:
         columns = max([3, *(layout.width for layout in self.layouts)])
         width = 2 * _MARGIN + 2 * _PAD + columns * _WIDE + (columns - 1) * _BETWEEN
-        head, top = self._head(width)
+        head, top = self._render_head(width)
         body: list[str] = []
         for number, layout in enumerate(self.layouts):
             height = layout.height + 2 * _PAD + (_TITLE if self.bands[number][0] else 0)
-            body += self._band(number, layout, top, width - 2 * _MARGIN, height)
+            body += self._render_band(number, layout, top, width - 2 * _MARGIN, height)
             top += height + 14
         height = top + _MARGIN - 14
         yield (
@@ -148,19 +148,19 @@ class _Picture:
         yield from body
         yield "</svg>"
 
-    def _head(self, width: float) -> tuple[list[str], float]:
+    def _render_head(self, width: float) -> tuple[list[str], float]:
         """Return the title, description, figures and legend, and the height at which the bands begin."""
         machine = self.machine
-        lines = [text(_MARGIN, 46, machine.name, 22, weight=700)]
+        lines = [draw_text(_MARGIN, 46, machine.name, 22, weight=700)]
         at = 66.0
         for line in wrap_words(machine.description or "", 12.5, width - 2 * _MARGIN)[:3]:
-            lines.append(text(_MARGIN, at, line, 12.5, SOFT))
+            lines.append(draw_text(_MARGIN, at, line, 12.5, SOFT))
             at += 17
-        lines.append(text(_MARGIN, at, self._figures(), 12.5, SOFT))
-        legend, at = self._legend(at + 22, width)
+        lines.append(draw_text(_MARGIN, at, self._describe_figures(), 12.5, SOFT))
+        legend, at = self._render_legend(at + 22, width)
         return lines + legend, at
 
-    def _figures(self) -> str:
+    def _describe_figures(self) -> str:
         states, cards = self.machine.states, self.cards.values()
         transitions = sum(len(card.rows) for card in cards)
         if self.counts is None:
@@ -175,7 +175,7 @@ class _Picture:
             f"transitions were taken; {sum(self.counts.values()):,} choices in all"
         )
 
-    def _legend(self, at: float, width: float) -> tuple[list[str], float]:
+    def _render_legend(self, at: float, width: float) -> tuple[list[str], float]:
         shown = "the higher its probability" if self.counts is None else "the more often it was taken"
         line = _BANDS[0][0]
         thin_and_wide = (
@@ -188,7 +188,7 @@ class _Picture:
                 f'<path d="M0 -1h26" stroke="{LOCK}" stroke-width="1.6" stroke-dasharray="4 3"/>',
                 "after an answer that does not open the lock",
             ),
-            (arrow(6, -1, SOFT), "goes back, or far: no line"),
+            (draw_arrow(6, -1, SOFT), "goes back, or far: no line"),
             (
                 f'<circle cx="8" cy="-1" r="4.5" fill="{_BANDS[1 % len(_BANDS)][0]}"/>',
                 "leads to, or comes from, the band of this colour",
@@ -214,14 +214,14 @@ class _Picture:
             if x + long > width - _MARGIN:
                 x, at = _MARGIN, at + 20
             lines.append(
-                f'<g transform="translate({x:g} {at:g})">{drawing}{text(start, 3, words, 11.5, SOFT)}</g>'
+                f'<g transform="translate({x:g} {at:g})">{drawing}{draw_text(start, 3, words, 11.5, SOFT)}</g>'
             )
             x += long
         return lines, at + 20
 
     # ---- a band
 
-    def _band(
+    def _render_band(
         self, number: int, layout: DiagramLayout, top: float, width: float, height: float
     ) -> Iterator[str]:
         title, names = self.bands[number]
@@ -231,7 +231,7 @@ class _Picture:
             f'fill="{ground}"/>'
         )
         if title:
-            yield text(_MARGIN + _PAD, top + 22, title, 14, colour, weight=700)
+            yield draw_text(_MARGIN + _PAD, top + 22, title, 14, colour, weight=700)
         left, base = _MARGIN + _PAD, top + _PAD + (_TITLE if title else 0)
         place = {
             name: (left + layout.columns[name] * (_WIDE + _BETWEEN), base + layout.tops[name])
@@ -241,12 +241,14 @@ class _Picture:
         for name in names:
             for row_number, row in enumerate(self.cards[name].rows):
                 if (name, row.target) in layout.lanes:
-                    lines.append((not row.never, self._line(name, row_number, layout, place, base, colour)))
+                    lines.append(
+                        (not row.never, self._render_line(name, row_number, layout, place, base, colour))
+                    )
         yield from (line for _, line in sorted(lines, key=lambda one: one[0]))
         for name in names:
             yield from self._draw_card(number, name, place[name], layout)
 
-    def _line(
+    def _render_line(
         self,
         name: str,
         number: int,
@@ -257,7 +259,7 @@ class _Picture:
     ) -> str:
         card = self.cards[name]
         row = card.rows[number]
-        x, y = place[name][0] + _WIDE, place[name][1] + card.port(number)
+        x, y = place[name][0] + _WIDE, place[name][1] + card.find_port(number)
         end_x, end_y = place[row.target][0] - 5, place[row.target][1] + _HEAD / 2
         path = f"M{x:g} {y:g}"
         for lane in layout.lanes[name, row.target]:
@@ -270,7 +272,7 @@ class _Picture:
         if row.never:
             shown, dash, wide = FAINT, ' stroke-dasharray="2 3"', 1.2
         head = f'<path d="M{end_x + 5:g} {end_y:g}l-7 -4v8z" fill="{shown}"/>'
-        said = f"{name} → {row.target}{_percent(row)}"
+        said = f"{name} → {row.target}{_format_percent(row)}"
         return (
             f'<g opacity="0.85"><title>{escape_xml(said)}</title><path d="{path}" fill="none" '
             f'stroke="{shown}" stroke-width="{wide:.3g}"{dash}/>{head}</g>'
@@ -293,26 +295,26 @@ class _Picture:
         )
         counted = "" if card.visits is None or first else f"{card.visits:,}"
         room = _WIDE - 20 - len(counted) * 7
-        yield text(
-            9, 16, fit(name, 11.5, room, MONO_EM), 11.5, SOFT if unseen else INK, weight=700, font=MONO
+        yield draw_text(
+            9, 16, fit_text(name, 11.5, room, MONO_EM), 11.5, SOFT if unseen else INK, weight=700, font=MONO
         )
         if counted:
-            yield text(_WIDE - 9, 16, counted, 11, SOFT, anchor="end")
-        yield from self._entries(band, name)
+            yield draw_text(_WIDE - 9, 16, counted, 11, SOFT, anchor="end")
+        yield from self._render_entries(band, name)
         y = _HEAD
         if state.formulations:
-            said = fit(f"“{state.formulations[0]}”", 10.5, _WIDE - 18, SANS_EM)
-            yield text(9, y + 8, said, 10.5, SOFT, style="italic")
+            said = fit_text(f"“{state.formulations[0]}”", 10.5, _WIDE - 18, SANS_EM)
+            yield draw_text(9, y + 8, said, 10.5, SOFT, style="italic")
             y += _LINE
         for shade, words in card.remarks:
             yield mark(13, y + 5, shade)
-            yield text(22, y + 8.5, fit(words, 10, _WIDE - 30, 0.55), 10, shade)
+            yield draw_text(22, y + 8.5, fit_text(words, 10, _WIDE - 30, 0.55), 10, shade)
             y += _LINE
         for number, row in enumerate(card.rows):
-            yield from self._draw_row(band, name, card.port(number), row, layout, colour)
+            yield from self._draw_row(band, name, card.find_port(number), row, layout, colour)
         yield "</g>"
 
-    def _entries(self, band: int, name: str) -> Iterator[str]:
+    def _render_entries(self, band: int, name: str) -> Iterator[str]:
         """Yield a dot for each other band from which something leads here."""
         others = sorted(
             {
@@ -339,20 +341,20 @@ class _Picture:
                 f'fill="{colour}" opacity="0.13"/>'
             )
         share = "else" if row.refused and row.taken is None else f"{row.share:.0%}"
-        yield text(36, y + 3.5, share, 10, shade, anchor="end")
+        yield draw_text(36, y + 3.5, share, 10, shade, anchor="end")
         end = _WIDE - 9 if row.taken is None else _WIDE - 13 - len(f"{row.taken:,}") * 6
         target = self.band_of.get(row.target)
         marked = (name, row.target) not in layout.lanes
         room = end - 42 - (16 if marked else 0)
-        yield text(42, y + 3.5, fit(row.target, 10.5, room, MONO_EM), 10.5, shade, font=MONO)
+        yield draw_text(42, y + 3.5, fit_text(row.target, 10.5, room, MONO_EM), 10.5, shade, font=MONO)
         if row.taken is not None:
-            yield text(_WIDE - 9, y + 3.5, f"{row.taken:,}", 10, shade, anchor="end")
+            yield draw_text(_WIDE - 9, y + 3.5, f"{row.taken:,}", 10, shade, anchor="end")
         if not marked or row.target in self.machine.fixed:
             return
         if target is None:
-            yield text(_WIDE + 4, y + 3.5, "not there", 10, BAD)
+            yield draw_text(_WIDE + 4, y + 3.5, "not there", 10, BAD)
         elif target == band:
-            yield arrow(end - 10, y, shade)
+            yield draw_arrow(end - 10, y, shade)
         else:
             yield (
                 f'<circle cx="{_WIDE:g}" cy="{y:g}" r="4.5" fill="{_BANDS[target % len(_BANDS)][0]}" '
@@ -360,13 +362,13 @@ class _Picture:
             )
 
 
-def _visits(machine: Machine, counts: Counts | None) -> dict[str, int]:
+def _count_visits(machine: Machine, counts: Counts | None) -> dict[str, int]:
     found: dict[str, int] = dict.fromkeys(machine.states, 0)
     for (_, target), count in (counts or {}).items():
         found[target] = found.get(target, 0) + count
     return found
 
 
-def _percent(row: _Row) -> str:
+def _format_percent(row: _Row) -> str:
     taken = "" if row.taken is None else f", taken {row.taken:,} times"
     return f": {row.share:.1%}{taken}"

@@ -18,16 +18,19 @@ def dump_machine(machine: Machine) -> dict[str, str]:
     """Return the texts of a folder's files by name: `machine.yaml`, `fixed_states.yaml`, and one for each
     state."""
     return {
-        HEAD: _head(machine),
+        HEAD: _render_head(machine),
         **_dump_fixed(machine),
-        **{_file(one): _state(one) for one in machine.states.values()},
+        **{_render_file(one): _render_state(one) for one in machine.states.values()},
     }
 
 
 def dump_for_crwiz(machine: Machine) -> dict[str, str]:
     """Return the files that CRWIZ's `load_dialogue_states` reads: its six keys and no `machine.yaml`, which
     it would take for a state. Every transition has a probability, as its code looks each of them up."""
-    return {**_dump_fixed(machine), **{_file(one): _crwiz_state(one) for one in machine.states.values()}}
+    return {
+        **_dump_fixed(machine),
+        **{_render_file(one): _render_crwiz_state(one) for one in machine.states.values()},
+    }
 
 
 def write_files(texts: Mapping[str, str], folder: Path) -> None:
@@ -41,7 +44,7 @@ def write_files(texts: Mapping[str, str], folder: Path) -> None:
                 (place / name).write_bytes(text.encode())
 
 
-def _file(state: State) -> str:
+def _render_file(state: State) -> str:
     return f"{state.name}.yaml"
 
 
@@ -50,7 +53,7 @@ def _dump_fixed(machine: Machine) -> dict[str, str]:
     return {f"{FIXED}.yaml": "\n".join(lines) + "\n"} if lines else {}
 
 
-def _head(machine: Machine) -> str:
+def _render_head(machine: Machine) -> str:
     lines = [f"name: {as_text(machine.name)}"]
     if machine.description is not None:
         lines.append(f"description: {as_text(machine.description)}")
@@ -68,31 +71,33 @@ def _head(machine: Machine) -> str:
     if machine.world:
         lines.append("world:")
     for name, one in machine.world.items():
-        lines.append(f"  {name}: {_flow({**msgspec.to_builtins(one), 'sees': one.sees})}")
+        lines.append(f"  {name}: {_render_flow({**msgspec.to_builtins(one), 'sees': one.sees})}")
     if machine.ends:
-        lines += ["ends:", *(f"  - {_flow(_conditional(end))}" for end in machine.ends)]
+        lines += ["ends:", *(f"  - {_render_flow(_render_conditional(end))}" for end in machine.ends)]
     return "\n".join(lines) + "\n"
 
 
-def _state(state: State) -> str:
+def _render_state(state: State) -> str:
     lines = [*_dump_crwiz_keys(state, state.probabilities)]
     if state.lock is not None:
-        lines.append(f"lock: {'any' if state.lock == Lock() else _flow(msgspec.to_builtins(state.lock))}")
+        lines.append(
+            f"lock: {'any' if state.lock == Lock() else _render_flow(msgspec.to_builtins(state.lock))}"
+        )
     if state.effects:
-        lines += ["effects:", *(f"  - {_flow(_conditional(one))}" for one in state.effects)]
+        lines += ["effects:", *(f"  - {_render_flow(_render_conditional(one))}" for one in state.effects)]
     if state.when:
-        lines.append(f"when: {_flow(_dump_conditions(state.when))}")
+        lines.append(f"when: {_render_flow(_dump_conditions(state.when))}")
     if state.advances is not None:
         lines.append(f"advances: {as_text(state.advances)}")
     if state.end is not None:
-        lines.append(f"end: {_flow(_conditional(state.end))}")
+        lines.append(f"end: {_render_flow(_render_conditional(state.end))}")
     if state.act is not None:
         lines.append(f"act: {state.act}")
     return "\n".join(lines) + "\n"
 
 
-def _crwiz_state(state: State) -> str:
-    return "\n".join(_dump_crwiz_keys(state, state.weights(state.transitions))) + "\n"
+def _render_crwiz_state(state: State) -> str:
+    return "\n".join(_dump_crwiz_keys(state, state.list_weights(state.transitions))) + "\n"
 
 
 def _dump_crwiz_keys(state: State, probabilities: Mapping[str, float]) -> Iterator[str]:
@@ -113,7 +118,7 @@ def _dump_crwiz_keys(state: State, probabilities: Mapping[str, float]) -> Iterat
         yield from (f"  {as_key(name)}: {as_number(float(one))}" for name, one in probabilities.items())
 
 
-def _conditional(one: Effect | End) -> dict[str, Any]:
+def _render_conditional(one: Effect | End) -> dict[str, Any]:
     return {**msgspec.to_builtins(one), **({"when": _dump_conditions(one.when)} if one.when else {})}
 
 
@@ -128,7 +133,7 @@ def _dump_conditions(when: Mapping[str, Condition]) -> dict[str, Any]:
     return said
 
 
-def _flow(value: Any) -> str:
+def _render_flow(value: Any) -> str:
     """Return a value as `flow` does, with whole numbers as people write them."""
     return flow(_convert_whole_numbers(value))
 

@@ -21,7 +21,7 @@ from edgen.domains.guided.machines.model import (
     Value,
     Variable,
 )
-from edgen.domains.guided.machines.world import ValueMismatchError, fitting
+from edgen.domains.guided.machines.world import ValueMismatchError, convert_value
 from edgen.plugin import Problem
 from edgen.plugin.files import convert
 
@@ -146,27 +146,27 @@ class _Reader:
         if not isinstance(value, dict) or not value:
             self.note(path, "expected a mapping of variables to conditions, as in {fire: {at_least: 1}}")
             return {}
-        return {str(name): self._condition(one, f"{path}.{name}") for name, one in value.items()}
+        return {str(name): self._read_condition(one, f"{path}.{name}") for name, one in value.items()}
 
-    def _condition(self, value: Any, path: str) -> Condition:
+    def _read_condition(self, value: Any, path: str) -> Condition:
         if isinstance(value, dict):
             bounds = self.convert(value, _Bounds, path)
             if bounds is None:
                 return Condition()
             if not value:
                 self.note(path, "there is no condition here: one_of, at_least or below")
-            one_of = self.values(bounds.one_of, f"{path}.one_of") if bounds.one_of is not None else ()
+            one_of = self.read_values(bounds.one_of, f"{path}.one_of") if bounds.one_of is not None else ()
             return Condition(one_of=one_of, at_least=bounds.at_least, below=bounds.below)
-        return Condition(one_of=self.values(value, path))
+        return Condition(one_of=self.read_values(value, path))
 
-    def values(self, value: Any, path: str) -> tuple[Value, ...]:
+    def read_values(self, value: Any, path: str) -> tuple[Value, ...]:
         """Return a value, or a list of them."""
         listed = value if isinstance(value, list) else [value]
         if not listed:
             self.note(path, "this list is empty")
-        return tuple(self.value(one, path) for one in listed)
+        return tuple(self.read_value(one, path) for one in listed)
 
-    def value(self, value: Any, path: str) -> Value:
+    def read_value(self, value: Any, path: str) -> Value:
         if isinstance(value, bool | str):
             return value
         if isinstance(value, int | float):
@@ -175,30 +175,32 @@ class _Reader:
         self.note(path, "expected a text, a number, or true or false")
         return ""
 
-    def texts(self, value: Any, path: str) -> tuple[str, ...]:
+    def read_texts(self, value: Any, path: str) -> tuple[str, ...]:
         """Return a text, or a list of texts."""
         if value is None:
             return ()
         made = self.convert([value] if isinstance(value, str) else value, tuple[Said, ...], path)
         return made or ()
 
-    def effects(self, value: Any, path: str) -> tuple[Effect, ...]:
+    def read_effects(self, value: Any, path: str) -> tuple[Effect, ...]:
         if value is None:
             return ()
         listed = value if isinstance(value, list) else [value]
         if len(listed) > MAX_LISTED:
             self.note(path, f"{len(listed):,} effects are too many; a state has at most {MAX_LISTED:,}")
             return ()
-        return tuple(self._effect(one, f"{path}[{i}]") for i, one in enumerate(listed))
+        return tuple(self._read_effect(one, f"{path}[{i}]") for i, one in enumerate(listed))
 
-    def _effect(self, value: Any, path: str) -> Effect:
+    def _read_effect(self, value: Any, path: str) -> Effect:
         read = self.convert(value, _Effect, path)
         if read is None:
             return Effect()
         if read.set is not None and not isinstance(read.set, dict):
             self.note(f"{path}.set", "expected a mapping of variables to values, as in {alarm: true}")
             return Effect()
-        new = {str(name): self.value(one, f"{path}.set.{name}") for name, one in (read.set or {}).items()}
+        new = {
+            str(name): self.read_value(one, f"{path}.set.{name}") for name, one in (read.set or {}).items()
+        }
         if not new and not read.add:
             self.note(path, "this changes nothing: give it `set` or `add`")
         if read.after_seconds and read.after_turns:
@@ -220,10 +222,10 @@ class _Reader:
         if read is None:
             return None
         listed = ("says", "lacks", "otherwise")
-        texts = {key: self.texts(getattr(read, key), f"{path}.{key}") for key in listed}
+        texts = {key: self.read_texts(getattr(read, key), f"{path}.{key}") for key in listed}
         return Lock(label=read.label, **texts)
 
-    def end(self, value: Any, path: str) -> End | None:
+    def read_end(self, value: Any, path: str) -> End | None:
         if value is None:
             return None
         read = self.convert({"reason": value} if isinstance(value, str) else value, _End, path)
@@ -233,18 +235,18 @@ class _Reader:
             reason=read.reason, success=read.success, when=self.read_conditions(read.when, f"{path}.when")
         )
 
-    def probabilities(self, value: Any, path: str) -> dict[str, float]:
+    def read_probabilities(self, value: Any, path: str) -> dict[str, float]:
         if value is None or value == []:  # what CRWIZ takes for none
             return {}
         made = self.convert(value, dict[str, Annotated[float, Meta(ge=0)]], path)
         return made or {}
 
-    def variable(self, value: Any, path: str, wizard: str) -> Variable:
+    def read_variable(self, value: Any, path: str, wizard: str) -> Variable:
         """Return a variable: a mapping, or its first value alone."""
         read = self.convert(value if isinstance(value, dict) else {"initial": value}, _Variable, path)
         if read is None:
             return Variable(kind="text", initial="")
-        kind = read.kind or _kind_of(read)
+        kind = read.kind or _find_kind(read)
         if kind is None:
             self.note(path, "give it a kind: number, text, boolean or choice")
             return Variable(kind="text", initial="")
@@ -258,13 +260,15 @@ class _Reader:
         made = Variable(
             kind=kind, values=read.values, least=read.least, most=read.most, sees=sees, label=read.label
         )
-        return msgspec.structs.replace(made, initial=self._initial(read.initial, made, f"{path}.initial"))
+        return msgspec.structs.replace(
+            made, initial=self._read_initial(read.initial, made, f"{path}.initial")
+        )
 
-    def _initial(self, value: Any, variable: Variable, path: str) -> Value | None:
+    def _read_initial(self, value: Any, variable: Variable, path: str) -> Value | None:
         if value is None:
             return None
         try:
-            made = fitting(value, variable)
+            made = convert_value(value, variable)
         except ValueMismatchError as problem:
             self.note(path, str(problem))
             return None
@@ -273,7 +277,7 @@ class _Reader:
         return made
 
 
-def _kind_of(read: _Variable) -> Kind | None:
+def _find_kind(read: _Variable) -> Kind | None:
     if read.values:
         return "choice"
     if isinstance(read.initial, bool):
@@ -305,14 +309,14 @@ def read_state(value: Any, file: str, problems: list[Problem]) -> State | None:
         name=read.name,
         formulations=tuple(dict.fromkeys(text.strip() for text in read.formulations or ())),
         transitions=tuple(dict.fromkeys(read.transition_states or ())),
-        probabilities=reader.probabilities(read.transition_probabilities, "$.transition_probabilities"),
+        probabilities=reader.read_probabilities(read.transition_probabilities, "$.transition_probabilities"),
         subtask=read.subtask,
         slots=read.slots or (),
         lock=reader.lock(read.lock, "$.lock"),
-        effects=reader.effects(read.effects, "$.effects"),
+        effects=reader.read_effects(read.effects, "$.effects"),
         when=reader.read_conditions(read.when, "$.when"),
         advances=read.advances,
-        end=reader.end(read.end, "$.end"),
+        end=reader.read_end(read.end, "$.end"),
         act=read.act,
     )
     return state if len(problems) == before else None
@@ -332,7 +336,7 @@ def read_machine_file(value: Any, file: str, problems: list[Problem]) -> dict[st
     if not isinstance(ends, list):
         reader.note("$.ends", "expected a list, each with a reason and when")
         ends = []
-    made = [reader.end(one, f"$.ends[{i}]") for i, one in enumerate(ends)]
+    made = [reader.read_end(one, f"$.ends[{i}]") for i, one in enumerate(ends)]
     for i, end in enumerate(made):
         if end is not None and not end.when:
             reader.note(f"$.ends[{i}]", "it needs `when`: what the world has to be like")
@@ -341,7 +345,8 @@ def read_machine_file(value: Any, file: str, problems: list[Problem]) -> dict[st
             reader.note(f"$.world.{name}", "a variable's name is letters, digits and _, as slots have it")
     fields = msgspec.structs.asdict(read)
     fields["world"] = {
-        str(name): reader.variable(one, f"$.world.{name}", read.players.wizard) for name, one in world.items()
+        str(name): reader.read_variable(one, f"$.world.{name}", read.players.wizard)
+        for name, one in world.items()
     }
     fields["ends"] = tuple(end for end in made if end is not None)
     return fields if len(problems) == before else None

@@ -21,7 +21,7 @@ from edgen.plugin.errors import RunError, ShortError, UsageError
 from edgen.plugin.files import explain_write_errors, suggest_name, write_whole
 from edgen.plugin.formats import guide_of
 from edgen.space import load_space
-from edgen.space.model import template_fields
+from edgen.space.model import list_template_fields
 
 
 class CheckedMachine(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,21 +74,21 @@ def check(reference: str, space: str | None = None) -> CheckedMachine:
         subtasks=machine.subtasks,
         variables=tuple(machine.world),
         needs=machine.needed,
-        findings=tuple(check_machine(machine, None if space is None else _names_of(space))),
+        findings=tuple(check_machine(machine, None if space is None else _list_names(space))),
     )
 
 
-def _names_of(space: str) -> list[str]:
+def _list_names(space: str) -> list[str]:
     """Return the names that slots may use with a space: dimensions, and fields as `topic.grade`."""
     read = load_space(make_unlimited_reach().require("preference_space", space, "space"))
-    fields = template_fields(read)
+    fields = list_template_fields(read)
     return [*template_variables(read), *(f"{name}.{one}" for name in fields for one in fields[name])]
 
 
 def draw(reference: str, output: Path, run: Path | None = None) -> None:
     """Write the picture of a machine (SVG). `run`: with how often its conversations took each transition."""
     machine = load_machine(find_machine(reference))
-    counts = None if run is None else count_choices(run).transitions()
+    counts = None if run is None else count_choices(run).count_transitions()
     with explain_write_errors(output):
         write_whole(output, draw_machine(machine, counts))
 
@@ -112,7 +112,7 @@ def learn_from(
 
     Raises RunError where the run holds no choice, or no machine is named.
     """
-    machine = _machine_of(run) if reference is None else load_machine(find_machine(reference))
+    machine = _read_machine(run) if reference is None else load_machine(find_machine(reference))
     learned = learn(machine, count_choices(run), smoothing)
     if not learned.choices:
         raise RunError(
@@ -124,7 +124,7 @@ def learn_from(
     return learned
 
 
-def _machine_of(run: Path) -> Machine:
+def _read_machine(run: Path) -> Machine:
     """Return the machine by which a run's conversations were guided."""
     with RunReader(run) as reader:
         machine: Machine | None = guide_of(reader.job)

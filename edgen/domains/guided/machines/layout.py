@@ -55,7 +55,7 @@ class DiagramLayout:
 def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge]) -> DiagramLayout:
     """Return the layout of boxes, in the order of their importance, and of the edges between them."""
     forward = _drop_back_edges(list(boxes), edges)
-    columns = _columns(list(boxes), forward)
+    columns = _assign_columns(list(boxes), forward)
     drawn = [(a, b) for a, b in forward if columns[b] - columns[a] <= LONGEST]
     grid = _Grid(boxes, columns, drawn)
     grid.sort()
@@ -100,7 +100,7 @@ def _drop_back_edges(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
     return [(a, b) for a in names for b in after[a] if (a, b) not in back]
 
 
-def _columns(names: Sequence[str], forward: Sequence[Edge]) -> dict[str, int]:
+def _assign_columns(names: Sequence[str], forward: Sequence[Edge]) -> dict[str, int]:
     """Return the column of each box: one after the last box that leads to it. A box that nothing leads to
     stands before those that it leads to."""
     after, waits = defaultdict(list), dict.fromkeys(names, 0)
@@ -155,19 +155,19 @@ class _Grid:
 
     def sort(self) -> None:
         """Order each column by its neighbours, to and fro, and keep the order with the fewest crossings."""
-        best, fewest = [list(column) for column in self.columns], self._crossings()
+        best, fewest = [list(column) for column in self.columns], self._count_crossings()
         for sweep in range(_SWEEPS):
             right = sweep % 2 == 0
             for column in self.columns if right else reversed(self.columns):
                 self._sort_column(column, self.before if right else self.after)
-            if (count := self._crossings()) < fewest:
+            if (count := self._count_crossings()) < fewest:
                 best, fewest = [list(column) for column in self.columns], count
         self.columns = best
 
     def _sort_column(
         self, column: list[_Cell], neighbours: Mapping[_Cell, list[tuple[_Cell, float, float]]]
     ) -> None:
-        places = self._places()
+        places = self._find_places()
         own = {cell: places[cell] for cell in column}
 
         def average_neighbours(cell: _Cell) -> float:
@@ -176,13 +176,13 @@ class _Grid:
 
         column.sort(key=lambda cell: (average_neighbours(cell), own[cell]))
 
-    def _places(self) -> dict[_Cell, float]:
+    def _find_places(self) -> dict[_Cell, float]:
         """Return each one's place in its column, from 0 to 1."""
         return {
             cell: (place + 0.5) / len(column) for column in self.columns for place, cell in enumerate(column)
         }
 
-    def _crossings(self) -> int:
+    def _count_crossings(self) -> int:
         """Return the number of pairs of lines that cross."""
         count = 0
         for column, following in zip(self.columns, self.columns[1:], strict=False):
@@ -208,10 +208,12 @@ class _Grid:
         for sweep in range(_SWEEPS):
             right = sweep % 2 == 0
             for column in self.columns if right else reversed(self.columns):
-                self._level(column, tops, both=sweep >= _SWEEPS // 2, right=right)
+                self._level_column(column, tops, both=sweep >= _SWEEPS // 2, right=right)
         return tops
 
-    def _level(self, column: list[_Cell], tops: dict[_Cell, float], *, both: bool, right: bool) -> None:
+    def _level_column(
+        self, column: list[_Cell], tops: dict[_Cell, float], *, both: bool, right: bool
+    ) -> None:
         """Move a column's cells to where their lines are level, as far as their order and sizes let them."""
         offsets, wanted, weights = [], [], []
         at = 0.0
@@ -250,7 +252,7 @@ def order_states(machine: Machine) -> list[str]:
     waiting = list(found)
     for name in waiting:  # it grows
         state = machine.states[name]
-        targets = sorted(state.transitions, key=lambda one: -state.weight(one))
+        targets = sorted(state.transitions, key=lambda one: -state.find_weight(one))
         for one in (*targets, *(state.lock.otherwise if state.lock else ())):
             if one in machine.states and one not in found:
                 found[one] = None

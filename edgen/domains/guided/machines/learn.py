@@ -60,7 +60,7 @@ class ChoiceCounts:
             elif kind == "chosen" and event.get("by") == "state" and here:
                 self.by_state[here][offered, str(event.get("state"))] += 1
 
-    def transitions(self) -> dict[tuple[str, str], int]:
+    def count_transitions(self) -> dict[tuple[str, str], int]:
         """Return how often each state followed each, by (from, to), for a picture."""
         found: Counter[tuple[str, str]] = Counter()
         for state, choices in self.by_state.items():

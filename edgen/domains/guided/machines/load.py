@@ -62,7 +62,7 @@ def load_machine(folder: Path) -> Machine:
             name=folder.resolve().name or "machine",
             states=ordered,
             fixed=fixed,
-            subtasks=_crwiz_subtasks(ordered),
+            subtasks=_find_crwiz_subtasks(ordered),
         )
     return Machine(**head, states=ordered, fixed=fixed)
 
@@ -73,7 +73,7 @@ def _read_folder(folder: Path) -> dict[str, str]:
     if folder.is_file():
         raise MachineError(source, "this is a file, and a machine is a folder with a file for each state.")
     try:
-        names = sorted(_yaml_names(folder))
+        names = sorted(_list_yaml_names(folder))
     except FileNotFoundError:
         raise MachineError(source, "there is no such folder.") from None
     except (OSError, ValueError) as problem:
@@ -98,7 +98,7 @@ def _read_folder(folder: Path) -> dict[str, str]:
     return texts
 
 
-def _yaml_names(folder: Path) -> Iterator[str]:
+def _list_yaml_names(folder: Path) -> Iterator[str]:
     """Yield the names of the YAML files in a folder; of very many, more than can be read and not all."""
     for count, path in enumerate(folder.iterdir()):
         if count > _MOST_FILES:
@@ -163,7 +163,7 @@ def _with_milestone(state: State) -> State:
     )
 
 
-def _crwiz_subtasks(states: dict[str, State]) -> tuple[str, ...]:
+def _find_crwiz_subtasks(states: dict[str, State]) -> tuple[str, ...]:
     """Return CRWIZ's two sub-tasks, with all others that gate a state before the last one."""
     first, last = _CRWIZ_SUBTASKS
     gates = sorted({state.subtask for state in states.values() if state.subtask} - {first, last})

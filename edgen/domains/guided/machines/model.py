@@ -135,7 +135,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     transitions: tuple[str, ...] = ()
     """`transition_states`: the states that it leads to. Fixed replies may be among them, as in CRWIZ."""
     probabilities: dict[str, float] = {}
-    """`transition_probabilities` as written; `weight` and `weights` say what they mean."""
+    """`transition_probabilities` as written; `find_weight` and `list_weights` say what they mean."""
     subtask: str | None = None
     """A gate: it is offered only while this sub-task is the current one; None: always."""
     slots: tuple[str, ...] = ()
@@ -165,7 +165,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """True if the conversation ends here in any state of the world."""
         return self.end is not None and not self.end.when
 
-    def weight(self, target: str) -> float:
+    def find_weight(self, target: str) -> float:
         """Return the probability of a transition as it is written: 0 where none is, and the same for all that
         are listed where all are 0, as in CRWIZ."""
         if target not in self.transitions:
@@ -174,10 +174,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             return 1 / len(self.transitions)
         return self.probabilities.get(target, 0.0)
 
-    def weights(self, offered: Iterable[str]) -> dict[str, float]:
+    def list_weights(self, offered: Iterable[str]) -> dict[str, float]:
         """Return the probability of each of these states as the next one, in their order; they sum to 1.
         Those of the states that are really offered count; if all of them are 0, all are the same."""
-        found = {name: self.weight(name) for name in offered}
+        found = {name: self.find_weight(name) for name in offered}
         total = sum(found.values())
         if total <= 0:
             return dict.fromkeys(found, 1 / len(found)) if found else {}
@@ -213,7 +213,7 @@ class Clock(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seconds_per_word: float = 0.4
     """Additional seconds of each word; 0.4 is 150 words a minute."""
 
-    def seconds(self, text: str) -> float:
+    def count_seconds(self, text: str) -> float:
         """Return how many seconds it takes to say a text."""
         return self.seconds_per_turn + self.seconds_per_word * len(text.split())
 

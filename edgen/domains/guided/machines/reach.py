@@ -103,14 +103,14 @@ class MachineReach:
         waiting: list[Place] = [first]
         while waiting:
             while waiting:
-                waiting += self._step(waiting.pop())
+                waiting += self._list_next_places(waiting.pop())
             waiting = list(self._go_back())
 
     def _meet(self, place: Place) -> None:
         self.places[place] = len(self._after)
         self._after.append(array("i"))
 
-    def _step(self, place: Place) -> list[Place]:
+    def _list_next_places(self, place: Place) -> list[Place]:
         """Return the new places that one leads to."""
         if self.machine.states[place[0]].is_final:
             return []
@@ -166,16 +166,18 @@ def explore(machine: Machine, drawn: Collection[str] = ()) -> MachineReach:
     """Return what a machine can reach. `drawn`: variables that the space gives their first value, besides
     those that have none. Effects of unreachable states change nothing, so the search is repeated until it
     settles."""
-    ranges = _ranges(machine, (), drawn)
+    ranges = _compute_ranges(machine, (), drawn)
     while True:
         reach = MachineReach(machine, ranges)
-        wider = _ranges(machine, reach.states, drawn)
+        wider = _compute_ranges(machine, reach.states, drawn)
         if wider == ranges:
             return reach
         ranges = wider
 
 
-def _ranges(machine: Machine, states: Collection[str], drawn: Collection[str]) -> dict[str, ValueRange]:
+def _compute_ranges(
+    machine: Machine, states: Collection[str], drawn: Collection[str]
+) -> dict[str, ValueRange]:
     """Return the possible values of each variable, with the effects of these states."""
     new: dict[str, set[Value]] = defaultdict(set)
     signs: dict[str, set[bool]] = defaultdict(set)
@@ -185,10 +187,13 @@ def _ranges(machine: Machine, states: Collection[str], drawn: Collection[str]) -
                 new[name].add(value)
             for name, number in effect.add.items():
                 signs[name].add(number > 0)
-    return {name: _range(one, new[name], signs[name], name in drawn) for name, one in machine.world.items()}
+    return {
+        name: _compute_range(one, new[name], signs[name], name in drawn)
+        for name, one in machine.world.items()
+    }
 
 
-def _range(variable: Variable, new: set[Value], signs: set[bool], drawn: bool) -> ValueRange:
+def _compute_range(variable: Variable, new: set[Value], signs: set[bool], drawn: bool) -> ValueRange:
     drawn = drawn or variable.initial is None
     if variable.kind != "number":
         if variable.kind == "boolean" and drawn:

@@ -11,7 +11,7 @@ from typing import Any
 _SLOT = re.compile(r"\{([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?)\}", re.ASCII)
 
 
-def slots_in(text: str) -> tuple[str, ...]:
+def list_slots(text: str) -> tuple[str, ...]:
     """Return the names of the slots of a text, each once, in their order."""
     return tuple(dict.fromkeys(_SLOT.findall(text)))
 
@@ -36,7 +36,7 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-def phrases(words: Iterable[str], values: Mapping[str, Any]) -> tuple[str, ...]:
+def fill_phrases(words: Iterable[str], values: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the words of a lock with their slots filled. One that is a slot alone whose value is a list
     stands for each of its elements."""
     found: list[str] = []

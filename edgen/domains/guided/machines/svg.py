@@ -20,7 +20,7 @@ def mark(x: float, y: float, colour: str) -> str:
     return f'<rect x="{x - 3.5:g}" y="{y - 3.5:g}" width="7" height="7" rx="2" fill="{colour}"/>'
 
 
-def arrow(x: float, y: float, colour: str) -> str:
+def draw_arrow(x: float, y: float, colour: str) -> str:
     """Return an arrow that turns back."""
     path = f"M{x - 3:g} {y + 4:g}h7a4 4 0 0 0 0 -8h-8"
     return (
@@ -29,7 +29,7 @@ def arrow(x: float, y: float, colour: str) -> str:
     )
 
 
-def text(
+def draw_text(
     x: float, y: float, words: str, size: float, colour: str = INK, *,
     weight: int = 400, anchor: str = "start", style: str = "normal", font: str = "",
 ) -> str:  # fmt: skip
@@ -47,7 +47,7 @@ def escape_xml(words: str) -> str:
     return escape("".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in words))
 
 
-def fit(words: str, size: float, room: float, em: float) -> str:
+def fit_text(words: str, size: float, room: float, em: float) -> str:
     """Return the text, shortened where it is wider than there is room."""
     most = max(1, int(room / (size * em)))
     return words if len(words) <= most else words[: most - 1].rstrip() + "…"

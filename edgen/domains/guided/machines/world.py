@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from edgen.domains.guided.machines.model import Effect, Lock, Machine, Value, Variable, World, holds
-from edgen.domains.guided.machines.slots import phrases, says
+from edgen.domains.guided.machines.slots import fill_phrases, says
 
 
 class ValueMismatchError(ValueError):
@@ -28,13 +28,13 @@ def make_first_world(machine: Machine, scenario: Mapping[str, Any]) -> dict[str,
                 f"{name} has no initial value, and the space has no dimension of this name"
             )
         try:
-            world[name] = fitting(drawn, variable)
+            world[name] = convert_value(drawn, variable)
         except ValueMismatchError as problem:
             raise ValueMismatchError(f"{name}: {problem}") from None
     return world
 
 
-def fitting(value: Any, variable: Variable) -> Value:
+def convert_value(value: Any, variable: Variable) -> Value:
     """Return a value as the variable holds it. A text of a space is read as a number or as a truth value
     where the variable is one. Raises ValueMismatchError."""
     if variable.kind == "boolean":
@@ -51,7 +51,7 @@ def fitting(value: Any, variable: Variable) -> Value:
             raise ValueMismatchError(f"{value!r} is no number") from None
         if not math.isfinite(number):
             raise ValueMismatchError(f"{value!r} is no finite number")
-        return within(number, variable)
+        return clamp(number, variable)
     if not isinstance(value, str):
         raise ValueMismatchError(f"{value!r} is no text; put it in quotes")
     if variable.kind == "choice" and value not in variable.values:
@@ -59,33 +59,35 @@ def fitting(value: Any, variable: Variable) -> Value:
     return value
 
 
-def within(number: float, variable: Variable) -> float:
+def clamp(number: float, variable: Variable) -> float:
     """Return the number, or the bound that it passed."""
     if variable.least is not None:
         number = max(number, variable.least)
     return float(number if variable.most is None else min(number, variable.most))
 
 
-def changes(effect: Effect, machine: Machine, world: World) -> dict[str, Value]:
+def list_changes(effect: Effect, machine: Machine, world: World) -> dict[str, Value]:
     """Return the changes of an effect that is due, by variable: only values that differ from the world's.
     Empty if its `when` does not hold. The world stays as it is: `world | changes` is the new one."""
     if not holds(effect.when, world):
         return {}
-    new: dict[str, Value] = {name: fitting(value, machine.world[name]) for name, value in effect.set.items()}
+    new: dict[str, Value] = {
+        name: convert_value(value, machine.world[name]) for name, value in effect.set.items()
+    }
     for name, number in effect.add.items():
         before = new.get(name, world[name])
         assert isinstance(before, float)
-        new[name] = within(before + number, machine.world[name])
+        new[name] = clamp(before + number, machine.world[name])
     return {name: value for name, value in new.items() if value != world[name]}
 
 
 def opens(lock: Lock, text: str, labels: Collection[str], values: Mapping[str, Any]) -> bool:
     """Return whether an answer of the partner's opens a lock. `values` fill the slots of its words
     (`slots.fill`)."""
-    wanted = phrases(lock.says, values)
+    wanted = fill_phrases(lock.says, values)
     if lock.says and not any(says(text, phrase) for phrase in wanted):
         return False
-    if any(says(text, phrase) for phrase in phrases(lock.lacks, values)):
+    if any(says(text, phrase) for phrase in fill_phrases(lock.lacks, values)):
         return False
     return lock.label is None or lock.label in labels
 

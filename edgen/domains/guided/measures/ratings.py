@@ -139,7 +139,7 @@ class RatingsCount:
                     counts.append(acts[act])
 
     def result(self) -> Ratings:
-        tests = {key: one.tests() for key, one in self._found.items()}
+        tests = {key: one.list_tests() for key, one in self._found.items()}
         places = [(key, name) for key, made in tests.items() for name in made]
         adjusted = holm([tests[key][name].p for key, name in places])
         tested: defaultdict[tuple[str, str], dict[str, Tested]] = defaultdict(dict)
@@ -222,7 +222,7 @@ class _Answered:
         self.ratings, self.scenarios, self.success = array("d"), array("q"), array("b")
         self.acts = {act: array("I") for act in ACTS}
 
-    def tests(self) -> dict[str, RankTest]:
+    def list_tests(self) -> dict[str, RankTest]:
         """Return the tests that can be made, by what is tested: "success", or an act."""
         ratings, scenarios, success = map(np.array, (self.ratings, self.scenarios, self.success))
         yes, no = success == 1, success == 0

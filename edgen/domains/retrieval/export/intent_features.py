@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Literal
 
-from edgen.domains.retrieval.export.sentiment import sentiment_of, word_set
+from edgen.domains.retrieval.export.sentiment import compute_sentiment, split_word_set
 from edgen.plugin.files import require_extra
 
 Group = Literal["content", "structural", "sentiment"]
@@ -42,7 +42,7 @@ FEATURES: Mapping[str, Group] = {
     "positive_words": "sentiment",
     "negative_words": "sentiment",
 }
-FUNCTION_WORDS = word_set("""
+FUNCTION_WORDS = split_word_set("""
     about above after again against all am an and any are aren as at be because been before being
     below between both but by can could couldn did didn do does doesn doing don down during each few
     for from further had hadn has hasn have haven having he her here hers herself him himself his
@@ -71,21 +71,21 @@ class Features:
     def add(self, text: str) -> None:
         """Count the words of a text of the data set."""
         self._texts += 1
-        self._with.update({*_content(_words(_normalize(text)))})
+        self._with.update({*_select_content_words(_split_words(_normalize(text)))})
 
     def of(self, texts: Sequence[str], actors: Sequence[str]) -> list[list[str]]:
         """Return the values of FEATURES for each utterance of a dialog."""
         plain = [*map(_normalize, texts)]
-        words = [*map(_words, plain)]
-        weights = [self._weights(one) for one in words]
-        whole = self._weights([word for one in words for word in one])
+        words = [*map(_split_words, plain)]
+        weights = [self._compute_weights(one) for one in words]
+        whole = self._compute_weights([word for one in words for word in one])
         found = []
         for place, (text, said) in enumerate(zip(plain, words, strict=True)):
-            content = _content(said)
+            content = _select_content_words(said)
             different = {*content}
-            felt = sentiment_of(text)
+            felt = compute_sentiment(text)
             values: list[float] = [
-                _cosine(weights[0], weights[place]), _cosine(whole, weights[place]),
+                _compute_cosine(weights[0], weights[place]), _compute_cosine(whole, weights[place]),
                 "?" in text, "same" in text or "similar" in text, *(word in text for word in ASKING),
                 place + 1, (place + 1) / len(texts), len(content), len(different),
                     len({*map(self._stem, different)}),
@@ -97,7 +97,7 @@ class Features:
             )
         return found
 
-    def _weights(self, words: Sequence[str]) -> dict[str, float]:
+    def _compute_weights(self, words: Sequence[str]) -> dict[str, float]:
         """Return how often each word of a text that is no function word occurs, times how rare it is."""
         return {
             word: count * math.log((self._texts - others + 0.5) / (others + 0.5))
@@ -113,14 +113,14 @@ def _normalize(text: str) -> str:
     return " ".join(apart.split()).lower()
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
-def _content(words: Sequence[str]) -> list[str]:
+def _select_content_words(words: Sequence[str]) -> list[str]:
     return [word for word in words if word not in FUNCTION_WORDS]
 
 
-def _cosine(a: Mapping[str, float], b: Mapping[str, float]) -> float:
+def _compute_cosine(a: Mapping[str, float], b: Mapping[str, float]) -> float:
     lengths = math.sqrt(sum(x * x for x in a.values()) * sum(x * x for x in b.values()))
     return sum(x * b[word] for word, x in a.items() if word in b) / lengths if lengths else 0.0

@@ -22,11 +22,11 @@ from edgen.domains.retrieval.export.msdialog import (
     TIES,
     WHO,
     AgentOptions,
-    actor_of,
-    agent_of,
+    find_actor,
+    find_agent,
     find_tied_turns,
     join_lines,
-    tags_of,
+    list_tags,
 )
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.families import Role
@@ -59,17 +59,17 @@ class IntentOptions(AgentOptions, frozen=True, kw_only=True):
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row for each turn with labels. The run is read twice, first to count combinations and words."""
-    options, agent = chat.options.of(IntentOptions), agent_of(run, chat.options)
+    options, agent = chat.options.of(IntentOptions), find_agent(run, chat.options)
     features = Features() if options.columns else None
     counts: Counter[Combination] = Counter()
     for turn in (turn for conversation in run.conversations() for turn in conversation.candidate.turns):
-        if tags := tags_of(turn):
-            counts[combination(tags)] += 1
+        if tags := list_tags(turn):
+            counts[make_combination(tags)] += 1
         if features is not None:
             features.add(turn.text)
-    kept = frequent(counts)
+    kept = select_frequent(counts)
     for conversation in run.conversations():
-        found = [*_turns(conversation, run, agent, kept)]
+        found = [*_list_turns(conversation, run, agent, kept)]
         labelled = [one for one in found if isinstance(one, dict)]
         if features is not None:
             told = features.of([one["utterance"] for one in labelled], [one["actor"] for one in labelled])
@@ -78,17 +78,17 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
         yield from (one if isinstance(one, LeftOut) else Row(conversation.split, one) for one in found)
 
 
-def _turns(
+def _list_turns(
     conversation: AcceptedConversation, run: RunReader, agent: Role, kept: frozenset[Combination]
 ) -> Iterator[dict[str, Any] | LeftOut]:
     """Yield the columns of each turn of a conversation."""
     one, tied = conversation.candidate, find_tied_turns(conversation, run.labels_of)
     for place, turn in enumerate(one.turns):
-        tags = tags_of(turn)
+        tags = list_tags(turn)
         if not tags:
             yield LeftOut("ties" if place in tied else "no_labels")
             continue
-        labels = combination(tags)
+        labels = make_combination(tags)
         if labels not in kept:
             rng = random.Random(hash64(f"{run.job.seed}/intent/{one.id}/{place}"))  # noqa: S311 - can be made again
             labels = (rng.choice(labels),)
@@ -96,11 +96,11 @@ def _turns(
             "dialog": one.id,
             "labels": "_".join(labels),
             "utterance": join_lines(turn.text),
-            "actor": actor_of(turn, agent),
+            "actor": find_actor(turn, agent),
         }
 
 
-def combination(tags: Iterable[str]) -> Combination:
+def make_combination(tags: Iterable[str]) -> Combination:
     """Return the remaining labels, sorted."""
     left = {*tags}
     for tag in DROPPED:
@@ -109,7 +109,7 @@ def combination(tags: Iterable[str]) -> Combination:
     return tuple(sorted(left))
 
 
-def frequent(counts: Counter[Combination]) -> frozenset[Combination]:
+def select_frequent(counts: Counter[Combination]) -> frozenset[Combination]:
     """Return the KEPT most frequent; equally frequent ones in alphabetical order."""
     ordered = sorted(counts, key=lambda labels: (-counts[labels], labels))
     return frozenset(ordered[:KEPT])
@@ -131,7 +131,7 @@ class IntentFiles(SplitFiles):
         write, last = self.open(path).write, None
         beside = self.open(path.with_stem(f"{path.stem}_features")).write if self.columns else None
 
-        def line(value: dict[str, Any]) -> None:
+        def write_line(value: dict[str, Any]) -> None:
             nonlocal last
             between = b"" if last in (None, value["dialog"]) else b"\n"
             last = value["dialog"]
@@ -139,7 +139,7 @@ class IntentFiles(SplitFiles):
             if beside is not None:
                 beside(between + f"{value['labels']}\t{' '.join(value['features'])}\n".encode())
 
-        return line
+        return write_line
 
     def notes(self) -> Iterator[str]:
         """Yield the columns of features."""

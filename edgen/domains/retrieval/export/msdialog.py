@@ -58,12 +58,12 @@ class AgentOptions(FormatOptions, frozen=True, kw_only=True):
     agent: Agent = None
 
 
-def agent_of(run: RunReader, options: OptionValues) -> Role:
+def find_agent(run: RunReader, options: OptionValues) -> Role:
     """Return the role of a run that answers users. Raises UsageError for an unknown one."""
     return role_of("--agent", options.of(AgentOptions).agent, run.space)
 
 
-def actor_of(turn: Turn, agent: Role) -> Actor:
+def find_actor(turn: Turn, agent: Role) -> Actor:
     """Return the actor of a turn: as stated in the turn, else by its role."""
     told = turn.data.get("actor_type")
     if told in ("User", "Agent"):
@@ -76,7 +76,7 @@ def join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
-def tags_of(turn: Turn) -> list[str]:
+def list_tags(turn: Turn) -> list[str]:
     """Return the turn's labels, those of MSDialog abbreviated. Tags are separated by spaces, so none contains
     one."""
     return [CODES.get(label) or "-".join(label.split()) for label in turn.labels]
@@ -90,26 +90,26 @@ def find_tied_turns(conversation: AcceptedConversation, layers: Sequence[str]) -
     }
 
 
-def rows_of_dialogs(*, tags: bool) -> Rows:
+def make_dialog_rows(*, tags: bool) -> Rows:
     """Return the rows of a format with one dialog per conversation; with `tags`, only of those with at least
     one label. The ids of utterances count through the run, so both formats have the same ones."""
 
-    def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
-        first, agent = 1, agent_of(run, chat.options)
+    def make_rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
+        first, agent = 1, find_agent(run, chat.options)
         for conversation in run.conversations():
             turns = conversation.candidate.turns
             tied = find_tied_turns(conversation, run.labels_of) if tags else None
             if tags and not any(turn.labels for turn in turns):
                 yield LeftOut("ties" if tied else "no_labels")
             else:
-                dialog = _dialog(conversation, agent, first, tied)
+                dialog = _make_dialog(conversation, agent, first, tied)
                 yield Row(conversation.split, {"id": conversation.candidate.id, "dialog": dialog})
             first += len(turns)
 
-    return rows
+    return make_rows
 
 
-def _dialog(
+def _make_dialog(
     conversation: AcceptedConversation, agent: Role, first: int, tied: set[int | None] | None
 ) -> dict[str, Any]:
     """Return a dialog in the JSON files' format. All keys are present; DEFAULTS fills those that a run
@@ -119,11 +119,11 @@ def _dialog(
     values = conversation.scenario.values
     subject = next(iter(values.values()), "")
     return {
-        "category": _text(told.get("category"), subject),
-        "dialog_time": _text(told.get("dialog_time"), _stamp(0)),
-        "title": _text(told.get("title"), subject),
-        "frequency": _text(told.get("frequency"), "0"),
-        "utterances": list(_utterances(conversation, agent, first, tied)),
+        "category": _format_text(told.get("category"), subject),
+        "dialog_time": _format_text(told.get("dialog_time"), _format_stamp(0)),
+        "title": _format_text(told.get("title"), subject),
+        "frequency": _format_text(told.get("frequency"), "0"),
+        "utterances": list(_list_utterances(conversation, agent, first, tied)),
     }
 
 
@@ -135,41 +135,41 @@ DEFAULTS = (
 )
 
 
-def _utterances(
+def _list_utterances(
     conversation: AcceptedConversation, agent: Role, first: int, tied: set[int | None] | None
 ) -> Iterator[dict[str, Any]]:
     one = conversation.candidate
     for place, turn in enumerate(one.turns):
         data = turn.data
         value = {
-            "affiliation": _text(data.get("affiliation"), turn.role),
-            "utterance_time": _text(data.get("utterance_time"), _stamp(place)),
+            "affiliation": _format_text(data.get("affiliation"), turn.role),
+            "utterance_time": _format_text(data.get("utterance_time"), _format_stamp(place)),
             "utterance_pos": place + 1,
             "id": first + place,
-            "user_id": _text(data.get("user_id"), f"{one.id}-{turn.role}"),
-            "actor_type": actor_of(turn, agent),
+            "user_id": _format_text(data.get("user_id"), f"{one.id}-{turn.role}"),
+            "actor_type": find_actor(turn, agent),
             "utterance": turn.text,
             "is_answer": int(bool(data.get("is_answer", 0))),
-            "vote": _votes(data.get("vote")),
+            "vote": _format_votes(data.get("vote")),
         }
         if tied is not None:
-            value["tags"] = " ".join(tags_of(turn))
+            value["tags"] = " ".join(list_tags(turn))
             if place in tied:
                 value["tie"] = True
         yield value
 
 
-def _text(told: Any, otherwise: str) -> str:
+def _format_text(told: Any, otherwise: str) -> str:
     """Return a value as text, or the default; numbers are converted."""
     return otherwise if told is None or isinstance(told, (dict, list)) else str(told)
 
 
-def _votes(told: Any) -> str:
+def _format_votes(told: Any) -> str:
     """Return votes as the release has them: a text with a whole number."""
     return str(told) if re.fullmatch(r"-?[0-9]+", str(told)) else "0"
 
 
-def _stamp(minutes: int) -> str:
+def _format_stamp(minutes: int) -> str:
     return (_BEGIN + datetime.timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
@@ -192,7 +192,7 @@ class DialogFiles(SplitFiles):
         return write
 
 
-def context_of(turns: Sequence[Turn], last: int) -> list[str]:
+def list_context(turns: Sequence[Turn], last: int) -> list[str]:
     """Return the first utterance, up to BEFORE directly before turn `last`, and that one, each on one
     line."""
     return [join_lines(turn.text) for turn in (turns[0], *turns[max(1, last - BEFORE) : last + 1])]

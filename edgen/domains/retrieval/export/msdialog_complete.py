@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgen.domains.retrieval.export.msdialog import DEFAULTS, WHO, AgentOptions, DialogFiles, rows_of_dialogs
+from edgen.domains.retrieval.export.msdialog import DEFAULTS, WHO, AgentOptions, DialogFiles, make_dialog_rows
 from edgen.plugin import Format, FormatCard, FormatLayout
 
 COLUMNS = {
@@ -15,7 +15,7 @@ COLUMNS = {
 FORMAT = Format(
     name="msdialog-complete",
     summary="Whole dialogs by their ids, as MSDialog-Complete has them.",
-    rows=rows_of_dialogs(tags=False),
+    rows=make_dialog_rows(tags=False),
     tables=COLUMNS,
     use="""\
 import pandas

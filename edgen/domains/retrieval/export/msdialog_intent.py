@@ -10,14 +10,14 @@ from edgen.domains.retrieval.export.msdialog import (
     WHO,
     AgentOptions,
     DialogFiles,
-    rows_of_dialogs,
+    make_dialog_rows,
 )
 from edgen.plugin import Format, FormatCard, FormatLayout
 
 FORMAT = Format(
     name="msdialog-intent",
     summary="Dialogs by their ids with the intents of each utterance, as MSDialog-Intent has them.",
-    rows=rows_of_dialogs(tags=True),
+    rows=make_dialog_rows(tags=True),
     tables={
         "id": "the dialog's id, by which it stands in the file: the conversation's",
         "dialog": "as in msdialog-complete; each utterance has `tags` besides, its labels with spaces "

@@ -12,15 +12,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from edgen.domains.retrieval.candidates import CandidatePool, Key, RightAnswers, key_of
+from edgen.domains.retrieval.candidates import CandidatePool, Key, RightAnswers, make_key
 from edgen.domains.retrieval.export import REASONS
 from edgen.domains.retrieval.export.msdialog import (
     WHO,
     AgentOptions,
-    actor_of,
-    agent_of,
-    context_of,
+    find_actor,
+    find_agent,
     join_lines,
+    list_context,
 )
 from edgen.domains.retrieval.export.sides import DevShare, Side, Sides
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
@@ -55,7 +55,7 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     from edgen.domains.retrieval.bm25 import Bm25
     from edgen.domains.retrieval.negatives import WrongAnswers
 
-    options, agent = chat.options.of(RankOptions), agent_of(run, chat.options)
+    options, agent = chat.options.of(RankOptions), find_agent(run, chat.options)
     sides = Sides(run, options.dev)
     candidates, answers = _collect(run, agent)
     index = Bm25((number, candidates.texts[number]) for number in candidates.list_group("train"))
@@ -64,7 +64,7 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
         if not FEWEST_TURNS <= len(conversation.candidate.turns) <= MOST_TURNS:
             yield LeftOut("turns")
             continue
-        cuts = list(_cuts(conversation, agent))
+        cuts = list(_list_cuts(conversation, agent))
         if not cuts:
             yield LeftOut("no_cut")
         for cut in cuts:
@@ -94,23 +94,23 @@ def _collect(run: RunReader, agent: Role) -> tuple[CandidatePool, RightAnswers]:
     for conversation in run.conversations():
         groups = [conversation.split] if conversation.split == "train" else []
         for turn in conversation.candidate.turns:
-            if actor_of(turn, agent) == "Agent":
+            if find_actor(turn, agent) == "Agent":
                 candidates.add(join_lines(turn.text), *groups)
-        for cut in _cuts(conversation, agent):
+        for cut in _list_cuts(conversation, agent):
             said = (cut.reply, *cut.others)
             answers.add(cut.key, [candidates.add(text) for text in said])
     return candidates, answers
 
 
-def _cuts(conversation: AcceptedConversation, agent: Role) -> Iterator[ResponseContext]:
+def _list_cuts(conversation: AcceptedConversation, agent: Role) -> Iterator[ResponseContext]:
     """Yield the user's turns, except the conversation's first turn, that an agent answers at once."""
     turns = conversation.candidate.turns
-    actors = [actor_of(turn, agent) for turn in turns]
+    actors = [find_actor(turn, agent) for turn in turns]
     for place in range(1, len(turns) - 1):
         if actors[place : place + 2] == ["User", "Agent"]:
-            reply, context = turns[place + 1], context_of(turns, place)
+            reply, context = turns[place + 1], list_context(turns, place)
             others = [join_lines(other.text) for other in reply.alternatives]
-            yield ResponseContext(context, key_of(context), join_lines(reply.text), others, place + 1)
+            yield ResponseContext(context, make_key(context), join_lines(reply.text), others, place + 1)
 
 
 class RankFiles(RowFiles):

@@ -10,12 +10,12 @@ import re
 from typing import NamedTuple
 
 
-def word_set(words: str) -> frozenset[str]:
+def split_word_set(words: str) -> frozenset[str]:
     """Return the words of a text."""
     return frozenset(words.split())
 
 
-POSITIVE = word_set("""
+POSITIVE = split_word_set("""
     able absolutely accept accepted accurate achieve advantage agree amazing answered appreciate
     appreciated awesome beautiful benefit best better brilliant calm careful cheerful clean clear
     clearly clever comfortable confident congratulations convenient cool correct correctly cured
@@ -30,7 +30,7 @@ POSITIVE = word_set("""
     terrific thank thankful thanks trust useful valuable welcome well win wonderful worked working
     works worth wow
 """)
-NEGATIVE = word_set("""
+NEGATIVE = split_word_set("""
     abandoned abuse afraid alarming angry annoyed annoying anxious ashamed awful awkward bad badly
     blame block blocked boring broke broken bug bugs burden careless complain complaint complicated
     concern concerned conflict confused confusing corrupt corrupted crash crashed crashes crashing
@@ -49,7 +49,7 @@ NEGATIVE = word_set("""
     unreliable unsafe unstable unusable unwanted upset useless vague virus vulnerable warning waste
     wasted weak weird worried worry worse worst wrong
 """)
-NEGATORS = word_set("""
+NEGATORS = split_word_set("""
     no not never none nobody nothing neither nor without hardly barely cannot n't dont doesnt didnt
     isnt wasnt cant wont
 """)
@@ -68,7 +68,7 @@ class Sentiment(NamedTuple):
     negative_words: int
 
 
-def sentiment_of(text: str) -> Sentiment:
+def compute_sentiment(text: str) -> Sentiment:
     """Return the sentiment of a text in lower case, with "n't" apart from the word before it."""
     words = _WORD.findall(text)
     good = bad = listed_good = listed_bad = 0

@@ -29,7 +29,7 @@ class ExercisePool:
         self._made: dict[Any, Exercise] = {}
         self._cells: dict[Any, list[Cell]] = {}
 
-    def cells(self, tier: str, rest: Values) -> list[Cell]:
+    def list_cells(self, tier: str, rest: Values) -> list[Cell]:
         """Return the values of a tier's concepts that go with those of the other dimensions."""
         key = tier, *([entry.value for entry in rest.values()] if self.grammar.cells.linked else ())
         if key not in self._cells:
@@ -40,7 +40,7 @@ class ExercisePool:
             ]
         return self._cells[key]
 
-    def exercise(self, tier: str, cell: Cell, rest: Values) -> Exercise:
+    def make_exercise(self, tier: str, cell: Cell, rest: Values) -> Exercise:
         """Return the exercise of these values. Raises SpaceError where the grammar makes none."""
         compiled = self.grammar.tiers[tier]
         names = compiled.tier.concepts
@@ -49,7 +49,9 @@ class ExercisePool:
         if key not in self._made:
             if len(self._made) >= _MOST_KEPT:
                 self._made.clear()
-            self._made[key] = self.grammar.exercise(tier, {**rest, **dict(zip(names, cell, strict=True))})
+            self._made[key] = self.grammar.make_exercise(
+                tier, {**rest, **dict(zip(names, cell, strict=True))}
+            )
         return self._made[key]
 
 
@@ -58,7 +60,7 @@ class ExerciseChain:
 
     def __init__(self, pool: ExercisePool, scenario: Scenario, seed: int) -> None:
         self._pool, self._seed, self._index = pool, seed, scenario.index
-        values = _entries_of(pool.grammar, scenario)
+        values = _find_entries(pool.grammar, scenario)
         self._rest = {name: entry for name, entry in values.items() if name not in pool.grammar.concepts}
         self._own, self._last = values, dict[str, str]()
         self._used: set[tuple[str, ...]] = set()
@@ -72,30 +74,30 @@ class ExerciseChain:
         if cell is None:
             return None
         self._number += 1
-        self._used.add(_key(tier, cell))
+        self._used.add(_make_key(tier, cell))
         self._last = {name: entry.value for name, entry in zip(names, cell, strict=True)}
-        return self._pool.exercise(tier, cell, self._rest)
+        return self._pool.make_exercise(tier, cell, self._rest)
 
     def _draw(self, tier: str, names: tuple[str, ...]) -> Cell | None:
         rng = random.Random(f"{self._seed}/{self._index}/exercise/{self._number}")  # noqa: S311 - reproducible, not secret
-        cells = self._pool.cells(tier, self._rest)
+        cells = self._pool.list_cells(tier, self._rest)
         for _ in range(_TRIES if cells else 0):
             cell = rng.choice(cells)
-            if _key(tier, cell) not in self._used and self._shares(names, cell):
+            if _make_key(tier, cell) not in self._used and self._has_equal_values(names, cell):
                 return cell
-        left = [cell for cell in cells if _key(tier, cell) not in self._used]
-        near = [cell for cell in left if self._shares(names, cell)]
+        left = [cell for cell in cells if _make_key(tier, cell) not in self._used]
+        near = [cell for cell in left if self._has_equal_values(names, cell)]
         return rng.choice(near or left) if left else None
 
-    def _shares(self, names: tuple[str, ...], cell: Cell) -> bool:
+    def _has_equal_values(self, names: tuple[str, ...], cell: Cell) -> bool:
         return any(self._last.get(name) == entry.value for name, entry in zip(names, cell, strict=True))
 
 
-def _key(tier: str, cell: Cell) -> tuple[str, ...]:
+def _make_key(tier: str, cell: Cell) -> tuple[str, ...]:
     return tier, *[entry.value for entry in cell]
 
 
-def _entries_of(grammar: Grammar, scenario: Scenario) -> dict[str, Entry]:
+def _find_entries(grammar: Grammar, scenario: Scenario) -> dict[str, Entry]:
     """Return the entries that a scenario was drawn from."""
     found = {}
     for dimension in grammar.space.dimensions:

@@ -11,7 +11,7 @@ import math
 import random
 from collections.abc import Iterator
 
-from edgen.domains.tutoring.exercises.drawing import draw_exercise, drawing_name
+from edgen.domains.tutoring.exercises.drawing import draw_exercise, make_drawing_name
 from edgen.domains.tutoring.exercises.grammar import Grammar, RuleError
 from edgen.domains.tutoring.exercises.model import Exercise, is_right
 from edgen.plugin import Problem
@@ -40,7 +40,7 @@ def check_exercises(grammar: Grammar) -> dict[str, int]:
     return counts
 
 
-def all_values(grammar: Grammar, tier: str) -> Iterator[dict[str, Entry]]:
+def iterate_values(grammar: Grammar, tier: str) -> Iterator[dict[str, Entry]]:
     """Yield the values of every exercise of a tier: those of its concepts, and of what else it depends on."""
     used = grammar.tiers[tier].variables_used.union(grammar.tiers[tier].tier.concepts)
     names = [name for name in grammar.space.names if name in used]
@@ -66,7 +66,7 @@ def _check_tier(grammar: Grammar, name: str, chosen: dict[str, set[int]], proble
     seen: dict[tuple[object, ...], Exercise] = {}
     found: dict[Problem, None] = {}
     concepts = set()
-    for values in all_values(grammar, name):
+    for values in iterate_values(grammar, name):
         picked: dict[str, int] = {}
         try:
             exercise = tier.make(values, picked)
@@ -135,14 +135,14 @@ def _describe_values(values: dict[str, Entry]) -> str:
     return ", ".join(f"{name} {entry.value!r}" for name, entry in values.items())
 
 
-def picture_files(grammar: Grammar) -> Iterator[tuple[str, str]]:
+def list_picture_files(grammar: Grammar) -> Iterator[tuple[str, str]]:
     """Yield each image file that is the picture of an exercise: (path in the space, name of the file).
     Exercises that cannot be made are left to `check_exercises`."""
     for name, tier in grammar.tiers.items():
         used = tier.variables_used | set(tier.tier.concepts)
         if math.prod(len(grammar.space[one].entries) for one in used) > MAX_EXERCISES:
             continue
-        for values in all_values(grammar, name):
+        for values in iterate_values(grammar, name):
             with contextlib.suppress(RuleError, TemplateError):
                 if names_picture(picture := tier.make(values).picture):
                     yield f"$.exercises.tiers.{name}.picture", str(picture)
@@ -154,15 +154,15 @@ def draw_pictures(grammar: Grammar) -> Iterator[tuple[str, str, str]]:
     for name, tier in grammar.tiers.items():
         if tier.tier.send != "drawing":
             continue
-        for values in all_values(grammar, name):
+        for values in iterate_values(grammar, name):
             with contextlib.suppress(RuleError, TemplateError):
                 exercise = tier.make(values)
                 if (svg := draw_exercise(exercise)) is not None:
-                    yield f"$.exercises.tiers.{name}.draw", drawing_name(exercise), svg
+                    yield f"$.exercises.tiers.{name}.draw", make_drawing_name(exercise), svg
 
 
-def example_exercises(grammar: Grammar, tier: str, count: int) -> list[Exercise]:
+def list_example_exercises(grammar: Grammar, tier: str, count: int) -> list[Exercise]:
     """Return so many exercises of a tier, the same ones at each call, spread over all of them."""
-    every = list(all_values(grammar, tier))
+    every = list(iterate_values(grammar, tier))
     places = sorted(random.Random(0).sample(range(len(every)), min(count, len(every))))  # noqa: S311 - an example
     return [grammar.tiers[tier].make(every[place]) for place in places]

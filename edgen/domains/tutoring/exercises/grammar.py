@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.tutoring.exercises.drawing import drawing_name, thing_problem
-from edgen.domains.tutoring.exercises.model import Case, Exercise, Point, Thing, Tier, When, exercises_of
+from edgen.domains.tutoring.exercises.drawing import find_thing_problem, make_drawing_name
+from edgen.domains.tutoring.exercises.model import Case, Exercise, Point, Thing, Tier, When, find_exercises
 from edgen.plugin import Problem, Scenario, Space
 from edgen.plugin.errors import SpaceError, TemplateError
 from edgen.plugin.files import shorten_word, suggest_name
@@ -43,14 +43,14 @@ class Grammar:
     def __init__(self, space: Space) -> None:
         """Compile all texts. Raises SpaceError for texts that cannot be compiled, for unknown names and for
         rules that need each other in a circle."""
-        exercises = exercises_of(space)
+        exercises = find_exercises(space)
         assert exercises is not None
         self.space, self.exercises = space, exercises
         self.tiers = {name: _CompiledTier(name, tier, self) for name, tier in exercises.tiers.items()}
         self.rules = {name: _CompiledRule(name, cases, self) for name, cases in exercises.rules.items()}
         problems = [*self._found, *self._find_unknown_conditions()]
         if not problems:
-            problems = [*self._circles(), *self._find_unused_rules()]
+            problems = [*self._find_circles(), *self._find_unused_rules()]
         if problems:
             raise SpaceError.of(space.name, problems)
 
@@ -75,7 +75,7 @@ class Grammar:
         """The dimensions that exercises of any tier are made of."""
         return frozenset(name for tier in self.exercises.tiers.values() for name in tier.concepts)
 
-    def exercise(self, tier: str, values: Values) -> Exercise:
+    def make_exercise(self, tier: str, values: Values) -> Exercise:
         """Return the exercise of a tier with these values. Raises SpaceError where the grammar makes none."""
         try:
             return self.tiers[tier].make(values)
@@ -86,7 +86,7 @@ class Grammar:
                 self.space.name, [*_locate_problems(f"{_ROOT}.tiers.{tier}", error)]
             ) from None
 
-    def exercise_of(self, scenario: Scenario, one: Mapping[str, Any]) -> Exercise:
+    def make_exercise_of_record(self, scenario: Scenario, one: Mapping[str, Any]) -> Exercise:
         """Return the exercise that a session's outcome names by tier and concepts, with all that no record
         holds. Raises SpaceError where the space has none such."""
         values = {**scenario.values, **one["concepts"]}
@@ -98,7 +98,7 @@ class Grammar:
                     self.space.name, [Problem(_ROOT, f"it has no exercise {shorten_word(repr(one))}")]
                 )
             entries[name] = found[0]
-        return self.exercise(one["tier"], entries)
+        return self.make_exercise(one["tier"], entries)
 
     def find_values(self, exercise: Exercise) -> dict[str, ValueWithFields]:
         """Return the values that an exercise is made of, with their fields."""
@@ -109,7 +109,7 @@ class Grammar:
             if entry.value == value
         }
 
-    def order(self, used: frozenset[str]) -> tuple[str, ...]:
+    def order_rules(self, used: frozenset[str]) -> tuple[str, ...]:
         """Return these rules and all rules that they use, each after those that it uses. Raises CycleError
         for rules that use each other."""
         graph: dict[str, set[str]] = {}
@@ -155,9 +155,9 @@ class Grammar:
 
     # ---- what is wrong
 
-    def _circles(self) -> Iterator[Problem]:
+    def _find_circles(self) -> Iterator[Problem]:
         try:
-            self.order(frozenset(self.rules))
+            self.order_rules(frozenset(self.rules))
         except CycleError as found:
             circle = found.args[1][::-1]
             message = f"these rules need each other in a circle ({' → '.join(circle)}); take one of them out"
@@ -174,7 +174,7 @@ class Grammar:
 
     def _find_unknown_conditions(self) -> Iterator[Problem]:
         """Yield the conditions on unknown dimensions, fields, rules and values."""
-        for path, when in self._conditions():
+        for path, when in self._list_conditions():
             for name, wanted in when.items():
                 where = f"{path}.when.{shorten_word(name)}"
                 dimension, _, field = name.partition(".")
@@ -201,14 +201,14 @@ class Grammar:
         self, where: str, name: str, dimension: str, field: str, wanted: Sequence[Any]
     ) -> Iterator[Problem]:
         entries = self.space[dimension].entries
-        known = {_kind(entry.fields.get(field) if field else entry.value) for entry in entries}
+        known = {_tag_kind(entry.fields.get(field) if field else entry.value) for entry in entries}
         for one in wanted:
-            if _kind(one) not in known:
+            if _tag_kind(one) not in known:
                 texts = sorted(value for _, value in known if isinstance(value, str))
                 near = suggest_name(str(one), texts) if texts else ""
                 yield Problem(where, f"{name} is never {shorten_word(repr(one))}{near}")
 
-    def _conditions(self) -> Iterator[tuple[str, When]]:
+    def _list_conditions(self) -> Iterator[tuple[str, When]]:
         for name, cases in self.exercises.rules.items():
             for i, case in enumerate(cases):
                 yield f"{_ROOT}.rules.{name}[{i}]", case.when
@@ -250,12 +250,12 @@ class _CompiledRule:
 
     def _describe(self, variables: Mapping[str, Any]) -> str:
         names = dict.fromkeys(name for case in self.cases for name in case.when)
-        return ", ".join(f"{name} {_value_of(name, variables)!r}" for name in names)
+        return ", ".join(f"{name} {_find_value(name, variables)!r}" for name in names)
 
     def gives(self, place: int, variables: Mapping[str, Any]) -> str:
         return self._gives[place].render(variables)
 
-    def point(self, place: int, variables: Mapping[str, Any]) -> str | None:
+    def make_point(self, place: int, variables: Mapping[str, Any]) -> str | None:
         point = self._points[place]
         return None if point is None else point.render(variables)
 
@@ -280,7 +280,7 @@ class _CompiledTier:
     @cached_property
     def rules(self) -> tuple[str, ...]:
         """The rules that its texts need, in the order in which they are worked out."""
-        return self._grammar.order(self._named)
+        return self._grammar.order_rules(self._named)
 
     @cached_property
     def variables_used(self) -> frozenset[str]:
@@ -302,7 +302,7 @@ class _CompiledTier:
                 chosen[name] = place
             variables[name] = rule.gives(place, variables)
             points.append((rule, place))
-        told = [rule.point(place, variables) for rule, place in points]
+        told = [rule.make_point(place, variables) for rule, place in points]
         rules = told + [point.render(variables) for point in self._points if point.is_general]
         told += [point.render(variables) for point in self._points]
         made = Exercise(
@@ -312,7 +312,7 @@ class _CompiledTier:
             answers=tuple(dict.fromkeys(one.render(variables) for one in self._answers)),
             points=tuple(dict.fromkeys(one for one in told if one)),
             rules=tuple(dict.fromkeys(one for one in rules if one)),
-            picture=None if self._picture is None else self._picture_of(variables),
+            picture=None if self._picture is None else self._describe_picture(variables),
             mistake=(None if self._mistake is None else self._mistake.render(variables)) or None,
             drawing=tuple(thing for one in self._things if (thing := one.make(variables)) is not None),
         )
@@ -320,10 +320,10 @@ class _CompiledTier:
 
     def _with_drawing(self, made: Exercise) -> Exercise:
         """Return the exercise with the mark of its drawing, once it is drawn."""
-        image = self._grammar.space.pictures.get(drawing_name(made))
+        image = self._grammar.space.pictures.get(make_drawing_name(made))
         return made if image is None else msgspec.structs.replace(made, picture=image.mark)
 
-    def _picture_of(self, variables: Mapping[str, Any]) -> str:
+    def _describe_picture(self, variables: Mapping[str, Any]) -> str:
         """Return what the picture shows, or the mark of the image file that it is."""
         assert self._picture is not None
         said = self._picture.render(variables)
@@ -354,7 +354,7 @@ class _CompiledThing:
         made = Thing(**{key: text.render(variables) for key, text in self._texts.items()})
         if not made.thing:
             return None
-        if wrong := thing_problem(made):
+        if wrong := find_thing_problem(made):
             raise RuleError(f"{self._path}.{wrong[0]}", wrong[1])
         return made
 
@@ -362,11 +362,12 @@ class _CompiledThing:
 def holds(when: When, variables: Mapping[str, Any]) -> bool:
     """Return whether conditions hold of these values."""
     return all(
-        _kind(_value_of(name, variables)) in [_kind(one) for one in wanted] for name, wanted in when.items()
+        _tag_kind(_find_value(name, variables)) in [_tag_kind(one) for one in wanted]
+        for name, wanted in when.items()
     )
 
 
-def _value_of(name: str, variables: Mapping[str, Any]) -> Any:
+def _find_value(name: str, variables: Mapping[str, Any]) -> Any:
     """Return the value of a dimension, a field of it, or a rule; None if the value has no such field."""
     dimension, _, field = name.partition(".")
     value = variables[dimension]
@@ -375,7 +376,7 @@ def _value_of(name: str, variables: Mapping[str, Any]) -> Any:
     return str(value)
 
 
-def _kind(value: Any) -> tuple[str, Any]:
+def _tag_kind(value: Any) -> tuple[str, Any]:
     """Return a value with what it is, as true is not 1."""
     if isinstance(value, list | dict):
         return "other", None

@@ -123,7 +123,7 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True):
 SECTION = "exercises"  # the key of a space's section
 
 
-def exercises_of(space: Space) -> Exercises | None:
+def find_exercises(space: Space) -> Exercises | None:
     """Return the grammar of a space's exercises; None where it has none."""
     found: Exercises | None = space.sections.get(SECTION)
     return found
@@ -146,12 +146,12 @@ def is_right(said: str, exercise: Exercise, exercises: Exercises) -> bool:
     if exercises.tiers[exercise.tier].answer_kind == "number":
         return _has_number(said[:MAX_SAID], exercise)
     accents = exercises.accents == "needed"
-    words = f" {' '.join(words_of(said[:MAX_SAID], accents=accents))} "
-    wanted = (" ".join(words_of(answer, accents=accents)) for answer in exercise.answers)
+    words = f" {' '.join(split_words(said[:MAX_SAID], accents=accents))} "
+    wanted = (" ".join(split_words(answer, accents=accents)) for answer in exercise.answers)
     return any(one and f" {one} " in words for one in wanted)
 
 
-def words_of(text: str, *, accents: bool = True) -> list[str]:
+def split_words(text: str, *, accents: bool = True) -> list[str]:
     """Return the words of a text as they are compared."""
     text = unicodedata.normalize("NFKC", text).casefold()
     if not accents and not text.isascii():
@@ -161,7 +161,7 @@ def words_of(text: str, *, accents: bool = True) -> list[str]:
     return _WORD.findall(text)
 
 
-def numbers_of(text: str) -> list[Fraction]:
+def find_numbers(text: str) -> list[Fraction]:
     """Return the numbers in a text by value: whole ones, decimals, fractions, mixed numbers such as 1 1/2."""
     text = unicodedata.normalize("NFKC", re.sub(r"(\d)([¼-¾⅐-⅞])", r"\1 \2", text))
     text = text.replace("\u2044", "/").replace("\u2212", "-")
@@ -181,6 +181,6 @@ def numbers_of(text: str) -> list[Fraction]:
 
 
 def _has_number(said: str, exercise: Exercise) -> bool:
-    found, asked = numbers_of(said), {*numbers_of(exercise.question)}
-    wanted = {number for answer in exercise.answers for number in numbers_of(answer)[:1]}
+    found, asked = find_numbers(said), {*find_numbers(exercise.question)}
+    wanted = {number for answer in exercise.answers for number in find_numbers(answer)[:1]}
     return bool(wanted & {*found[-1:]} or (wanted - asked) & {*found})

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from edgen.domains.tutoring.exercises.check import check_exercises, example_exercises
-from edgen.domains.tutoring.exercises.drawing import draw_exercise, picture_name
+from edgen.domains.tutoring.exercises.check import check_exercises, list_example_exercises
+from edgen.domains.tutoring.exercises.drawing import draw_exercise, make_picture_name
 from edgen.domains.tutoring.exercises.grammar import Grammar
-from edgen.domains.tutoring.exercises.model import Exercise, exercises_of
+from edgen.domains.tutoring.exercises.model import Exercise, find_exercises
 from edgen.plugin import Space
 from edgen.plugin.errors import UsageError
 from edgen.plugin.files import explain_write_errors, new_folder
@@ -30,7 +30,7 @@ def write_pictures(space: Space, folder: Path, count: int) -> int:
     Raises UsageError where the space draws none, or the folder holds something; SpaceError; RunError,
     StoppedError where it cannot be written.
     """
-    exercises = exercises_of(space)
+    exercises = find_exercises(space)
     if exercises is None or not any(tier.draw for tier in exercises.tiers.values()):
         raise UsageError(
             f"{space.name}: its exercises have no pictures; describe them under `draw:` of a tier of "
@@ -41,21 +41,21 @@ def write_pictures(space: Space, folder: Path, count: int) -> int:
     drawn = [
         (one, picture)
         for tier in grammar.tiers
-        for one in example_exercises(grammar, tier, count)
+        for one in list_example_exercises(grammar, tier, count)
         if (picture := draw_exercise(one)) is not None
     ]
     with explain_write_errors(folder):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(f"{folder}: this already exists and is not overwritten; name a new folder.")
         with new_folder(folder) as place:
-            for picture_file, picture in {picture_name(one): picture for one, picture in drawn}.items():
+            for picture_file, picture in {make_picture_name(one): picture for one, picture in drawn}.items():
                 (place / picture_file).write_text(picture, encoding="utf-8", newline="")
-            page = "".join(_page(space.name, [one for one, _ in drawn]))
+            page = "".join(_render_page(space.name, [one for one, _ in drawn]))
             (place / PAGE).write_text(page, encoding="utf-8", newline="")
     return len(drawn)
 
 
-def _page(title: str, exercises: list[Exercise]) -> Iterator[str]:
+def _render_page(title: str, exercises: list[Exercise]) -> Iterator[str]:
     yield (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src 'self' file:; "
@@ -64,7 +64,7 @@ def _page(title: str, exercises: list[Exercise]) -> Iterator[str]:
     )
     for one in exercises:
         yield (
-            f'<figure><img src="{escape(picture_name(one))}" alt="{escape(one.picture or one.question)}">'
+            f'<figure><img src="{escape(make_picture_name(one))}" alt="{escape(one.picture or one.question)}">'
             f"<figcaption>{escape(one.question)}<b>{escape(one.answer)}</b></figcaption></figure>\n"
         )
     yield "</main></body></html>\n"

@@ -18,7 +18,7 @@ from edgen.domains.tutoring.exercises.model import SHOWN, Case, Exercise, Exerci
 from edgen.plugin import Problem
 from edgen.plugin.errors import SpaceError
 from edgen.plugin.files import convert, shorten_word, suggest_name
-from edgen.space.entries import dimension_problem
+from edgen.space.entries import find_dimension_problem
 from edgen.space.model import SpaceSection
 
 if TYPE_CHECKING:
@@ -38,38 +38,38 @@ def read_exercises(value: Any, dimensions: Collection[str], problems: list[Probl
     """Return the grammar under `exercises:` of a space with these dimensions; None where it cannot be
     read."""
     before = len(problems)
-    found: Exercises | None = convert(_spread(value), Exercises, "$.exercises", problems)
+    found: Exercises | None = convert(_write_out(value), Exercises, "$.exercises", problems)
     if found is None or len(problems) > before:
         return None
-    problems += _problems(found, dimensions)
+    problems += _find_problems(found, dimensions)
     return found if len(problems) == before else None
 
 
-def _spread(value: Any) -> Any:
+def _write_out(value: Any) -> Any:
     """Return the value with every short form written out: one answer as a list, a point as a mapping, one
     value of a condition as a list."""
     if not isinstance(value, dict):
         return value
     spread = dict(value)
     if isinstance(tiers := value.get("tiers"), dict):
-        spread["tiers"] = {name: _spread_tier(tier) for name, tier in tiers.items()}
+        spread["tiers"] = {name: _write_out_tier(tier) for name, tier in tiers.items()}
     if isinstance(rules := value.get("rules"), dict):
-        spread["rules"] = {name: _spread_list(cases) for name, cases in rules.items()}
+        spread["rules"] = {name: _write_out_list(cases) for name, cases in rules.items()}
     return spread
 
 
-def _spread_tier(tier: Any) -> Any:
+def _write_out_tier(tier: Any) -> Any:
     if not isinstance(tier, dict):
         return tier
     spread = dict(tier)
     if isinstance(tier.get("answers"), str):
         spread["answers"] = [tier["answers"]]
     if isinstance(points := tier.get("points"), list):
-        spread["points"] = _spread_list([{"text": one} if isinstance(one, str) else one for one in points])
+        spread["points"] = _write_out_list([{"text": one} if isinstance(one, str) else one for one in points])
     return spread
 
 
-def _spread_list(cases: Any) -> Any:
+def _write_out_list(cases: Any) -> Any:
     """Cases or points, each with its conditions as lists."""
     if not isinstance(cases, list):
         return cases
@@ -81,7 +81,7 @@ def _spread_list(cases: Any) -> Any:
     ]
 
 
-def _problems(found: Exercises, dimensions: Collection[str]) -> Iterator[Problem]:
+def _find_problems(found: Exercises, dimensions: Collection[str]) -> Iterator[Problem]:
     """Return the problems of names and numbers of things."""
     for name in SHOWN:
         if name in dimensions:
@@ -95,7 +95,7 @@ def _problems(found: Exercises, dimensions: Collection[str]) -> Iterator[Problem
                 f"$.exercises.{key}", f"{len(named):,} {key} are too many; there are at most {most}"
             )
         for name in named:
-            if wrong := dimension_problem(name):
+            if wrong := find_dimension_problem(name):
                 yield Problem(f"$.exercises.{key}.{shorten_word(name)}", wrong)
     for name, cases in found.rules.items():
         path = f"$.exercises.rules.{shorten_word(name)}"
@@ -110,7 +110,7 @@ def _problems(found: Exercises, dimensions: Collection[str]) -> Iterator[Problem
         yield from _check_length(f"{path}.answers", tier.answers)
         yield from _check_length(f"{path}.points", tier.points, least=0)
         yield from _check_length(f"{path}.draw", tier.draw, least=0, most=MAX_THINGS)
-        yield from _concepts(f"{path}.concepts", tier.concepts, dimensions)
+        yield from _check_concepts(f"{path}.concepts", tier.concepts, dimensions)
 
 
 def _check_length(
@@ -120,7 +120,7 @@ def _check_length(
         yield Problem(path, f"expected a list of {least} to {most:,}")
 
 
-def _concepts(path: str, concepts: tuple[str, ...], dimensions: Collection[str]) -> Iterator[Problem]:
+def _check_concepts(path: str, concepts: tuple[str, ...], dimensions: Collection[str]) -> Iterator[Problem]:
     for i, name in enumerate(concepts):
         if name not in dimensions:
             message = f"there is no dimension {shorten_word(name)}{suggest_name(name, dimensions)}"
@@ -167,11 +167,11 @@ class ExercisesSection(SpaceSection):
         """Yield the image files that exercises have as their pictures."""
         grammar: Exercises = space.sections[self.name]
         if any(tier.picture is not None and IMAGE.search(tier.picture) for tier in grammar.tiers.values()):
-            from edgen.domains.tutoring.exercises.check import picture_files
+            from edgen.domains.tutoring.exercises.check import list_picture_files
             from edgen.domains.tutoring.exercises.grammar import Grammar
 
             with contextlib.suppress(SpaceError):  # `check` reports it
-                yield from picture_files(Grammar(space))
+                yield from list_picture_files(Grammar(space))
 
     def drawings(self, space: Space) -> Iterator[tuple[str, str, str]]:
         """Yield what `draw` draws of each exercise of the tiers that send it."""
@@ -196,7 +196,7 @@ class ExercisesSection(SpaceSection):
 
     def describe(self, space: Space, examples: int) -> dict[str, Any]:
         """Return each tier's number of exercises, its dimensions, and some exercises."""
-        from edgen.domains.tutoring.exercises.check import check_exercises, example_exercises
+        from edgen.domains.tutoring.exercises.check import check_exercises, list_example_exercises
         from edgen.domains.tutoring.exercises.grammar import Grammar
 
         grammar = Grammar(space)
@@ -204,7 +204,7 @@ class ExercisesSection(SpaceSection):
             name: {
                 "exercises": count,
                 "concepts": list(grammar.tiers[name].tier.concepts),
-                "shown": [_describe_exercise(one) for one in example_exercises(grammar, name, examples)],
+                "shown": [_describe_exercise(one) for one in list_example_exercises(grammar, name, examples)],
             }
             for name, count in check_exercises(grammar).items()
         }

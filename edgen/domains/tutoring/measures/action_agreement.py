@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.domains.tutoring.served_turns import responses_to
+from edgen.domains.tutoring.served_turns import list_responses
 from edgen.plugin import Measure, OwnCount, Sample, Share, Total, Words
 from edgen.plugin.measures import Aggregate, Panel
 from edgen.plugin.statistics import Estimate, krippendorff, masi, share
@@ -64,7 +64,7 @@ class AgreementCount:
     def see(self, sample: Sample, words: Words) -> None:
         before: tuple[str, ...] = ()
         for turn in sample.turns:
-            if turn.labels and turn.role == "Tutor" and (responses := responses_to(turn)):
+            if turn.labels and turn.role == "Tutor" and (responses := list_responses(turn)):
                 self._see(sample.scenario.index, before, [one.labels for one in responses])
                 self._copies += len(responses) > 1 and len({one.text for one in responses}) == 1
             before = turn.labels

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 
 import msgspec
 
-from edgen.domains.tutoring.served_turns import responses_to
+from edgen.domains.tutoring.served_turns import list_responses
 from edgen.plugin import Measure, OwnComparisons, OwnCount, Sample, Space, Total, Words
 from edgen.plugin.measures import Aggregate, ByKey, Compared, Crossed, Panel
 
@@ -48,7 +48,7 @@ class ActionsCount:
         before: tuple[str, ...] = ()
         speaker = None
         for turn in sample.turns:
-            for said in responses_to(turn):
+            for said in list_responses(turn):
                 if not said.labels:
                     continue
                 self._actions[said.role].update(said.labels)
@@ -62,13 +62,13 @@ class ActionsCount:
         return Actions(
             roles={role: self._of_role(role) for role in sorted(self._sets, reverse=True)},
             responses={
-                action: (count, _shares(self._after[action], count))
+                action: (count, _compute_shares(self._after[action], count))
                 for action, count in self._responses.most_common()
-                if action in self._student_actions()
+                if action in self._find_student_actions()
             },
         )
 
-    def _student_actions(self) -> frozenset[str]:
+    def _find_student_actions(self) -> frozenset[str]:
         """Return the actions of everybody but the role with alternatives, whose turns are the responses."""
         return frozenset(
             action for role, counts in self._actions.items() if role != "Tutor" for action in counts
@@ -80,8 +80,8 @@ class ActionsCount:
         first, second = ([count for _, count in sets.most_common(2)] + [0, 0])[:2]
         return RoleActions(
             utterances=total,
-            shares=_shares(self._actions[role], total),
-            sets=_shares(Counter(dict(sets.most_common(_SHOWN))), total),
+            shares=_compute_shares(self._actions[role], total),
+            sets=_compute_shares(Counter(dict(sets.most_common(_SHOWN))), total),
             lead=(first - second) / total,
         )
 
@@ -102,7 +102,7 @@ class ActionsMeasure(OwnCount, OwnComparisons, Measure[Actions]):
     def sums(self, sample: Sample, space: Space | None) -> Iterator[tuple[str, float]]:
         """Utterances of each role, and those with each action."""
         for turn in sample.turns:
-            for said in responses_to(turn):
+            for said in list_responses(turn):
                 if said.labels:
                     yield said.role, 1
                     yield from ((f"{said.role}: {action}", 1) for action in said.labels)
@@ -141,7 +141,7 @@ class ActionsMeasure(OwnCount, OwnComparisons, Measure[Actions]):
     )  # fmt: skip
 
 
-def _shares(counts: Counter[str], total: int) -> dict[str, float]:
+def _compute_shares(counts: Counter[str], total: int) -> dict[str, float]:
     return {name: count / total for name, count in counts.most_common()}
 
 

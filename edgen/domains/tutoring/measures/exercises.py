@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.tutoring.exercises.model import Exercise, Exercises, Tier, exercises_of, is_right
-from edgen.domains.tutoring.served_turns import responses_to
+from edgen.domains.tutoring.exercises.model import Exercise, Exercises, Tier, find_exercises, is_right
+from edgen.domains.tutoring.served_turns import list_responses
 from edgen.plugin import Histogram, Mean, Measure, Sample, Share, Space, Total, Turn, Words, figure_kinds
 from edgen.plugin.measures import Compared, Panel
 
@@ -89,7 +89,7 @@ class ExercisesMeasure(Measure[Any]):
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
         """Return the counts of a session; an empty mapping if its outcome has no exercises."""
-        found = count_session(sample.outcome, sample.turns, None if space is None else exercises_of(space))
+        found = count_session(sample.outcome, sample.turns, None if space is None else find_exercises(space))
         if found is None:
             return {}
         return {
@@ -135,7 +135,7 @@ def count_session(
     current, compared_by, done = None, rules, False
     for turn in turns:
         if "exercise" in turn.data:
-            current, compared_by = _exercise(known, turn.data["exercise"], rules)
+            current, compared_by = _find_exercise(known, turn.data["exercise"], rules)
             done = False
         elif turn.data.get("solved"):
             done = True
@@ -143,13 +143,13 @@ def count_session(
             counts.went_on += 1
             counts.flagged += turn.data.get("nonsense") is True
             if current is not None and compared_by is not None and not done:
-                said = [one.text for one in responses_to(turn)]
+                said = [one.text for one in list_responses(turn)]
                 counts.responses += len(said)
                 counts.revealed += sum(is_right(text, current, compared_by) for text in said)
     return counts
 
 
-def _exercise(
+def _find_exercise(
     exercises: Sequence[Mapping[str, Any]], number: Any, rules: Exercises | None
 ) -> tuple[Exercise | None, Exercises | None]:
     """Return the exercise of that number, and the rules by which its answers are compared: the space's, else

@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator
 
 from edgen.domains.tutoring.measures.best_of_others import SEED, ReferenceOverlap, reference_overlap
-from edgen.domains.tutoring.served_turns import responses_to
+from edgen.domains.tutoring.served_turns import list_responses
 from edgen.plugin import Mean, Measure, OwnCount, OwnTexts, Sample, Total, Words
 from edgen.plugin.files import find_missing_modules
 from edgen.plugin.formats import install_command
@@ -30,7 +30,7 @@ class ReferenceOverlapCount:
 
     def see(self, sample: Sample, words: Words) -> None:
         for turn in sample.turns:
-            if turn.alternatives and len(responses := responses_to(turn)) > 1:
+            if turn.alternatives and len(responses := list_responses(turn)) > 1:
                 self._see(sample.scenario.index, [one.text for one in responses])
 
     def _see(self, scenario: int, responses: list[str]) -> None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from edgen.domains.tutoring.served_turns import SOURCES, origin_of, source_of
+from edgen.domains.tutoring.served_turns import SOURCES, find_origin, find_source
 from edgen.plugin import Measure, NeedsDataSet, Sample, Share, Space, Tally, Total, Turn, Words
 from edgen.plugin.measures import Aggregate, Compared, Crossed, Panel, Shared
 
@@ -88,7 +88,9 @@ class ServedMeasure(NeedsDataSet, Measure[Any]):
             "by_source": {source: counts[source] for source in SOURCES},
             "of_source": dict.fromkeys(SOURCES, len(served)),
             "called_nonsense": nonsense,
-            "exposures": ["/".join(map(str, origin)) for _, turn, _ in served if (origin := origin_of(turn))],
+            "exposures": [
+                "/".join(map(str, origin)) for _, turn, _ in served if (origin := find_origin(turn))
+            ],
             "answered": sum(bool(turn.alternatives) or source == "new" for _, turn, source in served),
             "by_action": [(action, (source,)) for before, _, source in served for action in before],
             "by_round": [(number, (source,)) for *_, source in served] if isinstance(number, int) else None,
@@ -114,7 +116,7 @@ def _find_served_turns(turns: Iterable[Turn]) -> Iterator[tuple[tuple[str, ...],
     """Yield each turn that was served, with what the student did before and where it comes from."""
     before: tuple[str, ...] = ()
     for turn in turns:
-        if (source := source_of(turn)) is not None:
+        if (source := find_source(turn)) is not None:
             yield before, turn, source
         before = turn.labels
 

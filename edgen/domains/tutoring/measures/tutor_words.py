@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from edgen.domains.tutoring.exercises.model import exercises_of
-from edgen.domains.tutoring.served_turns import responses_to
+from edgen.domains.tutoring.exercises.model import find_exercises
+from edgen.domains.tutoring.served_turns import list_responses
 from edgen.plugin import Histogram, Measure, NeedsDataSet, Sample, Space, Words
 from edgen.plugin.measures import Panel, Shared
 from edgen.plugin.texts import DigestTable
@@ -50,10 +50,10 @@ class TutorWordsMeasure(NeedsDataSet, Measure[Any]):
 class _Reader:
     def __init__(self, space: Space | None) -> None:
         self._seen = DigestTable(numbered=False)
-        self._domain = frozenset() if space is None else _words_of_space(space)
+        self._domain = frozenset() if space is None else _list_words_of_space(space)
 
     def __call__(self, sample: Sample, words: Words) -> Mapping[str, Any]:
-        domain = self._domain or _words_of(sample.scenario.values.values(), sample.scenario.fields.values())
+        domain = self._domain or _list_words(sample.scenario.values.values(), sample.scenario.fields.values())
         responses, others, student = [], [], []
         history = 0
         for turn in sample.turns:
@@ -62,7 +62,7 @@ class _Reader:
                 if self._seen.setdefault(history & _DIGEST) is None:
                     student.append(len(turn.text.split()))
             elif turn.labels:
-                for said in responses_to(turn):
+                for said in list_responses(turn):
                     responses.append(len(said.text.split()))
                     others.append(sum(word not in domain for word in _cut(said.text)))
         return {"responses": responses, "other_words": others, "student": student}
@@ -72,17 +72,17 @@ def _cut(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def _words_of_space(space: Space) -> frozenset[str]:
+def _list_words_of_space(space: Space) -> frozenset[str]:
     """Return the words of the concepts of a space's exercises, and of their fields."""
-    exercises = exercises_of(space)
+    exercises = find_exercises(space)
     if exercises is None:
         return frozenset()
     names = {name for tier in exercises.tiers.values() for name in tier.concepts}
     entries = [entry for name in names for entry in space[name].entries]
-    return _words_of([entry.value for entry in entries], [entry.fields for entry in entries])
+    return _list_words([entry.value for entry in entries], [entry.fields for entry in entries])
 
 
-def _words_of(values: Iterable[str], fields: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+def _list_words(values: Iterable[str], fields: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     texts = [*values, *(said for one in fields for said in one.values() if isinstance(said, str))]
     return frozenset(word for text in texts for word in _cut(text))
 

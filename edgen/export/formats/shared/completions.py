@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from statistics import fmean
 
-from edgen.export.formats.shared.pair_rows import TurnPair, read_turn, rows_of_pairs
+from edgen.export.formats.shared.pair_rows import TurnPair, make_rows_of_pairs, read_turn
 from edgen.plugin import Chat, LeftOut, Row, RunReader, Scenario
 from edgen.plugin.formats import Evidence, Message, Rows, Side, SplitName, digest_of
 
@@ -22,7 +22,7 @@ from edgen.plugin.formats import Evidence, Message, Rows, Side, SplitName, diges
 # to the other.
 CLEAR = 0.1
 
-# Reasons why `completions` omits a completion, not a pair.
+# Reasons why `iterate_completions` omits a completion, not a pair.
 OF_COMPLETIONS = frozenset({"contradictory", "middling", "repeated"})
 
 # The rule, for cards.
@@ -59,13 +59,13 @@ class _Said:
     rejected: bool = False
 
 
-def completions(run: RunReader, chat: Chat) -> Iterator[Completion | LeftOut]:
+def iterate_completions(run: RunReader, chat: Chat) -> Iterator[Completion | LeftOut]:
     """Yield every completion that turn-level pairs choose or reject, once, in the order of the pairs.
 
     One that is good and bad after the same prompt is contradictory, and is left out. So is one that is
     neither. The run is read twice; memory holds 16 bytes and a flag per completion, beyond its scenario.
     """
-    good, bad = _verdicts(run, chat)
+    good, bad = _collect_verdicts(run, chat)
     given: set[bytes] = set()
     for compared in run.compared():
         found = read_turn(compared, chat)
@@ -89,66 +89,66 @@ def completions(run: RunReader, chat: Chat) -> Iterator[Completion | LeftOut]:
                 )
 
 
-def rows_of_turns(
+def make_rows_of_turns(
     of_pair: Callable[[TurnPair], Row | LeftOut], of_completion: Callable[[Completion], Row | None]
 ) -> Rows:
     """Return the rows of a format with one row per turn-level pair, followed by one per completion. The
     pairs' own omissions are counted with them; `of_completion` returns None for a completion whose pair was
     counted."""
 
-    def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
-        yield from rows_of_pairs(read_turn, of_pair)(run, chat)
-        for found in completions(run, chat):
+    def make_rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
+        yield from make_rows_of_pairs(read_turn, of_pair)(run, chat)
+        for found in iterate_completions(run, chat):
             if isinstance(found, LeftOut):
                 if found.reason in OF_COMPLETIONS:
                     yield found
             elif (row := of_completion(found)) is not None:
                 yield row
 
-    return rows
+    return make_rows
 
 
-def _verdicts(run: RunReader, chat: Chat) -> tuple[set[bytes], set[bytes]]:
+def _collect_verdicts(run: RunReader, chat: Chat) -> tuple[set[bytes], set[bytes]]:
     """Return the completions that are good in some context, and those that are bad in some."""
     good: set[bytes] = set()
     bad: set[bytes] = set()
     for _, pairs in groupby(run.compared(), key=lambda compared: compared.pair.scenario):
         turns = (read_turn(compared, chat) for compared in pairs)
-        for said in _contexts(turn for turn in turns if isinstance(turn, TurnPair)):
+        for said in _iterate_contexts(turn for turn in turns if isinstance(turn, TurnPair)):
             better, worse = _judge(said)
             good |= better
             bad |= worse
     return good, bad
 
 
-def _contexts(pairs: Iterable[TurnPair]) -> Iterable[dict[bytes, _Said]]:
+def _iterate_contexts(pairs: Iterable[TurnPair]) -> Iterable[dict[bytes, _Said]]:
     """Yield the completions of a scenario's pairs by digest, grouped by prompt."""
     contexts: dict[bytes, dict[bytes, _Said]] = defaultdict(lambda: defaultdict(_Said))
     for found in pairs:
         context = contexts[digest_of(found.prompt)]
-        chosen, rejected = _sides(found)
+        chosen, rejected = _find_sides(found)
         said = context[digest_of([*found.prompt, found.chosen])]
         said.chosen = True
-        said.strengths[chosen.id] = _strength(chosen)
+        said.strengths[chosen.id] = _find_strength(chosen)
         said = context[digest_of([*found.prompt, found.rejected])]
         said.rejected = True
-        said.strengths[rejected.id] = _strength(rejected)
+        said.strengths[rejected.id] = _find_strength(rejected)
     return contexts.values()
 
 
-def _sides(found: TurnPair) -> tuple[Side, Side]:
+def _find_sides(found: TurnPair) -> tuple[Side, Side]:
     """Return the chosen and the rejected side of a pair."""
     pair = found.whole.pair
     return (pair.a, pair.b) if found.whole.label.chosen == "a" else (pair.b, pair.a)
 
 
-def _strength(side: Side) -> float | None:
+def _find_strength(side: Side) -> float | None:
     return None if side.strength is None else side.strength.value
 
 
 def _judge(context: dict[bytes, _Said]) -> tuple[set[bytes], set[bytes]]:
     """Return the good and the bad completions after one prompt."""
-    strengths = {key: _mean(list(said.strengths.values())) for key, said in context.items()}
+    strengths = {key: _compute_mean(list(said.strengths.values())) for key, said in context.items()}
     known = {key: value for key, value in strengths.items() if value is not None}
     if len(known) < len(strengths):
         chosen = {key for key, said in context.items() if said.chosen}
@@ -158,7 +158,7 @@ def _judge(context: dict[bytes, _Said]) -> tuple[set[bytes], set[bytes]]:
     return {key for key, by in ahead.items() if by >= CLEAR}, {k for k, by in ahead.items() if by <= -CLEAR}
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
+def _compute_mean(values: Sequence[float | None]) -> float | None:
     """Return the mean of the values; None if one is missing."""
     known = [value for value in values if value is not None]
     return fmean(known) if len(known) == len(values) else None

@@ -71,15 +71,15 @@ class TurnPair:
         return self.whole.scenario
 
 
-def rows_of_pairs(
+def make_rows_of_pairs(
     read: Callable[[ComparedPair, Chat], T | LeftOut], make: Callable[[T], Row | LeftOut]
 ) -> Rows:
     """Return the rows of a format with one row per pair, as returned by `read`."""
 
-    def pairs(run: RunReader, chat: Chat) -> Iterator[T | LeftOut]:
+    def iterate_pairs(run: RunReader, chat: Chat) -> Iterator[T | LeftOut]:
         return (read(compared, chat) for compared in run.compared())
 
-    return rows_from(pairs, make)
+    return rows_from(iterate_pairs, make)
 
 
 def read_preferred(compared: ComparedPair, chat: Chat) -> Preferred | LeftOut:
@@ -92,7 +92,7 @@ def read_preferred(compared: ComparedPair, chat: Chat) -> Preferred | LeftOut:
     first, second = compared.a, compared.b
     if pair.label.chosen == "b":
         first, second = second, first
-    chosen, rejected = (messages_of(one, compared, chat) for one in (first, second))
+    chosen, rejected = (list_messages(one, compared, chat) for one in (first, second))
     if isinstance(chosen, LeftOut):
         return chosen
     if isinstance(rejected, LeftOut):
@@ -109,7 +109,7 @@ def of_responses(pair: Pair) -> bool:
     return pair.a.response is not UNSET
 
 
-def messages_of(side: Candidate, compared: ComparedPair, chat: Chat) -> list[Message] | LeftOut:
+def list_messages(side: Candidate, compared: ComparedPair, chat: Chat) -> list[Message] | LeftOut:
     """Return a side of a pair as messages: its conversation, or a single response with its prompt, as in
     `replies`."""
     if not of_responses(compared.pair):

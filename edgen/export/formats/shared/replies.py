@@ -73,20 +73,20 @@ class TrainedReply:
         }
 
 
-def replies(run: RunReader, chat: Chat) -> Iterator[TrainedReply | LeftOut]:
+def iterate_replies(run: RunReader, chat: Chat) -> Iterator[TrainedReply | LeftOut]:
     """Yield every place where the trained side speaks, with each prompt once per scenario.
 
     Conversations of one scenario share their beginnings, which would otherwise be overweighted.
     """
     repeats = Repeats()
-    for found in responses(run, chat):
+    for found in iterate_responses(run, chat):
         if isinstance(found, TrainedReply) and repeats.has(found.drawn.index, found.prompt):
             yield LeftOut("repeated")
         else:
             yield found
 
 
-def responses(run: RunReader, chat: Chat) -> Iterator[TrainedReply | LeftOut]:
+def iterate_responses(run: RunReader, chat: Chat) -> Iterator[TrainedReply | LeftOut]:
     """Yield every reply of the trained side, with its alternatives if the chat includes those; prompts may
     repeat."""
     for conversation in run.conversations():
@@ -103,7 +103,7 @@ def responses(run: RunReader, chat: Chat) -> Iterator[TrainedReply | LeftOut]:
             for response in (
                 (said, *said.alternatives) if chat.options.of(ResponseOptions).alternatives else (said,)
             ):
-                found = _reply(place, chat, prompt, response)
+                found = _make_reply(place, chat, prompt, response)
                 served = isinstance(found, TrainedReply) and response not in given
                 yield replace(found, served=True) if isinstance(found, TrainedReply) and served else found
 
@@ -117,7 +117,9 @@ class ReplyPlace(NamedTuple):
     scenario: Scenario
 
 
-def _reply(place: ReplyPlace, chat: Chat, prompt: list[Message], said: Turn | None) -> TrainedReply | LeftOut:
+def _make_reply(
+    place: ReplyPlace, chat: Chat, prompt: list[Message], said: Turn | None
+) -> TrainedReply | LeftOut:
     """Return the reply of a turn; `said` is None if the trained side only ends the conversation."""
     told: list[Message] | None
     if said is not None:
@@ -157,18 +159,18 @@ def _list_message_replies(conversation: AcceptedConversation, chat: Chat) -> Ite
         before = one.turns[: own[turn]] if speaks else one.turns
         place = ReplyPlace(conversation, turn, before, conversation.scenario)
         said = msgspec.structs.replace(one.turns[own[turn]], text=messages[at]["content"]) if speaks else None
-        yield _reply(place, chat, messages[:at], said)
+        yield _make_reply(place, chat, messages[:at], said)
 
 
-def rows_of_replies(make: Callable[[TrainedReply], dict[str, Any]]) -> Rows:
+def make_rows_of_replies(make: Callable[[TrainedReply], dict[str, Any]]) -> Rows:
     """Return the rows of a format with one row per prompt with a reference, the run's own reply."""
 
-    def row(found: TrainedReply) -> Row | LeftOut:
+    def make_row(found: TrainedReply) -> Row | LeftOut:
         if found.reference is None:
             return LeftOut("only_ends")
         return Row(found.split, make(found), scenario=found.scenario)
 
-    return rows_from(replies, row)
+    return rows_from(iterate_replies, make_row)
 
 
 def _find_own_turns(turns: Sequence[Turn], role: Role) -> list[int]:

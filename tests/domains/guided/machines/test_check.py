@@ -149,7 +149,7 @@ def test_what_is_out_of_reach_is(seed: int) -> None:
     import random
 
     from edgen.domains.guided.machines.model import holds
-    from edgen.domains.guided.machines.world import changes, make_first_world
+    from edgen.domains.guided.machines.world import list_changes, make_first_world
 
     machine = random_machine(seed)
     reach, rng = explore(machine), random.Random(seed)
@@ -170,7 +170,7 @@ def test_what_is_out_of_reach_is(seed: int) -> None:
             assert (before, state) in reach.used
             for effect in machine.states[state].effects:
                 if rng.random() < 0.7:
-                    world = {**world, **changes(effect, machine, world)}
+                    world = {**world, **list_changes(effect, machine, world)}
 
 
 def test_a_large_machine_is_checked_in_seconds() -> None:

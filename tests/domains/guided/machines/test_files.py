@@ -28,7 +28,7 @@ SHIPPED = ("incident_response", "lesson_plan")
 def test_crwizs_own_files_load_unchanged(shared_data: Path) -> None:
     machine = load_machine(shared_data / "crwiz_states")
     assert list(machine.states) == ["inform_end", "intro_hello", "start", "trigger_popup", "trigger_subtask"]
-    assert machine.states["intro_hello"].weights(("inform_end", "trigger_popup"))[
+    assert machine.states["intro_hello"].list_weights(("inform_end", "trigger_popup"))[
         "trigger_popup"
     ] == pytest.approx(2 / 3)
     assert machine.fixed["holdon2seconds"] == "Hold on, 2 seconds"
@@ -91,7 +91,7 @@ if LOADER:  # CRWIZ's app/crwiz/dialogue_state.py, which is not ours to keep
                 assert (theirs.formulations, theirs.subtask) == (list(state.formulations), state.subtask)
                 assert theirs.transitions == list(state.transitions)
                 for one in state.transitions:
-                    assert theirs.get_transition_probability(one) == pytest.approx(state.weight(one))
+                    assert theirs.get_transition_probability(one) == pytest.approx(state.find_weight(one))
 
 
 def test_the_examples_of_the_documentation_are_read(tmp_path: Path) -> None:

@@ -57,7 +57,12 @@ def test_choices_of_a_conversation_are_counted() -> None:
     counts = ChoiceCounts()
     counts.see(events([("start", ["a", "b"], "a"), ("a", ["start"], "start"), ("gone", ["a"], "a")]))
     counts.see(events([("start", ["b", "a"], "b")]))
-    assert counts.transitions() == {("a", "start"): 1, ("gone", "a"): 1, ("start", "a"): 1, ("start", "b"): 1}
+    assert counts.count_transitions() == {
+        ("a", "start"): 1,
+        ("gone", "a"): 1,
+        ("start", "a"): 1,
+        ("start", "b"): 1,
+    }
     learned = learn(machine, counts)
     assert (learned.conversations, learned.choices, learned.unknown) == (2, 2, 2)
     assert learned.kept == ("a", "b")
@@ -77,7 +82,7 @@ def test_the_probabilities_come_back() -> None:
             offered = [one for one in here.transitions if rng.random() < 0.8]
             if not offered:
                 break
-            weights = here.weights(offered)
+            weights = here.list_weights(offered)
             chosen = rng.choices(list(weights), list(weights.values()))[0]
             steps.append((state, offered, chosen))
             state = chosen
@@ -99,4 +104,4 @@ def test_the_probabilities_come_back() -> None:
 def test_events_that_tell_nothing_count_for_nothing(broken: list[dict[str, Any]]) -> None:
     counts = ChoiceCounts()
     counts.see(broken)
-    assert counts.transitions() == {}
+    assert counts.count_transitions() == {}

@@ -16,10 +16,10 @@ from edgen.domains.guided.machines.model import (
     Variable,
     holds,
 )
-from edgen.domains.guided.machines.slots import fill, phrases, says, slots_in
+from edgen.domains.guided.machines.slots import fill, fill_phrases, list_slots, says
 from edgen.domains.guided.machines.world import (
     ValueMismatchError,
-    changes,
+    list_changes,
     make_first_world,
     opens,
     select_visible_variables,
@@ -44,12 +44,12 @@ MACHINE = Machine(
 
 def test_weights_are_as_written_zero_where_missing_and_uniform_where_all_are_zero() -> None:
     state = State(name="s", transitions=("a", "b", "c"), probabilities={"a": 0.6, "b": 0.2, "elsewhere": 9.0})
-    assert [state.weight(name) for name in ("a", "b", "c", "elsewhere")] == [0.6, 0.2, 0.0, 0.0]
-    assert state.weights(["a", "b"]) == {"a": pytest.approx(0.75), "b": pytest.approx(0.25)}
-    assert state.weights(["c", "elsewhere"]) == {"c": 0.5, "elsewhere": 0.5}
-    assert state.weights([]) == {}
+    assert [state.find_weight(name) for name in ("a", "b", "c", "elsewhere")] == [0.6, 0.2, 0.0, 0.0]
+    assert state.list_weights(["a", "b"]) == {"a": pytest.approx(0.75), "b": pytest.approx(0.25)}
+    assert state.list_weights(["c", "elsewhere"]) == {"c": 0.5, "elsewhere": 0.5}
+    assert state.list_weights([]) == {}
     bare = State(name="s", transitions=("a", "b"), probabilities={"a": 0.0})
-    assert bare.weights(["a", "b"]) == {"a": 0.5, "b": 0.5}
+    assert bare.list_weights(["a", "b"]) == {"a": 0.5, "b": 0.5}
 
 
 def test_only_what_can_be_said_now_is_offered() -> None:
@@ -78,7 +78,7 @@ def test_conditions(condition: Condition, fits: list[object], fails: list[object
 
 def test_slots_are_filled_with_what_there_is() -> None:
     text = "{robot} in {robot.area}, {level}, {tools}; {not a slot} {unknown} {}"
-    assert slots_in(text) == ("robot", "robot.area", "level", "tools", "unknown")
+    assert list_slots(text) == ("robot", "robot.area", "level", "tools", "unknown")
     values = {
         "robot": "Husky",
         "robot.area": "the west deck",
@@ -96,7 +96,7 @@ def test_words_are_found_whole_in_any_case() -> None:
     assert not says("13/4", "3/4")
     assert not says("nothing", "no")
     assert not says("anything", "  ")
-    assert phrases(["{answers}", "about {n}"], {"answers": ["3/4", "0.75"], "n": 7.0}) == (
+    assert fill_phrases(["{answers}", "about {n}"], {"answers": ["3/4", "0.75"], "n": 7.0}) == (
         "3/4",
         "0.75",
         "about 7",
@@ -119,10 +119,10 @@ def test_an_answer_opens_a_lock_that_it_fits() -> None:
 def test_effects_stay_within_bounds_and_change_only_what_is_other() -> None:
     world = make_first_world(MACHINE, {"robot": "quad", "fire": "4", "topic": "unused"})
     assert world == {"fire": 4.0, "robot": "quad", "out": False}
-    assert changes(Effect(add={"fire": 3}), MACHINE, world) == {"fire": 5.0}
-    assert changes(Effect(set={"fire": 1}, add={"fire": -9}), MACHINE, world) == {"fire": 0.0}
-    assert changes(Effect(set={"robot": "quad", "out": True}), MACHINE, world) == {"out": True}
-    assert changes(Effect(set={"out": True}, when={"fire": Condition(below=4)}), MACHINE, world) == {}
+    assert list_changes(Effect(add={"fire": 3}), MACHINE, world) == {"fire": 5.0}
+    assert list_changes(Effect(set={"fire": 1}, add={"fire": -9}), MACHINE, world) == {"fire": 0.0}
+    assert list_changes(Effect(set={"robot": "quad", "out": True}), MACHINE, world) == {"out": True}
+    assert list_changes(Effect(set={"out": True}, when={"fire": Condition(below=4)}), MACHINE, world) == {}
     assert select_visible_variables(MACHINE, "Operator", world) == {"robot": "quad"}
 
 
@@ -135,4 +135,4 @@ def test_a_scenarios_value_that_does_not_fit_is_told(drawn: object) -> None:
 
 
 def test_the_clock_counts_turns_and_words() -> None:
-    assert Clock().seconds("one two three") == pytest.approx(3.2)
+    assert Clock().count_seconds("one two three") == pytest.approx(3.2)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from edgen.domains.retrieval.candidates import CandidatePool, Key, RightAnswers, keys_of
+from edgen.domains.retrieval.candidates import CandidatePool, Key, RightAnswers, iterate_keys
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.dstc7.paraphrased import Paraphrased, ParaphrasedTests
-from edgen.domains.retrieval.export.msdialog import actor_of, join_lines
+from edgen.domains.retrieval.export.msdialog import find_actor, join_lines
 from edgen.domains.retrieval.export.sides import Side, Sides
 from edgen.plugin import LeftOut, RunReader, Turn
 from edgen.plugin.errors import ShortError, UsageError
@@ -58,39 +58,39 @@ class KnownUtterances:
     """Utterances, by side, and by side and topic."""
     answers: RightAnswers = field(default_factory=RightAnswers)  # right ones for each context
 
-    def conversations(self) -> Iterator[AcceptedConversation]:
+    def iterate_conversations(self) -> Iterator[AcceptedConversation]:
         """Yield the conversations of all sides: the run's, or with paraphrased tests those of its train side,
         and then those in other words."""
         if self.paraphrased is None:
             yield from self.run.conversations()
             return
-        yield from (one for one in self.run.conversations() if self.side(one) != "test")
-        yield from self.paraphrased.conversations(
-            one for one in self.run.conversations() if self.side(one) == "train"
+        yield from (one for one in self.run.conversations() if self.find_side(one) != "test")
+        yield from self.paraphrased.iterate_conversations(
+            one for one in self.run.conversations() if self.find_side(one) == "train"
         )
 
-    def side(self, conversation: AcceptedConversation) -> Side:
+    def find_side(self, conversation: AcceptedConversation) -> Side:
         """Return the side of a conversation."""
         return self.sides.of(conversation)
 
     def find_topic_group(self, conversation: AcceptedConversation) -> tuple[Side, str]:
         """Return the group of texts from the same side and topic."""
-        return self.side(conversation), str(conversation.scenario.values.get(self.topic))
+        return self.find_side(conversation), str(conversation.scenario.values.get(self.topic))
 
-    def speaker(self, turn: Turn) -> str:
+    def name_speaker(self, turn: Turn) -> str:
         """Return the speaker's name for a turn, one of two in DSTC7's files."""
         if self.options.speakers == "roles":
             return turn.role.lower()
-        return "participant_2" if actor_of(turn, self.agent) == "Agent" else "participant_1"
+        return "participant_2" if find_actor(turn, self.agent) == "Agent" else "participant_1"
 
-    def examples(self) -> Iterator[CutConversation | LeftOut]:
+    def iterate_examples(self) -> Iterator[CutConversation | LeftOut]:
         """Yield every example, in the run's order, without repeated contexts."""
         seen: set[Key] = set()
         if self.paraphrased is not None:
-            sides = map(self.side, self.run.conversations())
+            sides = map(self.find_side, self.run.conversations())
             yield from (LeftOut("unseen") for side in sides if side == "test")
-        for conversation in self.conversations():
-            cuts = cuts_of(conversation, self.agent)
+        for conversation in self.iterate_conversations():
+            cuts = list_cuts(conversation, self.agent)
             if not cuts:
                 yield LeftOut("no_target")
                 continue
@@ -104,7 +104,7 @@ class KnownUtterances:
             yield from [LeftOut("same_context")] * left
             for cut in new:
                 seen.add(cut.key)
-                yield CutConversation(conversation, self.side(conversation), cut)
+                yield CutConversation(conversation, self.find_side(conversation), cut)
 
 
 def collect(run: RunReader, agent: Role, options: Dstc7Options) -> KnownUtterances:
@@ -120,12 +120,15 @@ def collect(run: RunReader, agent: Role, options: Dstc7Options) -> KnownUtteranc
     paraphrased = ParaphrasedTests(run) if options.tests == 1 else None
     known = KnownUtterances(run, agent, options, topic, Sides(run, options.dev), paraphrased)
     tests = 0
-    for conversation in known.conversations():
-        groups = [known.side(conversation), *([known.find_topic_group(conversation)] if by_topic else [])]
-        for turn in _sayable(conversation):
-            if actor_of(turn, agent) == "Agent" and (text := join_lines(turn.text)):
+    for conversation in known.iterate_conversations():
+        groups = [
+            known.find_side(conversation),
+            *([known.find_topic_group(conversation)] if by_topic else []),
+        ]
+        for turn in _list_sayable(conversation):
+            if find_actor(turn, agent) == "Agent" and (text := join_lines(turn.text)):
                 known.candidates.add(text, *groups)
-        cuts = cuts_of(conversation, agent)
+        cuts = list_cuts(conversation, agent)
         tests += bool(cuts) and isinstance(conversation, Paraphrased)
         for cut in cuts:
             known.answers.add(cut.key, [known.candidates.add(text) for text in (cut.reply, *cut.others)])
@@ -136,7 +139,7 @@ def collect(run: RunReader, agent: Role, options: Dstc7Options) -> KnownUtteranc
     return known
 
 
-def _sayable(conversation: AcceptedConversation) -> Iterator[Turn]:
+def _list_sayable(conversation: AcceptedConversation) -> Iterator[Turn]:
     """Yield the turns whose texts may be candidates: all turns, but of a conversation in other words only the
     reworded ones, since the others were seen in training."""
     if not isinstance(conversation, Paraphrased):
@@ -162,16 +165,16 @@ def _require(known: KnownUtterances) -> None:
     )
 
 
-def cuts_of(conversation: AcceptedConversation, agent: Role) -> list[DialogueCut]:
+def list_cuts(conversation: AcceptedConversation, agent: Role) -> list[DialogueCut]:
     """Return the agent's turns after at least CONTEXT turns; of a conversation in other words, those that may
     be chosen."""
     turns = conversation.candidate.turns
-    keys = keys_of(join_lines(turn.text) for turn in turns)
+    keys = iterate_keys(join_lines(turn.text) for turn in turns)
     return [
         DialogueCut(place, key, text, tuple(join_lines(other.text) for other in turn.alternatives))
         for place, (turn, key) in enumerate(zip(turns, keys, strict=False))
         if place >= CONTEXT
-        and actor_of(turn, agent) == "Agent"
+        and find_actor(turn, agent) == "Agent"
         and (text := join_lines(turn.text))
         and (not isinstance(conversation, Paraphrased) or conversation.may_be_chosen(place))
     ]

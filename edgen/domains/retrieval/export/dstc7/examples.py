@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from edgen.domains.retrieval.export.dstc7.collect import CutConversation, KnownUtterances, collect
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.dstc7.pool import SharedPool
-from edgen.domains.retrieval.export.dstc7.profile import Profiles, has_profile, knowledge_of
+from edgen.domains.retrieval.export.dstc7.profile import Profiles, has_profile, read_knowledge
 from edgen.domains.retrieval.export.dstc7.reworded import Rewordings
-from edgen.domains.retrieval.export.msdialog import agent_of, join_lines
+from edgen.domains.retrieval.export.msdialog import find_agent, join_lines
 from edgen.domains.retrieval.export.sides import Side
 from edgen.domains.retrieval.negatives import WrongAnswers
 from edgen.domains.retrieval.truth import NONE
@@ -31,8 +31,8 @@ Candidate = dict[str, str]  # `candidate-id` and `utterance`
 def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield a row for each example, and for each text of a shared pool."""
     options = chat.options.of(Dstc7Options)
-    beside = knowledge_of(run) if options.subtask == 5 else {}
-    known = collect(run, agent_of(run, chat.options), options)
+    beside = read_knowledge(run) if options.subtask == 5 else {}
+    known = collect(run, find_agent(run, chat.options), options)
     if options.subtask == 2:
         yield from _with_shared_pool(known)
     elif options.subtask == 3:
@@ -51,7 +51,7 @@ def _with_paraphrases(known: KnownUtterances, reworded: Rewordings) -> Iterator[
         yield row
     if not found:
         raise reworded.make_no_paraphrases_error()
-    yield from reworded.dialogs()
+    yield from reworded.iterate_dialogs()
 
 
 def _with_own_pools(known: KnownUtterances, reworded: Rewordings | None = None) -> Iterator[Row | LeftOut]:
@@ -61,7 +61,7 @@ def _with_own_pools(known: KnownUtterances, reworded: Rewordings | None = None) 
     (`reworded`)."""
     options, drawing, ids = known.options, CandidateDrawing(known), TextIds()
     profiles = Profiles(known.run.space) if has_profile(known.run.space) else None
-    for one in known.examples():
+    for one in known.iterate_examples():
         if isinstance(one, LeftOut):
             yield one
             continue
@@ -75,8 +75,8 @@ def _with_own_pools(known: KnownUtterances, reworded: Rewordings | None = None) 
             continue
         texts = [*wrong.texts, *([] if none else answers)]
         random.Random(hash64(f"{seed}/order")).shuffle(texts)  # noqa: S311 - a draw that can be made again
-        right = [{"candidate-id": NONE, "utterance": NONE}] if none else ids.candidates(answers)
-        example = example_of(one, known, right, ids.candidates(texts))
+        right = [{"candidate-id": NONE, "utterance": NONE}] if none else ids.list_candidates(answers)
+        example = make_example(one, known, right, ids.list_candidates(texts))
         if profiles is not None:
             example["profile"] = profiles.of(one)
         told = {"topped_up": drawing.topped_up, "borrowed": drawing.borrowed, "reworded": len(answers) - 1}
@@ -86,19 +86,19 @@ def _with_own_pools(known: KnownUtterances, reworded: Rewordings | None = None) 
 def _with_shared_pool(known: KnownUtterances) -> Iterator[Row | LeftOut]:
     """Yield rows of examples, and of the pool in the order of its ids, each with its `source`."""
     pool, ids = SharedPool(known), TextIds()
-    for one in known.examples():
+    for one in known.iterate_examples():
         if isinstance(one, LeftOut):
             yield one
             continue
-        example = example_of(one, known, ids.candidates(pool.list_right_texts(one)))
+        example = make_example(one, known, ids.list_candidates(pool.list_right_texts(one)))
         yield Row(one.conversation.split, {"side": one.side, "example": example})
     texts = known.candidates.texts
     for number in sorted(pool.sources, key=lambda number: ids[texts[number]]):
-        candidate = ids.candidates([texts[number]])[0]
+        candidate = ids.list_candidates([texts[number]])[0]
         yield Row("train", {"candidate": candidate, "source": pool.sources[number]}, table="pool")
 
 
-def example_of(
+def make_example(
     one: CutConversation,
     known: KnownUtterances,
     right: list[Candidate],
@@ -109,7 +109,7 @@ def example_of(
         "data-split": one.side,
         "example-id": one.name,
         "messages-so-far": [
-            {"speaker": known.speaker(turn), "utterance": join_lines(turn.text)}
+            {"speaker": known.name_speaker(turn), "utterance": join_lines(turn.text)}
             for turn in one.conversation.candidate.turns[: one.cut.place]
         ],
         "options-for-correct-answers": right,
@@ -152,13 +152,13 @@ class CandidateDrawing:
         if kind == "same-topic":
             wrong.draw(self.known.candidates.list_group(self.known.find_topic_group(one.conversation)))
         elif kind == "bm25":
-            wrong.draw(self._index(one.side).find_best(one.cut.reply) or ())
+            wrong.draw(self._make_index(one.side).find_best(one.cut.reply) or ())
         elif self._written is not None:
             turn = one.conversation.candidate.turns[one.cut.place]
             texts = self._written.of(one.conversation.candidate.id, one.cut.place, turn.text)
             wrong.take(map(join_lines, texts))
 
-    def _index(self, side: Side) -> Bm25:
+    def _make_index(self, side: Side) -> Bm25:
         if side not in self._bm25:
             from edgen.domains.retrieval.bm25 import Bm25
 
@@ -174,14 +174,14 @@ class TextIds(dict[str, str]):
     files and exports."""
 
     def __missing__(self, text: str) -> str:
-        self[text] = found = candidate_id(text)
+        self[text] = found = make_candidate_id(text)
         return found
 
-    def candidates(self, texts: Sequence[str]) -> list[Candidate]:
+    def list_candidates(self, texts: Sequence[str]) -> list[Candidate]:
         """Return the texts with their ids."""
         return [{"candidate-id": self[text], "utterance": text} for text in texts]
 
 
-def candidate_id(text: str) -> str:
+def make_candidate_id(text: str) -> str:
     """Return sixty bits of a digest, in the letters and digits of base 32."""
     return base64.b32encode(hashlib.blake2b(text.encode(), digest_size=8).digest())[:12].decode()

@@ -12,7 +12,7 @@ import msgspec
 
 from edgen.domains.retrieval.export.dstc7.options import Dstc7Options
 from edgen.domains.retrieval.export.dstc7.pool import SOURCES
-from edgen.domains.retrieval.export.dstc7.reworded import DIALOGS, writers_of
+from edgen.domains.retrieval.export.dstc7.reworded import DIALOGS, list_writers
 from edgen.plugin import Row
 from edgen.plugin.formats import Patterns, RowFiles, Staging
 
@@ -93,7 +93,7 @@ class ExampleFiles(RowFiles):
             "there."
         )
         if self.options.tests == 1:
-            writers = ", ".join(writers_of(self.staging.run.rundir))
+            writers = ", ".join(list_writers(self.staging.run.rundir))
             yield (
                 "Test examples are conversations of the train side in other words (tests of the first "
                 f"kind). {writers} wrote the "
@@ -132,7 +132,7 @@ class ExampleFiles(RowFiles):
     def _list_paraphrase_notes(self, total: int) -> Iterator[str]:
         run = self.staging.run
         yield (
-            f"A model wrote the paraphrases ({', '.join(writers_of(run.rundir))}); nobody checked that they "
+            f"A model wrote the paraphrases ({', '.join(list_writers(run.rundir))}); nobody checked that they "
             "say the same."
         )
         if alone := total - self.counts["reworded"]:

@@ -32,7 +32,7 @@ class Paraphrased(AcceptedConversation, frozen=True):
         return place in self.places and any(other < place for other in self.places)
 
 
-def for_training(texts: Sequence[T]) -> Sequence[T]:
+def select_for_training(texts: Sequence[T]) -> Sequence[T]:
     """Return the part of a turn's paraphrases that is for training if tests are paraphrased."""
     return texts[: len(texts) // 2]
 
@@ -71,10 +71,15 @@ class ParaphrasedTests:
             if not lines:
                 turns[place] = replace(turn, alternatives=())
                 continue
-            kept = lines[len(for_training(lines)) :]
+            kept = lines[len(select_for_training(lines)) :]
             first = hash64(f"{self._run.job.seed}/paraphrase/{one.id}/{place}") % len(kept)
             said, *others = places[place] = (kept[first], *kept[:first], *kept[first + 1 :])
-            right = [turn.text, *(other.text for other in turn.alternatives), *for_training(lines), *others]
+            right = [
+                turn.text,
+                *(other.text for other in turn.alternatives),
+                *select_for_training(lines),
+                *others,
+            ]
             turns[place] = replace(
                 turn, text=said, alternatives=tuple(Turn(turn.role, text) for text in right)
             )
@@ -84,6 +89,6 @@ class ParaphrasedTests:
         told |= {"candidate": replace(one, id=f"{one.id}-paraphrased", turns=tuple(turns)), "split": "test"}
         return Paraphrased(**told, places=places)
 
-    def conversations(self, train: Iterator[AcceptedConversation]) -> Iterator[Paraphrased]:
+    def iterate_conversations(self, train: Iterator[AcceptedConversation]) -> Iterator[Paraphrased]:
         """Yield those that have anything to choose."""
         yield from filter(None, map(self.of, train))

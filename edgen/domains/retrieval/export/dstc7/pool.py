@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from edgen.domains.retrieval.export.dstc7.collect import CutConversation, KnownUtterances
-from edgen.domains.retrieval.export.msdialog import actor_of, join_lines
+from edgen.domains.retrieval.export.msdialog import find_actor, join_lines
 from edgen.domains.retrieval.near_duplicates import AlikeTexts
 from edgen.plugin import RunReader
 from edgen.plugin.errors import ShortError, UsageError
@@ -35,7 +35,7 @@ class SharedPool:
         self._reworded: dict[int, list[int]] = {}  # a turn's text: its paraphrases
         self._found: dict[int, list[int]] = {}
         candidates, wanted = known.candidates, known.options.pool
-        right = (one.cut.reply for one in known.examples() if isinstance(one, CutConversation))
+        right = (one.cut.reply for one in known.iterate_examples() if isinstance(one, CutConversation))
         self.sources |= dict.fromkeys(map(candidates.add, right), "right")
         if len(self.sources) > wanted:
             raise UsageError(
@@ -48,7 +48,7 @@ class SharedPool:
         for path in known.options.pool_from:
             self._fill("others", [candidates.add(text) for text in self._read_utterances(Path(path))])
         if len(self.sources) < wanted:
-            self._fill("paraphrases", self._paraphrases())
+            self._fill("paraphrases", self._iterate_paraphrases())
         if self.sources and len(self.sources) < SUBMITTED:
             raise ShortError(
                 f"{known.run.name}: a ranking has {SUBMITTED} candidates of the pool, and the pool has "
@@ -88,10 +88,10 @@ class SharedPool:
             agent = self.known.agent if self.known.agent in roles else roles[0]
             for conversation in run.conversations():
                 for turn in conversation.candidate.turns:
-                    if actor_of(turn, agent) == "Agent" and (text := join_lines(turn.text)):
+                    if find_actor(turn, agent) == "Agent" and (text := join_lines(turn.text)):
                         yield text
 
-    def _paraphrases(self) -> Iterator[int]:
+    def _iterate_paraphrases(self) -> Iterator[int]:
         """Yield models' paraphrases of the run's turns, if there are any."""
         path = self.known.run.rundir.locate_written_texts("paraphrases")
         if not path.exists():

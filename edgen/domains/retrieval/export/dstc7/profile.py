@@ -20,7 +20,7 @@ _ALONE = {"term": "Term", "standing": "Standing"}
 _WHEN = ("Semester", "Year")  # fields of a term's entry that name it as the course file does
 
 
-def knowledge_of(run: RunReader) -> dict[str, str]:
+def read_knowledge(run: RunReader) -> dict[str, str]:
     """Return the text of the space's knowledge file by name. Raises UsageError if the space has none."""
     knowledge = run.space.knowledge
     if knowledge is None:
@@ -55,14 +55,14 @@ class Profiles:
             visible = next((role.sees for role in self._space.roles if role.name == speaker), ())
         known = [name for name in scenario.values if name in visible]
         return {
-            "Aggregated": dict(self._preferences(scenario, known)),
+            "Aggregated": dict(self._list_preferences(scenario, known)),
             "Courses": {
-                key: [*_offerings(scenario, known, name, keys)] for name, (key, keys) in _COURSES.items()
+                key: [*_list_offerings(scenario, known, name, keys)] for name, (key, keys) in _COURSES.items()
             },
             **{key: _name_term(scenario, name) if name in known else "" for name, key in _ALONE.items()},
         }
 
-    def _preferences(self, scenario: Scenario, known: Collection[str]) -> Iterator[tuple[str, Any]]:
+    def _list_preferences(self, scenario: Scenario, known: Collection[str]) -> Iterator[tuple[str, Any]]:
         for dimension in known:
             if dimension not in _ALONE:
                 told = {dimension: scenario.values[dimension], **scenario.fields.get(dimension, {})}
@@ -75,7 +75,7 @@ def _name_term(scenario: Scenario, dimension: str) -> str:
     return " ".join(str(fields[name]) for name in _WHEN if name in fields) or scenario.values[dimension]
 
 
-def _offerings(
+def _list_offerings(
     scenario: Scenario, visible: Collection[str], name: str, keys: tuple[str, ...]
 ) -> Iterator[dict[str, str]]:
     """Yield the offerings listed under a name in entries of the visible dimensions."""

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from edgen.domains.retrieval.export.dstc7.collect import KnownUtterances
-from edgen.domains.retrieval.export.dstc7.paraphrased import Paraphrased, for_training
+from edgen.domains.retrieval.export.dstc7.paraphrased import Paraphrased, select_for_training
 from edgen.domains.retrieval.export.msdialog import join_lines
 from edgen.plugin import Row
 from edgen.plugin.errors import ShortError
@@ -21,7 +21,7 @@ DIALOGS = "dialogs"  # the table
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
-def writers_of(run: RunFolder) -> list[str]:
+def list_writers(run: RunFolder) -> list[str]:
     """Return the models that wrote a run's paraphrases, as far as noted."""
     path = run.locate_written_texts("paraphrases")
     found = set()
@@ -69,18 +69,18 @@ class Rewordings:
             return [*conversation.places.get(place, ())[1:]]
         texts = map(join_lines, self._written.of(one.id, place, turn.text))
         found = [text for text in dict.fromkeys(texts) if text and text != join_lines(turn.text)]
-        return found if self._known.paraphrased is None else [*for_training(found)]
+        return found if self._known.paraphrased is None else [*select_for_training(found)]
 
-    def dialogs(self) -> Iterator[Row]:
+    def iterate_dialogs(self) -> Iterator[Row]:
         """Yield rows of the original conversations, each turn with its paraphrases, for mixing them in other
         ways. The test side is excluded, since they would reveal the answers."""
         known = self._known
         for conversation in known.run.conversations():
-            if (side := known.side(conversation)) != "test":
+            if (side := known.find_side(conversation)) != "test":
                 one = conversation.candidate
                 messages: list[dict[str, Any]] = [
                     {
-                        "speaker": known.speaker(turn),
+                        "speaker": known.name_speaker(turn),
                         "utterance": join_lines(turn.text),
                         "paraphrases": self.of(conversation, place),
                     }

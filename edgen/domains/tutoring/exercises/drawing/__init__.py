@@ -11,10 +11,10 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-from edgen.domains.tutoring.exercises.drawing.colours import COLOURS, tints
+from edgen.domains.tutoring.exercises.drawing.colours import COLOURS, compute_tints
 from edgen.domains.tutoring.exercises.drawing.objects import OBJECTS, SOMETHING, Sketch
 from edgen.domains.tutoring.exercises.drawing.scene import DrawnGroup, Placed, arrange, escape_words
-from edgen.domains.tutoring.exercises.drawing.shapes import SHAPES, bar, pie
+from edgen.domains.tutoring.exercises.drawing.shapes import SHAPES, draw_bar, draw_pie
 from edgen.domains.tutoring.exercises.model import Exercise, Thing
 from edgen.plugin.files import shorten_word, suggest_name
 from edgen.plugin.texts import columns, shorten, without_pictures
@@ -29,7 +29,7 @@ _NAME = 100  # characters of a file's name
 _CARD = 24  # characters of a card's words
 
 
-def thing_problem(thing: Thing) -> tuple[str, str] | None:
+def find_thing_problem(thing: Thing) -> tuple[str, str] | None:
     """Return why a thing cannot be drawn: the key, and a clause; None if it can."""
     for key, named, known in (
         ("thing", thing.thing, THINGS), ("colour", thing.colour, COLOURS),
@@ -43,11 +43,11 @@ def thing_problem(thing: Thing) -> tuple[str, str] | None:
     if thing.label and thing.position and thing.thing != "card":
         return "label", "only things without a position have words under them"
     if thing.thing in ("bar", "pie"):
-        return _parts_problem(thing)
+        return _find_parts_problem(thing)
     return None
 
 
-def _parts_problem(thing: Thing) -> tuple[str, str] | None:
+def _find_parts_problem(thing: Thing) -> tuple[str, str] | None:
     for key, text in (("parts", thing.parts), ("of", thing.of)):
         if not (text.isascii() and text.isdigit() and len(text) < 4):
             return key, f"expected a whole number, got {shorten_word(repr(text))}"
@@ -65,7 +65,7 @@ def draw_exercise(exercise: Exercise) -> str | None:
     return draw(exercise.drawing, without_pictures(exercise.picture or exercise.question))
 
 
-def picture_name(exercise: Exercise) -> str:
+def make_picture_name(exercise: Exercise) -> str:
     """Return a file's name for the picture of an exercise, which no other of its space has:
     `phrases_under_cat_red.svg`."""
     said = "_".join((exercise.tier, *exercise.concepts.values())).lower()
@@ -75,17 +75,18 @@ def picture_name(exercise: Exercise) -> str:
     return f"{plain}.svg" if exact else f"{plain}_{digest}.svg"
 
 
-def drawing_name(exercise: Exercise) -> str:
+def make_drawing_name(exercise: Exercise) -> str:
     """Return the name of the same picture as it is sent to models."""
-    return picture_name(exercise).removesuffix(".svg") + ".png"
+    return make_picture_name(exercise).removesuffix(".svg") + ".png"
 
 
 def draw(things: Sequence[Thing], title: str = "") -> str:
-    """Return a picture of things, none of which has a `thing_problem`. `title` is its text alternative."""
-    groups = [DrawnGroup.of(placed) for placed in _groups(things)]
+    """Return a picture of things, none of which has a `find_thing_problem`. `title` is its text
+    alternative."""
+    groups = [DrawnGroup.of(placed) for placed in _group_things(things)]
     wide, high = arrange(groups)
     wide, high = wide + 2 * _MARGIN, high + 2 * _MARGIN
-    inner = "".join(group.svg(_MARGIN, _MARGIN) for group in groups)
+    inner = "".join(group.render_svg(_MARGIN, _MARGIN) for group in groups)
     floor = ""
     if any(group.stands for group in groups):
         edge = high - _MARGIN - 34
@@ -101,11 +102,17 @@ def draw(things: Sequence[Thing], title: str = "") -> str:
     )
 
 
-def _groups(things: Sequence[Thing]) -> list[list[Placed]]:
+def _group_things(things: Sequence[Thing]) -> list[list[Placed]]:
     """Return each thing without a position with those that stand somewhere near it."""
     groups: list[list[Placed]] = []
     for thing in things:
-        placed = Placed(_sketch(thing), tints(thing.colour), thing.position, _label(thing), thing.thing)
+        placed = Placed(
+            _draw_sketch(thing),
+            compute_tints(thing.colour),
+            thing.position,
+            _describe_thing(thing),
+            thing.thing,
+        )
         if thing.position and groups:
             groups[-1].append(placed)
         else:
@@ -113,20 +120,20 @@ def _groups(things: Sequence[Thing]) -> list[list[Placed]]:
     return groups
 
 
-def _label(thing: Thing) -> str:
+def _describe_thing(thing: Thing) -> str:
     return "" if thing.thing == "card" else thing.label
 
 
-def _sketch(thing: Thing) -> Sketch:
+def _draw_sketch(thing: Thing) -> Sketch:
     name = thing.thing
     if name in ("bar", "pie"):
-        return (bar if name == "bar" else pie)(int(thing.parts), int(thing.of))
+        return (draw_bar if name == "bar" else draw_pie)(int(thing.parts), int(thing.of))
     if name == "something":
         return SOMETHING
-    return _card(thing.label) if name == "card" else SHAPES.get(name) or OBJECTS[name]
+    return _draw_card(thing.label) if name == "card" else SHAPES.get(name) or OBJECTS[name]
 
 
-def _card(words: str) -> Sketch:
+def _draw_card(words: str) -> Sketch:
     """Return a card with words on it."""
     words = shorten(words, _CARD)
     wide = max(90, 24 + 11.5 * columns(words))

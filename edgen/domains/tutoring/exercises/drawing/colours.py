@@ -17,7 +17,7 @@ COLOURS: dict[str, str] = {
 }
 
 
-def tints(name: str) -> dict[str, str]:
+def compute_tints(name: str) -> dict[str, str]:
     """Return the colour itself (m), a darker (d) and a lighter one (l), and that of its outline (o)."""
     main = COLOURS[name]
     ink = "#3a1a14" if int(main[1:3], 16) > int(main[5:7], 16) + 8 else "#161d36"  # warm or cold

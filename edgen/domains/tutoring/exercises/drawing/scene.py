@@ -26,11 +26,11 @@ class Placed(NamedTuple):
     label: str
     name: str
 
-    def body(self) -> str:
+    def draw_body(self) -> str:
         """Return its sketch in its colours."""
         return self.sketch.body.format_map(self.tints)
 
-    def front(self) -> str:
+    def draw_front(self) -> str:
         """Return the part of its sketch that is drawn over things inside it; "" if there is none."""
         return (self.sketch.front or "").format_map(self.tints)
 
@@ -66,15 +66,15 @@ class DrawnGroup:
         group = cls(row=base.name != "bar", stands=bool(others) or base.sketch.stands)
         lift = max([_lift(base.sketch, one) for one in others], default=0.0)
         group._add(2, base, 0.0, -lift, 1.0, hollow=True)
-        group.layers.append(_Layer(4, 0.0, -lift, 1.0, base.front()))
+        group.layers.append(_Layer(4, 0.0, -lift, 1.0, base.draw_front()))
         if group.stands:
-            group._shadow(0.0, 0.0, base.sketch.wide * 0.46, faint=lift > 0)
+            group._draw_shadow(0.0, 0.0, base.sketch.wide * 0.46, faint=lift > 0)
         seen: dict[str, int] = {}
         for one in others:
             number = seen[one.position] = seen.get(one.position, -1) + 1
             group._put(base.sketch, one, number, lift)
         if base.label:
-            words = _words(base.label)
+            words = _draw_words(base.label)
             group.layers.append(_Layer(9, 0.0, _LABEL - 4, 1.0, words))
             group.foot = max(group.foot, _LABEL)
             half = 5.8 * columns(base.label)
@@ -85,12 +85,14 @@ class DrawnGroup:
         self, order: int, one: Placed, x: float, y: float, scale: float, *, hollow: bool = False
     ) -> None:
         """Draw a thing; `hollow`: without what is drawn over things inside of it."""
-        self.layers.append(_Layer(order, x, y, scale, one.body() if hollow else one.body() + one.front()))
+        self.layers.append(
+            _Layer(order, x, y, scale, one.draw_body() if hollow else one.draw_body() + one.draw_front())
+        )
         half = one.sketch.wide * scale / 2
         self.left, self.right = min(self.left, x - half), max(self.right, x + half)
         self.top, self.foot = min(self.top, y - one.sketch.high * scale), max(self.foot, y)
 
-    def _shadow(self, x: float, y: float, half: float, *, faint: bool = False) -> None:
+    def _draw_shadow(self, x: float, y: float, half: float, *, faint: bool = False) -> None:
         opacity = ".08" if faint else ".16"
         svg = (
             f'<ellipse rx="{half:.1f}" ry="{max(4.0, half * 0.11):.1f}" fill="#3b2f1e" opacity="{opacity}"/>'
@@ -109,22 +111,22 @@ class DrawnGroup:
         elif one.position == "behind":
             x, y = base.beside + step, -_DEPTH
             self._add(1, one, x, y, scale)
-            self._shadow(x, y, half * 0.8)
+            self._draw_shadow(x, y, half * 0.8)
         elif one.position == "in front of":
             x, y = step - base.wide * 0.16, _DEPTH
-            self._shadow(x, y, half * 0.8)
+            self._draw_shadow(x, y, half * 0.8)
             self._add(6, one, x, y, scale)
         elif one.position == "under":
             self._put_under(base, one, step, scale)
         else:
             x = base.wide / 2 + _GAP + half + step
-            self._shadow(x, 0.0, half * 0.8)
+            self._draw_shadow(x, 0.0, half * 0.8)
             self._add(3, one, x, 0.0, scale)
 
     def _put_under(self, base: Sketch, one: Placed, step: float, scale: float) -> None:
         if base.clear:
             scale = min(scale, (base.clear + _lift(base, one) - 6) / one.sketch.high)
-        self._shadow(step, 0.0, one.sketch.wide * scale * 0.4)
+        self._draw_shadow(step, 0.0, one.sketch.wide * scale * 0.4)
         self._add(1, one, step, 0.0, scale)
 
     def _put_inside(self, base: Sketch, one: Placed, number: int, lift: float) -> None:
@@ -143,7 +145,7 @@ class DrawnGroup:
         scale *= 0.72
         self._add(4, one, x, y + one.sketch.high * scale / 2, scale)
 
-    def svg(self, x: float, y: float) -> str:
+    def render_svg(self, x: float, y: float) -> str:
         """Return the group as it stands, its corner moved by (x, y)."""
         layers = sorted(self.layers, key=lambda layer: layer.order)
         return "".join(
@@ -162,7 +164,7 @@ def _lift(base: Sketch, one: Placed) -> float:
     return max(0.0, _SMALL + 8 - base.clear)
 
 
-def _words(label: str) -> str:
+def _draw_words(label: str) -> str:
     return (
         '<text text-anchor="middle" font-family="sans-serif" font-size="20" font-weight="600" fill="#2b2f36">'
         f"{escape_words(label)}</text>"

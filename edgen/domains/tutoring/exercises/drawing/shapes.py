@@ -11,7 +11,7 @@ _LINE = 'stroke="{o}" stroke-width="3.5" stroke-linejoin="round"'
 BAR_WIDE, BAR_HIGH, PIE = 300, 46, 56  # the last: radius
 
 
-def _star() -> str:
+def _compute_star() -> str:
     """Return the points of a star with five tips around (0, -56)."""
     tips = [
         (radius * math.sin(math.pi * turn / 5), -54 - radius * math.cos(math.pi * turn / 5))
@@ -25,7 +25,7 @@ SHAPES: dict[str, Sketch] = {
     "square": Sketch(100, 100, f'<path d="M-49-98H49V-1H-49Z" fill="{{m}}" {_LINE}/>', (0, -98), (0, -50, 30), stands=False),
     "triangle": Sketch(116, 102, f'<path d="M0-101L57-1H-57Z" fill="{{m}}" {_LINE}/>', (0, -99), (0, -36, 24), stands=False),
     "circle": Sketch(104, 104, f'<circle cx="0" cy="-52" r="50" fill="{{m}}" {_LINE}/>', (0, -102), (0, -52, 31), stands=False),
-    "star": Sketch(114, 112, f'<path d="{_star()}" fill="{{m}}" {_LINE}/>', (0, -110), (0, -54, 21), stands=False),
+    "star": Sketch(114, 112, f'<path d="{_compute_star()}" fill="{{m}}" {_LINE}/>', (0, -110), (0, -54, 21), stands=False),
     "heart": Sketch(
         112, 100,
         '<path d="M0-2C-18-22-55-40-55-68C-55-100-13-107 0-77C13-107 55-100 55-68C55-40 18-22 0-2Z" '
@@ -35,7 +35,7 @@ SHAPES: dict[str, Sketch] = {
 }  # fmt: skip
 
 
-def bar(parts: int, of: int) -> Sketch:
+def draw_bar(parts: int, of: int) -> Sketch:
     """Return a bar of so many equal parts, the first of them filled."""
     wide = BAR_WIDE / of
     cells = "".join(
@@ -50,10 +50,10 @@ def bar(parts: int, of: int) -> Sketch:
     return Sketch(BAR_WIDE, BAR_HIGH, cells + frame, (0, -BAR_HIGH), (0, -BAR_HIGH / 2, 14), stands=False)
 
 
-def pie(parts: int, of: int) -> Sketch:
+def draw_pie(parts: int, of: int) -> Sketch:
     """Return a pie of so many equal parts, filled clockwise from the top."""
     cells = "".join(
-        f'<path d="{_slice(number, of)}" fill="{"{m}" if number < parts else "#fffdf8"}" stroke="{{o}}" '
+        f'<path d="{_draw_slice(number, of)}" fill="{"{m}" if number < parts else "#fffdf8"}" stroke="{{o}}" '
         'stroke-width="2" stroke-linejoin="round"/>'
         for number in range(of)
     )
@@ -61,7 +61,7 @@ def pie(parts: int, of: int) -> Sketch:
     return Sketch(2 * PIE, 2 * PIE, cells + frame, (0, -2 * PIE), (0, -PIE, 24), stands=False)
 
 
-def _slice(number: int, of: int) -> str:
+def _draw_slice(number: int, of: int) -> str:
     if of == 1:
         return f"M{-PIE} {-PIE}a{PIE} {PIE} 0 1 1 {2 * PIE} 0a{PIE} {PIE} 0 1 1 {-2 * PIE} 0Z"
     (x, y), (to_x, to_y) = (
