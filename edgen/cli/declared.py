@@ -114,8 +114,8 @@ def _convert_parameter(parameter: inspect.Parameter) -> inspect.Parameter:
 
 
 def _make_option(name: str, taken: Any, option: DeclaredOption) -> Any:
-    """Return the option as typer takes it. It `completes` values by a function of `complete`, or by the names of files of
-    a kind that a domain declares."""
+    """Return the option as typer takes it. It `completes` values by a function of `complete`, or by the names
+    of files of a kind that a domain declares."""
     named = option.completes
     completes = None if named is None else vars(complete).get(named) or complete.offer_files(named)
     flags = option.flags or (f"--{name.replace('_', '-')}",)

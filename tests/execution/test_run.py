@@ -377,9 +377,10 @@ async def test_keys_are_nowhere_in_a_run(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 async def test_what_the_simulator_made_is_marked_however_it_came(tmp_path: Path) -> None:
-    from edgen.simulator.service.server import Options, serve_options
+    from edgen.simulator.options import ServerOptions
+    from edgen.simulator.service.server import serve_options
 
-    async with serve_options(Options(port=0)) as address:
+    async with serve_options(ServerOptions(port=0)) as address:
         for kind, base in (("openai", f"{address}/v1"), ("gemini", address)):
             backend = {"type": kind, "model": "any", "base_url": base}
             text = job_text("", conversations=3, backends={"default": backend}, split={"test": 0})

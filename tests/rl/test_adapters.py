@@ -21,7 +21,8 @@ from edgen.env import EducationEnv, Step, SyncEducationEnv, heard, skyrl
 from edgen.env import openenv as edgen_openenv
 from edgen.env import verifiers as edgen_verifiers
 from edgen.env.openenv import ConversationClient, Said
-from edgen.simulator.service.server import Options, serve_options
+from edgen.simulator.options import ServerOptions
+from edgen.simulator.service.server import serve_options
 from tests.env.jobs import Watching, job, served
 from tests.execution.service import Service, serve
 from tests.rl.served import Served
@@ -185,7 +186,7 @@ def evaluation(plugin: str, url: str, folder: Path, taskset: dict[str, Any], **t
 
 
 async def simulated_eval(plugin: str, folder: Path, taskset: dict[str, Any], **told: Any) -> Any:
-    async with serve_options(Options()) as url:
+    async with serve_options(ServerOptions()) as url:
         config = evaluation(plugin, url.removesuffix("/v1"), folder, taskset, **told)
         return await run_eval(config)
 

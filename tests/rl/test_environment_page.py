@@ -18,7 +18,8 @@ from trl import GRPOConfig, GRPOTrainer
 from trl.chat_template_utils import qwen3_chat_template
 
 from edgen.env import SyncEducationEnv
-from edgen.simulator.service.server import Options, serve_options
+from edgen.simulator.options import ServerOptions
+from edgen.simulator.service.server import serve_options
 from tests import ROOT
 from tests.env.jobs import job
 from tests.rl import tiny
@@ -102,7 +103,7 @@ def test_a_module_may_have_a_reward_of_its_own(tmp_path: Path, monkeypatch: pyte
 async def test_vf_eval_takes_the_module_of_the_page(tmp_path: Path) -> None:
     (tmp_path / "lessons.py").write_text(blocks("verifiers")[0])
     (command,) = blocks("verifiers", "sh")
-    async with serve_options(Options()) as url:
+    async with serve_options(ServerOptions()) as url:
         for name, value in (("MODEL", "simulator"), ("URL", url), ("NAME", "NO_KEY_IS_NEEDED")):
             command = re.sub(rf"\b{name}\b", value, command)
         vf_eval, *rest = shlex.split(command)

@@ -182,8 +182,7 @@ def compute_reply_checksum(address: Address, key: bytes, reply: Reply) -> int:
 def compute_outcome_checksums(
     unit: tuple[int, TaskId], facts: Sequence[Any], record: bytes | None
 ) -> tuple[int, int]:
-    """Return the checksums of an outcome, with its `facts` in the order of its columns, and of its record, 0
-    without one."""
+    """Return the checksums of an outcome (`facts`: its columns, in order) and of its record, 0 without one."""
     return compute_checksum(*unit, *facts), 0 if record is None else hash_record(*unit, record)
 
 
@@ -192,13 +191,8 @@ def compute_cost_checksum(
 ) -> int:
     """Return the checksum of a reply's time and cost, in the bits above those of its other columns: 31 bits,
     never 0. Replies of an older edgen have 0 there."""
-    spent = (
-        float(answered_at),
-        float(latency),
-        tries,
-        charged_tokens,
-        None if cost_usd is None else float(cost_usd),
-    )
+    cost = None if cost_usd is None else float(cost_usd)
+    spent = (float(answered_at), float(latency), tries, charged_tokens, cost)
     return (crc32(_encode(spent)) >> 1 or 1) << 32
 
 
@@ -222,8 +216,6 @@ _STATUSES = ", ".join(f"'{status}'" for status in Status)
 _OF_NO_STATUS = f"SELECT scenario, task FROM outcomes WHERE status NOT IN ({_STATUSES}) LIMIT 1"  # noqa: S608 - ours
 _HELD = 8 << 20  # bytes of a page of rows, about
 _TOGETHER = 32  # rows of a stream that are read at once
-
-
 _TABLES = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
 
 
