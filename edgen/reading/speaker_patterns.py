@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import string
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
@@ -210,6 +210,13 @@ def may_follow(last: str, words: frozenset[str]) -> bool:
     return last in words or last in _AFTER_NAMES or last.endswith(ENDINGS)
 
 
+def _labels_nobody(words: frozenset[str], last: frozenset[str], word: str) -> bool:
+    """Return whether a plain word before a colon ends no label: neither one of these words for speakers nor one
+    of the `last` words of short labels."""
+    plain = is_plain_word(word) and word not in NUMBERS
+    return plain and word not in last and not may_follow(word, words)
+
+
 @cache
 def make_speaker_patterns(roles: RoleWords) -> SpeakerPatterns:
     """Return the patterns for some roles."""
@@ -238,14 +245,7 @@ def make_speaker_patterns(roles: RoleWords) -> SpeakerPatterns:
     last = _PLAIN_LAST.union(f"{word}s".lower() for word in (*roles.by_name, *aliases))
     return SpeakerPatterns(
         words=held,
-        unlabelling=WordMemory(
-            lambda word: (
-                is_plain_word(word)
-                and word not in NUMBERS
-                and not may_follow(word, held)
-                and word not in last
-            )
-        ),
+        unlabelling=WordMemory(partial(_labels_nobody, held, last)),
         nameless=WordMemory(lambda word: held.isdisjoint(_WORDS.findall(word.lower().replace("\\n", "\n")))),
         label=compile_later(
             rf"(?i){_BEGINS}{_ROUND}(?:{speaker}|(?<!\w)[^\W\d_][\w.'’ -]{{0,30}}\s?\((?P<called>{words})\))"

@@ -104,9 +104,8 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
         {"dimensions", "roles", "exclude", "knowledge"} & value.keys() or (of_domains and not in_lists)
     )
     lists = None if is_open else layout
-    head = _read_head(
-        value, OpenSpace if lists is None else _make_form(tuple(lists.lists.values())), problems
-    )
+    form = OpenSpace if lists is None else _make_form(tuple(lists.lists.values()))
+    head = _read_head(value, form, problems)
     keep = value["duplicates"] == "keep"
     dimensions = (
         _read_dimensions(value, problems, keep)
@@ -119,11 +118,8 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
         if given is not None and (read := find_section(name).read(given, names, problems)) is not None:
             sections[name] = read
             seen = [*seen, *find_section(name).shown]
-    roles = (
-        _read_roles(value["roles"], seen, problems)
-        if value.get("roles") is not None
-        else make_default_roles(names)
-    )
+    speak = value.get("roles")
+    roles = make_default_roles(names) if speak is None else _read_roles(speak, seen, problems)
     exclude = _read_exclude(value["exclude"], problems) if value.get("exclude") is not None else ()
     named = value.get("knowledge")
     knowledge = None if named is None else find_knowledge(named, path, problems)
