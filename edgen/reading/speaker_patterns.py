@@ -210,9 +210,9 @@ def may_follow(last: str, words: frozenset[str]) -> bool:
     return last in words or last in _AFTER_NAMES or last.endswith(ENDINGS)
 
 
-def _labels_nobody(words: frozenset[str], last: frozenset[str], word: str) -> bool:
-    """Return whether a plain word before a colon ends no label: neither one of these words for speakers nor one
-    of the `last` words of short labels."""
+def _ends_no_label(words: frozenset[str], last: frozenset[str], word: str) -> bool:
+    """Return whether a plain word before a colon ends no label: neither one of these words for speakers nor
+    one of the `last` words of short labels."""
     plain = is_plain_word(word) and word not in NUMBERS
     return plain and word not in last and not may_follow(word, words)
 
@@ -245,7 +245,7 @@ def make_speaker_patterns(roles: RoleWords) -> SpeakerPatterns:
     last = _PLAIN_LAST.union(f"{word}s".lower() for word in (*roles.by_name, *aliases))
     return SpeakerPatterns(
         words=held,
-        unlabelling=WordMemory(partial(_labels_nobody, held, last)),
+        unlabelling=WordMemory(partial(_ends_no_label, held, last)),
         nameless=WordMemory(lambda word: held.isdisjoint(_WORDS.findall(word.lower().replace("\\n", "\n")))),
         label=compile_later(
             rf"(?i){_BEGINS}{_ROUND}(?:{speaker}|(?<!\w)[^\W\d_][\w.'’ -]{{0,30}}\s?\((?P<called>{words})\))"

@@ -18,9 +18,9 @@ from edgen.asking.units import UnitAsker
 pytestmark = pytest.mark.unit
 
 BASES = {Asker, FileAsker, RunAsker, PromptAsker, UnitAsker, DeclaredAsker, TurnAsker}
-ENGINE = {"task", "fingerprint", "work_through", "count", "title"}  # what no asker has of its own
+ENGINE = {"make_task", "make_fingerprint", "work_through", "count", "title"}  # what no asker has of its own
 OF_STARTS = {"ask", "estimate", "estimate_calls"}
-DECLARED = {"units", "unit", "ask", "keep"}
+DECLARED = {"list_units", "read_unit", "ask", "keep"}
 
 
 def find_subclasses(kind: type) -> Iterator[type]:

@@ -116,7 +116,7 @@ def test_each_aggregate_is_what_a_plain_computation_gives() -> None:
     assert (found.mean.value, found.mean.n) == (1.0, 3)
     assert (found.lengths.n, found.lengths.mean) == (6, 13 / 6)
     assert {role: one.n for role, one in found.by_role.items()} == {"Teacher": 4, "Student": 2}
-    assert (found.add_retries.n, found.add_retries.max) == (3, 2 / 3)
+    assert (found.spread.n, found.spread.max) == (3, 2 / 3)
     assert {role: (one.value, one.n) for role, one in found.of_role.items()} == {
         "Teacher": (0.5, 4),
         "Student": (0.5, 2),

@@ -117,7 +117,9 @@ def test_a_process_with_another_version_is_a_sentence() -> None:
 
 def test_a_killed_process_is_an_error_and_none_outlives_its_parent(tmp_path: Path) -> None:
     def pid_in(path: Path) -> int:
+        end = time.monotonic() + 60
         while not path.exists() or not path.read_text():
+            assert time.monotonic() < end, f"nobody wrote {path.name}"
             time.sleep(0.02)
         return int(path.read_text())
 
@@ -128,7 +130,7 @@ def test_a_killed_process_is_an_error_and_none_outlives_its_parent(tmp_path: Pat
             next(results)
     code = (
         "import pickle, sys, os, time; from edgen.runtime.processes import Processes\n"
-        f"Processes(1).results([pickle.loads({pickle.dumps(partial(sleep, tmp_path / 'orphan'))!r})]); time.sleep(60)"
+        f"Processes(1).iterate_results([pickle.loads({pickle.dumps(partial(sleep, tmp_path / 'orphan'))!r})]); time.sleep(60)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code])
     orphan = pid_in(tmp_path / "orphan")

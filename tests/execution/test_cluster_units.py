@@ -212,7 +212,9 @@ async def test_the_request_of_an_unusable_first_reply_is_known_to_the_head(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("where", "step"), [(Rollout, "answer"), (worker_module, "outcome_checksums")], ids=["reading", "outcome"]
+    ("where", "step"),
+    [(Rollout, "answer"), (worker_module, "compute_outcome_checksums")],
+    ids=["reading", "outcome"],
 )
 async def test_a_bug_after_a_reply_loses_no_reply(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, step: str

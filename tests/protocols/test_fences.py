@@ -64,7 +64,7 @@ def closing(turns: list[Turn]) -> str:
 
 def sheet(turns: list[Turn]) -> str:
     prompt = load_prompt(find("prompts", sheets.TEMPLATE), sheets.VARIABLES, expects="sheet")
-    asked = next(sheets.adherence(scenario(), 0, turns, prompt, RULES))
+    asked = next(sheets.ask_adherence(scenario(), 0, turns, prompt, RULES))
     return asked.messages[-1].content
 
 

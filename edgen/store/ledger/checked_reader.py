@@ -182,7 +182,7 @@ def compute_reply_checksum(address: Address, key: bytes, reply: Reply) -> int:
 def compute_outcome_checksums(
     unit: tuple[int, TaskId], facts: Sequence[Any], record: bytes | None
 ) -> tuple[int, int]:
-    """Return the checksums of an outcome (`facts`: its columns, in order) and of its record, 0 without one."""
+    """Return the checksums of an outcome (`facts`: its columns in order) and of its record, 0 without one."""
     return compute_checksum(*unit, *facts), 0 if record is None else hash_record(*unit, record)
 
 

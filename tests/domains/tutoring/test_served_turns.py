@@ -47,7 +47,7 @@ def test_sources_and_exposure_are_counted() -> None:
     assert found.nonsense == {"pool": 0.5, "template": 0, "dry": 0, "new": 0}
     assert found.by_round["2"] == (2, {"pool": 1.0})
     assert found.by_action["Guess"][0] == 5
-    assert (found.responses, found.count_exposure, found.most) == (1, 2.0, 2)
+    assert (found.responses, found.exposure, found.most) == (1, 2.0, 2)
     assert found.answered is not None
     assert found.answered.value == pytest.approx(0.8)
 

@@ -341,7 +341,7 @@ from edgen.store.ledger.opening import check, connect
 def count(path):
     book = CheckedReader(connect(path), path)
     print("begun", flush=True)
-    book.rows("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT COUNT(*) FROM n", tuple[int])
+    book.read_rows("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT COUNT(*) FROM n", tuple[int])
 
 def look(path):
     connection = connect(path)
