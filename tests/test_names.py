@@ -6,6 +6,7 @@ Names that edgen promises to its users stay; they are listed here with the reaso
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -305,6 +306,9 @@ def test_verbs_are_sorted() -> None:
 
 @pytest.mark.parametrize("kept", NOUNS, ids=lambda kept: kept.reason)
 def test_no_noun_is_left_over(kept: Nouns) -> None:
+    domain = re.match(r"edgen/domains/\w+/", kept.below)
+    if domain and not (ROOT / domain[0] / "__init__.py").exists():
+        pytest.skip("a copy without this domain")
     below = [
         (path, one) for path, listed in _sources().items() if path.startswith(kept.below) for one in listed
     ]
