@@ -113,7 +113,7 @@ KINDS = {
             "ConformanceError",
         ],
     ),
-    "The registry": ("edgen.core.registry", ["find", "names", "plugins", "Plugin", "PluginError"]),
+    "The registry": ("edgen.core.registry", ["find", "list_names", "list_plugins", "Plugin", "PluginError"]),
 }
 
 
