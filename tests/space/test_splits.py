@@ -65,7 +65,9 @@ def test_many_groups_too(counts: list[int], share: float) -> None:
     groups, total = ascending(counts), sum(counts)
     side = choose_test_side(iter(groups), share)
     assert held(side, groups) == side.count < total
-    assert abs(side.count - share * total) <= 1 or side.count >= total - max(counts)
+    # Next to 0 and 1 the last groups are nearly all on one side, so that they correct in one direction only.
+    near = max(counts) if min(share, 1 - share) * WINDOW < 2 else 1
+    assert abs(side.count - share * total) <= near or side.count >= total - max(counts)
 
 
 def test_single_conversations_are_split_to_the_nearest_whole() -> None:
