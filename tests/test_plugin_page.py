@@ -81,6 +81,7 @@ class Reader:
         return wheel
 
 
+@pytest.mark.only_long
 @pytest.mark.skipif(sys.platform == "win32", reason="the page's commands are a Unix shell's")
 def test_the_page_leads_from_an_empty_folder_to_a_tested_plugin_of_each_kind(tmp_path: Path) -> None:
     reader = Reader(tmp_path)

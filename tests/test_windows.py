@@ -91,6 +91,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.integration
+@pytest.mark.only_long
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux is what is made to look like Windows")
 def test_runs_are_read_as_anywhere_and_none_is_written(tmp_path: Path) -> None:
     job = (ROOT / "jobs" / "quickstart.yaml").read_text()
