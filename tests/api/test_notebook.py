@@ -39,7 +39,6 @@ def html_of(notebook: Any) -> str:
     )
 
 
-@pytest.mark.only_long
 def test_the_quick_start_runs_from_start_to_end(done: Any, folder: Path) -> None:
     page = html_of(done)
     assert '<progress value="40" max="40">' in page
