@@ -131,3 +131,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("CI") and reporter is not None and reporter.stats.get("skipped"):
         session.exitstatus = SKIPPED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print a line for each skipped test that fails CI; `.ci/run` shows lines that begin with FAILED."""
+    for report in terminalreporter.stats.get("skipped", []) if os.environ.get("CI") else ():
+        terminalreporter.write_line(f"FAILED {report.nodeid} - it was skipped, which fails CI")
