@@ -21,11 +21,13 @@ from edgen.core.values import Reply, Request
 from edgen.execution.cluster import worker as worker_module
 from edgen.execution.cluster.messages import Called, FirstReply, OpenRequest, Permit, UnitOutcome
 from edgen.execution.cluster.plain_call import PlainCall
+from edgen.execution.cluster.pool import Pool
 from edgen.execution.cluster.scheduler import ClusterScheduler
 from edgen.execution.cluster.units import Units
 from edgen.execution.cluster.worker import Worker
 from edgen.execution.online_scheduler import SLACK, make_online_scheduler
 from edgen.execution.rollout import OutcomeRecorder, Rollout
+from edgen.execution.scheduler import Work
 from edgen.planning.plan import Plan
 from edgen.prompting import load_prompt
 from edgen.simulator.config import SimulatorConfig
@@ -122,6 +124,7 @@ async def make(
     disturb: Callable[[InProcessCluster, ClusterScheduler], None] = lambda *_: None,
     *,
     local: bool = False,
+    kind: type[InProcessCluster] = InProcessCluster,
     **changes: Any,
 ) -> Made:
     """A run by two workers, or by this process."""
@@ -137,7 +140,7 @@ async def make(
     )
     rundir = RunFolder(folder)
     rundir.prepare()
-    cluster = InProcessCluster({"default": server})
+    cluster = kind({"default": server})
     factory = make_online_scheduler if local else partial(ClusterScheduler, cluster=cluster)
     async with Ledger(rundir.ledger) as ledger:
         run = begin(plan, {"default": server} if local else cluster.wrapped, rundir, ledger, factory)
@@ -383,6 +386,29 @@ async def test_a_stop_waits_for_calls_in_flight_and_keeps_them(tmp_path: Path) -
     again = await make(tmp_path / "cluster", Server())
     assert again.error is None
     assert made.server.calls + again.server.calls == COUNT
+
+
+class Starting(InProcessCluster):
+    """A cluster that never has a worker. The run is stopped meanwhile."""
+
+    ended = False
+
+    async def open(self, work: Work) -> Pool:
+        for scheduler in work.beside:
+            scheduler.stop(StoppedError("Enough."))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            Starting.ended = True
+        return await super().open(work)
+
+
+async def test_a_stop_does_not_wait_for_workers_that_start(tmp_path: Path) -> None:
+    made = await make(tmp_path / "cluster", Server(), kind=Starting)
+    assert str(made.error) == "Enough."
+    assert Starting.ended
+    assert made.server.calls == 0
+    assert (await make(tmp_path / "cluster", Server())).error is None
 
 
 async def test_answers_that_are_of_no_use_stop_the_run(tmp_path: Path) -> None:

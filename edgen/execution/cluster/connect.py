@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import socket
+import threading
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from edgen.core.errors import InputError, ProviderError, UsageError
+from edgen.core.errors import InputError, ProviderError, SignalError, UsageError
 from edgen.core.text import shorten
 
 _START = "Start one with `ray start --head`, with the same versions of Ray and Python as here."
@@ -27,7 +30,7 @@ class ClusterConnection(contextlib.AbstractContextManager["ClusterConnection"]):
     claims. address: of the cluster, for other processes.
 
     Entering raises InputError if Ray is not installed, ProviderError if no cluster answers or it has another
-    version.
+    version, SignalError for a SIGTERM meanwhile.
     """
 
     _open: ClassVar[int] = 0
@@ -100,15 +103,31 @@ def _connect(address: str, workers: int) -> None:
             "num_cpus": max(workers, os.cpu_count() or 1),
         }
         local: dict[str, Any] = {} if address else own
-        ray.init(
-            address=address or "local",
-            **local,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            configure_logging=False,
-        )
+        with _keep_handler():
+            ray.init(
+                address=address or "local",
+                **local,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                configure_logging=False,
+            )
+    except SystemExit:  # by Ray's handler
+        ray.shutdown()
+        raise SignalError(signal.SIGTERM, "Interrupted. Nothing was begun.") from None
     except Exception as error:  # noqa: BLE001 - Ray raises bare ones
         said = shorten(" ".join(str(error).split()), 300).rstrip(".")
         raise ProviderError(
             f"No Ray cluster can be used at {address or 'this machine'}: {said}. {_START}"
         ) from None
+
+
+@contextlib.contextmanager
+def _keep_handler() -> Iterator[None]:
+    """Restore the handler of SIGTERM afterwards: Ray sets its own, which ends a process without its clean
+    stop."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
