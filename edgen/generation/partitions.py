@@ -115,7 +115,8 @@ async def make_partitions(
     with explain_os_errors(folder):
         plan = _find_plan(folder, source.job, control)
         parts = [folder / str(number) for number in range(plan.partitions)]
-        async with _find_cluster(on, options.workers or source.job.workers, len(parts)) as (address, each):
+        workers = options.workers or source.job.workers
+        async with _find_cluster(on, workers, len(parts), control) as (address, each):
             _keep_plan(folder, plan)
             limits = _share_limits(source.job.limits, plan.partitions, folder)
             job = msgspec.structs.replace(source.job, limits=limits, partitions=None)
@@ -202,18 +203,23 @@ def _share_limits(limits: Limits, count: int, folder: Path) -> Limits:
 
 
 @contextlib.asynccontextmanager
-async def _find_cluster(on: str, workers: int | None, parts: int) -> AsyncIterator[tuple[str, int | None]]:
+async def _find_cluster(
+    on: str, workers: int | None, parts: int, control: Control
+) -> AsyncIterator[tuple[str, int | None]]:
     """Yield the cluster that all partitions use, `here` for none (an empty `on`), and the workers of each:
     their share of `workers`, None for one a core. `ray`: a cluster of this machine is started for them."""
     if not on:
         yield "here", None
         return
-    from edgen.execution.cluster.connect import ClusterConnection
+    from edgen.execution.cluster.connect import ClusterConnection, describe_few_cores
 
     with ClusterConnection(
         on.removeprefix("ray").removeprefix("://"), max(workers or 1, parts)
     ) as connection:
-        yield f"ray://{connection.address}", max(1, (workers or connection.cores) // parts)
+        each = max(1, (workers or connection.cores) // parts)
+        if few := describe_few_cores(connection.cores, each * parts):
+            control.note(few)
+        yield f"ray://{connection.address}", each
 
 
 class _Processes:

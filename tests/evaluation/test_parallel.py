@@ -89,7 +89,12 @@ def test_pieces_of_work_are_shared_by_the_processes(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("work", "kind", "said"), [(refuse, EdgenError, "not here"), (fail, RuntimeError, "a bug")]
+    ("work", "kind", "said"),
+    [
+        (refuse, EdgenError, "not here"),
+        (fail, RuntimeError, "a bug"),
+        (partial(open, "/nowhere/x"), EdgenError, "/nowhere/x: No such file.* need the same files"),
+    ],
 )
 def test_errors_come_from_where_they_were_raised(
     work: Callable[[], Any], kind: type[Exception], said: str

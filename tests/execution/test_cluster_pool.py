@@ -14,7 +14,7 @@ from edgen.config import CallSettings, Limits
 from edgen.config.job import BatchSettings
 from edgen.core.errors import EdgenError, ProviderError, SignalError, UsageError
 from edgen.execution.cluster import pool as pool_module
-from edgen.execution.cluster.connect import ClusterConnection
+from edgen.execution.cluster.connect import ClusterConnection, describe_few_cores
 from edgen.execution.cluster.pool import Pool
 from edgen.execution.cluster.worker import Equipment
 from edgen.providers.trust import Consents
@@ -96,6 +96,11 @@ async def test_a_last_worker_without_a_replacement_ends_the_run(monkeypatch: pyt
         with pytest.raises(EdgenError, match=r"has edgen 0\.1"):
             async with asyncio.timeout(600):
                 await pool.broken
+
+
+def test_more_workers_than_cores_are_noted() -> None:
+    assert describe_few_cores(3, 3) == ""
+    assert describe_few_cores(1, 4).startswith("The cluster has 1 core, and each of 4 workers takes one.")
 
 
 def test_ray_leaves_the_handler_of_sigterm(monkeypatch: pytest.MonkeyPatch) -> None:

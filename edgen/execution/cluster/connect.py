@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from edgen.core.errors import InputError, ProviderError, SignalError, UsageError
-from edgen.core.text import shorten
+from edgen.core.text import quantity, shorten
 
 _START = "Start one with `ray start --head`, with the same versions of Ray and Python as here."
 _STORE = 128 * 1024 * 1024  # bytes of shared memory: messages do not pass through it
@@ -60,6 +60,16 @@ class ClusterConnection(contextlib.AbstractContextManager["ClusterConnection"]):
             import ray
 
             ray.shutdown()
+
+
+def describe_few_cores(cores: int, workers: int) -> str:
+    """Say that a cluster has fewer cores than workers that take one each; return nothing if it has enough."""
+    if workers <= cores:
+        return ""
+    return (
+        f"The cluster has {quantity(cores, 'core')}, and each of {workers} workers takes one. The others wait "
+        "for nodes that join."
+    )
 
 
 def require_ray() -> None:

@@ -12,7 +12,7 @@ from edgen.core.errors import CallError, EdgenError
 from edgen.core.values import Reply, TaskId
 from edgen.execution.client.call import Call
 from edgen.execution.cluster.backend import RemoteCalls
-from edgen.execution.cluster.connect import ClusterConnection, require_ray
+from edgen.execution.cluster.connect import ClusterConnection, describe_few_cores, require_ray
 from edgen.execution.cluster.link import RemoteRollout
 from edgen.execution.cluster.messages import Unit
 from edgen.execution.cluster.pool import Pool
@@ -77,6 +77,8 @@ class Cluster:
         )
         pool = Pool(self._count or connection.cores, equipment, connection.share, work.fingerprint)
         pool.tell, pool.meet = partial(work.events.tell, "note"), self.calls.meet
+        if connection.share == 1 and (few := describe_few_cores(connection.cores, self._count or 1)):
+            pool.tell(few)
         await pool.open(connection.host)
         self.calls.pool = pool
         return pool
