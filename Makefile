@@ -69,7 +69,7 @@ $(COMPILED):
 
 .PHONY: without-domain
 without-domain: $(VENV)/.dev
-	@$(BIN)/python .ci/without-domain $(DOMAINS)
+	@$(BIN)/python .ci/without-domain $(if $(AGAIN),--again) $(DOMAINS)
 
 .PHONY: browser
 browser:

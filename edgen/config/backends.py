@@ -220,6 +220,8 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
         node = f"http://{_NODE}:8000{cls.PATH}"
         if urls == _NODE:
             return values | {"base_url": node}
+        if urls == []:
+            return values | {"base_url": ""}  # reported as what it is: no address
         if not isinstance(urls, list) or not urls or not isinstance(more, list):
             return values
         first, *others = (node if url == _NODE else url for url in urls)
@@ -249,11 +251,17 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
     @property
     def server_problem(self) -> str | None:
         """The problem of its list of servers; None if there is none."""
-        if len(set(self.urls)) < len(self.urls):
+        if len({*map(_identify, self.urls)}) < len(self.urls):
             return "a server is here twice"
         if self.more_base_urls and any(map(_is_node, self.urls)):
             return f"{_NODE} means a server on every node; it stands alone, without other servers"
         return None
+
+
+def _identify(url: str) -> tuple[str, str, str]:
+    """Return what two spellings of an address have in common: scheme, host with port, path."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.casefold(), parts.path.rstrip("/")
 
 
 def _is_node(url: str) -> bool:

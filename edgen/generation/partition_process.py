@@ -30,6 +30,8 @@ _PATIENCE = 30.0  # seconds for a partition's process of a killed start to end
 
 def main() -> None:
     """Make a partition."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)  # but while it is ready
     given: PartitionWork = pickle.loads(next(receive()))  # noqa: S301 - from the process that started this one
     control = Control(trusting=lambda: given.trust, interrupts=_forward_signals)
     control.events.listen(_on_event)
@@ -71,6 +73,7 @@ def _on_event(event: Event) -> None:
 @contextlib.contextmanager
 def _forward_signals(on_signal: Callable[[int], None]) -> Iterator[None]:
     with handle_signals(asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM), on_signal):
+        _tell(PartitionMessage(ready=True))
         yield
 
 

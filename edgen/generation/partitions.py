@@ -27,6 +27,7 @@ import msgspec
 from edgen.config import Job, Limits
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.files import write_new
+from edgen.core.options import CallMode
 from edgen.core.text import quantity
 from edgen.core.threads import run_in_thread
 from edgen.execution.run import check_part
@@ -35,6 +36,7 @@ from edgen.generation.options import GenerateOptions
 from edgen.merging.merge import merge
 from edgen.planning.load import JobSource
 from edgen.providers.trust import Consents
+from edgen.runtime.backends import find_address
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.key_consent import Trust
 from edgen.runtime.snapshot import Activity, Snapshot, StatusEvent, add_usage
@@ -44,8 +46,9 @@ _PLAN, _BUDGET = "partitions.json", "budget.yaml"
 
 
 class PartitionMessage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message of a partition: a note, its state, or its end."""
+    """One message of a partition: that it can be stopped, a note, its state, or its end."""
 
+    ready: bool = False  # from now on, a signal stops it cleanly
     note: str = ""  # for the log
     snapshot: Snapshot | None = None  # state of the partition
     done: bool = False  # it has ended; the fields below are set
@@ -108,13 +111,15 @@ async def make_partitions(
             control.note(f"{run.path}: this run began with one ledger, and keeps it.")
         return 0
     check_divisible(source.job, options, control)
+    on = find_address(source.job, CallMode(on=options.on, workers=options.workers))
     with explain_os_errors(folder):
-        plan = _plan_partitions(folder, source.job)
+        plan = _find_plan(folder, source.job, control)
         parts = [folder / str(number) for number in range(plan.partitions)]
-        limits = _share_limits(source.job.limits, plan.partitions, folder)
-        job = msgspec.structs.replace(source.job, limits=limits, partitions=None)
-        on = job.on if options.on is None else options.on
-        async with _find_cluster(on, options.workers or job.workers, len(parts)) as (address, each):
+        workers = options.workers or source.job.workers
+        async with _find_cluster(on, workers, len(parts), control) as (address, each):
+            _keep_plan(folder, plan)
+            limits = _share_limits(source.job.limits, plan.partitions, folder)
+            job = msgspec.structs.replace(source.job, limits=limits, partitions=None)
             own = msgspec.structs.replace(options, on=address, workers=each, partitions=None)
             given = [
                 PartitionWork(
@@ -144,23 +149,34 @@ def check_divisible(job: Job, options: GenerateOptions, control: Control) -> Non
     check_part(job, range(1, job.conversations))
 
 
-def _plan_partitions(folder: Path, job: Job) -> _Partitions:
+def _find_plan(folder: Path, job: Job, control: Control) -> _Partitions:
     """Return how the run is divided: as it was when it began. Raises UsageError for another number of
-    conversations."""
-    file = folder / _PLAN
-    if file.exists():
-        plan = msgspec.json.decode(file.read_bytes(), type=_Partitions)
-        if plan.conversations != job.conversations:
-            raise UsageError(
-                f"{folder}: this run was begun with {plan.conversations:,} conversations, and cannot be "
-                f"divided otherwise now. Resume it with -n {plan.conversations}; more can be made once it is "
-                "complete."
-            )
-        return plan
-    plan = _Partitions(job.conversations, min(job.partitions or 1, job.conversations, job.limits.in_flight))
-    folder.mkdir(parents=True, exist_ok=True)
-    write_new(file, msgspec.json.encode(plan))
+    conversations, and for fewer calls in flight than partitions."""
+    file, most = folder / _PLAN, job.limits.in_flight
+    wanted = _Partitions(job.conversations, min(job.partitions or 1, job.conversations, most))
+    if not file.exists():
+        return wanted
+    plan = msgspec.json.decode(file.read_bytes(), type=_Partitions)
+    if plan.conversations != job.conversations:
+        raise UsageError(
+            f"{folder}: this run was begun with {plan.conversations:,} conversations, and cannot be "
+            f"divided otherwise now. Resume it with -n {plan.conversations}; more can be made once it is "
+            "complete."
+        )
+    if plan.partitions > most:
+        raise UsageError(
+            f"{folder}: this run was begun in {plan.partitions} partitions, and limits.in_flight is {most}. "
+            f"Resume it with {plan.partitions} or more, at least one call for each."
+        )
+    if job.partitions is not None and plan != wanted:
+        control.note(f"{folder}: this run was begun in {plan.partitions} partitions, and keeps them.")
     return plan
+
+
+def _keep_plan(folder: Path, plan: _Partitions) -> None:
+    if not (folder / _PLAN).exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_new(folder / _PLAN, msgspec.json.encode(plan))
 
 
 def _share_limits(limits: Limits, count: int, folder: Path) -> Limits:
@@ -188,19 +204,22 @@ def _share_limits(limits: Limits, count: int, folder: Path) -> Limits:
 
 @contextlib.asynccontextmanager
 async def _find_cluster(
-    on: str | None, workers: int | None, parts: int
+    on: str, workers: int | None, parts: int, control: Control
 ) -> AsyncIterator[tuple[str, int | None]]:
-    """Yield the cluster that all partitions use, `here` for none, and the workers of each: their share of
-    `workers`, None for one a core. `ray`: a cluster of this machine is started for them."""
-    if on is None or not on.startswith("ray"):
-        yield on or "here", None
+    """Yield the cluster that all partitions use, `here` for none (an empty `on`), and the workers of each:
+    their share of `workers`, None for one a core. `ray`: a cluster of this machine is started for them."""
+    if not on:
+        yield "here", None
         return
-    from edgen.execution.cluster.connect import ClusterConnection
+    from edgen.execution.cluster.connect import ClusterConnection, describe_few_cores
 
     with ClusterConnection(
         on.removeprefix("ray").removeprefix("://"), max(workers or 1, parts)
     ) as connection:
-        yield f"ray://{connection.address}", max(1, (workers or connection.cores) // parts)
+        each = max(1, (workers or connection.cores) // parts)
+        if few := describe_few_cores(connection.cores, each * parts):
+            control.note(few)
+        yield f"ray://{connection.address}", each
 
 
 class _Processes:
@@ -210,6 +229,8 @@ class _Processes:
         self._given, self._control, self._job = given, control, job
         self._running: dict[int, asyncio.subprocess.Process] = {}
         self._snapshots: dict[int, Snapshot] = {}
+        self._ready: set[int] = set()  # processes that a signal stops cleanly
+        self._stopping = False
         self._notes: set[str] = set()
         self._made = 0  # calls
         self._ended: PartitionError | None = None
@@ -253,6 +274,7 @@ class _Processes:
             self._made += last.made
         code = await process.wait()
         del self._running[number]
+        self._ready.discard(number)
         if last is None or not last.done:
             last = PartitionMessage(
                 ended=f"Partition {number} was killed ({code}). {_RESUME}", code=4, reason="killed"
@@ -269,6 +291,10 @@ class _Processes:
             self._stop()
 
     def _hear(self, number: int, line: PartitionMessage) -> None:
+        if line.ready:
+            self._ready.add(number)
+            if self._stopping:
+                self._send_signal(number)
         if line.note and line.note not in self._notes:
             self._notes.add(line.note)
             self._control.note(line.note)
@@ -282,12 +308,20 @@ class _Processes:
                 f"Stopping {quantity(len(self._running), 'partition')}: waiting for calls in flight "
                 "(another signal stops at once)."
             )
+        else:
+            for unready in self._running.keys() - self._ready:  # they have asked nothing
+                self._running[unready].kill()
         self._stop()
 
     def _stop(self) -> None:
-        for process in self._running.values():
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGINT)
+        """Stop all processes cleanly. Those that still start are stopped once they are ready."""
+        self._stopping = True
+        for number in self._ready:
+            self._send_signal(number)
+
+    def _send_signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._running[number].send_signal(signal.SIGINT)
 
     async def _watch(self) -> None:
         """Report the sums, once a second; stop in time."""

@@ -176,6 +176,13 @@ def _run(given: bytes) -> bytes:
         result = _Result(pickle.dumps(pickle.loads(work)()))  # noqa: S301 - the same
     except EdgenError as error:
         result = _Result(error=str(error), code=error.exit_code)
+    except OSError as error:
+        if error.filename is None:
+            result = _Result(fault=traceback.format_exc())
+        else:
+            said = f"{error.filename}: {error.strerror} (a process on {socket.gethostname()})."
+            said += " The nodes of a cluster need the same files at the same paths."
+            result = _Result(error=said, code=2)
     except Exception:  # noqa: BLE001 - the process that started this one raises it
         result = _Result(fault=traceback.format_exc())
     return msgspec.msgpack.encode(result)

@@ -117,6 +117,22 @@ async def test_workers_and_heads_may_die(tmp_path: Path, cluster: str) -> None:
         print(f"head killed: {server.asked.total() - COUNT} calls repeated; at most {server.most} in flight")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_stops_a_head_cleanly(tmp_path: Path, cluster: str, number: int) -> None:
+    """Calls in flight are stored; Ray's own handler would end the process at once."""
+    async with serve(SlottedServer(slots=100, latency=0.3)) as server:
+        job = write(tmp_path / "job.yaml", describe(server, {}))
+        head = Head(job, tmp_path / "run", cluster)
+        await until(server, 20)
+        head.process.send_signal(number)
+        stopped = await head.end()
+        assert stopped.code == 128 + number, stopped.err
+        assert "Interrupted." in stopped.err
+        again = await Head(job, tmp_path / "run", cluster).end()
+        assert again.code == 0, again.err
+        assert server.asked.total() == COUNT
+
+
 async def test_caps_hold_for_all_workers_and_losses(tmp_path: Path, cluster: str) -> None:
     price = {"prompt": 1, "completion": 1}
     async with serve(SlottedServer(slots=100, latency=0.2)) as server:

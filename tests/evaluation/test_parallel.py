@@ -89,7 +89,12 @@ def test_pieces_of_work_are_shared_by_the_processes(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("work", "kind", "said"), [(refuse, EdgenError, "not here"), (fail, RuntimeError, "a bug")]
+    ("work", "kind", "said"),
+    [
+        (refuse, EdgenError, "not here"),
+        (fail, RuntimeError, "a bug"),
+        (partial(open, "/nowhere/x"), EdgenError, "/nowhere/x: No such file.* need the same files"),
+    ],
 )
 def test_errors_come_from_where_they_were_raised(
     work: Callable[[], Any], kind: type[Exception], said: str
@@ -136,7 +141,7 @@ def test_a_killed_process_is_an_error_and_none_outlives_its_parent(tmp_path: Pat
     orphan = pid_in(tmp_path / "orphan")
     parent.kill()
     parent.wait()
-    for _ in range(100):
+    for _ in range(6000):
         if not Path(f"/proc/{orphan}").exists():
             break
         time.sleep(0.1)

@@ -20,10 +20,14 @@ from edgen.core.resources import find
 from edgen.core.values import Reply, Request
 from edgen.execution.cluster import worker as worker_module
 from edgen.execution.cluster.messages import Called, FirstReply, OpenRequest, Permit, UnitOutcome
+from edgen.execution.cluster.plain_call import PlainCall
+from edgen.execution.cluster.pool import Pool
 from edgen.execution.cluster.scheduler import ClusterScheduler
+from edgen.execution.cluster.units import Units
 from edgen.execution.cluster.worker import Worker
 from edgen.execution.online_scheduler import SLACK, make_online_scheduler
-from edgen.execution.rollout import Rollout
+from edgen.execution.rollout import OutcomeRecorder, Rollout
+from edgen.execution.scheduler import Work
 from edgen.planning.plan import Plan
 from edgen.prompting import load_prompt
 from edgen.simulator.config import SimulatorConfig
@@ -40,6 +44,7 @@ from tests.scenarios import DEFAULT_VARIABLES
 pytestmark = pytest.mark.unit
 
 COUNT, IN_FLIGHT = 60, 16
+HANGING = 600.0  # seconds after which a run hangs, on however busy a machine
 
 
 class Server:
@@ -102,6 +107,12 @@ class Made:
         self.admission = self.work.clients["default"].admission
 
     @property
+    def stored(self) -> set[tuple[int, bytes]]:
+        """The scenarios and keys of the replies in the ledger."""
+        with sqlite3.connect(self.folder / "run.db") as ledger:
+            return {*ledger.execute("SELECT scenario, key FROM replies")}
+
+    @property
     def files(self) -> dict[str, bytes]:
         """The shards."""
         return {path.name: path.read_bytes() for path in (self.folder / "shards").glob("conv*.json")}
@@ -113,6 +124,7 @@ async def make(
     disturb: Callable[[InProcessCluster, ClusterScheduler], None] = lambda *_: None,
     *,
     local: bool = False,
+    kind: type[InProcessCluster] = InProcessCluster,
     **changes: Any,
 ) -> Made:
     """A run by two workers, or by this process."""
@@ -128,7 +140,7 @@ async def make(
     )
     rundir = RunFolder(folder)
     rundir.prepare()
-    cluster = InProcessCluster({"default": server})
+    cluster = kind({"default": server})
     factory = make_online_scheduler if local else partial(ClusterScheduler, cluster=cluster)
     async with Ledger(rundir.ledger) as ledger:
         run = begin(plan, {"default": server} if local else cluster.wrapped, rundir, ledger, factory)
@@ -136,7 +148,7 @@ async def make(
         server.hear = lambda calls: disturb(cluster, scheduler) if calls == COUNT // 2 else None
         error: BaseException | None = None
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(HANGING):
                 await run_to_its_end(run)
         except (EdgenError, ZeroDivisionError) as problem:
             error = problem
@@ -220,20 +232,67 @@ async def test_a_bug_after_a_reply_loses_no_reply(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, step: str
 ) -> None:
     """The worker sends the reply, although the outcome that it waits for is never made."""
-    right, calls = getattr(where, step), 0
+    right, calls, taken = getattr(where, step), 0, note_taken(monkeypatch)
+    broken: list[int] = []  # the scenario
 
     def fail_late(*given: Any) -> Any:
         nonlocal calls
         calls += 1
-        return 1 / 0 if calls == 400 else right(*given)
+        if calls != 350:
+            return right(*given)
+        broken.append(given[0].request.address.scenario if where is Rollout else given[0][0])
+        return 1 / 0
 
     monkeypatch.setattr(where, step, fail_late)
-    server = Server(delay=0.0)
-    made = await make(tmp_path, server, conversations=400)
+    made = await make(tmp_path, Server(delay=0.0), conversations=400)
     assert isinstance(made.error, EdgenError)
     assert "ZeroDivisionError" in str(made.error)
     assert made.heard[FirstReply]
-    assert made.status.counts.made == server.calls == 400
+    assert taken <= made.stored
+    assert broken[0] in {scenario for scenario, _ in taken}
+
+
+def note_taken(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, bytes]]:
+    """Return the scenarios and keys of the replies that the head takes from now on."""
+    taken: set[tuple[int, bytes]] = set()
+    keep_answer = Units.keep_answer
+
+    def note(units: Units, plain: PlainCall) -> None:
+        taken.add((plain.call.request.address.scenario, plain.call.key))
+        keep_answer(units, plain)
+
+    monkeypatch.setattr(Units, "keep_answer", note)
+    return taken
+
+
+@pytest.mark.parametrize("step", ["make_statements", "make_reply_statements"])
+@pytest.mark.parametrize(
+    "bug", [ZeroDivisionError("a bug"), EdgenError("a plugin's bug")], ids=["edgen", "plugin"]
+)
+async def test_a_bug_at_the_head_keeps_no_reply_of_its_moment_from_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, bug: Exception
+) -> None:
+    """But for one whose own row has the bug. The next start makes the calls that are not stored."""
+    where: Any = OutcomeRecorder if step == "make_statements" else Ledger
+    right, failed = getattr(where, step), list[int]()
+
+    def fail_once(self: Any, place: Any, *given: Any) -> Any:
+        scenario = place[0] if where is OutcomeRecorder else place.scenario
+        if scenario >= 350 and not failed:
+            failed.append(scenario)
+            raise bug
+        return right(self, place, *given)
+
+    monkeypatch.setattr(where, step, fail_once)
+    taken = note_taken(monkeypatch)
+    made = await make(tmp_path, Server(delay=0.0), conversations=400)
+    assert made.error is bug
+    assert failed[0] in {scenario for scenario, _ in taken}
+    stored = made.stored
+    assert {scenario for scenario, _ in taken - stored} == ({*failed} if where is Ledger else set())
+    again = await make(tmp_path, Server(delay=0.0), conversations=400)
+    assert again.error is None
+    assert again.server.calls == 400 - len(stored)
 
 
 def is_quiet(made: Made) -> bool:
@@ -329,6 +388,29 @@ async def test_a_stop_waits_for_calls_in_flight_and_keeps_them(tmp_path: Path) -
     assert made.server.calls + again.server.calls == COUNT
 
 
+class Starting(InProcessCluster):
+    """A cluster that never has a worker. The run is stopped meanwhile."""
+
+    ended = False
+
+    async def open(self, work: Work) -> Pool:
+        for scheduler in work.beside:
+            scheduler.stop(StoppedError("Enough."))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            Starting.ended = True
+        return await super().open(work)
+
+
+async def test_a_stop_does_not_wait_for_workers_that_start(tmp_path: Path) -> None:
+    made = await make(tmp_path / "cluster", Server(), kind=Starting)
+    assert str(made.error) == "Enough."
+    assert Starting.ended
+    assert made.server.calls == 0
+    assert (await make(tmp_path / "cluster", Server())).error is None
+
+
 async def test_answers_that_are_of_no_use_stop_the_run(tmp_path: Path) -> None:
     class Useless(Server):
         async def complete(self, request: Request) -> Reply:
@@ -365,14 +447,27 @@ async def test_a_ledger_that_cannot_be_written_ends_all_calls(
 
 
 async def test_a_bug_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from edgen.execution.rollout import OutcomeRecorder
-
     def fail(*_args: Any) -> None:
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr(OutcomeRecorder, "settle", fail)
     made = await make(tmp_path / "cluster", Server())
     assert isinstance(made.error, ZeroDivisionError)
+
+
+async def test_a_bug_after_the_commit_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, also where the calls in flight of a run that stops are awaited."""
+    right, fault = OutcomeRecorder.count_outcome, EdgenError("a plugin's bug")
+
+    def fail(self: OutcomeRecorder, *given: Any) -> None:
+        if self._work.counts.accepted >= 380:
+            raise fault
+        right(self, *given)
+
+    monkeypatch.setattr(OutcomeRecorder, "count_outcome", fail)
+    made = await make(tmp_path / "cluster", Server(delay=0.0), conversations=400)
+    assert made.error is fault
+    assert made.scheduler._units._open == {}
 
 
 async def test_stored_replies_that_cannot_be_read_stop_the_run(

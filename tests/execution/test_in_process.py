@@ -16,6 +16,7 @@ import pytest
 from edgen.config import parse_job
 from edgen.core.errors import LockedError, ProviderError, UsageError
 from edgen.core.values import Request
+from edgen.execution import online_scheduler
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import make_plan
 from edgen.providers.function import AnswerFunction, FunctionBackend, make_config
@@ -96,14 +97,17 @@ async def test_a_cancelled_run_keeps_what_was_in_flight(tmp_path: Path, moment: 
     assert set(function.asked.values()) == {1}, "nothing was asked twice"
 
 
-async def test_a_second_cancellation_waits_no_longer(tmp_path: Path) -> None:
-    function = Answering(delay=60.0)
+async def test_a_second_cancellation_waits_no_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(online_scheduler, "GRACE", 3600.0)
+    monkeypatch.setattr(online_scheduler, "UNPAID_GRACE", 3600.0)
+    function = Answering(delay=3600.0)
     task = asyncio.create_task(make(tmp_path / "run", function))
     while not function.asked:
         await asyncio.sleep(0.01)
     for _ in range(2):
         task.cancel()
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.01)
+    await asyncio.wait([task], timeout=600)
     assert task.cancelled()
 
 
@@ -120,7 +124,7 @@ async def test_two_runs_of_one_folder_in_one_process(tmp_path: Path) -> None:
 
 def run_when_free(make_run: Callable[[], Coroutine[Any, Any, Any]]) -> None:
     """Run it as soon as what the closed loop left behind lets go of the folder: threads may still hold it a while."""
-    for _ in range(100):
+    for _ in range(6000):
         gc.collect()
         try:
             asyncio.run(make_run())
@@ -138,9 +142,13 @@ def test_a_loop_that_is_closed_loses_nothing(tmp_path: Path) -> None:
     function = Answering(delay=0.01)
     loop = asyncio.new_event_loop()
     task = loop.create_task(make(tmp_path / "run", function, in_flight=4, conversations=400))
-    loop.run_until_complete(asyncio.sleep(0.3))
-    before = sum(function.asked.values())
-    assert 0 < before < 400
+
+    async def wait_for_some() -> None:
+        while function.answered < 20:
+            await asyncio.sleep(0.01)
+
+    loop.run_until_complete(wait_for_some())
+    assert sum(function.asked.values()) < 400
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "call_exception_handler", lambda _: None)  # that tasks were pending is no news
         loop.close()

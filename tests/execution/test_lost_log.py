@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from edgen.store.ledger.writer import read_acknowledged
 from tests.execution.service import Service, edgen, end, job_text, serve, start
 
 pytestmark = pytest.mark.crash
@@ -22,7 +23,8 @@ async def killed_run(service: Service, folder: Path, answers: int) -> Path:
     process = await start("generate", job, "-o", folder / "run")
     while service.answered.total() < answers:
         await asyncio.sleep(0.01)
-    await asyncio.sleep(0.3)  # until they are stored
+    while read_acknowledged(folder / "run" / "run.db") < answers:
+        await asyncio.sleep(0.01)
     process.kill()
     await end(process)
     service.release()

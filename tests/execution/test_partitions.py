@@ -95,9 +95,12 @@ async def test_bytes_are_those_of_one_ledger_whatever_is_killed(tmp_path: Path) 
 
         process = begin(job, run)
         await until(server, server.asked.total() + 15)
+        partitions = partition_processes(process.pid)
         os.kill(process.pid, signal.SIGKILL)
         await end(process)
-        await asyncio.sleep(1)
+        async with asyncio.timeout(60):
+            while any(Path(f"/proc/{pid}").exists() for pid in partitions):
+                await asyncio.sleep(0.01)
         stopped = server.asked.total()
         await asyncio.sleep(1)
         assert server.asked.total() == stopped
@@ -141,6 +144,9 @@ async def test_one_budget_for_all(tmp_path: Path) -> None:
         ({"arms": {"a": {}, "b": {"asks": 2}}}, [], "without arms"),
         ({"top_up": True}, [], "top_up"),
         ({}, ["--range", "0:10"], "without --range"),
+        ({}, ["--on", "spark"], "write ray for a cluster"),
+        ({}, ["--on", "rayon"], "write ray for a cluster"),
+        ({}, ["--workers", "3"], "and the cluster, as in --on ray"),
     ],
 )
 async def test_what_cannot_be_divided(
@@ -151,3 +157,40 @@ async def test_what_cannot_be_divided(
     assert (made.code, "Traceback" in made.err) == (2, False)
     assert said in made.err
     assert not (tmp_path / "run.partitions").exists()
+
+
+async def test_a_run_keeps_its_partitions(tmp_path: Path) -> None:
+    """Whatever the next start says, unless it allows fewer calls at once than there are partitions."""
+    async with serve(SlottedServer(slots=100, latency=0.05)) as server:
+        job, run = write(tmp_path / "job.yaml", describe(server)), tmp_path / "run"
+        process = begin(job, run)
+        await until(server, 10)
+        process.send_signal(signal.SIGINT)
+        assert (await end(process)).code == 130
+        asked = server.asked.total()
+        few = await edgen("generate", job, "-o", run, "--set", "limits.in_flight=2")
+        assert (few.code, server.asked.total()) == (2, asked)
+        assert "begun in 3 partitions, and limits.in_flight is 2" in few.err
+        other = await edgen("generate", job, "-o", run, "--partitions", "5", "--json")
+        assert other.code == 0, other.err
+        assert "begun in 3 partitions, and keeps them" in other.err
+        assert server.asked.total() == server.answered.total() == COUNT
+
+
+async def test_a_signal_while_partitions_start(tmp_path: Path) -> None:
+    """One sentence, and no traceback of theirs; a second one ends those that are not ready."""
+    async with serve(SlottedServer(slots=100, latency=0.05)) as server:
+        job, run = write(tmp_path / "job.yaml", describe(server)), tmp_path / "run"
+        for signals in (1, 2):
+            process = begin(job, run)
+            while not partition_processes(process.pid):
+                await asyncio.sleep(0.001)
+            for _ in range(signals):
+                process.send_signal(signal.SIGINT)
+                await asyncio.sleep(0.02)
+            made = await end(process)
+            assert made.code == 130, made.err
+            assert "Traceback" not in made.err
+        again = await edgen("generate", job, "-o", run)
+        assert again.code == 0, again.err
+        assert COUNT <= server.asked.total() <= COUNT + IN_FLIGHT

@@ -200,6 +200,10 @@ async def test_batches_carry_headers_query_and_auth(fake: FakeServer) -> None:
             "without user or password",
         ),
         ({"more_base_urls": ["https://api.openai.com/v1"]}, "more_base_urls", "twice"),
+        ({"base_url": ["http://gpu-1:8000/v1", "http://gpu-1:8000/v1/"]}, "more_base_urls", "twice"),
+        ({"base_url": ["http://gpu-1:8000/v1", "http://GPU-1:8000/v1"]}, "more_base_urls", "twice"),
+        ({"base_url": ["http://gpu-1/v1", "ftp://gpu-2/v1"]}, "more_base_urls[0]", "expected addresses like"),
+        ({"base_url": []}, "base_url", "expected an address like"),
         ({"reasoning_effort": "very"}, "reasoning_effort", "unknown value 'very'"),
     ],
 )

@@ -19,7 +19,7 @@ _PATIENCE = 5.0  # seconds for the list of a server's models
 
 
 class SameModel:
-    """The models that servers name. A server that lists no models is judged by its first answer."""
+    """The models that servers name: in their lists, if they have one, and in their answers."""
 
     def __init__(self, servers: Mapping[str, Backend], model: str) -> None:
         self._servers = servers
@@ -44,8 +44,10 @@ class SameModel:
             self._compare(self._listed)
 
     def hear(self, address: str, reply: Reply) -> None:
-        """Compare the model of a server's first answer with the others'. Raises ProviderError."""
-        if address not in self._answered:
+        """Compare the model of a server's answer with the other servers', if it is the first answer or names
+        another model than the last, as after a restart. Raises ProviderError."""
+        known = self._answered.get(address)
+        if known is None or (reply.model and reply.model not in known):
             self._answered[address] = [reply.model] if reply.model else []
             self._compare({one: names for one, names in self._answered.items() if names})
 

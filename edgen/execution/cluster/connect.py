@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import socket
+import threading
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from edgen.core.errors import InputError, ProviderError, UsageError
-from edgen.core.text import shorten
+from edgen.core.errors import InputError, ProviderError, SignalError, UsageError
+from edgen.core.text import quantity, shorten
 
 _START = "Start one with `ray start --head`, with the same versions of Ray and Python as here."
 _STORE = 128 * 1024 * 1024  # bytes of shared memory: messages do not pass through it
@@ -27,7 +30,7 @@ class ClusterConnection(contextlib.AbstractContextManager["ClusterConnection"]):
     claims. address: of the cluster, for other processes.
 
     Entering raises InputError if Ray is not installed, ProviderError if no cluster answers or it has another
-    version.
+    version, SignalError for a SIGTERM meanwhile.
     """
 
     _open: ClassVar[int] = 0
@@ -57,6 +60,16 @@ class ClusterConnection(contextlib.AbstractContextManager["ClusterConnection"]):
             import ray
 
             ray.shutdown()
+
+
+def describe_few_cores(cores: int, workers: int) -> str:
+    """Say that a cluster has fewer cores than workers that take one each; return nothing if it has enough."""
+    if workers <= cores:
+        return ""
+    return (
+        f"The cluster has {quantity(cores, 'core')}, and each of {workers} workers takes one. The others wait "
+        "for nodes that join."
+    )
 
 
 def require_ray() -> None:
@@ -100,15 +113,31 @@ def _connect(address: str, workers: int) -> None:
             "num_cpus": max(workers, os.cpu_count() or 1),
         }
         local: dict[str, Any] = {} if address else own
-        ray.init(
-            address=address or "local",
-            **local,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            configure_logging=False,
-        )
+        with _keep_handler():
+            ray.init(
+                address=address or "local",
+                **local,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                configure_logging=False,
+            )
+    except SystemExit:  # by Ray's handler
+        ray.shutdown()
+        raise SignalError(signal.SIGTERM, "Interrupted. Nothing was begun.") from None
     except Exception as error:  # noqa: BLE001 - Ray raises bare ones
         said = shorten(" ".join(str(error).split()), 300).rstrip(".")
         raise ProviderError(
             f"No Ray cluster can be used at {address or 'this machine'}: {said}. {_START}"
         ) from None
+
+
+@contextlib.contextmanager
+def _keep_handler() -> Iterator[None]:
+    """Restore the handler of SIGTERM afterwards: Ray sets its own, which ends a process without its clean
+    stop."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)

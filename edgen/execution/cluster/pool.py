@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from edgen.core.errors import CallError, EdgenError, FailureKind, UsageError
+from edgen.core.errors import CallError, EdgenError, FailureKind, ProviderError, UsageError
 from edgen.core.version import __version__
 from edgen.execution.cluster.link import WorkerLink, WorkerLostError
 from edgen.execution.cluster.messages import (
@@ -30,6 +30,8 @@ from edgen.execution.cluster.worker import Equipment
 from edgen.store.ledger.facts import WorkerCounts
 
 _FIRST = 120.0  # seconds for a worker to start
+_TRIES = 3  # starts of a worker that dies meanwhile
+_PAUSE = 10.0  # seconds between two tries to replace a worker
 _LOOK = 1.0  # seconds between two looks for silent workers
 _MOST_LOSSES = 100  # of workers in a row without an outcome
 
@@ -54,7 +56,7 @@ class Pool:
 
     async def open(self, host: str) -> None:
         """Open the door at an address of this node, and start the workers. Raises UsageError if one does not
-        fit."""
+        fit, ProviderError if one does not start."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
             lambda: Wire(
@@ -69,9 +71,13 @@ class Pool:
         )
         port = self._server.sockets[0].getsockname()[1]
         self._equipment = self._equipment._replace(address=(host, port), secret=secrets.token_bytes(32))
+        starts = [asyncio.create_task(self._start()) for _ in range(self._count)]
         try:
-            await asyncio.gather(*(self._start() for _ in range(self._count)))
+            await asyncio.gather(*starts)
         except BaseException:
+            for task in starts:
+                task.cancel()
+            await asyncio.gather(*starts, return_exceptions=True)
             await self.aclose()
             raise
         self._keep(self._watch())
@@ -121,22 +127,49 @@ class Pool:
     # -- starts and ends -------------------------------------------------------------------------
 
     async def _start(self) -> None:
-        """Start a worker and wait until it is ready. Raises UsageError if it does not fit."""
+        """Start a worker and wait until it is ready. Raises UsageError if it does not fit, ProviderError if
+        it dies again and again."""
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                await self._start_once()
+            except ProviderError as error:
+                if not tries_left:
+                    raise
+                self.tell(f"{error} Another one is started.")
+            else:
+                return
+
+    async def _start_once(self) -> None:
         import ray
 
         from edgen.execution.cluster.worker import Worker
 
         remote: Any = ray.remote(num_cpus=self._share, max_restarts=0, scheduling_strategy="SPREAD")(Worker)
         self._workers += 1
-        actor = remote.remote()
-        link = WorkerLink(actor, self._workers)
+        link = WorkerLink(remote.remote(), self._workers)
         self.links.append(link)
         try:
+            await self._begin(link)
+        except BaseException:
+            link.end()
+            if link in self.links:
+                self.links.remove(link)
+            with contextlib.suppress(Exception):
+                ray.kill(link.actor)
+            raise
+        self.meet(link)
+        self._ready.set()
+
+    async def _begin(self, link: WorkerLink) -> None:
+        """Wait until a worker is ready."""
+        import ray
+
+        try:
             async with asyncio.timeout(_FIRST):
-                said = await actor.describe.remote()
+                said = await link.actor.describe.remote()
                 _require_same(said)
                 link.pid, link.node = said["pid"], said["node"]
-                begun = await actor.begin.remote(link.number, self._equipment)
+                begun = await link.actor.begin.remote(link.number, self._equipment)
                 if "problem" in begun:
                     raise UsageError(f"A worker on {link.node} cannot do this job: {begun['problem']}")
                 await link.arrived.wait()
@@ -146,7 +179,9 @@ class Pool:
                 f"cores; each worker takes one. Use fewer with --workers."
             ) from None
         except ray.exceptions.RayError as error:
-            raise UsageError(_explain(error)) from None
+            raise _explain(error) from None
+        if link.lost:
+            raise ProviderError(f"A worker on {link.node} died while it started.")
         if "alone" in begun:
             self.alone = begun["alone"]
         elif begun["fingerprint"] != self._under:
@@ -161,8 +196,6 @@ class Pool:
                 "started there."
             )
         link.local = begun["local"]
-        self.meet(link)
-        self._ready.set()
 
     async def _watch(self) -> None:
         """Give up workers that are silent."""
@@ -179,6 +212,10 @@ class Pool:
 
         if link.lost:
             return
+        if link.local is None:  # it is still starting: who waits for that starts another one
+            link.end()
+            link.arrived.set()
+            return
         calls = len(link.calls)
         link.end()
         self.links.remove(link)
@@ -192,14 +229,32 @@ class Pool:
         self._keep(self._replace())
 
     async def _replace(self) -> None:
-        try:
-            if self._losses > _MOST_LOSSES:
-                raise UsageError(f"{self._losses} workers in a row were lost. Look at the cluster's logs.")
-            await self._start()
-        except EdgenError as error:
-            self.links = [link for link in self.links if link.ready]
-            if not self.broken.done() and not self.links:
-                self.broken.set_exception(error)
+        """Start a worker in the place of a lost one: until it succeeds, or no other has worked meanwhile."""
+        told = ""
+        while self._losses <= _MOST_LOSSES:
+            last = not self._is_at_work
+            try:
+                await self._start()
+            except EdgenError as error:
+                if last and not self._is_at_work:
+                    self._break(error)
+                    return
+                if str(error) != told:
+                    told = str(error)
+                    self.tell(f"{told} The other workers go on, and edgen tries again.")
+                await asyncio.sleep(_PAUSE)
+            else:
+                return
+        if not self._is_at_work:
+            self._break(UsageError(f"{self._losses} workers in a row were lost. Look at the cluster's logs."))
+
+    @property
+    def _is_at_work(self) -> bool:
+        return any(link.ready for link in self.links)
+
+    def _break(self, error: EdgenError) -> None:
+        if not self.broken.done():
+            self.broken.set_exception(error)
 
     async def pick(self, fits: Callable[[WorkerLink], bool] = lambda _link: True) -> WorkerLink:
         """Return the worker with the fewest units and calls, when there is one. Raises CallError if there are
@@ -271,13 +326,15 @@ def _require_same(said: dict[str, Any]) -> None:
             )
 
 
-def _explain(error: Exception) -> str:
-    """Return a sentence about a worker that did not start."""
+def _explain(error: Exception) -> EdgenError:
+    """Return the error about a worker that did not start: UsageError if a module is missing, else
+    ProviderError."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     module = next((line for line in lines if "ModuleNotFoundError" in line), None)
     if module is not None:
-        return (
+        return UsageError(
             f"A worker could not start: {module.rstrip('.')}. Install edgen with the extra `ray` on all "
             "nodes."
         )
-    return f"A worker could not start: {(lines or ['it died'])[0].rstrip('.')}. Look at the cluster's logs."
+    said = (lines or ["it died"])[0].rstrip(".")
+    return ProviderError(f"A worker could not start: {said}. Look at the cluster's logs.")

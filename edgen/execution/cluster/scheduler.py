@@ -12,7 +12,7 @@ from edgen.core.errors import CallError, EdgenError
 from edgen.core.values import Reply, TaskId
 from edgen.execution.client.call import Call
 from edgen.execution.cluster.backend import RemoteCalls
-from edgen.execution.cluster.connect import ClusterConnection, require_ray
+from edgen.execution.cluster.connect import ClusterConnection, describe_few_cores, require_ray
 from edgen.execution.cluster.link import RemoteRollout
 from edgen.execution.cluster.messages import Unit
 from edgen.execution.cluster.pool import Pool
@@ -77,6 +77,8 @@ class Cluster:
         )
         pool = Pool(self._count or connection.cores, equipment, connection.share, work.fingerprint)
         pool.tell, pool.meet = partial(work.events.tell, "note"), self.calls.meet
+        if connection.share == 1 and (few := describe_few_cores(connection.cores, self._count or 1)):
+            pool.tell(few)
         await pool.open(connection.host)
         self.calls.pool = pool
         return pool
@@ -96,7 +98,7 @@ class ClusterScheduler(OnlineScheduler):
     def __init__(self, work: Work, cluster: Cluster) -> None:
         super().__init__(work)
         self._cluster, self._share = cluster, _SHARE
-        self._pool: Pool
+        self._pool: Pool | None = None  # while it has units to run
         self._units: Units | None = None
 
     @property
@@ -110,24 +112,35 @@ class ClusterScheduler(OnlineScheduler):
         if first is None:
             return await super().run(iter(()))
         await self._work.ledger.flush()
-        self._pool = await self._cluster.open(self._work)
-        self._pool.broken.add_done_callback(self._stop_broken)
-        if self._pool.alone:
+        if (pool := await self._open()) is None:
+            return await super().run(iter(()))
+        self._pool = pool
+        pool.broken.add_done_callback(self._stop_broken)
+        if pool.alone:
             self._work.events.tell(
                 "note",
-                "The workers only make calls, and this process does the rest: "
-                f"{self._pool.alone.rstrip('.')}.",
+                f"The workers only make calls, and this process does the rest: {pool.alone.rstrip('.')}.",
             )
         try:
             await super().run(itertools.chain((first,), units))
         finally:
-            self._pool.broken.remove_done_callback(self._stop_broken)
+            pool.broken.remove_done_callback(self._stop_broken)
+
+    async def _open(self) -> Pool | None:
+        """Return the workers once they have started; None if the run is stopped before that."""
+        opening = asyncio.create_task(self._cluster.open(self._work))
+        try:
+            await self._wait_until_stopped(opening)
+        finally:
+            opening.cancel()
+            await asyncio.gather(opening, return_exceptions=True)
+        return None if opening.cancelled() else opening.result()
 
     def _stop_broken(self, broken: asyncio.Future[None]) -> None:
         if broken.cancelled() or (error := broken.exception()) is None:
             return
         self.stop(error if isinstance(error, EdgenError) else EdgenError(f"A worker failed: {error}"))
-        for link in self._pool.links:
+        for link in self._pool.links if self._pool is not None else ():
             link.end()
 
     def stop(self, reason: EdgenError, grace: float | None = None) -> None:
@@ -138,7 +151,7 @@ class ClusterScheduler(OnlineScheduler):
 
     async def _run_all(self, units: Iterator[Unit], at_once: int) -> None:
         """Run all units at the workers, so many at once."""
-        if self._pool.alone:
+        if self._pool is None or self._pool.alone:
             await super()._run_all(units, at_once)
             return
         plain = self._joined is None and self._work.tasks.sharers == 1

@@ -292,6 +292,8 @@ class Units:
         self.begin_more()
 
     def _store(self, answered: Sequence[PlainCall]) -> None:
+        """Store replies in one transaction, and the outcomes that came with them. A bug in an outcome's rows,
+        as of a plugin, ends the run; all replies are stored, and the other outcomes."""
         ledger, recorder, statements, now = self._work.ledger, self._recorder, [], read_wall_time()
         with_outcome = not recorder.is_heard
         for plain in answered:
@@ -299,22 +301,25 @@ class Units:
             address, reply, tokens, cost = (
                 call.request.address, answer.reply, answer.charged_tokens, answer.cost_usd,
             )  # fmt: skip
-            if reply.others:
-                places = (CallPlace(address, call.key),)
-                ((_, reply, tokens, cost),) = share_out(
-                    answer, places, rollout.client.charges.compute_most_cost
-                )
-            spent = (tokens, cost, now, answer.latency, answer.tries)
-            known = (plain.checksum, plain.text)
-            statements += ledger.make_reply_statements(address, call.key, reply, *spent, *known)
-            if plain.dropped:
-                continue
-            rollout.last = (call.request, answer.reply)
-            message = rollout.message
-            if with_outcome and isinstance(message, UnitOutcome) and message.settled is not None:
-                plain.ended = message
-                rollout.take()
-                statements += recorder.make_statements(rollout.unit, rollout, message.settled)
+            try:
+                if reply.others:
+                    places = (CallPlace(address, call.key),)
+                    ((_, reply, tokens, cost),) = share_out(
+                        answer, places, rollout.client.charges.compute_most_cost
+                    )
+                spent = (tokens, cost, now, answer.latency, answer.tries)
+                known = (plain.checksum, plain.text)
+                statements += ledger.make_reply_statements(address, call.key, reply, *spent, *known)
+                if plain.dropped:
+                    continue
+                rollout.last = (call.request, answer.reply)
+                message = rollout.message
+                if with_outcome and isinstance(message, UnitOutcome) and message.settled is not None:
+                    rollout.take()
+                    statements += recorder.make_statements(rollout.unit, rollout, message.settled)
+                    plain.ended = message
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
+                self.give_up(rollout, error)
         stored = ledger.writer.put_for(len(answered), statements)
         stored.add_done_callback(partial(self._take_stored, answered))
 
@@ -322,11 +327,18 @@ class Units:
         """Count replies that are on the disk, and let their units go on."""
         if stored.cancelled():
             return
-        if (error := stored.exception()) is not None:  # the replies keep their places: nothing more is sent
-            for plain in answered:
-                self.leave(plain.rollout)
-            self._fail(error)
-            return
+        error = stored.exception()
+        if error is None:
+            try:
+                self._count_stored(answered)
+                return
+            except (Exception, SystemExit) as bug:  # noqa: BLE001 - it ends the run
+                error = bug
+        for plain in answered:  # the replies keep their places: nothing more is sent
+            self.leave(plain.rollout)
+        self._fail(error)
+
+    def _count_stored(self, answered: Sequence[PlainCall]) -> None:
         for admission, count in Counter(plain.rollout.client.admission for plain in answered).items():
             admission.release_stored(count)
         recorder, counts = self._recorder, self._work.counts

@@ -8,7 +8,7 @@ import pickle
 import platform
 import socket
 import traceback
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -179,13 +179,13 @@ class Worker:
         for message in messages:
             match message:
                 case Permit():
-                    self._keep(self._call(message))
+                    self._begin(self._call, message)
                 case ServerQuestion():
-                    self._keep(self._tell(message))
+                    self._begin(self._tell, message)
                 case UnitReply(unit, answer, failure):
                     self._answer(unit, answer or failure)
                 case Take():
-                    self._keep(self._run(message))
+                    self._begin(self._run, message)
                 case Equip(packed):
                     self._equip(packed)
 
@@ -194,15 +194,16 @@ class Worker:
             assert answer is not None, "an answer is a reply or a failure"
             waiting.set_result(answer)
 
-    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(self._run_and_report(work))
+    def _begin(self, handle: Callable[[Any], Coroutine[Any, Any, None]], message: Any) -> None:
+        """Handle a message in a task."""
+        task = asyncio.ensure_future(self._handle(handle, message))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    async def _run_and_report(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do the work. The head raises what it raises."""
+    async def _handle(self, handle: Callable[[Any], Coroutine[Any, Any, None]], message: Any) -> None:
+        """Handle a message. The head raises what this raises."""
         try:
-            await work
+            await handle(message)
         except EdgenError as error:
             self._wire.send(Broken(str(error), ""))
         except Exception:  # noqa: BLE001 - the head raises it

@@ -371,7 +371,7 @@ async def test_a_signal_ends_a_statement_without_end(
         assert await process.stdout.readline() == b"begun\n"
         await asyncio.sleep(0.1)
         process.send_signal(number)
-        _, err = await asyncio.wait_for(process.communicate(), 30)
+        _, err = await asyncio.wait_for(process.communicate(), 600)
     finally:
         process.kill()  # a statement without end would be at work for ever
         await process.wait()
