@@ -21,9 +21,8 @@ from edgen.core.errors import LockedError, ShortError
 from edgen.core.events import Event
 from edgen.core.system import handle_signals
 from edgen.core.text import escape_hidden
-from edgen.runtime.control import Control
+from edgen.runtime.control import Control, Trust
 from edgen.runtime.deadline import Deadline
-from edgen.runtime.key_consent import Trust
 from edgen.runtime.options import WorkOptions
 from edgen.runtime.snapshot import Snapshot, StatusEvent
 

@@ -35,8 +35,7 @@ from edgen.generation.options import GenerateOptions
 from edgen.merging.merge import merge
 from edgen.planning.load import JobSource
 from edgen.providers.trust import Consents
-from edgen.runtime.control import Control, explain_os_errors
-from edgen.runtime.key_consent import Trust
+from edgen.runtime.control import Control, Trust, explain_os_errors
 from edgen.runtime.snapshot import Activity, Snapshot, StatusEvent, add_usage
 from edgen.store.run_folder import RunFolder
 

@@ -22,8 +22,7 @@ from edgen.core.system import handle_signals
 from edgen.core.text import escape_hidden
 from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource
-from edgen.runtime.control import Control
-from edgen.runtime.key_consent import Trust
+from edgen.runtime.control import Control, Trust
 
 
 class ProcessLine(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -20,8 +20,7 @@ from edgen.core.events import Listener
 from edgen.generation.arms import Generated
 from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource
-from edgen.runtime.control import Control
-from edgen.runtime.key_consent import Trust
+from edgen.runtime.control import Control, Trust
 
 
 class _Call(NamedTuple):
