@@ -30,7 +30,7 @@ from edgen.asking.options import AskOptions
 from edgen.config import Job
 from edgen.core.errors import EdgenError
 from edgen.core.options import CallMode
-from edgen.core.threads import run_in_thread
+from edgen.core.system import run_in_thread
 from edgen.execution.session import RunSession, SharedState
 from edgen.planning.answer_schemas import adapt_template
 from edgen.prompting import Prompt

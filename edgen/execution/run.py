@@ -15,7 +15,7 @@ import msgspec
 
 from edgen.config import ANNOTATOR, Job, list_arm_jobs, load_kept_job, resolve_values
 from edgen.core.errors import DamagedError, EdgenError, FailureKind, ShortError, UsageError
-from edgen.core.threads import run_in_thread
+from edgen.core.system import run_in_thread
 from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
 from edgen.execution.early_stop import GATED

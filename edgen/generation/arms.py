@@ -17,7 +17,7 @@ from edgen.annotation.layer import has_job_layers, require_job_layers, write_job
 from edgen.config import Job, find_backend_name
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
 from edgen.core.options import CallMode
-from edgen.core.threads import run_in_thread
+from edgen.core.system import run_in_thread
 from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
 from edgen.execution.client.fleet import keep_identities
 from edgen.execution.costly_changes import find_dropped_arms, find_rework

@@ -19,7 +19,7 @@ import msgspec
 
 from edgen.core.errors import CallError, limit_attempts
 from edgen.core.files import Part, remove_leftovers_for
-from edgen.core.threads import run_in_thread
+from edgen.core.system import run_in_thread
 from edgen.core.values import Reply, Request, TaskId
 from edgen.execution.batch.ownership import find_batch_file, find_batch_folder
 from edgen.execution.client.budget import BudgetExhausted, Reservation
