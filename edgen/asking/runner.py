@@ -36,8 +36,7 @@ from edgen.planning.answer_schemas import adapt_template
 from edgen.prompting import Prompt
 from edgen.providers import Backend
 from edgen.runtime.control import Control
-from edgen.runtime.monitor import Monitor
-from edgen.runtime.supervise import Supervised, supervise, tell_lost_replies
+from edgen.runtime.supervise import Monitor, Supervised, supervise, tell_lost_replies
 from edgen.store.ledger import Ledger
 from edgen.store.mailbox import make_desk
 from edgen.store.run_reader import RunReader

@@ -35,10 +35,9 @@ from edgen.planning.speakers import find_doubts
 from edgen.providers import Backend
 from edgen.runtime.backends import count_arms_at_once, list_configs, open_backends, open_scheduler
 from edgen.runtime.control import Control, explain_os_errors
-from edgen.runtime.monitor import Monitor
 from edgen.runtime.snapshot import Title
 from edgen.runtime.status import StatusReport, read_run_status
-from edgen.runtime.supervise import Supervised, find_use_elsewhere, supervise
+from edgen.runtime.supervise import Monitor, Supervised, find_use_elsewhere, supervise
 from edgen.selection.select import refuse_selected
 from edgen.space.splits import choose_common_side
 from edgen.store.inputs_copy import restore_inputs

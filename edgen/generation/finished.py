@@ -12,8 +12,8 @@ from edgen.execution.session import settle_lease
 from edgen.planning.plan import Plan
 from edgen.runtime.backends import list_configs, open_backends
 from edgen.runtime.control import Control
-from edgen.runtime.monitor import start_event
 from edgen.runtime.snapshot import Title, read_still_snapshot
+from edgen.runtime.supervise import start_event
 from edgen.store.ledger import run_status
 from edgen.store.run_folder import RunFolder
 
