@@ -28,7 +28,7 @@ from edgen.execution.client.budget_lease import Purse
 from edgen.execution.client.clients import Service, make_clients
 from edgen.execution.client.form_support import restore_forms
 from edgen.execution.online_scheduler import make_online_scheduler
-from edgen.execution.scheduler import ProgressCounts, Scheduler, SchedulerFactory, Work
+from edgen.execution.scheduler import Scheduler, SchedulerFactory, Work
 from edgen.protocols.task import Tasks
 from edgen.providers import Backend
 from edgen.store.budget_book import PICO, BudgetBook, BudgetUse
@@ -49,6 +49,7 @@ from edgen.store.ledger.facts import (
     read_servers,
     read_timeouts,
 )
+from edgen.store.ledger.status import ProgressCounts
 
 _STAYS = "What this run holds of the budget counts as spent until it starts again."
 _NOTE_EVERY = 1.0  # seconds between notes of the session's counts
@@ -94,7 +95,12 @@ class RunSession:
         self.events = Events()
         self.counts = ProgressCounts()
         self._clients = make_clients(
-            tasks.call_settings, backends, roles, self.budget, ledger.out, admissions=shared.admissions
+            tasks.call_settings,
+            backends,
+            roles,
+            self.budget,
+            None if self.budget is None else ledger.out,
+            admissions=shared.admissions,
         )
         restore_forms({client.form_support for client in self._clients.values()}, ledger, self.events)
         identities = {role: client.backend.identity for role, client in self._clients.items()}
@@ -128,7 +134,7 @@ class RunSession:
         if self.limits.budget is None:
             return whole
         tokens, usd = self.ledger.sum_charges(lambda _prompt, _completion: 0.0)
-        held = [self.ledger.out.read_sums(batch.number)[1:] for batch in self.ledger.out.list_batches(*OPEN)]
+        held = [self.ledger.out.read_sums(batch.number)[1:] for batch in self.ledger.list_batches(*OPEN)]
         purse = Purse(BudgetBook(Path(self.limits.budget)), self._name_owner())
         purse.settle_before(BudgetUse(tokens, round(usd * PICO)))
         return whole.make_concurrent(
@@ -155,7 +161,7 @@ class RunSession:
 
         out = self.ledger.out
         used = [charged(find_dearest) for charged in (self.ledger.sum_charges, *elsewhere)]
-        held = [out.read_sums(batch.number)[1:] for batch in out.list_batches(*OPEN)]
+        held = [out.read_sums(batch.number)[1:] for batch in self.ledger.list_batches(*OPEN)]
         budget.restore(
             sum(tokens for tokens, _ in used) - sum(tokens for tokens, _ in held),
             sum(usd for _, usd in used) - sum(usd for _, usd in held),
@@ -239,7 +245,7 @@ class RunSession:
         finally:
             noting.cancel()
             self.close_budget()
-            if state != "stopped" and self.ledger.out.list_batches():
+            if state != "stopped" and self.ledger.list_batches():
                 end_batch_period(self.ledger)
             self._note(state, message, reason)
 

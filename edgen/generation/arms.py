@@ -25,7 +25,7 @@ from edgen.execution.costly_changes import find_dropped_arms, find_rework
 from edgen.execution.finish import list_file_warnings
 from edgen.execution.ordered_gates import MakeInOrder
 from edgen.execution.run import ActiveRun, check_part, check_piece
-from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
+from edgen.execution.scheduler import SchedulerFactory
 from edgen.execution.session import Charged, RunSession, SharedState
 from edgen.generation.finished import is_nothing_left, tell_finished
 from edgen.generation.options import GenerateOptions
@@ -43,6 +43,7 @@ from edgen.space.splits import choose_common_side
 from edgen.store.inputs_copy import restore_inputs
 from edgen.store.ledger import Ledger, describe_lost_replies
 from edgen.store.ledger.facts import MEASURES
+from edgen.store.ledger.status import ProgressCounts
 from edgen.store.locks import lock_run
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import Manifest, read_manifest

@@ -176,10 +176,10 @@ class Monitor:
 
     def _count_batches(self) -> None:
         """Count the sent batches in the ledger, which must be open."""
-        out = self.session.ledger.out
+        ledger = self.session.ledger
         try:
-            batches = out.list_batches(*OPEN)
-            requests = sum(out.read_sums(batch.number)[0] for batch in batches)
+            batches = ledger.list_batches(*OPEN)
+            requests = sum(ledger.out.read_sums(batch.number)[0] for batch in batches)
         except Exception:  # noqa: BLE001 - a ledger that cannot be read stops the run, not its figures
             return
         self._activity = msgspec.structs.replace(

@@ -150,9 +150,7 @@ class BatchLifecycle:
         return await self._note_begun(batch, remote)
 
     def _make_sending(self, batch: NotedBatch) -> Sending:
-        others = (
-            other.remote_id for other in self._ledger.out.list_batches() if other.number != batch.number
-        )
+        others = (other.remote_id for other in self._ledger.list_batches() if other.number != batch.number)
         return Sending(
             token=batch.token,
             file=find_batch_file(self._ledger.path, batch.file),

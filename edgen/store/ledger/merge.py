@@ -36,9 +36,16 @@ from edgen.store.ledger.opening import (
     make_still_uri,
     require_files,
 )
-from edgen.store.ledger.outstanding import NotedBatch, read_batches
 from edgen.store.ledger.schema import read_wall_time
-from edgen.store.ledger.status import LedgerSession, RunPlan, RunStatus, read_sessions, read_status
+from edgen.store.ledger.status import (
+    LedgerSession,
+    NotedBatch,
+    RunPlan,
+    RunStatus,
+    read_batches,
+    read_sessions,
+    read_status,
+)
 from edgen.store.ledger.tally import open_tally
 
 Drop = Callable[[dict[str, Any]], None]
