@@ -34,7 +34,7 @@ from edgen.space.splits import HeldOutGroups, choose_common_side
 from edgen.store.inputs_copy import keep_copy
 from edgen.store.ledger import Ledger, RunPlan, RunStatus, Scope
 from edgen.store.ledger.facts import RoundEnd, make_round_fact_name, read_round_end
-from edgen.store.ledger.opening import make_damaged_error
+from edgen.store.ledger.problems import make_damaged_error
 from edgen.store.run_facts import SPACE, SpaceFacts
 from edgen.store.run_folder import RunFolder
 

@@ -42,7 +42,7 @@ from edgen.providers.batches import (
     is_id,
 )
 from edgen.store.ledger import Ledger, NotedBatch
-from edgen.store.ledger.schema import read_wall_time
+from edgen.store.ledger.checked_reader import read_wall_time
 
 _FIRST_LOOK = 1.0  # seconds before the first check of a batch
 _LONGER = 1.5  # factor for each further pause, up to batch.poll

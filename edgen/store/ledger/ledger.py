@@ -23,14 +23,16 @@ from edgen.store.ledger.checked_reader import (
     compute_cost_checksum,
     compute_outcome_checksums,
     list_columns,
+    read_wall_time,
 )
 from edgen.store.ledger.facts import LOST, drop_damaged_facts, put_fact, read_fact
 from edgen.store.ledger.logprobs import TABLE, add_table, store_beside, with_beside
-from edgen.store.ledger.opening import check, connect, make_empty_error, upgrade
+from edgen.store.ledger.opening import check, connect, upgrade
 from edgen.store.ledger.outstanding import LOSE, STRIKE, OutstandingCalls
 from edgen.store.ledger.person_times import list_times, with_times
+from edgen.store.ledger.problems import make_empty_error
 from edgen.store.ledger.reader import BESIDE, Outcomes, name_beside_task
-from edgen.store.ledger.schema import PICO, read_wall_time, sum_column, sum_pico_column
+from edgen.store.ledger.schema import PICO
 from edgen.store.ledger.status import (
     NotedBatch,
     RunPlan,
@@ -43,6 +45,8 @@ from edgen.store.ledger.status import (
     read_plan,
     read_status,
     sum_charges,
+    sum_column,
+    sum_pico_column,
 )
 from edgen.store.ledger.tally import RowCounter, connect_counted, count_repaired_tables, open_tally
 from edgen.store.ledger.writer import COUNT, Acknowledgement, Statement, Writer, read_acknowledged

@@ -14,9 +14,9 @@ import msgspec
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address
-from edgen.store.ledger.checked_reader import Amount, CheckedReader, Natural, Task
-from edgen.store.ledger.schema import PICO, read_wall_time, sum_column
-from edgen.store.ledger.status import NotedBatch
+from edgen.store.ledger.checked_reader import Amount, CheckedReader, Natural, Task, read_wall_time
+from edgen.store.ledger.schema import PICO
+from edgen.store.ledger.status import NotedBatch, sum_column
 from edgen.store.ledger.writer import Statement, Writer
 
 _PAGE = 2_000

@@ -33,7 +33,7 @@ from edgen.store.ledger.checked_reader import (
 )
 from edgen.store.ledger.facts import SELECTION, SIMULATED, Selection, read_fact, read_facts, read_selection
 from edgen.store.ledger.opening import connect
-from edgen.store.ledger.schema import PICO, SCENARIOS, sum_column
+from edgen.store.ledger.schema import PICO, SCENARIOS
 from edgen.store.ledger.status import (
     IN_SCOPE,
     OPEN,
@@ -46,6 +46,7 @@ from edgen.store.ledger.status import (
     read_lost,
     read_sessions,
     read_status,
+    sum_column,
     sum_lost,
     sum_out,
 )

@@ -14,8 +14,9 @@ import msgspec
 from edgen.core.values import Status, Usage
 from edgen.store.ledger.checked_reader import Amount, CheckedReader, Moment, Natural
 from edgen.store.ledger.facts import LOST, PLAN, read_fact
-from edgen.store.ledger.opening import decode_fact, make_damaged_error
-from edgen.store.ledger.schema import PICO, SCENARIOS, sum_column, sum_pico_column
+from edgen.store.ledger.opening import decode_fact
+from edgen.store.ledger.problems import make_damaged_error
+from edgen.store.ledger.schema import PICO, SCENARIOS
 
 _Scenario = Annotated[int, msgspec.Meta(ge=0, le=SCENARIOS)]
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
@@ -317,3 +318,15 @@ _BATCHES = f"SELECT {', '.join(NotedBatch.__struct_encode_fields__)} FROM batche
 def read_batches(book: CheckedReader, *states: State) -> list[NotedBatch]:
     """Return the batches in one of these states, or all, in order of creation."""
     return [batch for batch in book.read_rows(_BATCHES, NotedBatch) if not states or batch.state in states]
+
+
+def sum_column(column: str) -> str:
+    """Return SQL for the sum of a column of whole numbers, exact up to 2**53; unlike SUM, it never
+    overflows."""
+    return f"IFNULL(CAST(TOTAL({column}) AS INTEGER), 0)"
+
+
+def sum_pico_column(column: str) -> str:
+    """Return SQL for the sum of a column of US dollars, in whole picodollars as in the budget, so that sums
+    are order-independent."""
+    return sum_column(f"ROUND({column} * {PICO:g})")

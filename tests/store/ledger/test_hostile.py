@@ -28,7 +28,7 @@ from edgen.store.ledger import (
     run_status,
     sum_charges_at,
 )
-from edgen.store.ledger.schema import make_image
+from edgen.store.ledger.opening import make_image
 from tests import fork_server
 from tests.dose import dose
 from tests.store.ledger.hostile import VALUES, again, flip, put, tables
