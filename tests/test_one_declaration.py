@@ -68,7 +68,7 @@ OF_EVERY_COMMAND = {
 }
 # Modules that make typer's options themselves.
 MAKES_OPTIONS = {
-    "edgen/cli/declared.py": "it makes those of all structs",
+    "edgen/cli/options.py": "it makes those of all structs",
     "edgen/cli/app.py": "--version, which ends edgen before a command is read",
     "edgen/cli/export.py": "those of the formats' structs, which name the formats that have them",
 }

@@ -36,7 +36,7 @@ from edgen.providers import Backend, find_calls, make
 from edgen.providers.base import list_servers
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
-from edgen.runtime.key_consent import Trust
+from edgen.runtime.control import Trust
 from edgen.runtime.loading import Loading
 from edgen.store.budget_book import BudgetBook
 from edgen.store.call_times import CallTime, note_call_time

@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.api.generation import generate
 from edgen.config import find_backend, find_backend_name
 from edgen.core.errors import UsageError
 from edgen.core.values import Scenario
-from edgen.generation.arms import Generated
+from edgen.generation.arms import Generated, generate
 from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource, make_plans
 from edgen.planning.plan import Plan

@@ -30,14 +30,13 @@ from edgen.asking.options import AskOptions
 from edgen.config import Job
 from edgen.core.errors import EdgenError
 from edgen.core.options import CallMode
-from edgen.core.threads import run_in_thread
+from edgen.core.system import run_in_thread
 from edgen.execution.session import RunSession, SharedState
 from edgen.planning.answer_schemas import adapt_template
 from edgen.prompting import Prompt
 from edgen.providers import Backend
 from edgen.runtime.control import Control
-from edgen.runtime.monitor import Monitor
-from edgen.runtime.supervise import Supervised, supervise, tell_lost_replies
+from edgen.runtime.supervise import Monitor, Supervised, supervise, tell_lost_replies
 from edgen.store.ledger import Ledger
 from edgen.store.mailbox import make_desk
 from edgen.store.run_reader import RunReader

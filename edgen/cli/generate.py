@@ -57,7 +57,7 @@ def command(
     from edgen.cli.control import make_control
 
     control = make_control(work, trust_code=options.trust_code, yes=options.yes)
-    from edgen.api.generation import generate
+    from edgen.generation.arms import generate
     from edgen.planning.load import JobSource
 
     source = JobSource.of(job, options.changes, allow_outside=options.allow_outside)

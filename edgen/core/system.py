@@ -1,5 +1,6 @@
-"""Differences between operating systems, in one module. No other names a system or a call that only some
-have.
+"""Files, locks, processes, signals, limits and threads of the operating system.
+
+No other module names a system or a call that only some have.
 
 Linux and macOS support everything. Windows lacks locks that end with their holder, so edgen writes no runs
 there: it reads, checks, exports and compares runs that were made elsewhere.
@@ -8,13 +9,14 @@ there: it reads, checks, exports and compares runs that were made elsewhere.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import errno
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from edgen.core.errors import UsageError
 
@@ -28,6 +30,9 @@ try:
     import resource
 except ImportError:  # Windows
     fcntl = resource = None
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 # Open files in place: follow no link, wait for no pipe, pass none to a child, change no byte.
 AS_IT_IS = 0
@@ -201,3 +206,26 @@ def memory_size() -> int | None:
     with contextlib.suppress(AttributeError, OSError, ValueError):
         sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min((size for size in sizes if size > 0), default=None)
+
+
+# --- threads ------------------------------------------------------------------------------------
+
+
+async def run_in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """Run a function in a thread and return its result, as `asyncio.to_thread` does, but wait for the thread
+    even if cancelled: it may still use what the caller closes afterwards, such as a ledger or a lock."""
+    import asyncio  # only work in a loop needs it
+
+    context = contextvars.copy_context()
+    # Not a task: the end of a loop cancels tasks, but not threads.
+    running = asyncio.get_running_loop().run_in_executor(None, lambda: context.run(work, *args, **kwargs))
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        running.exception()  # retrieve it, so that asyncio does not warn
+        raise cancelled
+    return running.result()

@@ -26,8 +26,7 @@ from edgen.core.files import write_whole
 from edgen.core.text import shorten
 from edgen.core.yaml_values import shorten_word, suggest_name
 from edgen.providers.trust import find_consent_file
-from edgen.runtime.control import Control
-from edgen.runtime.key_consent import Trust
+from edgen.runtime.control import Control, Trust
 from edgen.store.ledger import Ledger, LedgerReader
 from edgen.store.ledger.facts import MEASURES
 from edgen.store.run_folder import RunFolder

@@ -14,10 +14,10 @@ from edgen.config import Job, find_backend, load_job
 from edgen.core.errors import CallError, DataError, EdgenError
 from edgen.core.values import Status
 from edgen.cost.usage import RolePrices, Way
-from edgen.execution.client.clients import make_clients
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import Rollout
 from edgen.execution.run import restore_rounds
+from edgen.execution.session import make_clients
 from edgen.planning.plan import Plan
 from edgen.providers import Backend, find_calls
 from edgen.store.ledger import Ledger, RunPlan, RunStatus

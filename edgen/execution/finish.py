@@ -20,7 +20,7 @@ from edgen.core.digest import compute_fingerprint, compute_sha256_of_file
 from edgen.core.errors import DataError, EdgenError, TemplateError
 from edgen.core.files import write_lines
 from edgen.core.registry import list_names
-from edgen.core.threads import run_in_thread
+from edgen.core.system import run_in_thread
 from edgen.core.version import __version__
 from edgen.core.yaml_values import read_text
 from edgen.families.base import make_record_id

@@ -247,6 +247,6 @@ class OnlineScheduler:
 def make_online_scheduler(work: Work) -> OnlineScheduler:
     """Return the scheduler for single calls. Raises UsageError while batches of the ledger are
     outstanding."""
-    if waiting := work.ledger.out.list_batches(*OPEN):
+    if waiting := work.ledger.list_batches(*OPEN):
         raise open_batches_error(waiting)
     return OnlineScheduler(work)

@@ -15,7 +15,7 @@ import msgspec
 
 from edgen.config import ANNOTATOR, Job, list_arm_jobs, load_kept_job, resolve_values
 from edgen.core.errors import DamagedError, EdgenError, FailureKind, ShortError, UsageError
-from edgen.core.threads import run_in_thread
+from edgen.core.system import run_in_thread
 from edgen.core.values import RejectionReason, Status
 from edgen.core.version import __version__
 from edgen.execution.early_stop import GATED
@@ -34,7 +34,7 @@ from edgen.space.splits import HeldOutGroups, choose_common_side
 from edgen.store.inputs_copy import keep_copy
 from edgen.store.ledger import Ledger, RunPlan, RunStatus, Scope
 from edgen.store.ledger.facts import RoundEnd, make_round_fact_name, read_round_end
-from edgen.store.ledger.opening import make_damaged_error
+from edgen.store.ledger.problems import make_damaged_error
 from edgen.store.run_facts import SPACE, SpaceFacts
 from edgen.store.run_folder import RunFolder
 

@@ -13,10 +13,11 @@ import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from edgen.config import Limits
+from edgen.config import CallSettings, Limits, find_backend_name
 from edgen.core.errors import EdgenError, ShortError, SignalError
 from edgen.core.events import Events
 from edgen.core.values import TaskId
@@ -25,14 +26,16 @@ from edgen.execution.batch.open_batches import end_batch_period
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.budget_lease import Purse
-from edgen.execution.client.clients import Service, make_clients
 from edgen.execution.client.form_support import restore_forms
+from edgen.execution.client.model_client import ModelClient
+from edgen.execution.client.person_client import PersonClient
 from edgen.execution.online_scheduler import make_online_scheduler
-from edgen.execution.scheduler import ProgressCounts, Scheduler, SchedulerFactory, Work
+from edgen.execution.scheduler import Scheduler, SchedulerFactory, Work
 from edgen.protocols.task import Tasks
 from edgen.providers import Backend
+from edgen.providers.base import list_servers
 from edgen.store.budget_book import PICO, BudgetBook, BudgetUse
-from edgen.store.ledger import OPEN, Ledger, LedgerReader, RunPlan, sum_charges_at
+from edgen.store.ledger import OPEN, Ledger, LedgerReader, OutstandingCalls, RunPlan, sum_charges_at
 from edgen.store.ledger.facts import (
     OWNER,
     RETRIES,
@@ -49,12 +52,56 @@ from edgen.store.ledger.facts import (
     read_servers,
     read_timeouts,
 )
+from edgen.store.ledger.status import ProgressCounts
 
 _STAYS = "What this run holds of the budget counts as spent until it starts again."
 _NOTE_EVERY = 1.0  # seconds between notes of the session's counts
 
 # Returns tokens and US dollars used, given a price function of (prompt, completion) tokens.
 Charged = Callable[[Callable[[int, int], float]], tuple[int, float]]
+
+
+Service = tuple[Any, Any]  # type and address of a service
+
+
+def make_clients(
+    settings: CallSettings,
+    backends: Mapping[str, Backend],
+    roles: Iterable[str],
+    budget: Budget | None = None,
+    out: OutstandingCalls | None = None,
+    beside: Iterable[ModelClient] = (),
+    admissions: dict[Service, Admission] | None = None,
+) -> dict[str, ModelClient]:
+    """Return the client of each role. `backends` are by their names in the job; roles of one backend share
+    its client, and clients of one service share its admission. `out`: notes of outstanding calls under a
+    budget; None: no notes. `beside`: existing clients to share. `admissions`: existing ones by service; new
+    ones are added."""
+    limits = settings.limits
+    made = {client.name: client for client in beside}
+    known = {} if admissions is None else admissions
+    for client in made.values():
+        known |= dict.fromkeys(_list_services(client.backend), client.admission)
+
+    def make(name: str) -> ModelClient:
+        if name not in made:
+            services = _list_services(backends[name])
+            admission = next((known[one] for one in services if one in known), None) or Admission(limits)
+            known.update(dict.fromkeys(services, admission))
+            config = settings.backends[name]
+            kind = PersonClient if config.BY_PEOPLE else ModelClient
+            made[name] = client = kind(name, config, backends[name], admission, limits, budget, out)
+            if isinstance(client, PersonClient):
+                client.stand_ins = tuple(make(other) for other in config.others if other in backends)
+        return made[name]
+
+    return {role: make(find_backend_name(settings, role)) for role in roles}
+
+
+def _list_services(backend: Backend) -> list[Service]:
+    """Return the identities of the service that a backend calls: one for each server."""
+    kind = backend.identity["type"]
+    return [(kind, address) for address in list_servers(backend) or (backend.identity["base_url"],)]
 
 
 class SharedState:
@@ -94,7 +141,12 @@ class RunSession:
         self.events = Events()
         self.counts = ProgressCounts()
         self._clients = make_clients(
-            tasks.call_settings, backends, roles, self.budget, ledger.out, admissions=shared.admissions
+            tasks.call_settings,
+            backends,
+            roles,
+            self.budget,
+            None if self.budget is None else ledger.out,
+            admissions=shared.admissions,
         )
         restore_forms({client.form_support for client in self._clients.values()}, ledger, self.events)
         identities = {role: client.backend.identity for role, client in self._clients.items()}
@@ -128,7 +180,7 @@ class RunSession:
         if self.limits.budget is None:
             return whole
         tokens, usd = self.ledger.sum_charges(lambda _prompt, _completion: 0.0)
-        held = [self.ledger.out.read_sums(batch.number)[1:] for batch in self.ledger.out.list_batches(*OPEN)]
+        held = [self.ledger.out.read_sums(batch.number)[1:] for batch in self.ledger.list_batches(*OPEN)]
         purse = Purse(BudgetBook(Path(self.limits.budget)), self._name_owner())
         purse.settle_before(BudgetUse(tokens, round(usd * PICO)))
         return whole.make_concurrent(
@@ -155,7 +207,7 @@ class RunSession:
 
         out = self.ledger.out
         used = [charged(find_dearest) for charged in (self.ledger.sum_charges, *elsewhere)]
-        held = [out.read_sums(batch.number)[1:] for batch in out.list_batches(*OPEN)]
+        held = [out.read_sums(batch.number)[1:] for batch in self.ledger.list_batches(*OPEN)]
         budget.restore(
             sum(tokens for tokens, _ in used) - sum(tokens for tokens, _ in held),
             sum(usd for _, usd in used) - sum(usd for _, usd in held),
@@ -239,7 +291,7 @@ class RunSession:
         finally:
             noting.cancel()
             self.close_budget()
-            if state != "stopped" and self.ledger.out.list_batches():
+            if state != "stopped" and self.ledger.list_batches():
                 end_batch_period(self.ledger)
             self._note(state, message, reason)
 

@@ -1,5 +1,4 @@
-"""The arms of a run: conversations made arm after arm, then train and test files with one test side for all
-arms.
+"""A job's run: conversations made arm after arm, then train and test files with one test side for all arms.
 
 Every run has at least one arm; that of a job without `arms:` is made in the run's folder itself.
 """
@@ -8,24 +7,27 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from edgen.annotation.layer import has_job_layers, require_job_layers, write_job_layers
-from edgen.config import Job, find_backend_name
+import msgspec
+
+from edgen.annotation.layer import require_job_layers, write_job_layers
+from edgen.config import Job
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
 from edgen.core.options import CallMode
-from edgen.core.threads import run_in_thread
+from edgen.core.system import run_in_thread
 from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
 from edgen.execution.client.fleet import keep_identities
 from edgen.execution.costly_changes import find_dropped_arms, find_rework
-from edgen.execution.finish import is_finished, list_file_warnings
+from edgen.execution.finish import list_file_warnings
 from edgen.execution.ordered_gates import MakeInOrder
 from edgen.execution.run import ActiveRun, check_part, check_piece
-from edgen.execution.scheduler import ProgressCounts, SchedulerFactory
-from edgen.execution.session import Charged, RunSession, SharedState, settle_lease
+from edgen.execution.scheduler import SchedulerFactory
+from edgen.execution.session import Charged, RunSession, SharedState
+from edgen.generation.finished import is_nothing_left, tell_finished
 from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource, inline_files, make_job_for_run, make_plans
 from edgen.planning.plan import Plan
@@ -33,15 +35,15 @@ from edgen.planning.speakers import find_doubts
 from edgen.providers import Backend
 from edgen.runtime.backends import count_arms_at_once, list_configs, open_backends, open_scheduler
 from edgen.runtime.control import Control, explain_os_errors
-from edgen.runtime.monitor import Monitor, start_event
-from edgen.runtime.snapshot import Title, read_still_snapshot
+from edgen.runtime.snapshot import Title
 from edgen.runtime.status import StatusReport, read_run_status
-from edgen.runtime.supervise import Supervised, find_use_elsewhere, supervise
+from edgen.runtime.supervise import Monitor, Supervised, find_use_elsewhere, supervise
 from edgen.selection.select import refuse_selected
 from edgen.space.splits import choose_common_side
 from edgen.store.inputs_copy import restore_inputs
-from edgen.store.ledger import Ledger, describe_lost_replies, run_status
+from edgen.store.ledger import Ledger, describe_lost_replies
 from edgen.store.ledger.facts import MEASURES
+from edgen.store.ledger.status import ProgressCounts
 from edgen.store.locks import lock_run
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import Manifest, read_manifest
@@ -83,6 +85,32 @@ def plan_arms(
     if source.job.measure_references:
         load_job_measures(source.job, source.reach, control.trust)
     return source, make_plans(source.job, source.name, source.reach)
+
+
+async def generate(source: JobSource, options: GenerateOptions, control: Control) -> Generated:
+    """Make the conversations of a job, and the files of what was accepted: in this process, or partitions of
+    its scenarios in several.
+
+    What ends the work once something was asked is in the result; what is wrong before that is raised.
+    """
+    if options.write_only is not None and options.via != "batch":
+        raise UsageError("--write-only writes batch files; it goes with --via batch.")
+    if options.write_only is not None and options.write_only.exists() and not options.write_only.is_dir():
+        raise UsageError(
+            f"--write-only {options.write_only}: this is not a folder; name one for the request files."
+        )
+    source, plans = plan_arms(source, options, control)
+    folder = find_folder(source.job, options)
+    if not (options.partitions or source.job.partitions or folder.partitions_folder.exists()):
+        return await make_arms(source, plans, options, control)
+    from edgen.generation.partitions import make_partitions
+
+    if options.partitions:
+        source = source._replace(job=msgspec.structs.replace(source.job, partitions=options.partitions))
+    made = await make_partitions(source, options, folder, control)
+    here = msgspec.structs.replace(options, on="here", workers=None)
+    generated = await make_arms(source, plans, here, control)
+    return replace(generated, status=generated.status.with_calls_now({"": made})) if made else generated
 
 
 async def make_arms(
@@ -171,15 +199,11 @@ class _Generation:
 
     async def _make(self) -> None:
         folder, control = self._folder, self._control
-        if await self._is_finished():
-            for arm, plan in self._plans.items():
-                if (budget := plan.job.limits.budget) is not None:
-                    settle_lease(budget, folder.arm(arm).ledger, control.note)
-                status = run_status(folder.arm(arm).ledger)
-                snapshot = read_still_snapshot(status, Title(self._whole.name, arm))
-                control.events.send(start_event(snapshot, snapshot.counts.kept))
-            control.note(f"{folder.path}: the run is complete; nothing to do.")
-            return
+        if all(folder.arm(arm).ledger.exists() for arm in self._plans):
+            whole = inline_files(self._whole, self._reach)
+            if await is_nothing_left(whole, self._plans, folder, self._options.scenarios, control):
+                tell_finished(self._whole.name, self._plans, folder, control)
+                return
         control.check_deadline()
         async with contextlib.AsyncExitStack() as stack:
             # All of them before any change: after a missing key no folder remains.
@@ -199,25 +223,6 @@ class _Generation:
         with contextlib.suppress(DamagedError):
             for path in restore_inputs(self._folder):
                 self._control.note(f"{path}: it was damaged or edited. The ledger's copy was put back.")
-
-    async def _is_finished(self) -> bool:
-        """Return whether all work is done: then no key is needed, and nothing is written."""
-        if not all(self._folder.arm(arm).ledger.exists() for arm in self._plans):
-            return False
-        prints, functions = {}, self._control.functions
-        for arm, plan in self._plans.items():
-            async with open_backends(
-                list_configs(plan), plan.job.limits, None, functions=functions
-            ) as backends:
-                identities = {
-                    role: backends[find_backend_name(plan.job, role)].identity for role in plan.roles
-                }
-            prints[arm] = plan.make_fingerprint(identities)
-        if not has_job_layers(self._folder):
-            return False
-        return is_finished(
-            inline_files(self._whole, self._reach), self._plans, prints, self._folder, self._options.scenarios
-        )
 
     async def _equip(self, arm: Arm, plan: Plan, stack: contextlib.AsyncExitStack) -> _ArmWork:
         """Return an arm with its backends. Writing request files alone needs no key."""

@@ -28,8 +28,8 @@ from edgen.config import Job, Limits
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.files import write_new
 from edgen.core.options import CallMode
+from edgen.core.system import run_in_thread
 from edgen.core.text import quantity
-from edgen.core.threads import run_in_thread
 from edgen.execution.run import check_part
 from edgen.execution.session import make_signal_error
 from edgen.generation.options import GenerateOptions
@@ -37,8 +37,7 @@ from edgen.merging.merge import merge
 from edgen.planning.load import JobSource
 from edgen.providers.trust import Consents
 from edgen.runtime.backends import find_address
-from edgen.runtime.control import Control, explain_os_errors
-from edgen.runtime.key_consent import Trust
+from edgen.runtime.control import Control, Trust, explain_os_errors
 from edgen.runtime.snapshot import Activity, Snapshot, StatusEvent, add_usage
 from edgen.store.run_folder import RunFolder
 

@@ -20,7 +20,7 @@ from edgen.execution.finish import JOB, describe_job
 from edgen.merging.identity import OF_ALL
 from edgen.store.inputs_copy import find_inputs_beside, find_named_inputs
 from edgen.store.ledger import OPEN, SourceLedger
-from edgen.store.ledger.opening import make_damaged_error
+from edgen.store.ledger.problems import make_damaged_error
 from edgen.store.run_folder import RunFolder
 from edgen.store.written_file import run_around
 

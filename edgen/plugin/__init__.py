@@ -147,8 +147,7 @@ _HOMES = {
     "edgen.families.reader": "KindDefaults RecordContents ReportWords",
     "edgen.prompting": "scenario_variables",
     "edgen.protocols.base": (
-        "AnswerForms ConversationProtocol ExpectedCall Prompting Question Rules SelfDescription "
-        "SharedPreparation SimulatedAnswers Simulation Template TurnByTurn ask"
+        "AnswerForms ConversationProtocol ExpectedCall Prompting Question Rules SelfDescription SharedPreparation SimulatedAnswers Simulation Template TurnByTurn ask"
     ),
     "edgen.protocols.session": "PlayedProtocol Session",
     "edgen.providers.base": "Backend BatchAnswers Key Link LocalCalls Provider ServiceKeys",

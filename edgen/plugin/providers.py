@@ -61,7 +61,7 @@ from edgen.core.pictures import PictureTokens as PictureTokens
 from edgen.core.pictures import PromptPicture as PromptPicture
 from edgen.core.pictures import lower_pictures as lower_pictures
 from edgen.core.system import memory_size as memory_size
-from edgen.core.threads import run_in_thread as run_in_thread
+from edgen.core.system import run_in_thread as run_in_thread
 from edgen.core.values import FinishReason as FinishReason
 from edgen.core.values import Token as Token
 from edgen.protocols.views import view_of as view_of

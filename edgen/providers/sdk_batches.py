@@ -17,7 +17,7 @@ import msgspec
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.files import Part
-from edgen.core.threads import run_in_thread
+from edgen.core.system import run_in_thread
 from edgen.core.values import MAX_ANSWER
 from edgen.providers.batches import RemoteBatch
 from edgen.providers.failures import Classify, decode, scrub

@@ -25,7 +25,7 @@ from edgen.providers import PATIENCE, Backend, make, make_batch_service
 from edgen.providers.base import LocalCalls
 from edgen.providers.batches import BatchService
 from edgen.providers.trust import Consents
-from edgen.runtime.key_consent import Trust
+from edgen.runtime.control import Trust
 from edgen.runtime.people import Desk
 
 

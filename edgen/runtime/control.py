@@ -1,9 +1,14 @@
-"""The callbacks and decisions of an API caller during work."""
+"""The callbacks and decisions of a caller during work: listeners, deadline, consents.
+
+Every pair of a variable and a host is reported once, before the first call; a key never is. A yes is
+remembered in the user's own file, next to the lines that they wrote there.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -11,15 +16,125 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from edgen.core.errors import RunError, StoppedError, UsageError
+from edgen.config import BackendConfig
+from edgen.core.errors import InputError, RunError, StoppedError, UsageError
 from edgen.core.events import Event, Events
+from edgen.core.files import write_whole
+from edgen.providers import list_key_requests
+from edgen.providers.trust import (
+    Allowed,
+    Consents,
+    Destination,
+    NoKey,
+    Refused,
+    find_consent_file,
+    gather_consents,
+    is_command,
+    name_key,
+    read_consents,
+    render_line,
+)
 from edgen.runtime.deadline import Deadline
-from edgen.runtime.key_consent import Trust
 
 # Answers a question with yes or no.
 Confirm = Callable[[str], bool]
 # Calls what it is given with the number of each signal that comes while its context is open.
 Interrupts = Callable[[Callable[[int], None]], AbstractContextManager[None]]
+
+
+class Trust:
+    """Consents. `hosts` are in the form of `--trust-host`; `confirm` asks a person, None without one; `tell`
+    gets every pair of variable and host. `code`: Python files that may run."""
+
+    def __init__(
+        self,
+        hosts: Iterable[str] | None = None,
+        environ: Mapping[str, str] = os.environ,
+        confirm: Confirm | None = None,
+        code: Iterable[str | Path] = (),
+    ) -> None:
+        self.environ = environ
+        if hosts:
+            self.consents = gather_consents(environ, hosts)
+        self.tell: Callable[[str], None] = lambda _text: None
+        self.code = frozenset(Path(os.path.realpath(file)) for file in code)
+        self.confirm = confirm
+        self._told: set[str] = set()
+        self.variables: set[str] = set()  # those that hold keys of the backends that were judged
+
+    @cached_property
+    def consents(self) -> Consents:
+        """The consents so far, read when a key first needs one. Raises InputError for an invalid one."""
+        return gather_consents(self.environ)
+
+    def settle(self, configs: Iterable[BackendConfig]) -> Consents:
+        """Return all consents, with those that are given now for these backends.
+
+        Raises InputError for a key that may not be sent to a backend's server.
+        """
+        for config in configs:
+            for variable, decision in self.judge(*config.each_server):
+                self._settle(variable, decision)
+        return self.consents if self.variables else Consents()
+
+    def judge(self, *configs: BackendConfig) -> Iterator[tuple[str, Allowed | NoKey | Refused]]:
+        """Yield each variable whose key a server needs, and the decision on it."""
+        if requests := [request for one in configs for request in list_key_requests(one)]:
+            from edgen.providers.keys import judge_key
+
+            found = (judge_key(request, self.environ, self.consents) for request in requests)
+            for pair in filter(None, found):
+                self.variables.add(pair[0])
+                yield pair
+
+    def _settle(self, variable: str, decision: Allowed | NoKey | Refused) -> None:
+        """Ask for consent to one pair of variable and place, and report it. Raises InputError for a key that
+        may not be sent there."""
+        if isinstance(decision, Refused):
+            if decision.place is None or self.confirm is None:
+                raise InputError(decision.sentence)
+            self._ask(variable, decision.place, decision.sentence, self.confirm)
+            decision = Allowed(decision.place)
+        if not isinstance(decision, Allowed):
+            return
+        text = f"{name_key(variable)} goes to {decision.place.name}."
+        if text not in self._told:
+            self._told.add(text)
+            self.tell(text)
+
+    def _ask(self, variable: str, place: Destination, sentence: str, confirm: Confirm) -> None:
+        """Ask a person, and remember a yes. Raises InputError for a no."""
+        file = find_consent_file(self.environ)
+        kept = f" (a yes is remembered in {file})" if file is not None else ""
+        wanted = f"the job wants {name_key(variable)} sent to {place.name}. Send it?"
+        if is_command(variable):
+            wanted = f"the job wants to run a command and to send {place.name} {name_key(variable)}. Run it?"
+        if not confirm(f"edgen: {wanted}{kept}"):
+            raise InputError(sentence)
+        if file is not None:
+            remember_consent(file, f"{place.name}={variable}")
+        self.consents = self.consents.add(variable, place)
+
+
+def remember_consent(file: Path, pair: str) -> None:
+    """Add a pair to the user's file, which nobody else may read. Raises UsageError where it cannot be
+    written."""
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        before = file.read_text(encoding="utf-8").rstrip() if file.exists() else _HEAD
+        text = f"{before}\n- {render_line(pair)}\n"
+        read_consents(text, str(file))  # a list that somebody wrote in brackets has no line more
+        file = file.resolve()  # it is the user's own, also where they keep it elsewhere
+        write_whole(file, text)
+        file.chmod(0o600)
+    except OSError as problem:
+        raise UsageError(
+            f"{file}: it cannot be written ({problem.strerror}). Use the command line instead: --trust-host "
+            f"{pair}."
+        ) from None
+
+
+_HEAD = "# Where edgen may send a key: HOST=VARIABLE, a line a pair. See docs/trust.md."
 
 
 def ignore_interrupts(_on_signal: Callable[[int], None]) -> AbstractContextManager[None]:

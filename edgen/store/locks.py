@@ -2,7 +2,8 @@
 
 A lock belongs to the operating system and ends with its holder's process, so the file of a dead process locks
 nothing. Unlocking clears the holder's name, so a name in an unlocked file is that of a killed process.
-`lock_run` keeps this process from working on a run twice.
+`lock_run` keeps this process from working on a run twice. `FolderWatch` notices if the run's folder is moved
+or removed meanwhile.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from edgen.core import system
-from edgen.core.errors import LockedError, RunError
+from edgen.core.errors import EdgenError, LockedError, RunError, StoppedError
 from edgen.core.files import open_lock, read_regular
 
 _LONGEST = 2_000  # bytes of a lock file
@@ -165,3 +166,57 @@ def lock_run(folder: Path) -> Iterator[None]:
         yield
     finally:
         _under_way.discard(place)
+
+
+class FolderWatch:
+    """A watch on the ledger at `path`: whether it is still the same one. Use as a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.absolute()
+        self._shown = path
+        self._folder = system.open_folder(self._path.parent)
+        self._known = _identify_folder(self._path)
+
+    def __enter__(self) -> FolderWatch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._folder)
+
+    def look(self) -> EdgenError | None:
+        """Return the error that stops the work if the ledger is gone."""
+        try:
+            if _identify_folder(self._path) == self._known:
+                return None
+            gone = f"{self._shown}: this ledger has been replaced by another one"
+        except (FileNotFoundError, NotADirectoryError):
+            gone = f"{self._shown}: this ledger, or the folder that it was in, has been removed"
+        except OSError:  # an unresponsive disk; the writer notices it
+            return None
+        if self._is_moved():
+            return StoppedError(
+                f"{self._shown}: the folder of this ledger has been moved{self._read_target()} while it was "
+                "worked on. "
+                "No further call was made, and all answers are stored where the folder is now: name it with "
+                "-o, and the same command resumes the run."
+            )
+        return RunError(
+            f"{gone} while it was worked on. Nothing more was asked; what was answered is lost with it. "
+            "Restore it from a copy, or start again in another run folder."
+        )
+
+    def _is_moved(self) -> bool:
+        try:
+            return _identify_folder(self._path.name, self._folder) == self._known
+        except OSError:
+            return False
+
+    def _read_target(self) -> str:
+        with contextlib.suppress(OSError):
+            return f" to {Path(f'/proc/self/fd/{self._folder}').readlink()}"
+        return ""
+
+
+def _identify_folder(path: Path | str, folder: int | None = None) -> tuple[int, int]:
+    found = os.stat(path, dir_fd=folder)
+    return found.st_dev, found.st_ino

@@ -16,14 +16,13 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.api.generation import generate
 from edgen.core.errors import EdgenError
 from edgen.core.system import handle_signals
 from edgen.core.text import escape_hidden
+from edgen.generation.arms import generate
 from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource
-from edgen.runtime.control import Control
-from edgen.runtime.key_consent import Trust
+from edgen.runtime.control import Control, Trust
 
 
 class ProcessLine(msgspec.Struct, frozen=True, omit_defaults=True):

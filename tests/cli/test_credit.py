@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
-from edgen.api.generation import generate
 from edgen.core.pair import turns_left
-from edgen.generation.arms import GenerateOptions
+from edgen.generation.arms import GenerateOptions, generate
 from edgen.planning.load import JobSource
 from edgen.runtime.control import Control
 from edgen.store.ledger import LedgerReader

@@ -10,7 +10,7 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
-from edgen.cli.declared import with_declared
+from edgen.cli.options import with_declared
 from edgen.core.options import option
 
 

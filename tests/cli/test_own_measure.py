@@ -178,7 +178,7 @@ class TestAJobsOwn:
     ) -> None:
         from edgen.evaluation.measure_files import load_job_measures
         from edgen.planning.load import JobSource
-        from edgen.runtime.key_consent import Trust
+        from edgen.runtime.control import Trust
 
         source = JobSource.of(self.job(here))
         asked: list[str] = []

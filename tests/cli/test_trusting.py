@@ -16,7 +16,7 @@ from edgen.core.errors import InputError
 from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.trust import Allowed, decide_trust
-from edgen.runtime.key_consent import Trust, remember_consent
+from edgen.runtime.control import Trust, remember_consent
 from edgen.simulator.config import SimulatorConfig
 from tests.cli.command import Command
 from tests.cli.terminal import at_terminal

@@ -393,7 +393,7 @@ async def _answer_all(path: Path, folder: Path) -> None:
     """Make a job's run with the simulator's answers in the place of its service's."""
     from edgen.planning.load import load_plans
     from edgen.runtime.backends import list_configs, open_backends
-    from edgen.runtime.key_consent import Trust
+    from edgen.runtime.control import Trust
     from edgen.simulator.text import respond
     from edgen.store.ledger import Ledger
 

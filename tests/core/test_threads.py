@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from edgen.core.threads import run_in_thread
+from edgen.core.system import run_in_thread
 
 
 async def test_the_result_and_what_is_raised_are_the_functions() -> None:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from edgen.execution.client.clients import make_clients
 from edgen.execution.cluster.backend import RemoteCalls
 from edgen.execution.cluster.link import WorkerLink
 from edgen.execution.cluster.messages import Beat
@@ -17,6 +16,7 @@ from edgen.execution.cluster.wire import _encode as encode
 from edgen.execution.cluster.wire import decode_to_head, decode_to_worker
 from edgen.execution.cluster.worker import Equipment, Worker
 from edgen.execution.scheduler import Work
+from edgen.execution.session import make_clients
 from edgen.providers import Backend
 from edgen.providers.trust import Consents
 

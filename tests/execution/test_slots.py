@@ -11,7 +11,7 @@ import pytest
 
 from edgen.config import CallSettings, Job, Limits
 from edgen.core.values import Address, Message, Request
-from edgen.execution.client.clients import make_clients
+from edgen.execution.session import make_clients
 from edgen.providers import make
 from edgen.providers.openai.config import OpenAIConfig
 from tests.execution.service import Ended, edgen, job_text, serve, write

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgen.api.generation import generate as make_run
 from edgen.api.objects import signatures
 from edgen.api.objects.arguments import JobBackends, Listening, fit, list_fields, takes
 from edgen.api.objects.job import AnyJob, read_source
@@ -18,10 +17,10 @@ from edgen.api.objects.runner import run_in_loop, run_in_thread
 from edgen.core.errors import ShortError, UsageError
 from edgen.core.events import Listener
 from edgen.generation.arms import Generated
+from edgen.generation.arms import generate as make_run
 from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource
-from edgen.runtime.control import Control
-from edgen.runtime.key_consent import Trust
+from edgen.runtime.control import Control, Trust
 
 
 class _Call(NamedTuple):

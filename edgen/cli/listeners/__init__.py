@@ -1,1 +1,1 @@
-"""Listeners to events during a command's work: a terminal, a log for a machine, a metrics file."""
+"""Listeners to events during a command's work that an option asks for: a log, metrics, notifications."""

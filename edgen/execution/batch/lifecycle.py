@@ -42,7 +42,7 @@ from edgen.providers.batches import (
     is_id,
 )
 from edgen.store.ledger import Ledger, NotedBatch
-from edgen.store.ledger.schema import read_wall_time
+from edgen.store.ledger.checked_reader import read_wall_time
 
 _FIRST_LOOK = 1.0  # seconds before the first check of a batch
 _LONGER = 1.5  # factor for each further pause, up to batch.poll
@@ -150,9 +150,7 @@ class BatchLifecycle:
         return await self._note_begun(batch, remote)
 
     def _make_sending(self, batch: NotedBatch) -> Sending:
-        others = (
-            other.remote_id for other in self._ledger.out.list_batches() if other.number != batch.number
-        )
+        others = (other.remote_id for other in self._ledger.list_batches() if other.number != batch.number)
         return Sending(
             token=batch.token,
             file=find_batch_file(self._ledger.path, batch.file),

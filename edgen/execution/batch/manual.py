@@ -65,7 +65,7 @@ async def give_up(
     )
     lifecycle.end()
     wanted = set(numbers)
-    batches = [batch for batch in ledger.out.list_batches(*OPEN) if batch.number in wanted]
+    batches = [batch for batch in ledger.list_batches(*OPEN) if batch.number in wanted]
     require_own(ledger.path, batches, job.backends)
     for batch in batches:
         if batch.state == "written":
@@ -96,7 +96,7 @@ def make_reader(configs: Iterable[BackendConfig]) -> ReadLine:
 async def read_file(ledger: Ledger, job: Job, path: Path) -> ResultCounts:
     """Read a user's result file into one ledger of a run. Raises OSError if it cannot be read."""
     made_for = {}
-    for batch in ledger.out.list_batches():
+    for batch in ledger.list_batches():
         require_backend(ledger.path, batch, job.backends)
         made_for[batch.number] = job.backends[batch.backend]
 
@@ -104,7 +104,7 @@ async def read_file(ledger: Ledger, job: Job, path: Path) -> ResultCounts:
         return None if row.batch not in made_for else made_for[row.batch].price
 
     reading = await read_results(path, make_reader(made_for.values()), ledger, find_price)
-    for batch in ledger.out.list_batches("written"):
+    for batch in ledger.list_batches("written"):
         if ledger.out.read_sums(batch.number)[0] == 0:
             await end_unsent(ledger, batch, "read by hand", "read")
     return reading

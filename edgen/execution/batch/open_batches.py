@@ -11,7 +11,7 @@ import msgspec
 
 from edgen.core.errors import FailureKind, UsageError
 from edgen.store.ledger import Ledger, NotedBatch
-from edgen.store.ledger.outstanding import State
+from edgen.store.ledger.status import State
 
 _MADE = "batches_made"  # fact: all work is done since a batch was last created
 _SINCE = "batches_since"  # fact: when the first batch of the current period was sent

@@ -19,7 +19,7 @@ import msgspec
 
 from edgen.core.errors import CallError, limit_attempts
 from edgen.core.files import Part, remove_leftovers_for
-from edgen.core.threads import run_in_thread
+from edgen.core.system import run_in_thread
 from edgen.core.values import Reply, Request, TaskId
 from edgen.execution.batch.ownership import find_batch_file, find_batch_folder
 from edgen.execution.client.budget import BudgetExhausted, Reservation
@@ -83,7 +83,7 @@ class RoundPlanner:
         self._number, self._services, self._folder, self._holds = number, services, folder, holds
         self._shares = work.tasks.sharers > 1
         self._attempts = work.tasks.call_settings.limits.attempts
-        self._open = bool(work.ledger.out.list_batches(*OPEN))
+        self._open = bool(work.ledger.list_batches(*OPEN))
         self._lowered: set[str] = set()  # backends that were found in this round to refuse forms
         self._shared: set[bytes] = set()  # requests of this round that several tasks share
         self._writers: dict[str, RequestWriter] = {}

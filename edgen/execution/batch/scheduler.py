@@ -62,7 +62,7 @@ class BatchScheduler(OnlineScheduler):
         self._largest = 0  # requests of the largest round cut by the budget
         self._holds: dict[int, Reservation] = {}
         self._fruitless = 0  # rounds in a row without results
-        self._check(work.ledger.out.list_batches(*OPEN))
+        self._check(work.ledger.list_batches(*OPEN))
 
     def _check(self, out: Sequence[NotedBatch]) -> None:
         """Take over outstanding batches; refuse those that cannot be resumed."""
@@ -110,10 +110,10 @@ class BatchScheduler(OnlineScheduler):
     async def _run_rounds(self, pending: WaitingTasks) -> None:
         """Run rounds until nothing is pending or the rest goes online."""
         await begin_batch_period(self._work.ledger)
-        number = 1 + max((batch.round for batch in self._work.ledger.out.list_batches()), default=0)
+        number = 1 + max((batch.round for batch in self._work.ledger.list_batches()), default=0)
         if self._write_only is None:
-            await self._carry(self._work.ledger.out.list_batches(*OPEN))
-        for batch in self._work.ledger.out.list_batches("ready"):  # prepared, but not sent
+            await self._carry(self._work.ledger.list_batches(*OPEN))
+        for batch in self._work.ledger.list_batches("ready"):  # prepared, but not sent
             await end_unsent(self._work.ledger, batch, "written anew, to be sent by hand")
         first = True
         while self._write_only is not None or not self._is_late():
@@ -191,7 +191,7 @@ class BatchScheduler(OnlineScheduler):
             await asyncio.gather(*carrying, ending, return_exceptions=True)
         self._out = sum(
             self._work.ledger.out.read_sums(batch.number)[0]
-            for batch in self._work.ledger.out.list_batches(*OPEN)
+            for batch in self._work.ledger.list_batches(*OPEN)
         )
         if self._work.budget is not None:
             self._work.budget.charge(lifecycle.lost_tokens, lifecycle.lost_usd)
@@ -245,7 +245,7 @@ class BatchScheduler(OnlineScheduler):
 
     def _hand_over(self, made: Sequence[NotedBatch]) -> None:
         """Leave the files for the user to send. Raises HandedOver unless there are no requests."""
-        earlier = [batch for batch in self._work.ledger.out.list_batches("written") if batch not in made]
+        earlier = [batch for batch in self._work.ledger.list_batches("written") if batch not in made]
         if not made and not earlier:
             return
         told = []

@@ -32,7 +32,7 @@ from edgen.execution.cluster.pool import Pool
 from edgen.execution.joined_calls import CallPlace, share_out
 from edgen.execution.rollout import OutcomeRecorder
 from edgen.execution.scheduler import Work
-from edgen.store.ledger.schema import read_wall_time
+from edgen.store.ledger.checked_reader import read_wall_time
 
 
 class Owner(Protocol):

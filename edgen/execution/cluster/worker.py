@@ -18,7 +18,6 @@ from edgen.config import CallSettings
 from edgen.core.errors import CallError, EdgenError, FailureKind
 from edgen.core.values import Reply, Request
 from edgen.core.version import __version__
-from edgen.execution.client.clients import make_clients
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.servers import complete_once
 from edgen.execution.cluster.messages import (
@@ -42,6 +41,7 @@ from edgen.execution.cluster.messages import (
 from edgen.execution.cluster.shipping import unpack
 from edgen.execution.cluster.wire import Wire, decode_to_worker
 from edgen.execution.rollout import Rollout
+from edgen.execution.session import make_clients
 from edgen.protocols.task import Tasks
 from edgen.providers import Backend, make
 from edgen.providers.base import CountsLoad, CountsSlots, list_servers

@@ -8,11 +8,9 @@ direct, since WAL allows both at once.
 from __future__ import annotations
 
 from edgen.store.ledger.at_path import (
-    LedgerSummary,
     count_outstanding_at,
     read_batches_at,
     read_latest_reply,
-    read_summary,
     run_status,
     sum_charges_at,
 )
@@ -20,9 +18,19 @@ from edgen.store.ledger.checking import find_ledger_damage
 from edgen.store.ledger.facts import SELECTION, Clause, Selection, SplitRule, read_selection
 from edgen.store.ledger.ledger import Ledger, Outcome
 from edgen.store.ledger.merge import Drop, MergedLedger, MergeDuplicates, SourceLedger
-from edgen.store.ledger.outstanding import OPEN, NotedBatch, OutstandingCall, OutstandingCalls
-from edgen.store.ledger.reader import LedgerReader, Outcomes
-from edgen.store.ledger.status import LedgerCounts, LedgerSession, RunPlan, RunStatus, Scope, TokenCounts
+from edgen.store.ledger.outstanding import OutstandingCall, OutstandingCalls
+from edgen.store.ledger.reader import LedgerReader, LedgerSummary, Outcomes, read_summary
+from edgen.store.ledger.status import (
+    OPEN,
+    LedgerCounts,
+    LedgerSession,
+    NotedBatch,
+    ProgressCounts,
+    RunPlan,
+    RunStatus,
+    Scope,
+    TokenCounts,
+)
 from edgen.store.ledger.tally import has_tally
 from edgen.store.ledger.writer import ACKNOWLEDGED, describe_lost_replies, has_acknowledgement
 
@@ -44,6 +52,7 @@ __all__ = [
     "Outcomes",
     "OutstandingCall",
     "OutstandingCalls",
+    "ProgressCounts",
     "RunPlan",
     "RunStatus",
     "Scope",

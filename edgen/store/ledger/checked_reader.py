@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -17,16 +18,14 @@ from zlib import crc32
 import msgspec
 from msgspec import Meta
 
-from edgen.core.errors import DamagedError
 from edgen.core.values import Address, FinishReason, Reply, Status, TaskId, Usage
-from edgen.store.ledger.opening import (
-    LedgerConnection,
-    connect,
-    find_raised_error,
-    make_damaged_error,
-    run_when_free,
-)
-from edgen.store.ledger.schema import EARLIEST, LATEST
+from edgen.store.ledger.opening import LedgerConnection, connect, find_raised_error, run_when_free
+from edgen.store.ledger.problems import make_damaged_error, make_outcome_error, make_reply_error
+
+# Seconds since the epoch that Python supports in every calendar and time zone: from year 1 to 9999, without
+# two days at each end.
+EARLIEST = -62_135_596_800.0 + 2 * 86_400
+LATEST = 253_402_300_799.0 - 2 * 86_400
 
 Row = TypeVar("Row")
 Natural = Annotated[int, Meta(ge=0)]
@@ -37,6 +36,12 @@ Task = Natural | Annotated[str, Meta(min_length=1)]
 _LOW = 2**32 - 1  # the bits of the checksum of what was answered
 _encode = msgspec.msgpack.Encoder().encode
 _any_json = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+def read_wall_time() -> float:
+    """Return the seconds since the epoch for a note, within the bounds of a moment: a machine without a battery
+    may report 1970."""
+    return min(max(time.time(), EARLIEST), LATEST)
 
 
 class ReplyRow(NamedTuple):
@@ -337,7 +342,7 @@ class CheckedReader:
     def check_reply(self, row: ReplyRow) -> Reply:
         """Return the reply in a row. Raises DamagedError unless its checksum matches."""
         if not row.is_sound:
-            raise self._make_reply_error(row)
+            raise make_reply_error(self.path, Address(row.scenario, row.task, row.step, row.attempt))
         usage = None
         if row.prompt_tokens is not None:
             cached = (row.cache_read_tokens or 0, row.cache_write_tokens or 0)
@@ -347,41 +352,27 @@ class CheckedReader:
     def require_sound(self, outcome: OutcomeRow) -> None:
         """Raise DamagedError unless the checksum of an outcome matches."""
         if not outcome.is_sound:
-            raise self.make_outcome_error(outcome.scenario, outcome.task)
+            raise make_outcome_error(self.path, outcome.scenario, outcome.task)
+
+    def require_all_sound(self) -> None:
+        """Raise DamagedError for a reply, outcome or record whose checksum does not match."""
+        for unit in self.find_unsound():
+            raise make_outcome_error(self.path, *unit)
+        for row in self.iterate_rows(REPLIES, ReplyRow):
+            self.check_reply(row)
 
     def check_record(self, outcome: OutcomeRow) -> bytes:
         """Return the record of an outcome. Raises DamagedError unless its checksum matches and it is JSON."""
         if outcome.data is None or not outcome.has_sound_record:
-            raise self.make_outcome_error(outcome.scenario, outcome.task)
+            raise make_outcome_error(self.path, outcome.scenario, outcome.task)
         return outcome.data
-
-    def _make_reply_error(self, row: ReplyRow) -> DamagedError:
-        scenario, task, step, attempt, *_ = row
-        name = f"CAST(x'{task.encode().hex()}' AS TEXT)" if isinstance(task, str) else task
-        forget = (
-            f"DELETE FROM replies WHERE scenario = {scenario} AND task = {name} "  # noqa: S608 - numbers, and hex digits
-            f"AND step = {step} AND attempt = {attempt}"
-        )
-        return DamagedError(
-            f"{self.path}: the stored answer to scenario {scenario} (task {task}, step {step}, attempt "
-            f"{attempt}) is damaged: its checksum does not fit. It was paid for, so edgen does not "
-            "replace it automatically. Restore the ledger from a copy; or give this answer up, and the "
-            f'call is made again: sqlite3 {self.path} "{forget}"'
-        )
-
-    def make_outcome_error(self, scenario: int, task: TaskId) -> DamagedError:
-        return DamagedError(
-            f"{self.path}: what was made of the answers to scenario {scenario} (task {task}) is damaged: its "
-            "checksum does not fit. Start the command that made this ledger again (`edgen generate`, or "
-            "`edgen pairs` for a judge's): it is made again from the stored answers, without a call."
-        )
 
     def require_statuses(self) -> None:
         """Raise DamagedError if an outcome has an unknown status: queries by status would omit it."""
         with self.explain_errors(), self.read_text_leniently():
             found = self.connection.execute(_OF_NO_STATUS).fetchone()
         if found is not None:
-            raise self.make_outcome_error(*found)
+            raise make_outcome_error(self.path, *found)
 
     def find_unsound(self) -> Iterator[tuple[Any, Any]]:
         """Yield scenario and task of changed outcomes and records. Both are derived and can be made again."""

@@ -20,6 +20,7 @@ from edgen.store.ledger.checked_reader import (
 from edgen.store.ledger.facts import find_damaged_facts
 from edgen.store.ledger.logprobs import find_unsound_beside
 from edgen.store.ledger.opening import check
+from edgen.store.ledger.problems import make_outcome_error
 from edgen.store.ledger.status import read_status
 from edgen.store.ledger.tally import find_changed_tables
 from edgen.store.ledger.writer import COUNT, describe_lost_replies, read_acknowledged
@@ -44,7 +45,7 @@ def find_ledger_damage(path: Path) -> Iterator[str]:
             yield from _limit_problems(_find_unsound_replies(book))
             yield from _limit_problems(_find_unsound_costs(book))
             yield from _limit_problems(
-                str(book.make_outcome_error(scenario, task)) for scenario, task in book.find_unsound()
+                str(make_outcome_error(path, scenario, task)) for scenario, task in book.find_unsound()
             )
             yield from _limit_problems(_find_unsound_beside(book))
             yield from find_changed_tables(book)

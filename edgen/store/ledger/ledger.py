@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,6 +15,7 @@ import msgspec
 from edgen.core.values import Address, Reply, Status, TaskId
 from edgen.store.ledger.checked_reader import (
     REPLIES,
+    Amount,
     CheckedReader,
     Natural,
     ReplyRow,
@@ -21,23 +23,30 @@ from edgen.store.ledger.checked_reader import (
     compute_cost_checksum,
     compute_outcome_checksums,
     list_columns,
+    read_wall_time,
 )
 from edgen.store.ledger.facts import LOST, drop_damaged_facts, put_fact, read_fact
 from edgen.store.ledger.logprobs import TABLE, add_table, store_beside, with_beside
-from edgen.store.ledger.opening import check, connect, make_empty_error, upgrade
-from edgen.store.ledger.outstanding import STRIKE, OutstandingCalls, abandon
+from edgen.store.ledger.opening import check, connect, upgrade
+from edgen.store.ledger.outstanding import LOSE, STRIKE, OutstandingCalls
 from edgen.store.ledger.person_times import list_times, with_times
+from edgen.store.ledger.problems import make_empty_error
 from edgen.store.ledger.reader import BESIDE, Outcomes, name_beside_task
-from edgen.store.ledger.schema import read_wall_time
+from edgen.store.ledger.schema import PICO
 from edgen.store.ledger.status import (
+    NotedBatch,
     RunPlan,
     RunStatus,
     Scope,
+    State,
     count_outcomes,
+    read_batches,
     read_lost,
     read_plan,
     read_status,
     sum_charges,
+    sum_column,
+    sum_pico_column,
 )
 from edgen.store.ledger.tally import RowCounter, connect_counted, count_repaired_tables, open_tally
 from edgen.store.ledger.writer import COUNT, Acknowledgement, Statement, Writer, read_acknowledged
@@ -74,7 +83,7 @@ class Ledger:
     `before_commit`: see Writer. `lost_replies` counts replies that were stored once and are missing.
     `damaged_outcomes` counts those that `take_over` removed. `logprobs`: store the tokens of new replies.
     `people`: people answer some calls, whose replies are read with their times.
-    `out` holds outstanding calls and batches; it and `writer` exist after entering."""
+    `writer` exists after entering, and `out` with it."""
 
     def __init__(
         self,
@@ -120,11 +129,6 @@ class Ledger:
         for problem in problems:
             log.warning("%s", problem)
         self.writer = Writer(self.path, connect_counted, self._before_commit)
-        try:
-            self.out = OutstandingCalls(self._book, self.writer)
-        except BaseException as problem:
-            await self.__aexit__(type(problem), problem, None)
-            raise
         return self
 
     async def __aexit__(
@@ -137,6 +141,17 @@ class Ledger:
                 raise
         finally:
             self._book.close()
+
+    # -- outstanding work
+
+    @cached_property
+    def out(self) -> OutstandingCalls:
+        """The outstanding calls and batches."""
+        return OutstandingCalls(self._book, self.writer)
+
+    def list_batches(self, *states: State) -> list[NotedBatch]:
+        """Return the batches in one of these states, or all, in order of creation."""
+        return read_batches(self._book, *states)
 
     # -- replies
 
@@ -267,7 +282,7 @@ class Ledger:
         gone = list(self._book.find_unsound())
         self.damaged_outcomes = len(gone) or self.damaged_outcomes
         with self._book.run_transaction("BEGIN IMMEDIATE"):
-            abandon(self._book)
+            _abandon_outstanding(self._book)
             if self.lost_replies:
                 total = read_lost(self._book) + self.lost_replies
                 for statement in put_fact(LOST, str(total)):
@@ -333,6 +348,23 @@ class Ledger:
     async def flush(self) -> None:
         """Return when all that was queued is on the disk."""
         await self.writer.put(*put_fact("flushed", "1"))
+
+
+def _abandon_outstanding(book: CheckedReader) -> None:
+    """Settle a dead session's outstanding work at the start of a new one, in the present transaction. Single
+    calls are charged at their maximum, since the service may have worked on them; a batch with an incomplete
+    file is ignored."""
+    tokens, usd = book.require_row(
+        f"SELECT {sum_column('tokens')}, {sum_pico_column('usd')} / {PICO:g} FROM outstanding WHERE batch IS NULL",  # noqa: S608
+        tuple[Natural, Amount],
+    )
+    if tokens or usd:
+        book.write(LOSE, (tokens, usd))
+    book.write(
+        "DELETE FROM outstanding WHERE batch IS NULL "
+        "OR batch IN (SELECT id FROM batches WHERE state IN ('preparing', 'read', 'dropped'))"
+    )
+    book.write("DELETE FROM batches WHERE state = 'preparing'")
 
 
 def make_outcome_statements(

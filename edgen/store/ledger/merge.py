@@ -23,22 +23,28 @@ from edgen.core.errors import EdgenError
 from edgen.core.kept_files import refuse_links
 from edgen.core.values import Status, TaskId
 from edgen.core.version import __version__
-from edgen.store.ledger.checked_reader import REPLIES, CheckedReader, ReplyRow, compute_checksum
+from edgen.store.ledger.checked_reader import CheckedReader, compute_checksum, read_wall_time
 from edgen.store.ledger.facts import MEASURES, PLAN, SIMULATED, put_fact, read_facts
 from edgen.store.ledger.logprobs import TABLE, add_table
 from edgen.store.ledger.opening import (
     check,
     connect,
     decode_fact,
-    describe_sqlite_error,
     find_raised_error,
     has_log,
     make_still_uri,
     require_files,
 )
-from edgen.store.ledger.outstanding import NotedBatch, read_batches
-from edgen.store.ledger.schema import read_wall_time
-from edgen.store.ledger.status import LedgerSession, RunPlan, RunStatus, read_sessions, read_status
+from edgen.store.ledger.problems import describe_sqlite_error
+from edgen.store.ledger.status import (
+    LedgerSession,
+    NotedBatch,
+    RunPlan,
+    RunStatus,
+    read_batches,
+    read_sessions,
+    read_status,
+)
 from edgen.store.ledger.tally import open_tally
 
 Drop = Callable[[dict[str, Any]], None]
@@ -93,7 +99,7 @@ class SourceLedger:
                 self.facts: dict[str, str] = read_facts(book)
                 self.sessions = read_sessions(book)
                 self.logprobs = book.has_table(TABLE)
-                _require_sound(book)
+                book.require_all_sound()
         except EdgenError as problem:
             raise type(problem)(str(problem).replace(str(self.file), str(path))) from None
 
@@ -363,14 +369,6 @@ def _convert_to_json(column: str, value: Any) -> Any:
     if not isinstance(value, bytes):
         return value
     return msgspec.Raw(value) if column == "record" else value.hex()
-
-
-def _require_sound(book: CheckedReader) -> None:
-    """Raise DamagedError for a wrong checksum: a damaged row could replace a sound one."""
-    if (unit := next(book.find_unsound(), None)) is not None:
-        raise book.make_outcome_error(*unit)
-    for row in book.iterate_rows(REPLIES, ReplyRow):
-        book.check_reply(row)
 
 
 def _copy_if_logged(path: Path, scratch: Path) -> Path:

@@ -8,6 +8,8 @@ Long statements react to signals.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import logging
 import sqlite3
 import stat
@@ -21,16 +23,18 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from edgen.core import system
-from edgen.core.errors import DamagedError, EdgenError, RunError, StoppedError
+from edgen.core.errors import DamagedError, RunError
 from edgen.core.files import DISK_FULL, write_whole
+from edgen.store.ledger.problems import describe_sqlite_error, make_damaged_error, make_empty_error
 from edgen.store.ledger.schema import (
     APPLICATION_ID,
-    SCHEMA,
+    LOGPROBS,
+    PAGE,
+    TABLES,
+    TRIGGER,
     UPGRADE,
     UPGRADED,
     VERSION,
-    make_expected_schema,
-    make_image,
 )
 
 T = TypeVar("T")
@@ -255,6 +259,43 @@ def _recognise(connection: LedgerConnection, path: Path) -> None:
         )
 
 
+SCHEMA = "SELECT type, name, tbl_name, sql FROM {}sqlite_master"
+
+
+Tables = frozenset[tuple[str, str, str, str | None]]
+
+
+@functools.cache
+def make_expected_schema(version: int = VERSION) -> tuple[Tables, Tables]:
+    """Return the expected contents of sqlite_schema (type, name, table, SQL) without and with log
+    probabilities. SQLite keeps the SQL byte for byte."""
+    with contextlib.closing(make_database(version)) as connection:
+        plain = frozenset(connection.execute(SCHEMA.format("")))
+        connection.execute(LOGPROBS)
+        return plain, frozenset(connection.execute(SCHEMA.format("")))
+
+
+@functools.cache
+def make_image(version: int = VERSION) -> bytes:
+    """Return an empty ledger as file content, written whole, so that no process ever sees one without
+    tables."""
+    with contextlib.closing(make_database(version)) as connection:
+        data = bytearray(connection.serialize())
+    data[18] = data[19] = 2  # of the file format: written through a log (WAL)
+    return bytes(data)
+
+
+def make_database(version: int = VERSION) -> sqlite3.Connection:
+    """Return an empty ledger in memory."""
+    connection = sqlite3.connect(":memory:")
+    trigger = f"{TRIGGER};" if version == UPGRADED else ""
+    connection.executescript(
+        f"PRAGMA page_size = {PAGE}; {TABLES} {trigger}"
+        f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {version};"
+    )
+    return connection
+
+
 def upgrade(connection: LedgerConnection, path: Path) -> None:
     """Give a ledger of the layout before this one the present layout, which `edgen` of then does not read."""
     if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
@@ -312,32 +353,6 @@ def find_raised_error(connection: LedgerConnection, path: Path, problem: Excepti
     return describe_sqlite_error(path, problem)
 
 
-def describe_sqlite_error(path: Path, problem: object) -> EdgenError:
-    """Word SQLite's error about the file at `path`, with a remedy."""
-    if isinstance(problem, EdgenError):
-        return problem
-    text = str(problem)
-    if "disk is full" in text or "disk I/O" in text:
-        return StoppedError(
-            f"{path}: the ledger cannot be written ({text}). All earlier answers are stored. "
-            "Free some space on the disk and run the same command again to resume."
-        )
-    if "locked" in text:
-        return RunError(f"{path}: another program keeps the ledger locked ({text}).")
-    if "unable to open" in text or "readonly" in text:
-        return RunError(f"{path}: the ledger cannot be opened here ({text}); is the folder writable?")
-    return make_damaged_error(path, " ".join(text.removeprefix("*** in database main ***").split()))
-
-
-def make_empty_error(path: Path) -> RunError:
-    """Return the error for a ledger at `path` without any content."""
-    return RunError(
-        f"{path}: this ledger is empty. If a run was killed before it began, start it again; if it had "
-        f"answers, its log ({path.name}-wal) is missing: restore it next to the ledger, or use another run "
-        "folder."
-    )
-
-
 def decode_fact(noted: str | None, kind: type[T], path: Path, name: str) -> T | None:
     """Decode a fact of the ledger at `path` noted as JSON; None if missing. Raises DamagedError for an
     invalid one."""
@@ -347,15 +362,6 @@ def decode_fact(noted: str | None, kind: type[T], path: Path, name: str) -> T | 
         return msgspec.json.decode(noted, type=kind)
     except (ValueError, RecursionError) as problem:
         raise make_damaged_error(path, f"{name} is invalid: {problem}") from None
-
-
-def make_damaged_error(path: Path, what: str) -> DamagedError:
-    """Return the error for unexpected content in the ledger at `path`."""
-    return DamagedError(
-        f"{path}: the ledger is damaged or no ledger at all ({what}). Nothing was changed. "
-        f"Restore it from a copy, save what can be read with `sqlite3 {path.name} .recover`, "
-        "or use another run folder."
-    )
 
 
 def run_when_free(

@@ -9,27 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from typing import Literal
 
 import msgspec
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address
-from edgen.store.ledger.checked_reader import Amount, CheckedReader, Moment, Natural, Task
-from edgen.store.ledger.schema import PICO, read_wall_time, sum_column, sum_pico_column
+from edgen.store.ledger.checked_reader import Amount, CheckedReader, Natural, Task, read_wall_time
+from edgen.store.ledger.schema import PICO
+from edgen.store.ledger.status import NotedBatch, sum_column
 from edgen.store.ledger.writer import Statement, Writer
-
-State = Literal[
-    "preparing",  # its requests are being collected; after a kill it is ignored
-    "ready",  # its file is whole
-    "sending",  # its file is uploaded, and the provider may have been asked to create it
-    "sent",  # the provider's id is known
-    "cancelling",  # the provider was asked to cancel it
-    "written",  # the user sends its file (--write-only)
-    "read",  # it ended, and its replies are stored
-    "dropped",  # it failed: refused as a whole, gone at the provider, or given up
-]
-OPEN: tuple[State, ...] = ("ready", "sending", "sent", "cancelling", "written")
 
 _PAGE = 2_000
 _AT = "scenario = ? AND task = ? AND step = ? AND attempt = ? AND key = ?"
@@ -50,24 +38,6 @@ _BATCH = "INSERT OR REPLACE INTO batches VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _CLEAR = "DELETE FROM outstanding WHERE batch = ?"
 
 
-class NotedBatch(msgspec.Struct, frozen=True, kw_only=True, array_like=True, rename={"number": "id"}):
-    """A batch and its state. Times are seconds since the epoch."""
-
-    number: Natural  # in the ledger, from 1
-    state: State  # its last noted one
-    fingerprint: str  # of the job that made it
-    backend: str  # its name in the job
-    token: str  # identifies it at the provider
-    round: Natural  # of the run
-    requests: Natural = 0  # number of requests
-    file: str = ""  # path of its requests, in the run's folder or the user's
-    file_id: str | None = None  # the provider's id of the uploaded file; None before the upload
-    remote_id: str | None = None  # the provider's id of the batch; None before it is created
-    made_at: Moment  # creation of the file
-    sent_at: Moment | None = None  # None before it is sent
-    message: str | None = None  # of the provider, or the reason of its failure
-
-
 class OutstandingCall(msgspec.Struct, frozen=True, array_like=True):
     """An outstanding call: the address of its reply, and its maximum charge."""
 
@@ -86,7 +56,6 @@ class OutstandingCall(msgspec.Struct, frozen=True, array_like=True):
         return Address(self.scenario, self.task, self.step, self.attempt)
 
 
-_BATCHES = f"SELECT {', '.join(NotedBatch.__struct_encode_fields__)} FROM batches ORDER BY id"  # noqa: S608 - ours
 _CALLS = f"SELECT {', '.join(OutstandingCall.__struct_encode_fields__)} FROM outstanding WHERE"  # noqa: S608 - ours
 
 
@@ -168,10 +137,6 @@ class OutstandingCalls:
         await self.note(batch)
         return batch
 
-    def list_batches(self, *states: State) -> list[NotedBatch]:
-        """Return the batches in one of these states, or all, in order of creation."""
-        return read_batches(self._book, *states)
-
     def has(self, address: Address, key: bytes) -> bool:
         """Return whether exactly this call is outstanding."""
         return bool(self._book.read_rows(f"{_CALLS} {_AT}", OutstandingCall, (*_place(address), key)))
@@ -206,28 +171,6 @@ class OutstandingCalls:
     def _assign_number(self) -> int:
         self._last += 1
         return self._last
-
-
-def read_batches(book: CheckedReader, *states: State) -> list[NotedBatch]:
-    """Return the batches in one of these states, or all, in order of creation."""
-    return [batch for batch in book.read_rows(_BATCHES, NotedBatch) if not states or batch.state in states]
-
-
-def abandon(book: CheckedReader) -> None:
-    """Settle a dead session's outstanding work at the start of a new one, in the present transaction. Single
-    calls are charged at their maximum, since the service may have worked on them; a batch with an incomplete
-    file is ignored."""
-    tokens, usd = book.require_row(
-        f"SELECT {sum_column('tokens')}, {sum_pico_column('usd')} / {PICO:g} FROM outstanding WHERE batch IS NULL",  # noqa: S608
-        tuple[Natural, Amount],
-    )
-    for statement in _charge(tokens, usd):
-        book.write(*statement)
-    book.write(
-        "DELETE FROM outstanding WHERE batch IS NULL "
-        "OR batch IN (SELECT id FROM batches WHERE state IN ('preparing', 'read', 'dropped'))"
-    )
-    book.write("DELETE FROM batches WHERE state = 'preparing'")
 
 
 def _charge(tokens: int, usd: float) -> list[Statement]:

@@ -11,6 +11,8 @@ from collections.abc import Collection, Generator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from edgen.core.values import Reply, Status, TaskId, Usage
 from edgen.store.ledger.checked_reader import (
     OUTCOMES,
@@ -27,20 +29,28 @@ from edgen.store.ledger.checked_reader import (
     Row,
     Task,
     UnitRow,
+    open_to_read,
 )
-from edgen.store.ledger.facts import SELECTION, SIMULATED, Selection, read_fact, read_selection
+from edgen.store.ledger.facts import SELECTION, SIMULATED, Selection, read_fact, read_facts, read_selection
 from edgen.store.ledger.opening import connect
-from edgen.store.ledger.outstanding import OPEN
-from edgen.store.ledger.schema import SCENARIOS, sum_column
+from edgen.store.ledger.schema import PICO, SCENARIOS
 from edgen.store.ledger.status import (
     IN_SCOPE,
+    OPEN,
     LedgerSession,
+    NotedBatch,
     RunPlan,
     RunStatus,
     Scope,
+    read_batches,
+    read_lost,
     read_sessions,
     read_status,
+    sum_column,
+    sum_lost,
+    sum_out,
 )
+from edgen.store.ledger.writer import COUNT, read_acknowledged
 
 BESIDE = "/beside"  # suffix of the fingerprint of outcomes that hold additional values of a record
 _PAGE = 500
@@ -336,3 +346,29 @@ def name_beside_task(task: TaskId, name: str) -> str:
     """Return the task of an additional value of a task's record. It is a text, so it does not collide with
     numbered tasks."""
     return f"{task}/{name}"
+
+
+class LedgerSummary(msgspec.Struct, frozen=True):
+    """A summary of a run."""
+
+    status: RunStatus  # counts and state
+    out: tuple[int, float]  # tokens and US dollars reserved for outstanding calls
+    unanswered: tuple[int, float]  # tokens and US dollars charged for unanswered calls; see ledger/status
+    batches: list[NotedBatch]  # noted batches
+    facts: dict[str, str]  # of the run, by name
+    lost_replies: int = 0  # stored once, and missing now
+
+
+def read_summary(path: Path) -> LedgerSummary:
+    """Return a summary of the ledger at `path`."""
+    acknowledged = read_acknowledged(path)  # first: a writer may continue meanwhile
+    with open_to_read(path) as book:
+        (out, out_pico), (lost, lost_pico) = sum_out(book), sum_lost(book)
+        return LedgerSummary(
+            status=read_status(book),
+            out=(out, out_pico / PICO),
+            unanswered=(lost, lost_pico / PICO),
+            batches=read_batches(book),
+            facts=read_facts(book),
+            lost_replies=read_lost(book) + max(0, acknowledged - book.require_row(COUNT, tuple[Natural])[0]),
+        )

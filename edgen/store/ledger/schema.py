@@ -1,4 +1,4 @@
-"""The ledger's tables, and the exact bytes of an empty ledger.
+"""The ledger's tables, as SQL; SQLite keeps each statement byte for byte.
 
 A call is addressed by (scenario, task, step, attempt). `task` distinguishes the results of one scenario: a
 number or a text, which the ledger compares and does not interpret; numbers come before texts. Rows of
@@ -7,26 +7,19 @@ these three has a checksum (`checked_reader`).
 
 A ledger whose calls request log probabilities, or are answered by people, has an additional table,
 `logprobs`, from their first session on; other ledgers do not change.
-
-`read_wall_time` is the clock of notes. A machine without a battery may report 1970, so it is bounded.
 """
 
 from __future__ import annotations
-
-import contextlib
-import functools
-import sqlite3
-import time
 
 APPLICATION_ID = 0x65646765  # "edge"
 VERSION = 6
 UPGRADED = 5  # of ledgers whose replies were counted by a trigger, which their next session removes
 SCENARIOS = 1 << 42  # more than any job can have
-_PAGE = 8192  # bytes: of 4096, a record of 2 to 4 KB takes a page of its own
+PAGE = 8192  # bytes: of 4096, a record of 2 to 4 KB takes a page of its own
 PICO = 1e12  # picodollars in a US dollar
 
 _TOKENS = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens")
-_TABLES = """
+TABLES = """
 CREATE TABLE replies (
     scenario INTEGER NOT NULL, task NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL,
     key BLOB NOT NULL,              -- sha256 over all that shaped the answer
@@ -87,7 +80,7 @@ CREATE INDEX outstanding_by_batch ON outstanding (batch, id);
 """
 
 # In a ledger of layout 5
-_TRIGGER = """\
+TRIGGER = """\
 CREATE TRIGGER replies_counted AFTER INSERT ON replies BEGIN  -- sums stay at 2**62: from 2**63 on they were floats
     UPDATE sessions SET
         made = made + 1,
@@ -122,74 +115,3 @@ CREATE TABLE logprobs (
     data BLOB NOT NULL, checksum INTEGER NOT NULL,
     PRIMARY KEY (scenario, task, step, attempt, key)
 ) WITHOUT ROWID"""
-
-
-def sum_column(column: str) -> str:
-    """Return SQL for the sum of a column of whole numbers, exact up to 2**53; unlike SUM, it never
-    overflows."""
-    return f"IFNULL(CAST(TOTAL({column}) AS INTEGER), 0)"
-
-
-def sum_pico_column(column: str) -> str:
-    """Return SQL for the sum of a column of US dollars, in whole picodollars as in the budget, so that sums
-    are order-independent."""
-    return sum_column(f"ROUND({column} * {PICO:g})")
-
-
-SCHEMA = "SELECT type, name, tbl_name, sql FROM {}sqlite_master"
-
-
-Tables = frozenset[tuple[str, str, str, str | None]]
-
-
-@functools.cache
-def make_expected_schema(version: int = VERSION) -> tuple[Tables, Tables]:
-    """Return the expected contents of sqlite_schema (type, name, table, SQL) without and with log
-    probabilities. SQLite keeps the SQL byte for byte."""
-    with contextlib.closing(_make_database(version)) as connection:
-        plain = frozenset(connection.execute(SCHEMA.format("")))
-        connection.execute(LOGPROBS)
-        return plain, frozenset(connection.execute(SCHEMA.format("")))
-
-
-@functools.cache
-def list_all_columns() -> dict[str, dict[str, str]]:
-    """Return the columns of each table with their declared types."""
-    with contextlib.closing(_make_database()) as connection:
-        connection.execute(LOGPROBS)
-        names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        return {
-            name: {row[1]: row[2] for row in connection.execute(f"PRAGMA table_info({name})")}
-            for (name,) in names
-        }
-
-
-@functools.cache
-def make_image(version: int = VERSION) -> bytes:
-    """Return an empty ledger as file content, written whole, so that no process ever sees one without
-    tables."""
-    with contextlib.closing(_make_database(version)) as connection:
-        data = bytearray(connection.serialize())
-    data[18] = data[19] = 2  # of the file format: written through a log (WAL)
-    return bytes(data)
-
-
-def _make_database(version: int = VERSION) -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
-    trigger = f"{_TRIGGER};" if version == UPGRADED else ""
-    connection.executescript(
-        f"PRAGMA page_size = {_PAGE}; {_TABLES} {trigger}"
-        f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {version};"
-    )
-    return connection
-
-
-# Seconds since the epoch that Python supports in every calendar and time zone: from year 1 to 9999, without
-# two days at each end.
-EARLIEST = -62_135_596_800.0 + 2 * 86_400
-LATEST = 253_402_300_799.0 - 2 * 86_400
-
-
-def read_wall_time() -> float:
-    """Return the seconds since the epoch, clamped to these bounds."""
-    return min(max(time.time(), EARLIEST), LATEST)

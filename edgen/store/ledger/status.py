@@ -1,4 +1,4 @@
-"""Status of a run by its ledger: outcome counts, calls, tokens, cost.
+"""Status of a run by its ledger: outcome counts, calls, tokens, cost, batches.
 
 At every moment planned = accepted + rejected + failed + pending.
 """
@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
 from edgen.core.values import Status, Usage
 from edgen.store.ledger.checked_reader import Amount, CheckedReader, Moment, Natural
 from edgen.store.ledger.facts import LOST, PLAN, read_fact
-from edgen.store.ledger.opening import decode_fact, make_damaged_error
-from edgen.store.ledger.schema import PICO, SCENARIOS, sum_column, sum_pico_column
+from edgen.store.ledger.opening import decode_fact
+from edgen.store.ledger.problems import make_damaged_error
+from edgen.store.ledger.schema import PICO, SCENARIOS
 
 _Scenario = Annotated[int, msgspec.Meta(ge=0, le=SCENARIOS)]
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
@@ -69,6 +70,49 @@ class LedgerCounts(TokenCounts, kw_only=True):
     replayed: int = 0
     retried: int = 0
     cost_usd: float | None = None
+
+
+class ProgressCounts(LedgerCounts):
+    """The running counts of a run. At every moment planned = accepted + rejected + failed + pending. Calls,
+    tokens and cost are this session's; `cost_usd` is None while no backend has a price."""
+
+    planned: int = 0  # conversations
+    accepted: int = 0  # conversations
+    rejected: Counter[str] = msgspec.field(default_factory=Counter)  # conversations by reason
+    failed: Counter[str] = msgspec.field(default_factory=Counter)  # conversations by reason
+    # Retried calls by reason: the kind of failure, or why an answer was unusable.
+    retried_by: Counter[str] = msgspec.field(default_factory=Counter)
+    kept: int = 0  # outcomes settled by earlier sessions
+
+    def settle(self, status: Status, reason: str | None, count: int = 1) -> None:
+        if status is Status.ACCEPTED:
+            self.accepted += count
+        elif status is Status.REJECTED:
+            self.rejected[reason or "unknown"] += count
+        else:
+            self.failed[reason or "unknown"] += count
+
+    def add_answer(self, usage: Usage | None, cost_usd: float | None) -> None:
+        """Count a fetched answer and its charges."""
+        self.made += 1
+        if usage is not None:
+            self.add(usage)
+        if cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + cost_usd
+
+    def take(self, status: RunStatus) -> None:
+        """Count everything that earlier sessions settled."""
+        self.planned, self.accepted = status.planned, status.accepted
+        self.rejected, self.failed = Counter(status.rejected), Counter(status.failed)
+        self.kept = self.ended
+
+    @property
+    def ended(self) -> int:
+        return self.accepted + self.rejected.total() + self.failed.total()
+
+    @property
+    def pending(self) -> int:
+        return self.planned - self.ended
 
 
 class LedgerSession(NamedTuple):
@@ -235,3 +279,54 @@ def sum_out(book: CheckedReader) -> tuple[int, int]:
     those of a dead process), sent batches, and request files to be sent."""
     sql = f"SELECT {sum_column('tokens')}, {sum_pico_column('usd')} FROM outstanding"  # noqa: S608 - ours
     return book.require_row(sql, tuple[Natural, Natural])
+
+
+State = Literal[
+    "preparing",  # its requests are being collected; after a kill it is ignored
+    "ready",  # its file is whole
+    "sending",  # its file is uploaded, and the provider may have been asked to create it
+    "sent",  # the provider's id is known
+    "cancelling",  # the provider was asked to cancel it
+    "written",  # the user sends its file (--write-only)
+    "read",  # it ended, and its replies are stored
+    "dropped",  # it failed: refused as a whole, gone at the provider, or given up
+]
+OPEN: tuple[State, ...] = ("ready", "sending", "sent", "cancelling", "written")
+
+
+class NotedBatch(msgspec.Struct, frozen=True, kw_only=True, array_like=True, rename={"number": "id"}):
+    """A batch and its state. Times are seconds since the epoch."""
+
+    number: Natural  # in the ledger, from 1
+    state: State  # its last noted one
+    fingerprint: str  # of the job that made it
+    backend: str  # its name in the job
+    token: str  # identifies it at the provider
+    round: Natural  # of the run
+    requests: Natural = 0  # number of requests
+    file: str = ""  # path of its requests, in the run's folder or the user's
+    file_id: str | None = None  # the provider's id of the uploaded file; None before the upload
+    remote_id: str | None = None  # the provider's id of the batch; None before it is created
+    made_at: Moment  # creation of the file
+    sent_at: Moment | None = None  # None before it is sent
+    message: str | None = None  # of the provider, or the reason of its failure
+
+
+_BATCHES = f"SELECT {', '.join(NotedBatch.__struct_encode_fields__)} FROM batches ORDER BY id"  # noqa: S608 - ours
+
+
+def read_batches(book: CheckedReader, *states: State) -> list[NotedBatch]:
+    """Return the batches in one of these states, or all, in order of creation."""
+    return [batch for batch in book.read_rows(_BATCHES, NotedBatch) if not states or batch.state in states]
+
+
+def sum_column(column: str) -> str:
+    """Return SQL for the sum of a column of whole numbers, exact up to 2**53; unlike SUM, it never
+    overflows."""
+    return f"IFNULL(CAST(TOTAL({column}) AS INTEGER), 0)"
+
+
+def sum_pico_column(column: str) -> str:
+    """Return SQL for the sum of a column of US dollars, in whole picodollars as in the budget, so that sums
+    are order-independent."""
+    return sum_column(f"ROUND({column} * {PICO:g})")

@@ -24,8 +24,10 @@ import msgspec
 from edgen.core.errors import DamagedError
 from edgen.store.ledger.checked_reader import CheckedReader, Natural, open_to_read
 from edgen.store.ledger.facts import CHECKSUM, put_fact, read_fact
-from edgen.store.ledger.opening import LedgerConnection, connect, decode_fact
-from edgen.store.ledger.schema import list_all_columns
+from edgen.store.ledger.opening import LedgerConnection, connect, decode_fact, make_database
+from edgen.store.ledger.schema import (
+    LOGPROBS,
+)
 
 _TALLY = "tally"  # the fact's name
 _NOT_OWN = f"name NOT IN ('{_TALLY}', '{CHECKSUM}{_TALLY}')"
@@ -316,3 +318,15 @@ def _render_values(table: str, row: str) -> list[str]:
         else f"{row}.{name}"
         for name, kind in _list_columns(table).items()
     ]
+
+
+@functools.cache
+def list_all_columns() -> dict[str, dict[str, str]]:
+    """Return the columns of each table with their declared types."""
+    with contextlib.closing(make_database()) as connection:
+        connection.execute(LOGPROBS)
+        names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        return {
+            name: {row[1]: row[2] for row in connection.execute(f"PRAGMA table_info({name})")}
+            for (name,) in names
+        }

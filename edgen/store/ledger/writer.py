@@ -28,7 +28,8 @@ from zlib import crc32
 from edgen.core import system
 from edgen.core.errors import EdgenError
 from edgen.core.files import read_regular
-from edgen.store.ledger.opening import LedgerConnection, describe_sqlite_error, run_when_free
+from edgen.store.ledger.opening import LedgerConnection, run_when_free
+from edgen.store.ledger.problems import describe_sqlite_error
 from edgen.store.ledger.schema import COUNT_REPLIES
 
 ACKNOWLEDGED = "-acked"  # suffix of the note next to a ledger

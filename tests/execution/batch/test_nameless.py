@@ -168,7 +168,7 @@ async def test_given_up_it_is_looked_for_and_what_it_answered_is_kept(tmp_path: 
     desk.after = lambda step: None
     made = parse_job(job(), "job.yaml")
     async with Ledger(tmp_path / "run" / "run.db") as ledger:
-        [batch] = ledger.out.list_batches()
+        [batch] = ledger.list_batches()
         assert batch.state == "sending"
         [counts] = await give_up(made, ledger, {"default": desk}, [batch.number], Events())
     assert counts.answered == 30

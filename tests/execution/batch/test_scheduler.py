@@ -241,7 +241,7 @@ async def test_what_fails_for_good_in_one_round_stays_failed_in_the_next(
 async def answer_by_hand(desk: Desk, folder: Path, **shape: Any) -> None:
     """What somebody does with the files that are out: each line answered by the desk, and read into the run."""
     async with Ledger(folder / "run.db") as ledger:
-        for batch in ledger.out.list_batches("written"):
+        for batch in ledger.list_batches("written"):
             number = f"hand-{len(desk.content)}"
             path = Path(batch.file) if Path(batch.file).is_absolute() else folder / batch.file
             desk.content[number] = [read_line(line) for line in path.read_bytes().splitlines()]

@@ -10,7 +10,7 @@ import pytest
 
 from edgen.config import CallSettings, Job
 from edgen.core.values import Address, Message, Request
-from edgen.execution.client.clients import make_clients
+from edgen.execution.session import make_clients
 from edgen.providers import make
 from edgen.simulator.config import SimulatorConfig
 

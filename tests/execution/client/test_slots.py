@@ -12,9 +12,9 @@ import pytest
 from edgen.config import CallSettings, Job, Limits
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address, Message, Reply, Request
-from edgen.execution.client.clients import make_clients
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.window import LoadVerdict, Window
+from edgen.execution.session import make_clients
 from edgen.simulator.provider import SimulatorConfig
 from tests.clock import run_virtual
 from tests.execution.client.service import Service, busy, constant, lognormal, summary

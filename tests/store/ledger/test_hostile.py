@@ -28,7 +28,7 @@ from edgen.store.ledger import (
     run_status,
     sum_charges_at,
 )
-from edgen.store.ledger.schema import make_image
+from edgen.store.ledger.opening import make_image
 from tests import fork_server
 from tests.dose import dose
 from tests.store.ledger.hostile import VALUES, again, flip, put, tables
@@ -101,7 +101,7 @@ async def work_on(path: Path) -> None:
                 ledger.out.find(index, 1, 0, key(4)[:2]),
             )
             ledger.out.has(Address(index, 0), key(4)), ledger.out.is_back(index, 0, 0, key(4)[:2])
-        for batch in ledger.out.list_batches():
+        for batch in ledger.list_batches():
             list(ledger.out.of(batch.number)), ledger.out.read_sums(batch.number)
         ledger.begin_session(1, "host", "0")
         await ledger.store(Address(9, 0), key(9), Reply("new", usage=Usage(5, 5)), 0.1, 1)

@@ -12,8 +12,9 @@ import pytest
 from edgen.core.errors import DamagedError
 from edgen.core.values import Address, Reply, Usage
 from edgen.store.ledger import Ledger, read_summary
+from edgen.store.ledger.opening import make_image
 from edgen.store.ledger.reader import LedgerReader
-from edgen.store.ledger.schema import UPGRADED, VERSION, make_image
+from edgen.store.ledger.schema import UPGRADED, VERSION
 
 pytestmark = pytest.mark.unit
 

@@ -25,9 +25,8 @@ from edgen.store.ledger import (
     has_acknowledgement,
     has_tally,
 )
-from edgen.store.ledger.checked_reader import CheckedReader
+from edgen.store.ledger.checked_reader import CheckedReader, read_wall_time
 from edgen.store.ledger.merge import MergedLedger, SourceLedger
-from edgen.store.ledger.schema import read_wall_time
 from edgen.store.ledger.tally import connect_counted
 from tests.dose import dose
 

@@ -1,0 +1,47 @@
+"""A run that is finished: its command needs no key and writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from edgen.annotation.layer import has_job_layers
+from edgen.config import find_backend_name
+from edgen.execution.finish import is_finished
+from edgen.execution.session import settle_lease
+from edgen.planning.plan import Plan
+from edgen.runtime.backends import list_configs, open_backends
+from edgen.runtime.control import Control
+from edgen.runtime.snapshot import Title, read_still_snapshot
+from edgen.runtime.supervise import start_event
+from edgen.store.ledger import run_status
+from edgen.store.run_folder import RunFolder
+
+
+async def is_nothing_left(
+    whole: Mapping[str, Any],
+    plans: Mapping[str, Plan],
+    folder: RunFolder,
+    part: range | None,
+    control: Control,
+) -> bool:
+    """Return whether all work on a run whose arms have ledgers is done. `whole`: the job as `inline_files` has
+    it; `plans`: by arm; `part`: the scenarios to make, None for all."""
+    prints = {}
+    for arm, plan in plans.items():
+        async with open_backends(
+            list_configs(plan), plan.job.limits, None, functions=control.functions
+        ) as backends:
+            identities = {role: backends[find_backend_name(plan.job, role)].identity for role in plan.roles}
+        prints[arm] = plan.make_fingerprint(identities)
+    return has_job_layers(folder) and is_finished(whole, plans, prints, folder, part)
+
+
+def tell_finished(name: str, plans: Mapping[str, Plan], folder: RunFolder, control: Control) -> None:
+    """Report that a run is complete; return what its arms still hold of a shared budget."""
+    for arm, plan in plans.items():
+        if (budget := plan.job.limits.budget) is not None:
+            settle_lease(budget, folder.arm(arm).ledger, control.note)
+        snapshot = read_still_snapshot(run_status(folder.arm(arm).ledger), Title(name, arm))
+        control.events.send(start_event(snapshot, snapshot.counts.kept))
+    control.note(f"{folder.path}: the run is complete; nothing to do.")
