@@ -320,10 +320,10 @@ def _check_pictures(job: Job, role: str) -> None:
 def _list_positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
     """Yield cells that include every entry, allowed ones if conditions rule some out."""
     sizes = [len(dimension.entries) for dimension in plan.space.dimensions]
-    cells = plan.sampler.cells
-    if not cells.linked:
+    if not plan.space.conditional:
         yield from ([number % size for size in sizes] for number in range(max(sizes)))
         return
+    cells = plan.sampler.cells
     if (
         cells.count is None
     ):  # the allowed combinations are unknown; scenarios are tried when they are rendered

@@ -2,220 +2,288 @@
 
 Each dimension goes through its values in passes. A pass has every value once, in its own order, independent
 of the other dimensions: Latin hypercube sampling, repeated (McKay, Beckman and Conover, Technometrics 21,
-1979). With weights a pass has every value in proportion to its weight (`even_passes`).
+1979). Dimensions that conditions or exclusions link are drawn together (`linked_draws`).
 
-Dimensions linked by conditions or exclusions are drawn in sequence, each in separate passes for every
-combination of previously drawn classes. A class holds the values that all conditions treat alike. So the
-values possible with a combination are equally frequent with it. If exclusions are among the links, the
-combinations get weights that bring every value close to its share (iterative proportional fitting: Deming and
-Stephan, Annals of Mathematical Statistics 11, 1940), but no allowed combination below a quarter of its share
-without them.
+With weights a pass has many copies of an entry, in proportion to its weight. Copy k of m, in a pass of n
+slots, is placed in the window of slots [floor((k - 1) n / m) + 1, ceil(k n / m)], which keeps the count of
+the entry within one of its share at every slot (Baruah, Cohen, Plaxton and Varvel, "Proportionate progress: a
+notion of fairness in resource allocation", Algorithmica 15, 1996). At each slot one of the copies with an
+open window is drawn by weight, among those that leave a place for all others (Hall's condition, kept as
+slack).
+
+Pseudo-random numbers come from a keyed hash, so they are the same on every machine.
 """
 
 from __future__ import annotations
 
 import hashlib
+import heapq
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from typing import Protocol
 
-from edgen.core.errors import SpaceError
-from edgen.space.cells import AllowedCells
-from edgen.space.conditions import list_parents, order_by_dependency
-from edgen.space.even_passes import Passes
 from edgen.space.model import Space
 
-_MOST_COMBINATIONS = 20_000  # weighted combinations of classes
-_FITTING_STEPS = 300
-_CLOSE = 1e-9
-_LEAST = 0.25  # of a combination's share before fitting
-_MOST_CONTEXTS = 4_096  # contexts whose passes are kept
-
-_Table = dict[tuple[int, ...], float]  # the share of each combination of classes of linked dimensions
+_MASK = 2**64 - 1
+_STEP = 0x9E3779B97F4A7C15  # of splitmix64: 2**64 divided by the golden ratio
 
 
-class EvenDraws:
-    """Draws for one space and key. `cells` must be countable."""
+class _Linked(Protocol):
+    """Dimensions that are drawn together: those at `places`."""
 
-    def __init__(self, space: Space, cells: AllowedCells, key: bytes) -> None:
-        self._size = len(space.dimensions)
-        chains = [(places, _Chain(space, cells, places, key)) for places in _group_linked_places(space)]
-        self._linked = [chain for places, chain in chains if len(places) > 1]
-        self._alone = [(places[0], chain) for places, chain in chains if len(places) == 1]
-        self._passes: list[tuple[int, Passes]] = []  # of those that are alone, once anything is drawn
-
-    def list_positions(self, index: int) -> list[int]:
-        """Return the place of each dimension's entry in scenario `index`."""
-        found = [0] * self._size
-        if not self._passes:
-            self._passes = [(place, chain.make_passes((), found)) for place, chain in self._alone]
-        for place, passes in self._passes:
-            order, slot = passes.order, index - passes.first
-            found[place] = order[slot] if 0 <= slot < len(order) else passes.draw(index)[0]
-        for chain in self._linked:
-            chain.draw(index, found)
-        return found
-
-
-def _group_linked_places(space: Space) -> list[list[int]]:
-    """Group the dimensions, by place: those linked by conditions or exclusions, in the order of drawing."""
-    if not space.conditional:
-        return [[place] for place in range(len(space.dimensions))]
-    order = order_by_dependency(space)
-    group = {place: {place} for place in order}
-    for scope in _list_scopes(space):
-        joined = set().union(*[group[place] for place in scope])
-        group.update(dict.fromkeys(joined, joined))
-    chains = {id(members): [place for place in order if place in members] for members in group.values()}
-    return list(chains.values())
-
-
-def _list_scopes(space: Space) -> Iterator[frozenset[int]]:
-    """Yield the places of the dimensions in one condition or exclusion."""
-    places = {name: place for place, name in enumerate(space.names)}
-    for place, dimension in enumerate(space.dimensions):
-        for name in list_parents(dimension):
-            yield frozenset({place, places[name]})
-    for combination in space.exclude:
-        yield frozenset(places[name] for name in combination)
-
-
-class _Chain:
-    """Linked dimensions, drawn in sequence; or a single one, of which only the passes are used."""
-
-    def __init__(self, space: Space, cells: AllowedCells, places: list[int], key: bytes) -> None:
-        self._cells = cells
-        self._places = places
-        self._key = hashlib.blake2b(b"even", digest_size=32, key=key).digest()
-        self._names = [space.names[place] for place in places]
-        self._weights = [[entry.weight for entry in space.dimensions[place].entries] for place in places]
-        self._class_of = [
-            {at: number for number, members in enumerate(cells.classes[place]) for at in members}
-            for place in places
-        ]
-        scopes = [scope for scope in _list_scopes(space) if scope <= {*places}] if space.conditional else []
-        self._splits = [
-            any(place in scope and scope & {*places[number + 1 :]} for scope in scopes)
-            for number, place in enumerate(places)
-        ]
-        self._passes: dict[tuple[int | None, ...], Passes] = {}
-        self._table: _Table | None = None
-        if any({*self._names} & combination.keys() for combination in space.exclude):
-            fitted = [
-                number for number, place in enumerate(places) if not list_parents(space.dimensions[place])
-            ]
-            self._table = _fit(self._iterate_combinations(), self._list_class_weights(), fitted)
+    places: list[int]
 
     def draw(self, index: int, found: list[int]) -> None:
         """Write the place of each dimension's entry in scenario `index` into `found`."""
-        # the class of each earlier dimension that matters to a later one
-        context: tuple[int | None, ...] = ()
-        for number, place in enumerate(self._places):
-            passes = self._passes.get(context) or self.make_passes(context, found)
-            found[place], before = passes.draw(index)
-            if self._splits[number]:
-                context, index = (*context, self._class_of[number][found[place]]), before
-            else:
-                context = (*context, None)
 
-    def make_passes(self, context: tuple[int | None, ...], found: Sequence[int]) -> Passes:
-        """Make the passes of the next dimension after these classes. Raises SpaceError if no value can be
-        drawn."""
-        number = len(context)
-        place, weights = self._places[number], self._weights[number]
-        classes = self._cells.classes[place]
-        fixed = {one: found[one] for one in self._places[:number]}
-        shares = self._find_shares(context)
-        allowed = [0.0] * len(weights)
-        for one, members in enumerate(classes):
-            total = sum(weights[at] for at in members)
-            if total and self._cells.is_possible({**fixed, place: members[0]}):
-                for at in members:
-                    allowed[at] = (
-                        weights[at] if shares is None else shares.get(one, 0.0) * weights[at] / total
-                    )
-        if not any(allowed):
-            raise SpaceError("when", "the conditions leave no value that could be drawn.")
-        if len(self._passes) >= _MOST_CONTEXTS:
-            self._passes.clear()
-        groups = [self._class_of[number][at] for at in range(len(weights))] if self._splits[number] else None
-        name = f"{self._names[number]}/{context}"
-        made = self._passes[context] = Passes(allowed, groups, name, self._key)
-        return made
 
-    def _find_shares(self, context: tuple[int | None, ...]) -> dict[int, float] | None:
-        """Return the fitted share of each class of the next dimension; None without fitting."""
-        if self._table is None:
-            return None
-        shares: dict[int, float] = {}
-        for classes, share in self._table.items():
-            if all(known in (None, one) for known, one in zip(context, classes, strict=False)):
-                shares[classes[len(context)]] = shares.get(classes[len(context)], 0.0) + share
-        return shares
+class EvenDraws:
+    """Draws for one space and key. `linked`: the draws of all dimensions that conditions or exclusions
+    link."""
 
-    def _list_class_weights(self) -> list[list[float]]:
-        """Return the weight of each class of each dimension."""
+    def __init__(self, space: Space, key: bytes, linked: Sequence[_Linked] = ()) -> None:
+        self._dimensions = space.dimensions
+        self._key = derive_even_key(key)
+        self._linked = linked
+        self._passes: list[tuple[int, Passes]] = []  # of the other dimensions, once anything is drawn
+
+    def list_positions(self, index: int) -> list[int]:
+        """Return the place of each dimension's entry in scenario `index`."""
+        found = [0] * len(self._dimensions)
+        if not self._passes:
+            self._passes = self._make_passes()
+        for place, passes in self._passes:
+            order, slot = passes.order, index - passes.first
+            found[place] = order[slot] if 0 <= slot < len(order) else passes.draw(index)[0]
+        for linked in self._linked:
+            linked.draw(index, found)
+        return found
+
+    def _make_passes(self) -> list[tuple[int, Passes]]:
+        elsewhere = {place for linked in self._linked for place in linked.places}
         return [
-            [sum(weights[at] for at in members) for members in self._cells.classes[place]]
-            for place, weights in zip(self._places, self._weights, strict=True)
+            (place, Passes([entry.weight for entry in one.entries], None, f"{one.name}/()", self._key))
+            for place, one in enumerate(self._dimensions)
+            if place not in elsewhere
         ]
 
-    def _iterate_combinations(self) -> Iterator[tuple[int, ...]]:
-        """Yield every allowed combination of classes."""
 
-        def grow(chosen: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-            if len(chosen) == len(self._places):
-                yield chosen
-                return
-            classes = [self._cells.classes[place] for place in self._places]
-            for one in range(len(classes[len(chosen)])):
-                grown = (*chosen, one)
-                places = {
-                    place: classes[number][at]
-                    for (number, place), at in zip(enumerate(self._places), grown, strict=False)
-                }
-                if self._cells.is_possible({place: members[0] for place, members in places.items()}):
-                    yield from grow(grown)
-
-        return grow(())
+def derive_even_key(key: bytes) -> bytes:
+    """Return the key of the passes of a sampler with this key."""
+    return hashlib.blake2b(b"even", digest_size=32, key=key).digest()
 
 
-def _fit(
-    combinations: Iterator[tuple[int, ...]], weights: Sequence[Sequence[float]], fitted: Sequence[int]
-) -> _Table | None:
-    """Return shares of the combinations that bring the classes of the fitted dimensions close to their
-    weights; None for too many combinations."""
-    allowed = list(islice(combinations, _MOST_COMBINATIONS + 1))
-    if len(allowed) > _MOST_COMBINATIONS:
-        return None
-    plain = _compute_plain_shares(allowed, weights)
-    table = dict(plain)
-    for _ in range(_FITTING_STEPS):
-        furthest = 0.0
-        for dimension in fitted:
-            sums: dict[int, float] = {}
-            for classes, share in table.items():
-                sums[classes[dimension]] = sums.get(classes[dimension], 0.0) + share
-            total = sum(weights[dimension][one] for one in sums)
-            ratio = {one: weights[dimension][one] / total / sums[one] for one in sums if sums[one]}
-            furthest = max([furthest, *[abs(one - 1) for one in ratio.values()]])
-            table = {classes: share * ratio.get(classes[dimension], 0.0) for classes, share in table.items()}
-        if furthest < _CLOSE:
-            break
-    return {classes: max(share, _LEAST * plain[classes]) for classes, share in table.items()}
+def mix(value: int) -> int:
+    """Return 64 well mixed bits: the finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
+    value &= _MASK
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK
+    return value ^ (value >> 31)
 
 
-def _compute_plain_shares(allowed: Sequence[tuple[int, ...]], weights: Sequence[Sequence[float]]) -> _Table:
-    """Return the share of each combination if each class is drawn by weight among those possible with the
-    previous ones."""
-    possible: dict[tuple[int, ...], dict[int, float]] = {}
-    for classes in allowed:
-        for number, one in enumerate(classes):
-            possible.setdefault(classes[:number], {})[one] = weights[number][one]
-    shares = {}
-    for classes in allowed:
-        share = 1.0
-        for number, one in enumerate(classes):
-            total = sum(possible[classes[:number]].values())
-            share *= weights[number][one] / total if total else 0.0
-        shares[classes] = share
-    return shares
+def derive_numbers(name: str, key: bytes) -> Iterator[int]:
+    """Yield endless pseudo-random integers of 64 bits, determined by a name and a key of at most 64 bytes."""
+    state = _derive_state(name, key)
+    while True:
+        state = (state + _STEP) & _MASK
+        yield mix(state)
+
+
+def _derive_state(name: str, key: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8, key=key).digest(), "little")
+
+
+_MOST_SLOTS = 4_000  # of a pass with weights, unless it has more entries
+_ERA = 100  # passes
+_EXACT = 1e-7  # tolerance, in slots, for an exact number of copies
+
+
+class Passes:
+    """Draws of entries, pass after pass. An entry of weight 0 is never drawn; at least one must weigh more.
+
+    `groups`: the group of each entry, whose earlier draws are counted; None: no counting. `name` and `key`
+    determine the order.
+    """
+
+    def __init__(self, weights: Sequence[float], groups: Sequence[int] | None, name: str, key: bytes) -> None:
+        self._entries = [at for at, weight in enumerate(weights) if weight]
+        self._copies = _Copies([weights[at] for at in self._entries])
+        self._groups = groups
+        self._name = name
+        self._key = key
+        # The latest pass: the index of its first draw, its order, and earlier draws of the same group by
+        # slot.
+        self.first, self.order = 0, list[int]()
+        self._before: list[int] = []
+
+    def draw(self, index: int) -> tuple[int, int]:
+        """Return the entry of draw `index`, from 0, and how many earlier draws were of its group."""
+        slot = index - self.first
+        if not 0 <= slot < len(self.order):
+            number, slot = divmod(index, self._copies.slots)
+            name = f"{self._name}/{number}"
+            copies, earlier = self._copies.of_pass(number)
+            equal = self._copies.slots == len(copies) == sum(map(bool, copies))
+            chosen = (
+                shuffle(len(copies), name, self._key)
+                if equal
+                else order_by_weight(copies, derive_numbers(name, self._key))
+            )
+            self.first, self.order = index - slot, [self._entries[one] for one in chosen]
+            if self._groups is not None:
+                self._before = self._count_before(self._groups, earlier)
+        return self.order[slot], index if self._groups is None else self._before[slot]
+
+    def _count_before(self, groups: Sequence[int], earlier: Sequence[int]) -> list[int]:
+        counts = dict.fromkeys(groups, 0)
+        for entry, many in zip(self._entries, earlier, strict=True):
+            counts[groups[entry]] += many
+        before = []
+        for entry in self.order:
+            before.append(counts[groups[entry]])
+            counts[groups[entry]] += 1
+        return before
+
+
+class _Copies:
+    """The number of times that each entry occurs in each pass.
+
+    If the weights are in the ratio of small whole numbers, these are the copies of every pass. If not, each
+    pass has the shares rounded down, and the slots that are left go to the entries in turn by what was cut
+    off: the earliest deadline first (Tijdeman, "The chairman assignment problem", Discrete Mathematics 32,
+    1980). Then the copies of all passes so far are within one of the share. This repeats after `_ERA` passes,
+    so that any pass is found in a moment.
+    """
+
+    def __init__(self, weights: Sequence[float]) -> None:
+        exact = find_whole_numbers(weights)
+        self.slots = sum(exact) if exact else max(_MOST_SLOTS, len(weights))
+        shares = [weight / sum(weights) * self.slots for weight in weights]
+        self._least = exact or [int(share) for share in shares]
+        self._left = self.slots - sum(self._least)  # slots of each pass
+        rest = [(share - least) * _ERA for share, least in zip(shares, self._least, strict=True)]
+        self._more = _round_to_sum(rest, self._left * _ERA)  # copies beyond the least, in an era
+        self._pass = 0  # within an era
+        self._given = [0] * len(weights)  # of these, before this pass
+
+    def of_pass(self, number: int) -> tuple[list[int], list[int]]:
+        """Return the copies of each entry in a pass, from 0, and in all passes before it."""
+        if not self._left:
+            return self._least, [number * many for many in self._least]
+        era, place = divmod(number, _ERA)
+        if place < self._pass:
+            self._pass, self._given = 0, [0] * len(self._given)
+        while self._pass < place:
+            self._given = self._give()
+            self._pass += 1
+        given, after = self._given, self._give()
+        ones = range(len(given))
+        return (
+            [self._least[one] + after[one] - given[one] for one in ones],
+            [number * self._least[one] + era * self._more[one] + given[one] for one in ones],
+        )
+
+    def _give(self) -> list[int]:
+        """Return `_given` after the present pass."""
+        given = [*self._given]
+        entries = [one for one, more in enumerate(self._more) if more]
+        margin = 1 / max(2, 2 * len(entries) - 2)
+        for step in range(1, self._left + 1):
+            turn = (self._pass + step / self._left) / _ERA
+            owed = {one: turn * self._more[one] - given[one] for one in entries}
+            due = [one for one in entries if owed[one] >= margin - _EXACT]
+            wait = {one: (1 - margin - owed[one]) / self._more[one] for one in due or entries}
+            given[min(wait, key=wait.__getitem__)] += 1
+        return given
+
+
+def _round_to_sum(numbers: Sequence[float], total: int) -> list[int]:
+    """Round numbers up or down so that they sum to `total`, the largest fractions up."""
+    rounded = [int(number) for number in numbers]
+    by_fraction = sorted(range(len(numbers)), key=lambda one: rounded[one] - numbers[one])
+    for one in by_fraction[: total - sum(rounded)]:
+        rounded[one] += 1
+    return rounded
+
+
+def shuffle(size: int, name: str, key: bytes) -> list[int]:
+    """Return [0, size) in a pseudo-random order (Fisher and Yates), by the numbers of `derive_numbers`."""
+    order = list(range(size))
+    state = _derive_state(name, key)
+    for last in range(size - 1, 0, -1):
+        # `derive_numbers`, without its calls: every scenario takes one number for each of its dimensions
+        state = (state + _STEP) & _MASK
+        value = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+        value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK
+        at = (value ^ (value >> 31)) * (last + 1) >> 64
+        order[last], order[at] = order[at], order[last]
+    return order
+
+
+def find_whole_numbers(weights: Sequence[float]) -> list[int] | None:
+    """Return the smallest whole numbers in the ratio of positive weights; None if they would sum to too many
+    slots."""
+    total = sum(weights)
+    shares = [weight / total for weight in weights]
+    for slots in range(len(weights), max(_MOST_SLOTS, len(weights)) + 1):
+        numbers = []
+        for share in shares:
+            number = round(share * slots)
+            if number < 1 or abs(share * slots - number) > _EXACT:
+                break
+            numbers.append(number)
+        else:
+            return numbers
+    return None
+
+
+def order_by_weight(copies: Sequence[int], numbers: Iterator[int]) -> list[int]:
+    """Return an order of one pass: each entry as often as it has copies, each copy within its window.
+
+    `numbers`: pseudo-random ones of 64 bits.
+    """
+    slots = sum(copies)
+    slack = _find_slack(copies, slots)
+    # slots fully used by copies that are due
+    tight = [slot for slot in range(1, slots + 1) if not slack[slot]]
+    used, order = [0] * len(copies), []
+    for slot in range(1, slots + 1):
+        while tight[0] < slot:
+            heapq.heappop(tight)
+        open_now = []
+        for one, many in enumerate(copies):
+            if used[one] == many:
+                continue
+            first, last = used[one] * slots // many + 1, -(-(used[one] + 1) * slots // many)
+            if first <= slot and last <= tight[0]:
+                left = (used[one] + 1) * slots - (slot - 1) * many  # of the window, in fractions of a slot
+                open_now.append((many / left, one, last))
+        one, last = _choose(open_now, next(numbers))
+        used[one] += 1
+        order.append(one)
+        for later in range(slot, last):
+            slack[later] -= 1
+            if not slack[later]:
+                heapq.heappush(tight, later)
+    return order
+
+
+def _find_slack(copies: Sequence[int], slots: int) -> list[int]:
+    """Return for each slot, from 1, how many slots up to it are not needed by copies due by then."""
+    due = [0] * (slots + 1)
+    for many in copies:
+        for copy in range(1, many + 1):
+            due[-(-copy * slots // many)] += 1
+    slack = [0] * (slots + 1)
+    for slot in range(1, slots + 1):
+        slack[slot] = slack[slot - 1] + 1 - due[slot]
+    return slack
+
+
+def _choose(open_now: Sequence[tuple[float, int, int]], number: int) -> tuple[int, int]:
+    """Draw an entry, with the last slot of its window, by its weight."""
+    at = number / 2**64 * sum(weight for weight, _, _ in open_now)
+    for weight, one, last in open_now[:-1]:
+        at -= weight
+        if at < 0:
+            return one, last
+    return open_now[-1][1:]

@@ -3,7 +3,7 @@
 No state is kept between draws, so indices may come in any order, on any machine, and a larger N begins with
 the smaller N's scenarios. Four designs:
 
-* `even`: every value of every dimension is equally frequent, to within one, in every prefix (`even`).
+* `even`: every value of every dimension is equally frequent, to within one, in every prefix (`even_design`).
 * `random`: each dimension is drawn by weight, with replacement, among the values that its conditions allow;
   excluded combinations are drawn again.
 * `balanced`: every allowed cell is equally frequent, to within one, in every prefix, in a pseudo-random
@@ -23,6 +23,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate
 from typing import Literal, Protocol
 
@@ -31,31 +32,34 @@ from edgen.core.values import Scenario
 from edgen.space.cells import AllowedCells
 from edgen.space.conditions import list_parents, order_by_dependency
 from edgen.space.covering import build_covering_array
-from edgen.space.even_design import EvenDraws
-from edgen.space.even_passes import Permutation, derive_permutation
+from edgen.space.even_design import EvenDraws, mix
+from edgen.space.linked_draws import list_linked_draws
 from edgen.space.model import Dimension, Space
 from edgen.space.parse import digest_content
 
 Design = Literal["even", "balanced", "random", "pairwise"]
 MAX_DRAWS = 100_000  # draws of one scenario with excluded values
 _MOST_KNOWN = 4096  # combinations of earlier values for which a dimension's bounds are kept
+ROUNDS = 6  # with four, some orders of five or fewer points are visibly more frequent than others
 
 
 class Sampler:
     """The scenarios of one space, seed and design. `space` must be valid, as from `load_space`.
 
-    `cells` are the allowed cells; `covering` is the number of scenarios in the covering array of `pairwise`.
+    `covering` is the number of scenarios in the covering array of `pairwise`.
     """
 
     def __init__(self, space: Space, seed: int, design: Design, strength: int = 2) -> None:
         name = design if design != "pairwise" else f"{design} {strength}"
         key = hashlib.blake2b(f"{name}/{seed}/{digest_content(space)}".encode(), digest_size=32).digest()
-        self.cells = AllowedCells(space)
+        self._space = space
         self._design: _Draws
-        if design == "random" or self.cells.count is None:
+        if design == "even" and not space.conditional:
+            self._design = EvenDraws(space, key)
+        elif design == "random" or self.cells.count is None:
             self._design = _Random(space, key, weighted=design in ("random", "even"))
         elif design == "even":
-            self._design = EvenDraws(space, self.cells, key)
+            self._design = EvenDraws(space, key, list_linked_draws(space, self.cells, key))
         else:
             self._design = _Balanced(self.cells, self.cells.count, key)
         self._rows = _make_covering_rows(self.cells, strength, key) if design == "pairwise" else []
@@ -66,6 +70,11 @@ class Sampler:
             for place, dimension in enumerate(space.dimensions)
             if dimension.fields
         ]
+
+    @cached_property
+    def cells(self) -> AllowedCells:
+        """The allowed cells."""
+        return AllowedCells(self._space)
 
     def scenario(self, index: int) -> Scenario:
         """Return scenario `index`, counted from 0. Raises ValueError below 0."""
@@ -193,6 +202,39 @@ class _Balanced:
 
     def _make_order(self, number: int) -> Permutation:
         return derive_permutation(self._count, str(number), self._key)
+
+
+class Permutation:
+    """A bijection of [0, size), determined by `ROUNDS` keys of 64 bits each.
+
+    A generalised Feistel network over Z_a x Z_b, with a and b near the square root of `size` and a*b just
+    above it, and cycle walking for the points in between (Black and Rogaway, "Ciphers with arbitrary finite
+    domains", 2002). Each round adds to one half a function of the other, which can be subtracted again, so it
+    is a bijection for any `mix`. For shuffling, not for secrets.
+    """
+
+    def __init__(self, size: int, keys: Sequence[int]) -> None:
+        self.size = size
+        self.a = math.isqrt(size - 1) + 1
+        self.b = -(-size // self.a)
+        self.rounds = tuple(zip(keys[::2], keys[1::2], strict=True))
+
+    def __call__(self, point: int) -> int:
+        a, b = self.a, self.b
+        while True:
+            left, right = divmod(point, b)
+            for key, next_key in self.rounds:
+                left = (left + mix(right + key)) % a
+                right = (right + mix(left + next_key)) % b
+            point = left * b + right
+            if point < self.size:  # fewer than one point in sqrt(size) needs another round
+                return point
+
+
+def derive_permutation(size: int, name: str, key: bytes) -> Permutation:
+    """Return the permutation of [0, size) determined by a name and a key of at most 64 bytes."""
+    digest = hashlib.blake2b(name.encode(), digest_size=8 * ROUNDS, key=key).digest()
+    return Permutation(size, struct.unpack(f"<{ROUNDS}Q", digest))
 
 
 def _hash_draws(key: bytes, name: str, size: int) -> tuple[int, ...]:
