@@ -37,7 +37,7 @@ from edgen.preferences.rollouts import PlayedRollouts
 from edgen.preferences.signals import make_oracle_signal
 from edgen.prompting import Prompt
 from edgen.protocols.oracle import ORACLE, CandidatePair, choose_template, count_votes, judge_pair
-from edgen.protocols.task import Spent
+from edgen.protocols.parts import Spent
 from edgen.providers import Backend
 from edgen.runtime.control import Control
 from edgen.space import Space

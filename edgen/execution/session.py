@@ -29,7 +29,7 @@ from edgen.execution.client.clients import Service, make_clients
 from edgen.execution.client.form_support import restore_forms
 from edgen.execution.online_scheduler import make_online_scheduler
 from edgen.execution.scheduler import ProgressCounts, Scheduler, SchedulerFactory, Work
-from edgen.protocols.task import Tasks
+from edgen.protocols.parts import Tasks
 from edgen.providers import Backend
 from edgen.store.budget_book import PICO, BudgetBook, BudgetUse
 from edgen.store.ledger import OPEN, Ledger, LedgerReader, RunPlan, sum_charges_at

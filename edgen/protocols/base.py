@@ -49,12 +49,12 @@ from edgen.protocols.parts import (
     Result,
     Rounds,
     Rules,
-    Simulation,
     Starter,
     Template,
     describe_ending,
     find_role_words,
 )
+from edgen.protocols.simulation import Simulation
 from edgen.reading.hollow import find_hollow, find_hollow_turn
 from edgen.space.model import Space
 from edgen.space.scene import Scene

@@ -42,7 +42,7 @@ from edgen.execution.cluster.messages import (
 from edgen.execution.cluster.shipping import unpack
 from edgen.execution.cluster.wire import Wire, decode_to_worker
 from edgen.execution.rollout import Rollout
-from edgen.protocols.task import Tasks
+from edgen.protocols.parts import Tasks
 from edgen.providers import Backend, make
 from edgen.providers.base import CountsLoad, CountsSlots, list_servers
 from edgen.providers.fleet import find_node_server_name
