@@ -18,7 +18,8 @@ from msgspec import inspect as types
 
 from edgen.config import Job
 from edgen.config.backends import BackendConfig, Price, ServedConfig
-from edgen.config.job import BatchSettings, Branch, LabelsAsked, Limits, PairSettings, Resolved, Shards, Split
+from edgen.config.job import Limits
+from edgen.config.job_parts import BatchSettings, Branch, LabelsAsked, PairSettings, Resolved, Shards, Split
 from edgen.config.label_set import LabelDefinition, LabelSet
 from edgen.config.loading import KEYS, NOT_IN_ARMS
 from edgen.core import registry

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.config import ANNOTATOR, BackendConfig, Job, Limits, check_budget, find_backend_name
-from edgen.config.plugin_parts import find_features
+from edgen.config.backends import find_features
 from edgen.core.errors import CallError, EdgenError, FailureKind, ProviderError
 from edgen.core.values import Address, Message, Reply, Request
 from edgen.core.version import __version__

@@ -1,6 +1,7 @@
 """Settings of every backend, and types of keys that several providers share.
 
-Each provider has its own struct, its `Config`, selected by the key `type`.
+Each provider has its own struct, its `Config`, selected by the key `type`. The parts of providers that reading
+and checking a job uses are here; the others are in `edgen.providers.base`.
 """
 
 from __future__ import annotations
@@ -8,14 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
 
 from edgen.core.options import Positive, Share
-from edgen.core.registry import find, list_names
+from edgen.core.pictures import PictureTokens, PromptPicture
+from edgen.core.registry import find, list_names, part_of
 from edgen.core.values import Usage
 from edgen.core.yaml_values import Variants
 
@@ -266,3 +268,100 @@ def _find_node_address(url: str) -> str:
     host, _, port = (os.environ.get(_NODE_VARIABLE) or "127.0.0.1").partition(":")
     port = port or str(asked.port or "")
     return asked._replace(netloc=f"{host}:{port}" if port else host).geturl()
+
+
+class RequestFeatures:
+    """Optional parts of a request that the service supports."""
+
+    sends: frozenset[str] = frozenset()
+    """Supported optional settings, see config.backends."""
+    schema_field = ""
+    """Dotted path in a request for a template's JSON Schema; empty if unsupported."""
+    forms_by_default = True
+    """Whether `forms: auto` requests answers by a schema, if the service takes one."""
+    logprobs_fields: tuple[str, ...] = ()
+    """Dotted paths in a request that ask for log probabilities; empty if unsupported."""
+    choices_field = ""
+    """Dotted path in a request for the number of answers; empty if unsupported."""
+    most_choices = 1
+    """How many answers a request can ask for."""
+    sees_pictures = False
+    """Whether a request can have pictures."""
+
+    def schema_problem(self, config: Any, schema: bytes) -> str | None:
+        """Explain why the backend cannot be sent a template's JSON Schema; None if it can."""
+        if not self.schema_field:
+            return f"a backend of type {config.provider} takes none"
+        return _find_double(config, self.schema_field)
+
+    def logprobs_problem(self, config: Any) -> str | None:
+        """Explain why the backend cannot be asked for log probabilities; None if it can."""
+        if not self.logprobs_fields:
+            return f"a backend of type {config.provider} returns none"
+        return next(filter(None, (_find_double(config, field) for field in self.logprobs_fields)), None)
+
+    def picture_problem(self, config: Any) -> str | None:
+        """Explain why the backend cannot be sent pictures; None if it can."""
+        return None if self.sees_pictures else f"a backend of type {config.provider} takes no pictures"
+
+    def choices_problem(self, config: Any) -> str | None:
+        """Explain why calls of the backend cannot be joined to one request for several answers; None if they
+        can."""
+        if not self.choices_field:
+            return f"a backend of type {config.provider} gives one answer to a request; remove it"
+        if config.seed is not None:
+            return (
+                "identical calls differ only by their seeds, and one request has one seed: "
+                "remove `seed`, or this"
+            )
+        return _find_double(config, self.choices_field)
+
+
+def find_features(config: BackendConfig) -> RequestFeatures:
+    """Return the request features of a backend's provider. Raises PluginError."""
+    return part_of(find("provider", config.provider), RequestFeatures)
+
+
+def _find_double(config: Any, field: str) -> str | None:
+    """Return the problem if `extra_body` sets a request field that edgen sets."""
+    found = getattr(config, "extra_body", {})
+    for key in field.split("."):
+        found = found.get(key) if isinstance(found, dict) else None
+    return None if found is None else f"its extra_body sets {field}, too; keep one of the two"
+
+
+class NearestPrices(Protocol):
+    """A price list (`edgen.providers.prices.PriceList`)."""
+
+    def nearest_price(self, model: str) -> tuple[str, Price] | None:
+        """Return the listed model with the most similar name, and its price; None if none is similar."""
+
+
+class PricesAndTokens:
+    """Know what calls cost, and how the models count tokens."""
+
+    prices: NearestPrices | None = None
+    """Prices of its models at its own host."""
+
+    def list_price(self, config: Any) -> Price | None:
+        """Return the list price of the backend's model at the provider's own host; None elsewhere."""
+        return None
+
+    def nearest_price(self, model: str) -> tuple[str, Price] | None:
+        """Return the listed model with the most similar name, and its price; None if none is similar."""
+        return None if self.prices is None else self.prices.nearest_price(model)
+
+    def picture_tokens(self, model: str, picture: PromptPicture) -> PictureTokens:
+        """Return the tokens that the model counts for a picture. Without more knowledge, as open models do:
+        a token for 28 × 28 pixels is expected, and one for 14 × 14 at most, or LLaVA's 2,880."""
+        expected, most = (-(-picture.width // side) * -(-picture.height // side) for side in (28, 14))
+        return PictureTokens(expected, max(most, 2_880))
+
+    def vocabulary(self, model: str) -> str | None:
+        """Return the model's vocabulary by its bpe-openai name; None if unknown."""
+        return None
+
+
+def find_prices(config: BackendConfig) -> PricesAndTokens:
+    """Return the prices and token counts of a backend's provider. Raises PluginError."""
+    return part_of(find("provider", config.provider), PricesAndTokens)

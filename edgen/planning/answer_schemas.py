@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from edgen.config import BackendConfig, Job, find_backend_name
-from edgen.config.plugin_parts import find_features
+from edgen.config.backends import find_features
 from edgen.core.errors import JobError, Problem
 from edgen.core.registry import part_of
 from edgen.core.resources import find

@@ -21,7 +21,8 @@ from edgen.config import (
     resolve_values,
     with_speakers,
 )
-from edgen.config.plugin_parts import RolesAndSettings, find_features
+from edgen.config.backends import find_features
+from edgen.config.job import RolesAndSettings
 from edgen.core import registry
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.pictures import pictures_in

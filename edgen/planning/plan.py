@@ -24,7 +24,7 @@ from edgen.config import (
     select_shaping_values,
     settings_of,
 )
-from edgen.config.plugin_parts import RolesAndSettings
+from edgen.config.job import RolesAndSettings
 from edgen.core.digest import compute_fingerprint
 from edgen.core.forms import Form, list_answer_kinds
 from edgen.core.plugin_faults import blame, refuse_value, require_type

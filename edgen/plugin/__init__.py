@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from edgen.config import Job as Job
     from edgen.config import settings_of as settings_of
     from edgen.config.backends import BackendConfig as BackendConfig
-    from edgen.config.plugin_parts import PricesAndTokens as PricesAndTokens
-    from edgen.config.plugin_parts import RequestFeatures as RequestFeatures
-    from edgen.config.plugin_parts import RolesAndSettings as RolesAndSettings
+    from edgen.config.backends import PricesAndTokens as PricesAndTokens
+    from edgen.config.backends import RequestFeatures as RequestFeatures
+    from edgen.config.job import RolesAndSettings as RolesAndSettings
     from edgen.core.errors import CallError as CallError
     from edgen.core.errors import FailureKind as FailureKind
     from edgen.core.errors import InputError as InputError
@@ -132,8 +132,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "edgen.config": "Job settings_of",
-    "edgen.config.backends": "BackendConfig",
-    "edgen.config.plugin_parts": "PricesAndTokens RequestFeatures RolesAndSettings",
+    "edgen.config.backends": "BackendConfig PricesAndTokens RequestFeatures",
+    "edgen.config.job": "RolesAndSettings",
     "edgen.core.errors": "CallError FailureKind InputError Problem",
     "edgen.core.forms": "AnswerKind",
     "edgen.core.registry": "part_of",

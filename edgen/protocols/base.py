@@ -9,7 +9,7 @@ conversations is a `ConversationProtocol`; a job names it, and the object has al
 to know.
 
 What a protocol need not have is in optional parts, one for each purpose (`PARTS`). `RolesAndSettings`,
-which checking a job uses, is in `edgen.config.plugin_parts`.
+which checking a job uses, is in `edgen.config.job`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import msgspec
 
 from edgen.config import Job, find_job_protocol
-from edgen.config.plugin_parts import FindFile, RolesAndSettings
+from edgen.config.job import FindFile, RolesAndSettings
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.forms import AnswerKind, Form
 from edgen.core.person_requests import View

@@ -11,8 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from edgen.config.backends import BackendConfig
-from edgen.config.plugin_parts import PricesAndTokens, RequestFeatures
+from edgen.config.backends import BackendConfig, PricesAndTokens, RequestFeatures
 from edgen.core.errors import Problem
 from edgen.core.person_requests import AskPeople
 from edgen.core.plugin_checks import find_misplaced_names

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.config.plugin_parts import PricesAndTokens
+from edgen.config.backends import PricesAndTokens
 from edgen.core.errors import CallError
 from edgen.core.registry import part_of
 from edgen.core.values import Address, Message, Request

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.config import Price, load_job
-from edgen.config.plugin_parts import find_prices
+from edgen.config.backends import find_prices
 from edgen.core.errors import InputError
 from edgen.core.values import Message, Usage
 from edgen.prompting.token_bound import compute_cost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from edgen.config import BackendConfig
-from edgen.config.plugin_parts import find_prices
+from edgen.config.backends import find_prices
 from edgen.core.values import Reply, Request
 from edgen.prompting.token_bound import (
     apply_token_floor,

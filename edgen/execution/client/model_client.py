@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from edgen.config import BackendConfig, Limits
-from edgen.config.plugin_parts import find_features
+from edgen.config.backends import find_features
 from edgen.core.errors import CallError, FailureKind, ProviderError
 from edgen.core.pictures import refuse_pictures
 from edgen.core.values import Reply, Request
