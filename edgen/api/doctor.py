@@ -26,8 +26,7 @@ from edgen.execution.client.fleet import SameModel
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import add_advice
 from edgen.planning.allowed_files import Reach
-from edgen.planning.answer_schemas import wants_logprobs
-from edgen.planning.load import load_plans
+from edgen.planning.load import load_plans, wants_logprobs
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
 from edgen.prompting import Prompt

@@ -23,8 +23,7 @@ from edgen.core.errors import EdgenError, Problem, RunError, TemplateError
 from edgen.core.pair import Compare, Verdict, digest_texts
 from edgen.core.values import Rejection, RejectionReason, Reply, Request
 from edgen.planning.allowed_files import Reach, make_unlimited_reach
-from edgen.planning.answer_schemas import check_logprobs
-from edgen.planning.load import load_template
+from edgen.planning.load import check_logprobs, load_template
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.comparisons import (
     GUARDED_TEMPLATE,
