@@ -30,7 +30,8 @@ from edgen.planning.load import load_plans, wants_logprobs
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
 from edgen.prompting import Prompt
-from edgen.prompting.prompt import find_schema_file, fits_schema
+from edgen.prompting.answer_schema import fits_schema
+from edgen.prompting.prompt import find_schema_file
 from edgen.providers import Backend, find_calls, make
 from edgen.providers.base import list_servers
 from edgen.providers.trust import Allowed, NoKey

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -18,6 +18,7 @@ ROLES = ("Teacher", "Student")  # of a space that names none
 END_MARKER = "[end of conversation]"
 
 MAX_ANSWER = 32 * 1024 * 1024  # maximum bytes of one answer of a service
+MAX_TEXT = 1_000_000  # maximum characters of one text of a template or of a rendered message
 
 
 class Scenario(msgspec.Struct, frozen=True):
@@ -51,6 +52,18 @@ class Scenario(msgspec.Struct, frozen=True):
             for name, said in fields.items():
                 row[name_field(dimension, name, self.values)] = said
         return row
+
+
+class ValueWithFields(str):
+    """A scenario's value in a template, with its entry's fields as attributes."""
+
+    __slots__ = ("fields",)
+    fields: Mapping[str, Any]
+
+    def __new__(cls, value: str, fields: Mapping[str, Any]) -> ValueWithFields:
+        new = super().__new__(cls, value)
+        new.fields = fields
+        return new
 
 
 class Turn(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -19,7 +19,6 @@ from edgen.core.text import count_utf8_bytes
 from edgen.core.values import Message, Reply, Request, Usage
 from edgen.prompting.token_bound import count_most_prompt_tokens, estimate_prompt_tokens
 
-
 _BYTES_AT_MOST = 16  # per token, over a whole text
 # After an unreadable or late answer, or a broken connection, the service may charge nevertheless.
 MAYBE_CHARGED = frozenset(
