@@ -9,13 +9,13 @@ but no allowed combination below a quarter of its share without them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from typing import Protocol
 
 from edgen.core.errors import SpaceError
 from edgen.space.cells import AllowedCells
 from edgen.space.conditions import list_parents, order_by_dependency
-from edgen.space.even_design import Passes, derive_even_key
 from edgen.space.model import Space
 
 _MOST_COMBINATIONS = 20_000  # weighted combinations of classes
@@ -27,10 +27,21 @@ _MOST_CONTEXTS = 4_096  # contexts whose passes are kept
 _Table = dict[tuple[int, ...], float]  # the share of each combination of classes of linked dimensions
 
 
-def list_linked_draws(space: Space, cells: AllowedCells, key: bytes) -> list[LinkedDraws]:
-    """Return the draws of each group of linked dimensions, for the key of a sampler."""
-    own = derive_even_key(key)
-    return [LinkedDraws(space, cells, places, own) for places in _group_linked_places(space)]
+class EntryDraws(Protocol):
+    """Draws of a dimension's entries."""
+
+    def draw(self, index: int) -> tuple[int, int]:
+        """Return the entry of draw `index`, from 0, and how many earlier draws were of its group."""
+
+
+MakeDraws = Callable[[Sequence[float], Sequence[int] | None, str], EntryDraws]
+"""A function for the draws of entries, given the weight of each, the group of each (None: no counting), and a
+name that determines the order."""
+
+
+def list_linked_draws(space: Space, cells: AllowedCells, make_draws: MakeDraws) -> list[LinkedDraws]:
+    """Return the draws of each group of linked dimensions."""
+    return [LinkedDraws(space, cells, places, make_draws) for places in _group_linked_places(space)]
 
 
 def _group_linked_places(space: Space) -> list[list[int]]:
@@ -61,10 +72,10 @@ def _list_scopes(space: Space) -> Iterator[frozenset[int]]:
 class LinkedDraws:
     """Linked dimensions, drawn in sequence: those at `places`. `cells` must be countable."""
 
-    def __init__(self, space: Space, cells: AllowedCells, places: list[int], key: bytes) -> None:
+    def __init__(self, space: Space, cells: AllowedCells, places: list[int], make_draws: MakeDraws) -> None:
         self._cells = cells
         self.places = places
-        self._key = key
+        self._make_draws = make_draws
         self._names = [space.names[place] for place in places]
         self._weights = [[entry.weight for entry in space.dimensions[place].entries] for place in places]
         self._class_of = [
@@ -76,7 +87,7 @@ class LinkedDraws:
             any(place in scope and scope & {*places[number + 1 :]} for scope in scopes)
             for number, place in enumerate(places)
         ]
-        self._passes: dict[tuple[int | None, ...], Passes] = {}
+        self._passes: dict[tuple[int | None, ...], EntryDraws] = {}
         self._table: _Table | None = None
         if any({*self._names} & combination.keys() for combination in space.exclude):
             fitted = [
@@ -96,7 +107,7 @@ class LinkedDraws:
             else:
                 context = (*context, None)
 
-    def _make_passes(self, context: tuple[int | None, ...], found: Sequence[int]) -> Passes:
+    def _make_passes(self, context: tuple[int | None, ...], found: Sequence[int]) -> EntryDraws:
         """Make the passes of the next dimension after these classes. Raises SpaceError if no value can be
         drawn."""
         number = len(context)
@@ -118,7 +129,7 @@ class LinkedDraws:
             self._passes.clear()
         groups = [self._class_of[number][at] for at in range(len(weights))] if self._splits[number] else None
         name = f"{self._names[number]}/{context}"
-        made = self._passes[context] = Passes(allowed, groups, name, self._key)
+        made = self._passes[context] = self._make_draws(allowed, groups, name)
         return made
 
     def _find_shares(self, context: tuple[int | None, ...]) -> dict[int, float] | None:
