@@ -33,6 +33,7 @@ from edgen.core.values import (
     Address,
     Conversation,
     Message,
+    Recorded,
     Rejection,
     RejectionReason,
     Reply,
@@ -41,7 +42,6 @@ from edgen.core.values import (
     Scenario,
     Turn,
 )
-from edgen.families.parts import Recorded
 from edgen.protocols.parts import (
     Conversing,
     ExpectedCall,
