@@ -32,8 +32,7 @@ from edgen.planning.unused_variables import find_unused
 from edgen.prompting import Prompt
 from edgen.prompting.answer_schema import fits_schema
 from edgen.prompting.prompt import find_schema_file
-from edgen.providers import Backend, find_calls, make
-from edgen.providers.base import list_servers
+from edgen.providers import Backend, find_calls, list_servers, make
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
 from edgen.runtime.key_consent import Trust

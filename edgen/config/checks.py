@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.config.backends import OPTIONAL, BackendConfig, Price, ServedConfig, find_features, find_prices
+from edgen.config.backends import OPTIONAL, BackendConfig, Price, find_features, find_prices
 from edgen.config.budget_file import read_budget_file
 from edgen.config.job import (
     ANNOTATOR,
@@ -27,6 +27,7 @@ from edgen.config.job import (
 )
 from edgen.config.job_parts import MOST_LAYERS
 from edgen.config.label_set import LabelSet, set_problems
+from edgen.config.served import ServedConfig
 from edgen.core.errors import JobError, Problem
 from edgen.core.registry import find, part_of
 from edgen.core.text import compile_later

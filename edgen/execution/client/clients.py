@@ -10,8 +10,7 @@ from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.person_client import PersonClient
-from edgen.providers import Backend
-from edgen.providers.base import list_servers
+from edgen.providers import Backend, list_servers
 from edgen.store.ledger import OutstandingCalls
 
 Service = tuple[Any, Any]  # type and address of a service
