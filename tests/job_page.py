@@ -17,10 +17,12 @@ import msgspec
 from msgspec import inspect as types
 
 from edgen.config import Job
-from edgen.config.backends import BackendConfig, Price, ServedConfig
-from edgen.config.job import BatchSettings, Branch, LabelsAsked, Limits, PairSettings, Resolved, Shards, Split
+from edgen.config.backends import BackendConfig, Price
+from edgen.config.job import Limits
+from edgen.config.job_parts import BatchSettings, Branch, LabelsAsked, PairSettings, Resolved, Shards, Split
 from edgen.config.label_set import LabelDefinition, LabelSet
 from edgen.config.loading import KEYS, NOT_IN_ARMS
+from edgen.config.served import ServedConfig
 from edgen.core import registry
 from edgen.protocols.selfplay_settings import Selfplay
 from edgen.providers.anthropic.config import AnthropicConfig

@@ -36,7 +36,7 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/simulator/provider.py": ("edgen.simulator",),
     # Its sentences come from a section of the space file; the scene is what the simulator speaks of.
     "edgen/simulator/phrases_section.py": ("edgen.space",),
-    "edgen/domains/*/simulation.py": ("edgen.protocols.parts", "edgen.space.scene"),
+    "edgen/domains/*/simulation.py": ("edgen.protocols.simulation", "edgen.space.scene"),
     "edgen/evaluation/measures/mentioned.py": ("edgen.space.scene",),
     "edgen/evaluation/measures/recited.py": ("edgen.space.scene",),
     "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judge",),
@@ -47,12 +47,12 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/domains/guided/machines/functions.py": ("edgen.core", "edgen.planning", "edgen.space"),
     "edgen/domains/retrieval/functions.py": ("edgen.api.objects.arguments", "edgen.runtime"),
     "edgen/domains/retrieval/ranking*.py": (
-        "edgen.asking", "edgen.core.digest", "edgen.core.options", "edgen.planning", "edgen.prompting", "edgen.protocols.task",
+        "edgen.asking", "edgen.core.digest", "edgen.core.options", "edgen.planning", "edgen.prompting", "edgen.protocols.parts",
         "edgen.runtime", "edgen.store.ledger",
     ),
     "edgen/domains/education/adherence*.py": (
         "edgen.asking", "edgen.core.pair", "edgen.evaluation", "edgen.planning", "edgen.prompting",
-        "edgen.protocols.task", "edgen.runtime", "edgen.store.ledger",
+        "edgen.protocols.parts", "edgen.runtime", "edgen.store.ledger",
     ),
     "edgen/domains/education/measures/adherence.py": ("edgen.asking.call_estimates",),
     # A space file from the data set's files.

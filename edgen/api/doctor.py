@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.config import ANNOTATOR, BackendConfig, Job, Limits, check_budget, find_backend_name
-from edgen.config.plugin_parts import find_features
+from edgen.config.backends import find_features
 from edgen.core.errors import CallError, EdgenError, FailureKind, ProviderError
 from edgen.core.values import Address, Message, Reply, Request
 from edgen.core.version import __version__
@@ -26,14 +26,13 @@ from edgen.execution.client.fleet import SameModel
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import add_advice
 from edgen.planning.allowed_files import Reach
-from edgen.planning.answer_schemas import wants_logprobs
-from edgen.planning.load import load_plans
+from edgen.planning.load import load_plans, wants_logprobs
 from edgen.planning.plan import Plan
 from edgen.planning.unused_variables import find_unused
 from edgen.prompting import Prompt
-from edgen.prompting.prompt import find_schema_file, fits_schema
-from edgen.providers import Backend, find_calls, make
-from edgen.providers.base import list_servers
+from edgen.prompting.answer_schema import fits_schema
+from edgen.prompting.prompt import find_schema_file
+from edgen.providers import Backend, find_calls, list_servers, make
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
 from edgen.runtime.control import Trust

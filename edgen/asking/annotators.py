@@ -30,7 +30,7 @@ from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import LabelledUnit, LabellingTask, digest_said
 from edgen.protocols.labelling import label_units, make_labelling_template
-from edgen.protocols.task import Spent
+from edgen.protocols.parts import Spent
 from edgen.providers import Backend
 from edgen.reading.answers.unit_labels import Labels
 from edgen.runtime.control import Control

@@ -15,7 +15,7 @@ from edgen.core.errors import UsageError
 from edgen.core.options import CallMode
 from edgen.execution.online_scheduler import make_online_scheduler
 from edgen.execution.scheduler import SchedulerFactory
-from edgen.planning.answer_schemas import check_schema, with_forms
+from edgen.planning.load import check_schema, with_forms
 from edgen.prompting import Prompt
 from edgen.providers import Backend, find_calls
 from edgen.runtime.backends import open_backends, open_scheduler

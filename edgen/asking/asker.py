@@ -30,7 +30,7 @@ from edgen.execution.session import RunSession
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.base import Rules
-from edgen.protocols.task import Settled, Spent, Task, Tasks
+from edgen.protocols.parts import Settled, Spent, Task, Tasks
 from edgen.providers import Backend
 from edgen.runtime.snapshot import Title
 from edgen.space.splits import hash_group

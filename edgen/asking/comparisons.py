@@ -23,8 +23,7 @@ from edgen.core.errors import EdgenError, Problem, RunError, TemplateError
 from edgen.core.pair import Compare, Verdict, digest_texts
 from edgen.core.values import Rejection, RejectionReason, Reply, Request
 from edgen.planning.allowed_files import Reach, make_unlimited_reach
-from edgen.planning.answer_schemas import check_logprobs
-from edgen.planning.load import load_template
+from edgen.planning.load import check_logprobs, load_template
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.comparisons import (
     GUARDED_TEMPLATE,
@@ -37,7 +36,7 @@ from edgen.preferences.rollouts import PlayedRollouts
 from edgen.preferences.signals import make_oracle_signal
 from edgen.prompting import Prompt
 from edgen.protocols.oracle import ORACLE, CandidatePair, choose_template, count_votes, judge_pair
-from edgen.protocols.task import Spent
+from edgen.protocols.parts import Spent
 from edgen.providers import Backend
 from edgen.runtime.control import Control
 from edgen.space import Space

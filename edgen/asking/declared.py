@@ -36,7 +36,7 @@ from edgen.core.values import Rejection, Reply, Request, Status
 from edgen.prompting import Prompt
 from edgen.protocols.base import Question, ask
 from edgen.protocols.labelled_units import digest_said
-from edgen.protocols.task import Spent
+from edgen.protocols.parts import Spent
 from edgen.providers import Backend
 from edgen.runtime.control import Control
 from edgen.runtime.status import AskerStatus

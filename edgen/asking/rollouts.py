@@ -37,8 +37,8 @@ from edgen.preferences.rollouts import (
     list_parted_responses,
     read_rollout,
 )
+from edgen.protocols.parts import Spent
 from edgen.protocols.stage import Stage, play_on
-from edgen.protocols.task import Spent
 from edgen.runtime.backends import list_configs
 from edgen.runtime.control import Control
 

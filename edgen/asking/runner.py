@@ -32,7 +32,7 @@ from edgen.core.errors import EdgenError
 from edgen.core.options import CallMode
 from edgen.core.system import run_in_thread
 from edgen.execution.session import RunSession, SharedState
-from edgen.planning.answer_schemas import adapt_template
+from edgen.planning.load import adapt_template
 from edgen.prompting import Prompt
 from edgen.providers import Backend
 from edgen.runtime.control import Control

@@ -18,8 +18,8 @@ from edgen.core.version import __version__
 from edgen.execution.rollout import add_advice
 from edgen.execution.session import RunSession
 from edgen.prompting import Prompt
+from edgen.protocols.parts import Spent
 from edgen.protocols.space_growth import BARREN, BATCH, VARIABLES, Expanded, ask_for_values
-from edgen.protocols.task import Spent
 from edgen.space import Entry, Space, digest_content
 from edgen.space.entries import is_forbidden
 from edgen.store.ledger.status import ProgressCounts

@@ -28,7 +28,7 @@ from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import digest_said
-from edgen.protocols.task import Spent
+from edgen.protocols.parts import Spent
 from edgen.protocols.writing import Kind, Written, make_writing_template, write_texts
 from edgen.providers import Backend
 from edgen.runtime.control import Control

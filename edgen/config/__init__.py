@@ -12,27 +12,22 @@ from edgen.config.checks import check, check_budget, find_role_word_problems, wi
 from edgen.config.job import (
     ANNOTATOR,
     KNOBS,
-    MOST_ANNOTATORS,
-    Branch,
     CallSettings,
     Job,
-    LabelsAsked,
     Limits,
-    PairSettings,
-    Shards,
-    Split,
     TooLong,
     find_backend,
     find_backend_name,
     find_job_protocol,
+    list_asked_roles,
     list_own_words,
     list_templates,
     resolve_values,
     select_shaping_values,
     settings_of,
 )
+from edgen.config.job_parts import MOST_ANNOTATORS, Branch, LabelsAsked, PairSettings, Shards, Split
 from edgen.config.loading import is_input, list_arm_jobs, list_texts, load_job, load_kept_job, parse_job
-from edgen.config.plugin_parts import list_asked_roles
 
 __all__ = [
     "ANNOTATOR",

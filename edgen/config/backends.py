@@ -1,21 +1,21 @@
 """Settings of every backend, and types of keys that several providers share.
 
-Each provider has its own struct, its `Config`, selected by the key `type`.
+Each provider has its own struct, its `Config`, selected by the key `type`. The parts of providers that reading
+and checking a job uses are here; the others are in `edgen.providers.base`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal, Self
-from urllib.parse import urlsplit
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import msgspec
 from msgspec import Meta
 
 from edgen.core.options import Positive, Share
-from edgen.core.registry import find, list_names
+from edgen.core.pictures import PictureTokens, PromptPicture
+from edgen.core.registry import find, list_names, part_of
 from edgen.core.values import Usage
 from edgen.core.yaml_values import Variants
 
@@ -191,86 +191,123 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
-_NODE = "node-local"  # in place of a host: the node of the process that makes a call
-_NODE_VARIABLE = "EDGEN_NODE_LOCAL"  # HOST or HOST:PORT of a node's server, where that is not 127.0.0.1
+class RequestFeatures:
+    """Optional parts of a request that the service supports."""
+
+    sends: frozenset[str] = frozenset()
+    """Supported optional settings, see config.backends."""
+    schema_field = ""
+    """Dotted path in a request for a template's JSON Schema; empty if unsupported."""
+    forms_by_default = True
+    """Whether `forms: auto` requests answers by a schema, if the service takes one."""
+    logprobs_fields: tuple[str, ...] = ()
+    """Dotted paths in a request that ask for log probabilities; empty if unsupported."""
+    choices_field = ""
+    """Dotted path in a request for the number of answers; empty if unsupported."""
+    most_choices = 1
+    """How many answers a request can ask for."""
+    sees_pictures = False
+    """Whether a request can have pictures."""
+
+    def schema_problem(self, config: Any, schema: bytes) -> str | None:
+        """Explain why the backend cannot be sent a template's JSON Schema; None if it can."""
+        if not self.schema_field:
+            return f"a backend of type {config.provider} takes none"
+        return _find_double(config, self.schema_field)
+
+    def logprobs_problem(self, config: Any) -> str | None:
+        """Explain why the backend cannot be asked for log probabilities; None if it can."""
+        if not self.logprobs_fields:
+            return f"a backend of type {config.provider} returns none"
+        return next(filter(None, (_find_double(config, field) for field in self.logprobs_fields)), None)
+
+    def picture_problem(self, config: Any) -> str | None:
+        """Explain why the backend cannot be sent pictures; None if it can."""
+        return None if self.sees_pictures else f"a backend of type {config.provider} takes no pictures"
+
+    def choices_problem(self, config: Any) -> str | None:
+        """Explain why calls of the backend cannot be joined to one request for several answers; None if they
+        can."""
+        if not self.choices_field:
+            return f"a backend of type {config.provider} gives one answer to a request; remove it"
+        if config.seed is not None:
+            return (
+                "identical calls differ only by their seeds, and one request has one seed: "
+                "remove `seed`, or this"
+            )
+        return _find_double(config, self.choices_field)
 
 
-class ServedConfig(BackendConfig, frozen=True, kw_only=True):
-    """Settings of a backend that is reached at an address: one server, or a fleet of the same model."""
+def find_features(config: BackendConfig) -> RequestFeatures:
+    """Return the request features of a backend's provider. Raises PluginError."""
+    return part_of(find("provider", config.provider), RequestFeatures)
 
-    KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"known_as", "more_base_urls"}
-    """Keys that shape no answer."""
-    LISTS: ClassVar[frozenset[str]] = frozenset({"base_url"})
-    """Keys whose value may also be a list of such values."""
-    PATH: ClassVar[str] = ""  # of the API at a server that `node-local` means
 
-    base_url: Url | None = None
-    """Address without the path of a call (/chat/completions). A list: servers that share the calls.
-    `node-local`: each node's own server, port 8000."""
-    more_base_urls: tuple[Url, ...] = ()
-    """Further servers."""
-    known_as: Url | None = None
-    """The ledger's one address for all servers; null: the first server's, or the resumed run's."""
+def _find_double(config: Any, field: str) -> str | None:
+    """Return the problem if `extra_body` sets a request field that edgen sets."""
+    found = getattr(config, "extra_body", {})
+    for key in field.split("."):
+        found = found.get(key) if isinstance(found, dict) else None
+    return None if found is None else f"its extra_body sets {field}, too; keep one of the two"
 
-    @classmethod
-    def given(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the values of a job, with a list in `base_url` split into its first address and the others,
-        and with `node-local` as an address."""
-        urls, more = values.get("base_url"), values.get("more_base_urls", [])
-        node = f"http://{_NODE}:8000{cls.PATH}"
-        if urls == _NODE:
-            return values | {"base_url": node}
-        if urls == []:
-            return values | {"base_url": ""}  # reported as what it is: no address
-        if not isinstance(urls, list) or not urls or not isinstance(more, list):
-            return values
-        first, *others = (node if url == _NODE else url for url in urls)
-        return values | {"base_url": first, "more_base_urls": [*others, *more]}
 
-    @property
-    def urls(self) -> tuple[str, ...]:
-        """The addresses of all its servers; empty for the service's own."""
-        return tuple(filter(None, (self.base_url, *self.more_base_urls)))
+class KeyRequest(NamedTuple):
+    """Request of a backend for a key."""
 
-    @property
-    def node_local(self) -> bool:
-        """True if each process asks the server of its own node."""
-        return self.base_url is not None and _is_node(self.base_url)
+    variables: tuple[str, ...]  # environment variables that may hold it
+    url: str  # address that the key is sent to
+    service: str  # name for people
+    required: bool  # calls fail without it
+    header: str = ""  # that needs it; empty for the service's own key
+    command: tuple[str, ...] = ()  # that prints it, instead of variables
+    library: bool = False  # a library gets it, and the variable is only a name for consent
 
-    @property
-    def each_server(self) -> list[Self]:
-        """The settings of each server; all have one identity. A server of the node has its address here."""
-        if not self.more_base_urls and not self.node_local:
-            return [self]
-        known = self.known_as or self.base_url
-        alone = msgspec.structs.replace(self, more_base_urls=(), known_as=known)
-        if self.node_local:
-            return [msgspec.structs.replace(alone, base_url=_find_node_address(str(self.base_url)))]
-        return [alone, *(msgspec.structs.replace(alone, base_url=url) for url in self.more_base_urls)]
 
-    @property
-    def server_problem(self) -> str | None:
-        """The problem of its list of servers; None if there is none."""
-        if len({*map(_identify, self.urls)}) < len(self.urls):
-            return "a server is here twice"
-        if self.more_base_urls and any(map(_is_node, self.urls)):
-            return f"{_NODE} means a server on every node; it stands alone, without other servers"
+class ServiceKeys:
+    """Ask for a key, or for other values that only the user has."""
+
+    def key_request(self, config: Any) -> KeyRequest | None:
+        """Return the key request of the backend, None if it needs no key. Raises InputError for an invalid
+        address."""
+        return None
+
+    def header_requests(self, config: Any) -> tuple[KeyRequest, ...]:
+        """Return the requests for values in headers, besides the key."""
+        return ()
+
+
+class NearestPrices(Protocol):
+    """A price list (`edgen.providers.prices.PriceList`)."""
+
+    def nearest_price(self, model: str) -> tuple[str, Price] | None:
+        """Return the listed model with the most similar name, and its price; None if none is similar."""
+
+
+class PricesAndTokens:
+    """Know what calls cost, and how the models count tokens."""
+
+    prices: NearestPrices | None = None
+    """Prices of its models at its own host."""
+
+    def list_price(self, config: Any) -> Price | None:
+        """Return the list price of the backend's model at the provider's own host; None elsewhere."""
+        return None
+
+    def nearest_price(self, model: str) -> tuple[str, Price] | None:
+        """Return the listed model with the most similar name, and its price; None if none is similar."""
+        return None if self.prices is None else self.prices.nearest_price(model)
+
+    def picture_tokens(self, model: str, picture: PromptPicture) -> PictureTokens:
+        """Return the tokens that the model counts for a picture. Without more knowledge, as open models do:
+        a token for 28 × 28 pixels is expected, and one for 14 × 14 at most, or LLaVA's 2,880."""
+        expected, most = (-(-picture.width // side) * -(-picture.height // side) for side in (28, 14))
+        return PictureTokens(expected, max(most, 2_880))
+
+    def vocabulary(self, model: str) -> str | None:
+        """Return the model's vocabulary by its bpe-openai name; None if unknown."""
         return None
 
 
-def _identify(url: str) -> tuple[str, str, str]:
-    """Return what two spellings of an address have in common: scheme, host with port, path."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.netloc.casefold(), parts.path.rstrip("/")
-
-
-def _is_node(url: str) -> bool:
-    return urlsplit(url).hostname == _NODE
-
-
-def _find_node_address(url: str) -> str:
-    """Return the address at which a process of this node finds the node's server."""
-    asked = urlsplit(url)
-    host, _, port = (os.environ.get(_NODE_VARIABLE) or "127.0.0.1").partition(":")
-    port = port or str(asked.port or "")
-    return asked._replace(netloc=f"{host}:{port}" if port else host).geturl()
+def find_prices(config: BackendConfig) -> PricesAndTokens:
+    """Return the prices and token counts of a backend's provider. Raises PluginError."""
+    return part_of(find("provider", config.provider), PricesAndTokens)

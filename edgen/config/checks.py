@@ -10,22 +10,24 @@ from typing import Any
 
 import msgspec
 
-from edgen.config.backends import OPTIONAL, BackendConfig, Price, ServedConfig
+from edgen.config.backends import OPTIONAL, BackendConfig, Price, find_features, find_prices
 from edgen.config.budget_file import read_budget_file
 from edgen.config.job import (
     ANNOTATOR,
     MAX_ARMS,
-    MOST_LAYERS,
     Job,
     Limits,
+    RolesAndSettings,
     find_backend_name,
     find_job_protocol,
     find_protocol,
+    list_asked_roles,
     list_conversation_protocols,
     list_templates,
 )
+from edgen.config.job_parts import MOST_LAYERS
 from edgen.config.label_set import LabelSet, set_problems
-from edgen.config.plugin_parts import RolesAndSettings, find_features, find_prices, list_asked_roles
+from edgen.config.served import ServedConfig
 from edgen.core.errors import JobError, Problem
 from edgen.core.registry import find, part_of
 from edgen.core.text import compile_later

@@ -1,39 +1,44 @@
-"""The keys of a job file, their types and defaults."""
+"""The keys of a job file, their types and defaults.
+
+`RolesAndSettings` is the part of protocols that reading and checking a job uses; the others are in
+`edgen.protocols.base`.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
 from edgen.config.backends import BackendConfig, Forms, Seed, Text
-from edgen.config.label_set import LabelSet
+from edgen.config.job_parts import (
+    BatchSettings,
+    Branch,
+    LabelsAsked,
+    PairSettings,
+    Resolved,
+    RoleWord,
+    Shards,
+    Split,
+)
+from edgen.core.errors import Problem
 from edgen.core.options import (
-    Annotators,
     Conversations,
-    MaxPerScenario,
-    MinMargin,
     On,
     Partitions,
     Positive,
-    Rollouts,
-    Together,
-    TurnsLeft,
     Workers,
-    declare_label_set,
     declare_protocol,
     declare_space,
     declare_template,
-    declare_unit,
 )
 from edgen.core.plugin_faults import require_type
-from edgen.core.registry import PluginError, find, list_names
+from edgen.core.registry import PluginError, find, list_names, part_of
+from edgen.core.resources import Folder
 from edgen.core.values import ROLES, Role
-
-MOST_LAYERS, MOST_ANNOTATORS = 10, 9  # per job, and per layer
-Span = Annotated[str, Meta(pattern=r"^\s*(\d+(\.\d+)?\s*[smhdSMHD]\s*)+\Z", max_length=40)]
-
 
 TooLong = Literal["cut", "ask", "reject"]
 
@@ -68,112 +73,6 @@ class Limits(msgspec.Struct, frozen=True):
     def capped(self) -> bool:
         """True if they set a budget."""
         return not (self.max_tokens is None and self.max_cost is None and self.budget is None)
-
-
-class BatchSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of provider batch jobs (`--via batch`). Spans are written like `6h`, `90m` or `45s`. They
-    shape no answer."""
-
-    online_after: Span | None = None
-    """Time after which single calls make the rest; null: none."""
-    poll: Span = "60s"
-    """Maximum pause between checks."""
-    max_requests: Positive | None = None
-    """Maximum requests per batch; null: the provider's maximum."""
-
-
-class Split(msgspec.Struct, frozen=True):
-    """The split into train and test; groups are never split."""
-
-    test: Annotated[float, Meta(ge=0, lt=1)] = 0.15
-    """The test side's share."""
-    by: Text | tuple[Text, ...] = "scenario"
-    """Values never on both sides: `scenario`, a group of the space's layout such as `persona` (preferences
-    and reactions), or dimensions."""
-
-    @property
-    def words(self) -> str:
-        """The split's criterion, for people."""
-        return self.by if isinstance(self.by, str) else " with ".join(self.by)
-
-
-class Shards(msgspec.Struct, frozen=True):
-    """Number of files of each side."""
-
-    train: Annotated[int, Meta(ge=1, le=10_000)] = 5
-    """Training files."""
-    test: Annotated[int, Meta(ge=1, le=10_000)] = 1
-    """Test files."""
-
-
-class Branch(msgspec.Struct, frozen=True, kw_only=True):
-    """Branching of replicates: all but the first leave replicate 0 at one of the turns of `role`."""
-
-    at: Literal["sampled"] | Annotated[int, Meta(ge=1, le=1000)] = "sampled"
-    """The role's turn, from 1, at which replicates part; `sampled` draws it."""
-    role: Text | None = None
-    """Role whose turn differs; null: the first role."""
-
-
-class PairSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings for judging and choosing preference pairs."""
-
-    votes: Annotated[int, Meta(ge=1, le=100)] = 1
-    """Judge calls per pair and order."""
-    matches: Positive | None = None
-    """Pairs judged per scenario; null: at most two per candidate."""
-    compare: Literal["conversation", "response"] | None = None
-    """Compared texts; null: responses, but conversations for arms and rewards."""
-    min_margin: MinMargin = 0.0
-    max_per_scenario: MaxPerScenario = None
-    """Null: all."""
-    logprobs: Annotated[int, Meta(ge=2, le=20)] | None = None
-    """Likely tokens requested from the judge, for soft preferences; null: none."""
-    min_turns_left: TurnsLeft = None
-    """Null: no minimum."""
-    rollouts: Rollouts = None
-    """Null: no rollouts."""
-    judge_directed: Literal["unlabelled", "label"] = "unlabelled"
-    """A pair with a text that addresses the judge."""
-
-    @property
-    def compared(self) -> Literal["conversation", "response"]:
-        """The texts that the judge of a reward compares."""
-        return self.compare or "conversation"
-
-
-class LabelsAsked(msgspec.Struct, frozen=True, kw_only=True):
-    """Labelling of conversations during generation, for gates: one layer."""
-
-    set: Annotated[Text, declare_label_set()] | LabelSet | None = None
-    """Null: the shipped one with the layer's name."""
-    unit: Annotated[Literal["turn", "conversation"], declare_unit()] | None = None
-    """Null: the conversation if all labels are numbers, else each turn."""
-    annotators: Annotated[Annotators, Meta(le=MOST_ANNOTATORS)] = 1
-    """The majority counts."""
-    together: Together = False
-
-
-RoleWord = Annotated[str, Meta(min_length=1, max_length=40)]
-
-
-class Resolved(msgspec.Struct, frozen=True, kw_only=True):
-    """Notes of a run in its own copy of the job; ignored when read."""
-
-    edgen: str
-    """The version of edgen that made the run."""
-    space: str
-    """The space as named in the job."""
-    space_sha256: str
-    """The digest of the space's content."""
-    prompts: dict[str, str] = {}
-    """The templates by use, as named in the job."""
-    prompt: str | None = None
-    """The template as named in the job."""
-    template_sha256: str
-    """The digest of the template, or of all of them."""
-    fingerprint: str
-    """The digest of everything that shapes an answer."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -368,3 +267,63 @@ def select_shaping_values(job: Job) -> dict[str, Any]:
         for knob in backend.KNOBS:
             plain["backends"][name].pop(knob, None)
     return plain
+
+
+FindFile = Callable[[Folder, str, str], Path]
+"""A function for the path of a file that a job names: the shipped folder of its kind, the name, the job's
+key. It raises a FileError for a file that the job may not read."""
+
+
+class RolesAndSettings:
+    """Ask more than one backend of the job, check the job's settings for the protocol, and read the files
+    that they name."""
+
+    branches: ClassVar[bool] = False
+    """Whether a job may have the key `branch`."""
+
+    def roles(self, job: Job) -> tuple[str, ...]:
+        """Return the roles that conversations ask, as in `backends`; the role that a record names comes
+        first."""
+        return ("default",)
+
+    def role_of(self, job: Job, step: int) -> str | None:
+        """Return the role that is most likely asked at a step; None for the first of `roles`."""
+        return None
+
+    def problems(self, job: Job) -> Iterator[Problem]:
+        """Yield the contradictions in a job that its file alone shows."""
+        yield from ()
+
+    def role_problems(self, job: Job) -> Iterator[Problem]:
+        """Yield the problems of a job with its `speakers`, the roles of its space."""
+        yield from ()
+
+    def with_files(self, job: Job, find: FindFile) -> Job:
+        """Return the job with the content of the files that its settings name in place of the names.
+
+        So a run's copy of the job is self-contained and has everything that shapes answers. Raises
+        FileErrors.
+        """
+        return job
+
+    def guide(self, job: Job) -> Any:
+        """Return the guide of a job's conversations, for the protocol's own measures and formats, which alone
+        know its type; None without one."""
+        return None
+
+
+def list_asked_roles(job: Job) -> tuple[str, ...]:
+    """Return the roles called for the job's conversations, including the one that labels."""
+    roles = part_of(find_job_protocol(job), RolesAndSettings).roles(job)
+    return (*roles, ANNOTATOR) if job.labels and ANNOTATOR not in roles else roles
+
+
+def make_role_finder(job: Job) -> Callable[[int], str]:
+    """Return a function for the role of a job that is most likely asked at a step of a conversation."""
+    part = part_of(find_job_protocol(job), RolesAndSettings)
+    return lambda step: part.role_of(job, step) or part.roles(job)[0]
+
+
+def guide_of(job: Job) -> Any:
+    """Return the guide of a job's conversations; None without one (`RolesAndSettings.guide`)."""
+    return part_of(find_job_protocol(job), RolesAndSettings).guide(job)

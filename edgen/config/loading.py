@@ -15,10 +15,9 @@ from typing import Any
 
 import msgspec
 
-from edgen.config.backends import BackendConfig, Price
+from edgen.config.backends import BackendConfig, Price, find_prices
 from edgen.config.checks import check
 from edgen.config.job import KNOBS, Job, find_protocol, list_conversation_protocols, resolve_values
-from edgen.config.plugin_parts import find_prices
 from edgen.core.errors import DamagedError, FileError, JobError, Problem, UsageError
 from edgen.core.kept_files import find_damage, has_digest
 from edgen.core.registry import PluginError, find, list_names

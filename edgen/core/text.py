@@ -248,6 +248,11 @@ def round_usd(usd: float | None) -> float | None:
     return float(f"{usd:.6g}")
 
 
+def count_utf8_bytes(text: str) -> int:
+    """Return the bytes of a text in UTF-8, which are the most tokens that a tokenizer makes of it."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
 def describe_counts(counts: Mapping[str, int]) -> str:
     """Describe a count and its parts."""
     total = sum(counts.values())

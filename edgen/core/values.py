@@ -1,14 +1,14 @@
 """The values that pass between edgen's parts: immutable, free of I/O, with the same names everywhere.
 
 A Scenario is drawn; a protocol turns it into Requests and is sent Replies; it returns a Conversation or a
-Rejection; the engine stores that as an Outcome.
+Rejection; the engine stores that as an Outcome. A family makes a record of a Conversation with its Provenance.
 """
 
 from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -16,8 +16,10 @@ import msgspec
 Role = str
 ROLES = ("Teacher", "Student")  # of a space that names none
 END_MARKER = "[end of conversation]"
+_SUFFIX = f" {END_MARKER}"
 
 MAX_ANSWER = 32 * 1024 * 1024  # maximum bytes of one answer of a service
+MAX_TEXT = 1_000_000  # maximum characters of one text of a template or of a rendered message
 
 
 class Scenario(msgspec.Struct, frozen=True):
@@ -51,6 +53,18 @@ class Scenario(msgspec.Struct, frozen=True):
             for name, said in fields.items():
                 row[name_field(dimension, name, self.values)] = said
         return row
+
+
+class ValueWithFields(str):
+    """A scenario's value in a template, with its entry's fields as attributes."""
+
+    __slots__ = ("fields",)
+    fields: Mapping[str, Any]
+
+    def __new__(cls, value: str, fields: Mapping[str, Any]) -> ValueWithFields:
+        new = super().__new__(cls, value)
+        new.fields = fields
+        return new
 
 
 class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -299,3 +313,73 @@ class Status(enum.StrEnum):
     ACCEPTED = "accepted"
     REJECTED = "rejected"
     FAILED = "failed"
+
+
+class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The origin of a record."""
+
+    scenario: int  # index of the scenario
+    seed: int  # seed of the job
+    replicate: int  # from 0
+    protocol: str  # name of the protocol
+    backend: str  # of the first role
+    model: str  # of the first role
+    simulated: bool  # no model wrote it
+    template_sha256: str  # of the template; of several, a digest over all
+    space_sha256: str  # of the space's content
+    attempts: int  # number of its calls
+    finish_reason: str  # of the last answer
+    usage: Usage  # the sum over its calls
+    repairs: tuple[str, ...]  # the reader's fixes
+    flags: tuple[str, ...] = ()  # detectors' findings that were accepted
+    branch: int | None = None  # turn, from 0, at which it left replicate 0; None if it did not
+    models: dict[str, str] | None = None  # by role, if several models worked on it
+    templates: dict[str, str] | None = None  # digests by use, if there are several
+    times: tuple[AnswerTime, ...] = ()  # of people's answers
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """A finished conversation with everything in its record. The conversation's repairs, flags and branch
+    equal its provenance's."""
+
+    id: str
+    scenario: Scenario
+    conversation: Conversation
+    provenance: Provenance
+
+    @classmethod
+    def of(cls, record: Any, scenario: Scenario, turns: tuple[Turn, ...]) -> Recorded:
+        """Build the values of a record with `id`, `probability`, `ended_by` and `provenance`, and optional
+        `outcome` and `events`."""
+        made: Provenance = record.provenance
+        conversation = Conversation(
+            turns,
+            record.probability,
+            record.ended_by,
+            made.repairs,
+            made.flags,
+            made.branch,
+            getattr(record, "outcome", None),
+            getattr(record, "events", ()),
+        )
+        return cls(record.id, scenario, conversation, made)
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns, without the end marker."""
+        return self.conversation.turns
+
+
+def with_marker(conversation: Conversation) -> tuple[Turn, ...]:
+    """Return the turns, with the end marker in the last one if there was one."""
+    turns = conversation.turns
+    if conversation.ended_by is None:
+        return turns
+    return (*turns[:-1], msgspec.structs.replace(turns[-1], text=turns[-1].text + _SUFFIX))
+
+
+def without_marker(turns: tuple[Turn, ...], ended_by: Role | None) -> tuple[Turn, ...]:
+    """Return the turns as before `with_marker`."""
+    if ended_by is None:
+        return turns
+    return (*turns[:-1], msgspec.structs.replace(turns[-1], text=turns[-1].text.removesuffix(_SUFFIX)))

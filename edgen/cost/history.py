@@ -25,7 +25,7 @@ from edgen.config import (
     select_shaping_values,
     settings_of,
 )
-from edgen.config.plugin_parts import make_role_finder
+from edgen.config.job import make_role_finder
 from edgen.core.errors import DamagedError, EdgenError
 from edgen.core.files import read_regular
 from edgen.core.version import __version__

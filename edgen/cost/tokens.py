@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edgen.config import BackendConfig
-from edgen.config.plugin_parts import find_prices
+from edgen.config.backends import find_prices
 from edgen.core.errors import UsageError
 from edgen.core.extras import install_command
 from edgen.core.pictures import Counted, count_picture_tokens, without_pictures

@@ -237,7 +237,7 @@ def is_finished(
     """Return whether everything was made in the folder, under exactly this form of the job, and its files are
     intact.
 
-    `whole` is the job as `planning.load.inline_files` has it, `plans` and their fingerprints are by arm;
+    `whole` is the job as `planning.kept_job.inline_files` has it, `plans` and their fingerprints are by arm;
     `part` is the requested piece, None for all. An unreadable or locked run is not finished.
     """
     runs = {arm: rundir.arm(arm) for arm in plans}

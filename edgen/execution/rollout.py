@@ -25,7 +25,7 @@ from edgen.execution.early_stop import Usefulness
 from edgen.execution.scheduler import Work
 from edgen.planning.speakers import explain_rejection
 from edgen.protocols.labelled_units import ABOUT
-from edgen.protocols.task import Settled, Spent, Task
+from edgen.protocols.parts import Settled, Spent, Task
 from edgen.store.ledger import Outcome
 from edgen.store.ledger.facts import SIMULATED, put_fact
 from edgen.store.ledger.ledger import make_outcome_statements

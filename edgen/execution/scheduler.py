@@ -19,7 +19,7 @@ from edgen.store.ledger.facts import WorkerCounts
 if TYPE_CHECKING:  # showing counts needs no client
     from edgen.execution.client.budget import Budget
     from edgen.execution.client.model_client import ModelClient
-    from edgen.protocols.task import Tasks
+    from edgen.protocols.parts import Tasks
 
 
 class Work(NamedTuple):

@@ -31,9 +31,8 @@ from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.person_client import PersonClient
 from edgen.execution.online_scheduler import make_online_scheduler
 from edgen.execution.scheduler import Scheduler, SchedulerFactory, Work
-from edgen.protocols.task import Tasks
-from edgen.providers import Backend
-from edgen.providers.base import list_servers
+from edgen.protocols.parts import Tasks
+from edgen.providers import Backend, list_servers
 from edgen.store.budget_book import PICO, BudgetBook, BudgetUse
 from edgen.store.ledger import OPEN, Ledger, LedgerReader, OutstandingCalls, RunPlan, sum_charges_at
 from edgen.store.ledger.facts import (

@@ -21,18 +21,10 @@ from edgen.core.errors import JobError, Problem
 from edgen.core.plugin_faults import blame
 from edgen.core.registry import part_of
 from edgen.core.text import compile_later
-from edgen.core.values import Event, Scenario, Turn
+from edgen.core.values import Event, Provenance, Recorded, Scenario, Turn, with_marker, without_marker
 from edgen.core.version import DISTRIBUTION
 from edgen.core.yaml_values import shorten_word
-from edgen.families.parts import (
-    FiledRecord,
-    Provenance,
-    Recorded,
-    Scenes,
-    TurnScene,
-    with_marker,
-    without_marker,
-)
+from edgen.families.parts import FiledRecord, Scenes, TurnScene
 from edgen.families.reader import DataSetReader, KindDefaults, group_dimensions
 from edgen.families.reader import list_flaws as list_flaws
 from edgen.space.model import Space

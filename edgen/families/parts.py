@@ -1,4 +1,4 @@
-"""The values of records: a conversation with all that a record holds, and one as a file has it."""
+"""The values of records in files of any origin: a conversation, and the scenes of its parts."""
 
 from __future__ import annotations
 
@@ -8,66 +8,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.core.values import END_MARKER, AnswerTime, Conversation, Event, Role, Scenario, Turn, Usage
+from edgen.core.values import Conversation, Event, Recorded, Role, Scenario, Turn, with_marker
 from edgen.reading import are_plain
 from edgen.validation.speech import Speech, read_speech
-
-_SUFFIX = f" {END_MARKER}"
-
-
-class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The origin of a record."""
-
-    scenario: int  # index of the scenario
-    seed: int  # seed of the job
-    replicate: int  # from 0
-    protocol: str  # name of the protocol
-    backend: str  # of the first role
-    model: str  # of the first role
-    simulated: bool  # no model wrote it
-    template_sha256: str  # of the template; of several, a digest over all
-    space_sha256: str  # of the space's content
-    attempts: int  # number of its calls
-    finish_reason: str  # of the last answer
-    usage: Usage  # the sum over its calls
-    repairs: tuple[str, ...]  # the reader's fixes
-    flags: tuple[str, ...] = ()  # detectors' findings that were accepted
-    branch: int | None = None  # turn, from 0, at which it left replicate 0; None if it did not
-    models: dict[str, str] | None = None  # by role, if several models worked on it
-    templates: dict[str, str] | None = None  # digests by use, if there are several
-    times: tuple[AnswerTime, ...] = ()  # of people's answers
-
-
-class Recorded(msgspec.Struct, frozen=True):
-    """A finished conversation with everything in its record. The conversation's repairs, flags and branch
-    equal its provenance's."""
-
-    id: str
-    scenario: Scenario
-    conversation: Conversation
-    provenance: Provenance
-
-    @classmethod
-    def of(cls, record: Any, scenario: Scenario, turns: tuple[Turn, ...]) -> Recorded:
-        """Build the values of a record with `id`, `probability`, `ended_by` and `provenance`, and optional
-        `outcome` and `events`."""
-        made: Provenance = record.provenance
-        conversation = Conversation(
-            turns,
-            record.probability,
-            record.ended_by,
-            made.repairs,
-            made.flags,
-            made.branch,
-            getattr(record, "outcome", None),
-            getattr(record, "events", ()),
-        )
-        return cls(record.id, scenario, conversation, made)
-
-    @property
-    def turns(self) -> tuple[Turn, ...]:
-        """The turns, without the end marker."""
-        return self.conversation.turns
 
 
 class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,14 +99,6 @@ class Scenes(ABC):
         return (turn, *turn.alternatives)
 
 
-def with_marker(conversation: Conversation) -> tuple[Turn, ...]:
-    """Return the turns, with the end marker in the last one if there was one."""
-    turns = conversation.turns
-    if conversation.ended_by is None:
-        return turns
-    return (*turns[:-1], msgspec.structs.replace(turns[-1], text=turns[-1].text + _SUFFIX))
-
-
 def _read_speech_of_turns(conversation: Conversation) -> Speech:
     """Return `read_speech` of the turns with the marker. Most turns are plain and need no parsing."""
     turns, ended_by = conversation.turns, conversation.ended_by
@@ -174,10 +109,3 @@ def _read_speech_of_turns(conversation: Conversation) -> Speech:
             else Speech(turns, "suffix", turns[-1].role, ())
         )
     return read_speech(with_marker(conversation))
-
-
-def without_marker(turns: tuple[Turn, ...], ended_by: Role | None) -> tuple[Turn, ...]:
-    """Return the turns as before `with_marker`."""
-    if ended_by is None:
-        return turns
-    return (*turns[:-1], msgspec.structs.replace(turns[-1], text=turns[-1].text.removesuffix(_SUFFIX)))

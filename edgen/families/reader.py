@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 from edgen.core import registry
 from edgen.core.plugin_checks import find_misplaced_names
 from edgen.core.registry import part_of
-from edgen.core.values import Conversation, Role, Turn
+from edgen.core.values import Conversation, Recorded, Role, Turn
 from edgen.core.version import DISTRIBUTION
-from edgen.families.parts import FiledRecord, Recorded, Scenes
+from edgen.families.parts import FiledRecord, Scenes
 from edgen.space.model import Space, SpaceRole
 from edgen.validation.layout import LayoutChecks
 from edgen.validation.schema import find_schema_flaw

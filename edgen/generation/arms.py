@@ -29,7 +29,8 @@ from edgen.execution.scheduler import SchedulerFactory
 from edgen.execution.session import Charged, RunSession, SharedState
 from edgen.generation.finished import is_nothing_left, tell_finished
 from edgen.generation.options import GenerateOptions
-from edgen.planning.load import JobSource, inline_files, make_job_for_run, make_plans
+from edgen.planning.kept_job import inline_files, make_job_for_run
+from edgen.planning.load import JobSource, make_plans
 from edgen.planning.plan import Plan
 from edgen.planning.speakers import find_doubts
 from edgen.providers import Backend

@@ -1,4 +1,8 @@
-"""Plans from job files, with their templates and space; `Reach` limits the files that they may name."""
+"""Plans from job files, with their templates and space; `Reach` limits the files that they may name.
+
+Answers have forms: a schema next to a template is always sent, and the protocol's own form of an answer is sent
+as a schema only if the backend takes it.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,12 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from edgen.config import (
+    BackendConfig,
     Job,
     find_backend,
     find_backend_name,
@@ -18,24 +23,22 @@ from edgen.config import (
     list_arm_jobs,
     list_templates,
     load_job,
-    resolve_values,
     with_speakers,
 )
-from edgen.config.plugin_parts import RolesAndSettings, find_features
-from edgen.core import registry
+from edgen.config.backends import find_features
+from edgen.config.job import RolesAndSettings
+from edgen.core import registry, resources
 from edgen.core.errors import FileError, JobError, Problem, TemplateError
 from edgen.core.pictures import pictures_in
 from edgen.core.registry import part_of
-from edgen.core.yaml_values import read_text
 from edgen.planning.allowed_files import Reach
-from edgen.planning.answer_schemas import check_schema, check_schemas, with_forms
-from edgen.planning.backend_files import keep_backend_files, read_backend_files
+from edgen.planning.backend_files import read_backend_files
 from edgen.planning.gates import find_annotator_templates, with_label_sets
 from edgen.planning.plan import Plan
 from edgen.prompting import Prompt, load_prompt, scenario_variables
-from edgen.prompting.prompt import PICTURE, SUFFIX, read_answer_schema, render_schema
-from edgen.protocols.base import ConversationProtocol, Template
-from edgen.space import Entry, Space, load_space, render_space_files
+from edgen.prompting.prompt import PICTURE, SUFFIX, find_schema_file, render_schema
+from edgen.protocols.base import AnswerForms, ConversationProtocol, Template
+from edgen.space import Entry, Space, load_space
 from edgen.space.model import iterate_sections, list_template_fields, list_usual_variables
 from edgen.space.splits import explain_split_problem
 
@@ -197,6 +200,91 @@ def load_job_space(job: Job, reach: Reach) -> Space:
     return load_space(reach.require("preference_space", job.space, "space"))
 
 
+def check_schemas(
+    job: Job,
+    prompts: Mapping[str, Prompt],
+    templates: Mapping[str, Template],
+    protocol: ConversationProtocol,
+) -> None:
+    """Raise JobError if a schema next to one of a job's templates cannot be sent, or `protocol` would not
+    send it."""
+    sends = part_of(protocol, AnswerForms).sends_schemas
+    refused = None if sends else f"the protocol {protocol.name} sends none"
+    found = []
+    for use, prompt in prompts.items():
+        roles = (templates[use].asked, *templates[use].also)
+        names = dict.fromkeys(find_backend_name(job, role) for role in roles)
+        wrong = {name: _explain_unsendable_schema(prompt, job.backends[name], refused) for name in names}
+        found += [Problem(f"$.backends.{name}", why) for name, why in wrong.items() if why is not None]
+    if found:
+        raise JobError.of(job.name, found)
+
+
+def with_forms(prompt: Prompt, job: Job, config: BackendConfig, key: str) -> Prompt:
+    """Return the template with the way in which its backend's answers are requested. Raises JobError if a
+    schema is required and the backend takes none; `key` is the job's key of the backend."""
+    wanted = config.forms or job.forms or ("auto" if _is_shipped(prompt) else "prose")
+    features = find_features(config)
+    wrong = None if wanted == "prose" else features.schema_problem(config, b"{}")
+    if wanted == "schema" and wrong is not None:
+        problem = f"`forms: schema` cannot be kept: {wrong}. Choose `auto` or `prose`, or another backend"
+        raise JobError.of(job.name, [Problem(key, problem)])
+    if wanted == "auto" and (wrong is not None or not features.forms_by_default):
+        wanted = "prose"
+    return dataclasses.replace(prompt, forms=wanted)
+
+
+def _is_shipped(prompt: Prompt) -> bool:
+    """Return whether a template is a shipped one, or a copy of it such as a run's."""
+    shipped = resources.find("prompts", prompt.name)
+    return Path(prompt.source) == shipped or (shipped.exists() and shipped.read_text("utf-8") == prompt.text)
+
+
+def adapt_template(prompt: Prompt, job: Job, name: str) -> Prompt:
+    """Return the template as the job's backend of this name is asked with it. Raises JobError if a schema
+    that is required cannot be sent."""
+    check_schema(prompt, job.backends[name], f"$.backends.{name}")
+    return with_forms(prompt, job, job.backends[name], f"$.backends.{name}")
+
+
+def check_schema(prompt: Prompt, config: BackendConfig, key: str) -> None:
+    """Raise JobError if a template has a schema that cannot be sent to the backend of the role `key`."""
+    if (wrong := _explain_unsendable_schema(prompt, config)) is not None:
+        raise JobError.of(prompt.name, [Problem(key, wrong)])
+
+
+def _explain_unsendable_schema(
+    prompt: Prompt, config: BackendConfig, refused: str | None = None
+) -> str | None:
+    """Explain why a template's schema, if any, cannot be sent; `refused`: a further reason."""
+    if prompt.schema is None:
+        return None
+    wrong = find_features(config).schema_problem(config, prompt.schema) or refused
+    if wrong is None:
+        return None
+    path = find_schema_file(Path(prompt.source))
+    return (
+        f"answers have to fit {path}, the schema next to a template, and it cannot be sent: {wrong}. "
+        "Choose another backend or template, or move the schema away"
+    )
+
+
+def check_logprobs(job: Job, config: BackendConfig, source: str) -> None:
+    """Raise JobError if a job wants log probabilities of a judge whose backend does not support them."""
+    if job.pairs.logprobs is None:
+        return
+    if (wrong := find_features(config).logprobs_problem(config)) is not None:
+        what = f"the judge must return log probabilities, and it cannot be asked for them: {wrong}"
+        raise JobError.of(
+            source, [Problem("$.pairs.logprobs", f"{what}. Choose another judge, or leave the key out")]
+        )
+
+
+def wants_logprobs(job: Job, config: BackendConfig) -> bool:
+    """Return whether a job requests log probabilities of a backend, as its judge."""
+    return job.pairs.logprobs is not None and job.backends.get(find_backend_name(job, "judge")) == config
+
+
 def find_template(template: Template, reach: Reach) -> Path:
     """Return the job's file for a use, or the default one of the protocol's package."""
     if template.name is None and template.file is not None:
@@ -218,51 +306,6 @@ def load_template(template: Template, reach: Reach, space: Space) -> Prompt:
             f"it does not show what is to be judged: {', '.join(fewest)} is never used ({template.why}).",
         )
     return prompt
-
-
-def inline_files(job: Job, reach: Reach) -> dict[str, Any]:
-    """Return a job as plain values, with the contents of files that it and its arms name instead of the
-    names, except templates and spaces."""
-    plain = resolve_values(with_files(job, reach))
-    for arm, arm_job in list_arm_jobs(job, job.name).items() if job.arms else ():
-        held = msgspec.json.decode(msgspec.json.encode(resolve_values(with_files(arm_job, reach))))
-        for key, changes in plain["arms"][arm].items():
-            if key in (arm_job.protocol, "labels") and isinstance(changes, dict):
-                changes |= {name: held[key][name] for name in changes}
-    return plain
-
-
-def make_job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return a job with arms as its run stores it, with every template and space of it or an arm among the
-    run's inputs: (the job's values, the texts of its inputs by file name)."""
-    plain = inline_files(job, reach)
-    texts = render_space_files(load_job_space(job, reach))
-
-    def keep(name: Any) -> Any:
-        if not isinstance(name, str):
-            return name
-        path = reach.find_file("prompts", name, "prompt")
-        reach.check_beside(path, "prompt")
-        text = read_text(path, TemplateError)
-        return f"inputs/{keep_template(texts, path.stem, text, read_answer_schema(path))}"
-
-    plain["space"] = "inputs/space.yaml"
-    for arm, arm_job in list_arm_jobs(job, job.name).items():
-        if arm_job.space != job.space:
-            texts |= render_space_files(load_job_space(arm_job, reach), file := f"space.{arm}.yaml")
-            plain["arms"][arm]["space"] = f"inputs/{file}"
-        else:
-            plain["arms"][arm].pop("space", None)
-    held = read_backend_files(job, reach)
-    for arm_job in list_arm_jobs(job, job.name).values():
-        held |= read_backend_files(arm_job, reach)
-    for values in (plain, *plain["arms"].values()):
-        keep_backend_files(values, held, texts)
-        if "prompt" in values:
-            values["prompt"] = keep(values["prompt"])
-        if isinstance(values.get("prompts"), dict):
-            values["prompts"] = {use: keep(name) for use, name in values["prompts"].items()}
-    return plain, texts
 
 
 def keep_template(texts: dict[str, str], stem: str, text: str, schema: bytes | None) -> str:
@@ -320,10 +363,10 @@ def _check_pictures(job: Job, role: str) -> None:
 def _list_positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
     """Yield cells that include every entry, allowed ones if conditions rule some out."""
     sizes = [len(dimension.entries) for dimension in plan.space.dimensions]
-    cells = plan.sampler.cells
-    if not cells.linked:
+    if not plan.space.conditional:
         yield from ([number % size for size in sizes] for number in range(max(sizes)))
         return
+    cells = plan.sampler.cells
     if (
         cells.count is None
     ):  # the allowed combinations are unknown; scenarios are tried when they are rendered

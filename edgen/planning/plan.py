@@ -24,7 +24,7 @@ from edgen.config import (
     select_shaping_values,
     settings_of,
 )
-from edgen.config.plugin_parts import RolesAndSettings
+from edgen.config.job import RolesAndSettings
 from edgen.core.digest import compute_fingerprint
 from edgen.core.forms import Form, list_answer_kinds
 from edgen.core.plugin_faults import blame, refuse_value, require_type
@@ -59,7 +59,7 @@ from edgen.protocols.base import (
 from edgen.protocols.gated import Decided, Gated, Passed, try_until_passed
 from edgen.protocols.labelled_units import JobLayer, Said, encode_said
 from edgen.protocols.labelling import Unit, make_labelling_variables, make_labels_form
-from edgen.protocols.task import AnsweringModel, Settled, Spent, Task
+from edgen.protocols.parts import AnsweringModel, Settled, Spent, Task
 from edgen.reading.answers.unit_labels import LabelChoices
 from edgen.space import Space, digest_content
 from edgen.space.model import list_layout_roles

@@ -56,9 +56,10 @@ if TYPE_CHECKING:
     from edgen.config import Job as Job
     from edgen.config import settings_of as settings_of
     from edgen.config.backends import BackendConfig as BackendConfig
-    from edgen.config.plugin_parts import PricesAndTokens as PricesAndTokens
-    from edgen.config.plugin_parts import RequestFeatures as RequestFeatures
-    from edgen.config.plugin_parts import RolesAndSettings as RolesAndSettings
+    from edgen.config.backends import PricesAndTokens as PricesAndTokens
+    from edgen.config.backends import RequestFeatures as RequestFeatures
+    from edgen.config.backends import ServiceKeys as ServiceKeys
+    from edgen.config.job import RolesAndSettings as RolesAndSettings
     from edgen.core.errors import CallError as CallError
     from edgen.core.errors import FailureKind as FailureKind
     from edgen.core.errors import InputError as InputError
@@ -124,7 +125,6 @@ if TYPE_CHECKING:
     from edgen.providers.base import Link as Link
     from edgen.providers.base import LocalCalls as LocalCalls
     from edgen.providers.base import Provider as Provider
-    from edgen.providers.base import ServiceKeys as ServiceKeys
     from edgen.reading.conversation import read as read
     from edgen.space import Space as Space
     from edgen.space.model import template_variables as template_variables
@@ -132,8 +132,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "edgen.config": "Job settings_of",
-    "edgen.config.backends": "BackendConfig",
-    "edgen.config.plugin_parts": "PricesAndTokens RequestFeatures RolesAndSettings",
+    "edgen.config.backends": "BackendConfig PricesAndTokens RequestFeatures ServiceKeys",
+    "edgen.config.job": "RolesAndSettings",
     "edgen.core.errors": "CallError FailureKind InputError Problem",
     "edgen.core.forms": "AnswerKind",
     "edgen.core.registry": "part_of",
@@ -150,7 +150,7 @@ _HOMES = {
         "AnswerForms ConversationProtocol ExpectedCall Prompting Question Rules SelfDescription SharedPreparation SimulatedAnswers Simulation Template TurnByTurn ask"
     ),
     "edgen.protocols.session": "PlayedProtocol Session",
-    "edgen.providers.base": "Backend BatchAnswers Key Link LocalCalls Provider ServiceKeys",
+    "edgen.providers.base": "Backend BatchAnswers Key Link LocalCalls Provider",
     "edgen.reading.conversation": "read",
     "edgen.space": "Space",
     "edgen.space.model": "template_variables",

@@ -38,7 +38,7 @@ Tokens
 
 from __future__ import annotations
 
-from edgen.config.plugin_parts import guide_of as guide_of
+from edgen.config.job import guide_of as guide_of
 from edgen.core.extras import install_command as install_command
 from edgen.core.files import write_new as write_new
 from edgen.core.options import Agent as Agent

@@ -37,7 +37,7 @@ Values for a space
 from __future__ import annotations
 
 from edgen.config.backends import Text as Text
-from edgen.config.plugin_parts import FindFile as FindFile
+from edgen.config.job import FindFile as FindFile
 from edgen.core.options import Share as Share
 from edgen.core.pair import Candidate as Candidate
 from edgen.core.person_requests import Offer as Offer

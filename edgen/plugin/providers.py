@@ -48,11 +48,12 @@ from edgen.config.backends import LISTED_TIERS as LISTED_TIERS
 from edgen.config.backends import OPTIONAL as OPTIONAL
 from edgen.config.backends import EnvName as EnvName
 from edgen.config.backends import Forms as Forms
+from edgen.config.backends import KeyRequest as KeyRequest
 from edgen.config.backends import Price as Price
 from edgen.config.backends import Seed as Seed
-from edgen.config.backends import ServedConfig as ServedConfig
 from edgen.config.backends import Text as Text
 from edgen.config.backends import Url as Url
+from edgen.config.served import ServedConfig as ServedConfig
 from edgen.core.durations import seconds as seconds
 from edgen.core.options import Positive as Positive
 from edgen.core.person_requests import AskPeople as AskPeople
@@ -65,7 +66,6 @@ from edgen.core.system import run_in_thread as run_in_thread
 from edgen.core.values import FinishReason as FinishReason
 from edgen.core.values import Token as Token
 from edgen.protocols.views import view_of as view_of
-from edgen.providers.base import KeyRequest as KeyRequest
 from edgen.providers.batches import BatchLimits as BatchLimits
 from edgen.providers.batches import BatchServices as BatchServices
 from edgen.providers.batches import LineResult as LineResult

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from edgen.config.job import PairSettings
+from edgen.config.job_parts import PairSettings
 from edgen.core.errors import UsageError
 from edgen.core.pair import Candidate, turns_left
 from edgen.core.values import Turn

@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from edgen.config.job import PairSettings
+from edgen.config.job_parts import PairSettings
 from edgen.core.errors import UsageError
 from edgen.core.pair import OF_RESPONSES, Compare, Source
 

@@ -7,12 +7,14 @@ a TemplateError that names the file and the line.
 
 from __future__ import annotations
 
+from edgen.core.values import ValueWithFields
 from edgen.prompting.front_matter import FrontMatter
 from edgen.prompting.prompt import Prompt, load_prompt, scenario_variables
 
 __all__ = [
     "FrontMatter",
     "Prompt",
+    "ValueWithFields",
     "load_prompt",
     "scenario_variables",
 ]

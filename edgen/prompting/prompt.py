@@ -5,7 +5,8 @@ block system %}`, renders to a user and a system message, and has only comments 
 newline of a file, and newlines at either end of a block, are not part of the message; everything else is,
 exactly.
 
-A JSON Schema next to a template, of the same name, is the form that answers have to take.
+Its variables are the values of a scenario. A JSON Schema next to a template, of the same name, is the form that
+answers have to take.
 
 A `Snippet` is a short text with variables, such as those of a space. It is compiled once and rendered to one
 text in the sandbox of prompts; snippets of one file share a sandbox. `fraction(n, d)` prints n/d in lowest
@@ -14,7 +15,6 @@ terms: `3/4`, `-1/2`, or a whole number.
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,13 +27,12 @@ import msgspec
 from edgen.core.digest import compute_fingerprint, compute_sha256
 from edgen.core.errors import TemplateError
 from edgen.core.forms import Form, list_answer_kinds
-from edgen.core.values import Message
-from edgen.core.yaml_values import read_text, shorten_word
+from edgen.core.pictures import pictures_in
+from edgen.core.space_layouts import map_bare_fields
+from edgen.core.values import MAX_TEXT, Message, Scenario, ValueWithFields
+from edgen.core.yaml_values import read_text
+from edgen.prompting.answer_schema import read_schema_file
 from edgen.prompting.front_matter import FrontMatter, read_front
-from edgen.prompting.values import MAX_TEXT
-from edgen.prompting.values import PICTURE as PICTURE
-from edgen.prompting.values import find_picture as find_picture
-from edgen.prompting.values import scenario_variables as scenario_variables
 
 # Jinja and what compiles templates are imported where one is compiled: reading a run needs neither.
 if TYPE_CHECKING:
@@ -45,16 +44,32 @@ if TYPE_CHECKING:
 
 Forms = Literal["auto", "schema", "prose"]
 SUFFIX = ".schema.json"
-MAX_SCHEMA = 64 * 1024  # bytes of a file; it is sent with every call
+PICTURE = "picture"  # the field of an entry, and the variable of a scenario
 MAX_SNIPPET = 4_000  # characters
-DEEPEST = 60  # nested objects and lists; three form a level of a schema
-_REFERENCES = ("$ref", "$dynamicRef")
 
 
-class AnswerSchemaError(TemplateError):
-    """An unusable schema next to a template."""
+def scenario_variables(scenario: Scenario) -> dict[str, str | int | None]:
+    """Return the template variables of a scenario: its index and its values, each with the fields of its
+    entry. The fields with bare names, by layouts of spaces, go by these too, and `picture` is the first one,
+    unless the space has dimensions of these names."""
+    variables: dict[str, str | int | None] = {"index": scenario.index}
+    for name, dimension in map_bare_fields().items():
+        variables[name] = scenario.field(dimension, name)
+    variables[PICTURE] = find_picture(scenario)
+    variables |= scenario.values
+    for name, fields in scenario.fields.items():
+        variables[name] = ValueWithFields(scenario[name], fields)
+    return variables
 
-    what = "schema"
+
+def find_picture(scenario: Scenario, sees: Collection[str] | None = None) -> str:
+    """Return the mark of the first picture of a scenario's values, of these dimensions alone if they are
+    given; empty without one."""
+    for name, fields in scenario.fields.items():
+        text = fields.get(PICTURE)
+        if isinstance(text, str) and (sees is None or name in sees) and pictures_in(text):
+            return text
+    return ""
 
 
 def find_schema_file(template: Path) -> Path:
@@ -69,29 +84,7 @@ def read_answer_schema(template: Path) -> bytes | None:
     too deep.
     """
     path = find_schema_file(template)
-    if not os.path.lexists(path):
-        return None
-    source = str(path)
-    text = read_text(path, AnswerSchemaError, max_bytes=MAX_SCHEMA)
-    try:
-        schema = msgspec.json.decode(text)
-    except (ValueError, RecursionError) as problem:
-        raise AnswerSchemaError(source, f"it is not JSON: {problem}.") from None
-    if not isinstance(schema, dict):
-        raise AnswerSchemaError(source, 'it is not a JSON Schema object, such as {"type": "object", …}.')
-    schema.pop("$schema", None)
-    _check_reach(schema, source)
-    try:
-        made: bytes = msgspec.json.encode(schema)
-        _make_validator(made)
-    except Exception as problem:
-        if not isinstance(problem, ValueError | OverflowError | RecursionError | _find_refusals()):
-            raise
-        said = (str(problem).splitlines() or ["it cannot be read"])[0]
-        raise AnswerSchemaError(
-            source, f"it is not a JSON Schema (draft 2020-12): {shorten_word(said)}."
-        ) from None
-    return made
+    return read_schema_file(path) if os.path.lexists(path) else None
 
 
 def digest_template(text: str | bytes, schema: bytes | None) -> str:
@@ -106,58 +99,6 @@ def digest_template(text: str | bytes, schema: bytes | None) -> str:
 def render_schema(schema: bytes) -> str:
     """Return a schema as the text of a file."""
     return msgspec.json.format(schema, indent=2).decode() + "\n"
-
-
-def fits_schema(text: str, schema: bytes) -> bool:
-    """Return whether a text is JSON that fits the schema. Never raises."""
-    try:
-        return bool(_make_validator(schema).is_valid(msgspec.json.decode(text)))
-    except (ValueError, RecursionError):
-        return False
-
-
-def _check_reach(schema: Any, source: str) -> None:
-    """Raise for a schema that is too deep, or that refers to something outside of it."""
-    for value, depth in _iterate_nested(schema):
-        if depth > DEEPEST:
-            raise AnswerSchemaError(
-                source, f"it is nested more than {DEEPEST} deep; that is more than an answer needs."
-            )
-        for key in _REFERENCES if isinstance(value, dict) else ():
-            if isinstance(target := value.get(key), str) and not target.startswith("#"):
-                raise AnswerSchemaError(
-                    source,
-                    f"{key} {shorten_word(target)!r} leads out of it; put what it means under $defs, and "
-                    "refer to that: "
-                    '{"$ref": "#/$defs/NAME"}.',
-                )
-
-
-def _iterate_nested(schema: Any) -> Iterator[tuple[Any, int]]:
-    """Yield every object and list, with its nesting depth."""
-    waiting = [(schema, 0)]
-    while waiting:
-        value, depth = waiting.pop()
-        yield value, depth
-        inner = value.values() if isinstance(value, dict) else value
-        waiting += [(one, depth + 1) for one in inner if isinstance(one, dict | list)]
-
-
-@functools.lru_cache(maxsize=64)
-def _make_validator(schema: bytes) -> Any:
-    import jsonschema_rs
-
-    return jsonschema_rs.Draft202012Validator(msgspec.json.decode(schema), retriever=_retrieve_nothing)
-
-
-def _retrieve_nothing(address: str) -> Any:
-    raise ValueError(f"{address} leads out of it")
-
-
-def _find_refusals() -> Any:
-    import jsonschema_rs
-
-    return jsonschema_rs.ValidationError | jsonschema_rs.ReferencingError
 
 
 MAX_TEMPLATE = 250_000  # characters of a file: far more than a prompt, few enough to compile

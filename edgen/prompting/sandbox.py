@@ -19,7 +19,7 @@ from jinja2.runtime import Context, LoopContext, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-from edgen.prompting.values import MAX_TEXT, ValueWithFields
+from edgen.core.values import MAX_TEXT, ValueWithFields
 
 MAX_WORK = 1_000_000  # units: a loop step, a call, 64 processed characters
 MAX_RANGE = 10_000

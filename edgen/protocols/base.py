@@ -9,7 +9,7 @@ conversations is a `ConversationProtocol`; a job names it, and the object has al
 to know.
 
 What a protocol need not have is in optional parts, one for each purpose (`PARTS`). `RolesAndSettings`,
-which checking a job uses, is in `edgen.config.plugin_parts`.
+which checking a job uses, is in `edgen.config.job`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import msgspec
 
 from edgen.config import Job, find_job_protocol
-from edgen.config.plugin_parts import FindFile, RolesAndSettings
+from edgen.config.job import FindFile, RolesAndSettings
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.forms import AnswerKind, Form
 from edgen.core.person_requests import View
@@ -33,6 +33,7 @@ from edgen.core.values import (
     Address,
     Conversation,
     Message,
+    Recorded,
     Rejection,
     RejectionReason,
     Reply,
@@ -41,7 +42,6 @@ from edgen.core.values import (
     Scenario,
     Turn,
 )
-from edgen.families.parts import Recorded
 from edgen.protocols.parts import (
     Conversing,
     ExpectedCall,
@@ -49,12 +49,12 @@ from edgen.protocols.parts import (
     Result,
     Rounds,
     Rules,
-    Simulation,
     Starter,
     Template,
     describe_ending,
     find_role_words,
 )
+from edgen.protocols.simulation import Simulation
 from edgen.reading.hollow import find_hollow, find_hollow_turn
 from edgen.space.model import Space
 from edgen.space.scene import Scene

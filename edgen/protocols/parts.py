@@ -1,4 +1,5 @@
-"""The values that a protocol and the rest of edgen pass to each other.
+"""The values that a protocol and the rest of edgen pass to each other: the rules and templates of a job, and one
+unit of work as a scheduler sees it, which is a conversation, a comparison or any other task.
 
 Briefs are the texts about a space for each of its roles.
 """
@@ -6,7 +7,7 @@ Briefs are the texts about a space for each of its roles.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,14 +15,25 @@ from typing import Protocol as Face
 
 import msgspec
 
-from edgen.config import BackendConfig, Branch, TooLong
+from edgen.config import BackendConfig, Branch, CallSettings, TooLong
 from edgen.core.forms import Form
 from edgen.core.resources import Folder
 from edgen.core.text import join_list
-from edgen.core.values import Conversation, Message, Rejection, Reply, Request, Scenario
+from edgen.core.values import (
+    AnswerTime,
+    Conversation,
+    Message,
+    Rejection,
+    Reply,
+    Request,
+    Scenario,
+    Status,
+    TaskId,
+)
 from edgen.reading.roles import learns, teaches
+from edgen.space.entries import is_forbidden
 from edgen.space.model import Space, SpaceRole, list_layout_roles
-from edgen.space.scene import RolePhrases, Scene, SpaceBook
+from edgen.space.scene import Scene, SpaceBook
 
 if TYPE_CHECKING:
     from edgen.reading.roles import OwnWords, RoleWords
@@ -157,51 +169,6 @@ class Starter(NamedTuple):
     folders: Mapping[str, tuple[Folder, str]] = {}
 
 
-class TalkFace(Face):
-    """A role's part in a talk about a scenario, by the phrases of the space. `persona_labels`: the labels of
-    the dimensions that nobody says."""
-
-    @property
-    def phrases(self) -> RolePhrases: ...
-    @property
-    def persona_labels(self) -> frozenset[str]: ...
-    def choose_turn(self, own: list[str], heard: list[str], *, last: bool, opened: bool) -> str: ...
-    def answer(self, own: list[str], heard: list[str]) -> str | None: ...
-    def choose_way(self, ways: Sequence[str], own: list[str], heard: list[str]) -> str | None: ...
-
-
-class Simulation(Face):
-    """The simulator's services for a protocol that answers its own prompts.
-
-    `messages` are those of the request, `text` all of their texts, `fault` a content fault or None, `random`
-    in [0, 1) drawn from the request's seed; `scene` the scenario, the space's phrases and the role that
-    speaks, None where only the prompt is known, and `talk` that role's part; `confusion` how often a
-    labeller takes a label for another, empty without mistakes. `say` speaks a rule of the phrase book, `pick`
-    takes one of several texts, `as_json` puts words under a key if the request requires JSON. The others
-    answer the requests of edgen's own protocols: each returns None for other messages.
-    """
-
-    messages: Sequence[Message]
-    fault: str | None
-    confusion: Mapping[str, Mapping[str, float]]
-
-    @property
-    def scene(self) -> Scene | None: ...
-    @property
-    def text(self) -> str: ...
-    def random(self) -> float: ...
-    def talk(self) -> TalkFace | None: ...
-    def say(self, rule: str, **slots: str) -> str: ...
-    def pick(self, ways: Sequence[str]) -> str: ...
-    def as_json(self, key: str, words: str) -> str: ...
-    def conversation(self) -> str | None: ...
-    def turn(self) -> str | None: ...
-    def probability(self) -> str | None: ...
-    def verdict(self) -> str | None: ...
-    def scores(self) -> str | None: ...
-    def values(self) -> str | None: ...
-
-
 def describe_ending(reply: Reply) -> dict[str, Any]:
     """Return how a reply ended, in the arguments of all readers."""
     return {"finish_reason": reply.finish_reason, "refusal": reply.refusal}
@@ -213,6 +180,111 @@ def find_role_words(names: tuple[str, ...]) -> RoleWords:
     from edgen.reading.roles import find_words
 
     return find_words(names)
+
+
+class AnsweringModel(msgspec.Struct, frozen=True):
+    """The answering party: the backend's kind and the model's name."""
+
+    backend: str
+    model: str
+
+
+class Spent(msgspec.Struct):
+    """Sums over one task's calls, the answering parties, and the end of the last answer."""
+
+    asks: int = 0  # answered calls
+    prompt_tokens: int = 0  # of all calls
+    completion_tokens: int = 0  # of all calls
+    finish_reason: str = "stop"  # of the last answer
+    key: bytes | None = None  # of the last request in the ledger; None before the first
+    simulated: bool = False  # no model wrote at least one answer
+    by_role: dict[str, AnsweringModel] = {}  # answering party of each role
+    times: list[AnswerTime] = []  # of people's answers
+
+    def add(self, reply: Reply, key: bytes, asked: Request, backend: str, model: str) -> None:
+        """Count the answer to a request. `model` serves where the reply does not name its own."""
+        self.asks += 1
+        if reply.usage is not None:
+            self.prompt_tokens += reply.usage.prompt_tokens
+            self.completion_tokens += reply.usage.completion_tokens
+        self.finish_reason = reply.finish_reason
+        self.key = key
+        self.simulated |= reply.simulated
+        self.by_role[asked.role] = AnsweringModel(backend, _clean_model_name(reply.model or model))
+        if (given := reply.given) is not None:
+            place = asked.address
+            self.times.append(
+                AnswerTime(asked.role, place.step, place.attempt, *msgspec.structs.astuple(given))
+            )
+
+
+def _clean_model_name(name: str) -> str:
+    """Return a model's name, which a service may choose freely, as one line without control characters."""
+    if len(name) <= 200 and name.isprintable():
+        return name.strip()
+    return "".join(" " if is_forbidden(char) else char for char in name[:200]).strip()
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """The end of a task: a record, or a reason for its absence. `beside`: further values to keep, as JSON, by
+    name."""
+
+    status: Status
+    reason: str | None = None
+    detail: str | None = None
+    record: bytes | None = None
+    beside: Mapping[str, bytes] = {}
+
+    @classmethod
+    def accepted(cls, record: bytes, beside: Mapping[str, bytes] | None = None) -> Settled:
+        """Return the end with a result: `record` is kept, and so is `beside`."""
+        return cls(Status.ACCEPTED, record=record, beside=beside or {})
+
+    @classmethod
+    def rejected(cls, rejection: Rejection) -> Settled:
+        """Return the end of an answered task without a result."""
+        return cls(Status.REJECTED, rejection.code, rejection.detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """`protocol` yields requests and returns a result; `settled` makes an outcome of that.
+
+    `group` is the hash of the group that the split keeps on one side. `made_by` is the protocol's name, where
+    a job names one.
+    """
+
+    protocol: Generator[Request, Reply, Any]
+    group: int
+    settled: Callable[[Any, Spent], Settled]
+    made_by: str = ""
+    check: Callable[[Any], Request] | None = None
+    """Checks each request of a plugin's protocol."""
+
+
+class Tasks(Face):
+    """Source of a scheduler's tasks.
+
+    `sharers`: the number of tasks that may make the same request, up to the address; 1 if none does.
+    `useless_help`: advice if hardly any answer is usable; empty: the reasons suffice.
+    """
+
+    call_settings: CallSettings
+    sharers: int = 1
+    useless_help: str = ""
+
+    def make_task(self, scenario: int, task: Any) -> Task:
+        """Return the work on one task of a scenario."""
+        ...
+
+    def list_twins(self, scenario: int, task: Any) -> Iterable[TaskId]:
+        """Return the other tasks of a scenario that may begin with the same question, each for an answer of
+        its own."""
+        return ()
+
+    def make_fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
+        """Return a name for everything that shapes the outcomes, with the backends' identities by role."""
+        ...
 
 
 Labels = Mapping[str, str]  # what people call each dimension

@@ -6,19 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from edgen.config import BackendConfig
+from edgen.config.backends import KeyRequest, ServiceKeys
 from edgen.core.errors import InputError
 from edgen.core.person_requests import AskPeople
 from edgen.core.registry import find, part_of
-from edgen.providers.base import (
-    Backend,
-    BatchAnswers,
-    Key,
-    KeyRequest,
-    Link,
-    LocalCalls,
-    Provider,
-    ServiceKeys,
-)
+from edgen.providers.base import Backend, BatchAnswers, Key, Link, LocalCalls, Provider, SeveralServers
 from edgen.providers.batches import BatchService, BatchServices
 from edgen.providers.trust import Consents, gather_consents
 
@@ -44,6 +36,13 @@ def list_key_requests(config: BackendConfig) -> tuple[KeyRequest, ...]:
     keys = part_of(find_provider(config), ServiceKeys)
     key = keys.key_request(config)
     return ((key,) if key is not None else ()) + keys.header_requests(config)
+
+
+def list_servers(backend: Backend) -> Mapping[str, Backend]:
+    """Return the servers of a backend by address: those of a fleet, else the backend itself."""
+    if isinstance(backend, SeveralServers):
+        return backend.servers
+    return {str(backend.identity.get("base_url") or ""): backend}
 
 
 def make(
@@ -123,6 +122,7 @@ __all__ = [
     "find_calls",
     "find_provider",
     "list_key_requests",
+    "list_servers",
     "make",
     "make_batch_service",
 ]

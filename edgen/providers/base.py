@@ -11,8 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from edgen.config.backends import BackendConfig
-from edgen.config.plugin_parts import PricesAndTokens, RequestFeatures
+from edgen.config.backends import BackendConfig, PricesAndTokens, RequestFeatures, ServiceKeys
 from edgen.core.errors import Problem
 from edgen.core.person_requests import AskPeople
 from edgen.core.plugin_checks import find_misplaced_names
@@ -120,13 +119,6 @@ class SeveralServers:
         return None
 
 
-def list_servers(backend: Backend) -> Mapping[str, Backend]:
-    """Return the servers of a backend by address: those of a fleet, else the backend itself."""
-    if isinstance(backend, SeveralServers):
-        return backend.servers
-    return {str(backend.identity.get("base_url") or ""): backend}
-
-
 class Provider(ABC):
     """One kind of backend, found by its `name`, which is the `type` of its backends in a job.
 
@@ -145,31 +137,6 @@ class Provider(ABC):
     def problems(self, config: Any) -> list[Problem]:  # noqa: ARG002
         """Return the problems of a Config beyond its types. Paths are the keys'."""
         return []
-
-
-class KeyRequest(NamedTuple):
-    """Request of a backend for a key."""
-
-    variables: tuple[str, ...]  # environment variables that may hold it
-    url: str  # address that the key is sent to
-    service: str  # name for people
-    required: bool  # calls fail without it
-    header: str = ""  # that needs it; empty for the service's own key
-    command: tuple[str, ...] = ()  # that prints it, instead of variables
-    library: bool = False  # a library gets it, and the variable is only a name for consent
-
-
-class ServiceKeys:
-    """Ask for a key, or for other values that only the user has."""
-
-    def key_request(self, config: Any) -> KeyRequest | None:  # noqa: ARG002
-        """Return the key request of the backend, None if it needs no key. Raises InputError for an invalid
-        address."""
-        return None
-
-    def header_requests(self, config: Any) -> tuple[KeyRequest, ...]:  # noqa: ARG002
-        """Return the requests for values in headers, besides the key."""
-        return ()
 
 
 class BatchAnswers:

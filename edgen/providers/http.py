@@ -24,9 +24,10 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from edgen.config import BackendConfig
+from edgen.config.backends import KeyRequest
 from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.values import MAX_ANSWER, Reply
-from edgen.providers.base import KeyRequest, Link
+from edgen.providers.base import Link
 from edgen.providers.credentials import Credentials
 from edgen.providers.failures import Classify, Secrets, call_error, clean_message, without_secrets
 

@@ -10,8 +10,9 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 
+from edgen.config.backends import KeyRequest
 from edgen.core.errors import InputError, ProviderError
-from edgen.providers.base import Key, KeyRequest
+from edgen.providers.base import Key
 from edgen.providers.trust import (
     Allowed,
     Consents,

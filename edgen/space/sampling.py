@@ -3,7 +3,7 @@
 No state is kept between draws, so indices may come in any order, on any machine, and a larger N begins with
 the smaller N's scenarios. Four designs:
 
-* `even`: every value of every dimension is equally frequent, to within one, in every prefix (`even`).
+* `even`, the usual one: every value of every dimension is equally frequent, to within one, in every prefix.
 * `random`: each dimension is drawn by weight, with replacement, among the values that its conditions allow;
   excluded combinations are drawn again.
 * `balanced`: every allowed cell is equally frequent, to within one, in every prefix, in a pseudo-random
@@ -12,52 +12,61 @@ the smaller N's scenarios. Four designs:
 * `pairwise`: first a covering array, in which every allowed pair (or triple) of values occurs, then
   `balanced`.
 
-The product is never built: the order is a keyed permutation of [0, cells), computed a point at a time.
+In the design `even`, each dimension goes through its values in passes. A pass has every value once, in its own
+order, independent of the other dimensions: Latin hypercube sampling, repeated (McKay, Beckman and Conover,
+Technometrics 21, 1979). Dimensions that conditions or exclusions link are drawn together (`linked_draws`).
+
+With weights a pass has many copies of an entry, in proportion to its weight. Copy k of m, in a pass of n
+slots, is placed in the window of slots [floor((k - 1) n / m) + 1, ceil(k n / m)], which keeps the count of
+the entry within one of its share at every slot (Baruah, Cohen, Plaxton and Varvel, "Proportionate progress: a
+notion of fairness in resource allocation", Algorithmica 15, 1996). At each slot one of the copies with an
+open window is drawn by weight, among those that leave a place for all others (Hall's condition, kept as
+slack). Pseudo-random numbers come from a keyed hash, so they are the same on every machine.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
-import struct
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
-from itertools import accumulate
+import heapq
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
 from typing import Literal, Protocol
 
-from edgen.core.errors import SpaceError
 from edgen.core.values import Scenario
 from edgen.space.cells import AllowedCells
-from edgen.space.conditions import list_parents, order_by_dependency
 from edgen.space.covering import build_covering_array
-from edgen.space.even_design import EvenDraws
-from edgen.space.even_passes import Permutation, derive_permutation
-from edgen.space.model import Dimension, Space
+from edgen.space.linked_draws import list_linked_draws
+from edgen.space.model import Space
+from edgen.space.other_designs import BalancedDraws, RandomDraws
 from edgen.space.parse import digest_content
+from edgen.space.permutation import MASK, mix
 
 Design = Literal["even", "balanced", "random", "pairwise"]
-MAX_DRAWS = 100_000  # draws of one scenario with excluded values
-_MOST_KNOWN = 4096  # combinations of earlier values for which a dimension's bounds are kept
+_STEP = 0x9E3779B97F4A7C15  # of splitmix64: 2**64 divided by the golden ratio
+_MOST_SLOTS = 4_000  # of a pass with weights, unless it has more entries
+_ERA = 100  # passes
+_EXACT = 1e-7  # tolerance, in slots, for an exact number of copies
 
 
 class Sampler:
     """The scenarios of one space, seed and design. `space` must be valid, as from `load_space`.
 
-    `cells` are the allowed cells; `covering` is the number of scenarios in the covering array of `pairwise`.
+    `covering` is the number of scenarios in the covering array of `pairwise`.
     """
 
     def __init__(self, space: Space, seed: int, design: Design, strength: int = 2) -> None:
         name = design if design != "pairwise" else f"{design} {strength}"
         key = hashlib.blake2b(f"{name}/{seed}/{digest_content(space)}".encode(), digest_size=32).digest()
-        self.cells = AllowedCells(space)
+        self._space = space
         self._design: _Draws
-        if design == "random" or self.cells.count is None:
-            self._design = _Random(space, key, weighted=design in ("random", "even"))
+        if design == "even" and not space.conditional:
+            self._design = EvenDraws(space, key)
+        elif design == "random" or self.cells.count is None:
+            self._design = RandomDraws(space, key, weighted=design in ("random", "even"))
         elif design == "even":
-            self._design = EvenDraws(space, self.cells, key)
+            self._design = EvenDraws(space, key, self.cells)
         else:
-            self._design = _Balanced(self.cells, self.cells.count, key)
+            self._design = BalancedDraws(self.cells, self.cells.count, key)
         self._rows = _make_covering_rows(self.cells, strength, key) if design == "pairwise" else []
         self.covering = len(self._rows)
         self._values = [(dimension.name, dimension.values) for dimension in space.dimensions]
@@ -66,6 +75,11 @@ class Sampler:
             for place, dimension in enumerate(space.dimensions)
             if dimension.fields
         ]
+
+    @cached_property
+    def cells(self) -> AllowedCells:
+        """The allowed cells."""
+        return AllowedCells(self._space)
 
     def scenario(self, index: int) -> Scenario:
         """Return scenario `index`, counted from 0. Raises ValueError below 0."""
@@ -100,117 +114,235 @@ class _Draws(Protocol):
         """Return the place of each dimension's entry."""
 
 
-class _Random:
-    """Weighted draws with replacement, dimension by dimension, each among the values that its conditions
-    allow, 64 bits per dimension.
+class EvenDraws:
+    """Draws for one space and key. `cells`: the allowed cells of a space with conditions or exclusions."""
 
-    Excluded combinations are drawn again, at most MAX_DRAWS times.
-    """
-
-    def __init__(self, space: Space, key: bytes, *, weighted: bool) -> None:
-        self._key = key
-        self._conditional = space.conditional
-        places = {dimension.name: place for place, dimension in enumerate(space.dimensions)}
-        self._order = [
-            _Draw(place, space.dimensions[place], places, weighted=weighted)
-            for place in order_by_dependency(space)
-        ]
+    def __init__(self, space: Space, key: bytes, cells: AllowedCells | None = None) -> None:
         self._dimensions = space.dimensions
-        self._excluded = [
-            [(places[name], frozenset(values)) for name, values in combination.items()]
-            for combination in space.exclude
-        ]
+        self._make_draws = partial(Passes, key=hashlib.blake2b(b"even", digest_size=32, key=key).digest())
+        self._linked = [] if cells is None else list_linked_draws(space, cells, self._make_draws)
+        self._passes: list[tuple[int, Passes]] = []  # of the other dimensions, once anything is drawn
 
     def list_positions(self, index: int) -> list[int]:
-        if not self._conditional:
-            return self._draw_places(str(index))
-        for attempt in range(MAX_DRAWS):
-            found = self._draw_places(f"{index}/{attempt}")
-            if not any(self._is_match(found, combination) for combination in self._excluded):
-                return found
-        raise SpaceError(
-            "exclude", f"{MAX_DRAWS:,} draws in a row were excluded; use `design: balanced`, or exclude less."
-        )
-
-    def _draw_places(self, name: str) -> list[int]:
-        found = [0] * len(self._order)
-        draws = _hash_draws(self._key, name, len(self._order))
-        for draw, bits in zip(self._order, draws, strict=True):
-            found[draw.place] = draw.choose_position(found, self._dimensions, bits)
+        """Return the place of each dimension's entry in scenario `index`."""
+        found = [0] * len(self._dimensions)
+        if not self._passes:
+            self._passes = self._make_passes()
+        for place, passes in self._passes:
+            order, slot = passes.order, index - passes.first
+            found[place] = order[slot] if 0 <= slot < len(order) else passes.draw(index)[0]
+        for linked in self._linked:
+            linked.draw(index, found)
         return found
 
-    def _is_match(self, found: Sequence[int], combination: Iterable[tuple[int, frozenset[str]]]) -> bool:
-        return all(
-            self._dimensions[place].entries[found[place]].value in values for place, values in combination
+    def _make_passes(self) -> list[tuple[int, Passes]]:
+        elsewhere = {place for linked in self._linked for place in linked.places}
+        return [
+            (place, self._make_draws([entry.weight for entry in one.entries], None, f"{one.name}/()"))
+            for place, one in enumerate(self._dimensions)
+            if place not in elsewhere
+        ]
+
+
+def derive_numbers(name: str, key: bytes) -> Iterator[int]:
+    """Yield endless pseudo-random integers of 64 bits, determined by a name and a key of at most 64 bytes."""
+    state = _derive_state(name, key)
+    while True:
+        state = (state + _STEP) & MASK
+        yield mix(state)
+
+
+def _derive_state(name: str, key: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8, key=key).digest(), "little")
+
+
+class Passes:
+    """Draws of entries, pass after pass. An entry of weight 0 is never drawn; at least one must weigh more.
+
+    `groups`: the group of each entry, whose earlier draws are counted; None: no counting. `name` and `key`
+    determine the order.
+    """
+
+    def __init__(self, weights: Sequence[float], groups: Sequence[int] | None, name: str, key: bytes) -> None:
+        self._entries = [at for at, weight in enumerate(weights) if weight]
+        self._copies = _Copies([weights[at] for at in self._entries])
+        self._groups = groups
+        self._name = name
+        self._key = key
+        # The latest pass: the index of its first draw, its order, and earlier draws of the same group by
+        # slot.
+        self.first, self.order = 0, list[int]()
+        self._before: list[int] = []
+
+    def draw(self, index: int) -> tuple[int, int]:
+        """Return the entry of draw `index`, from 0, and how many earlier draws were of its group."""
+        slot = index - self.first
+        if not 0 <= slot < len(self.order):
+            number, slot = divmod(index, self._copies.slots)
+            name = f"{self._name}/{number}"
+            copies, earlier = self._copies.of_pass(number)
+            equal = self._copies.slots == len(copies) == sum(map(bool, copies))
+            chosen = (
+                shuffle(len(copies), name, self._key)
+                if equal
+                else order_by_weight(copies, derive_numbers(name, self._key))
+            )
+            self.first, self.order = index - slot, [self._entries[one] for one in chosen]
+            if self._groups is not None:
+                self._before = self._count_before(self._groups, earlier)
+        return self.order[slot], index if self._groups is None else self._before[slot]
+
+    def _count_before(self, groups: Sequence[int], earlier: Sequence[int]) -> list[int]:
+        counts = dict.fromkeys(groups, 0)
+        for entry, many in zip(self._entries, earlier, strict=True):
+            counts[groups[entry]] += many
+        before = []
+        for entry in self.order:
+            before.append(counts[groups[entry]])
+            counts[groups[entry]] += 1
+        return before
+
+
+class _Copies:
+    """The number of times that each entry occurs in each pass.
+
+    If the weights are in the ratio of small whole numbers, these are the copies of every pass. If not, each
+    pass has the shares rounded down, and the slots that are left go to the entries in turn by what was cut
+    off: the earliest deadline first (Tijdeman, "The chairman assignment problem", Discrete Mathematics 32,
+    1980). Then the copies of all passes so far are within one of the share. This repeats after `_ERA` passes,
+    so that any pass is found in a moment.
+    """
+
+    def __init__(self, weights: Sequence[float]) -> None:
+        exact = find_whole_numbers(weights)
+        self.slots = sum(exact) if exact else max(_MOST_SLOTS, len(weights))
+        shares = [weight / sum(weights) * self.slots for weight in weights]
+        self._least = exact or [int(share) for share in shares]
+        self._left = self.slots - sum(self._least)  # slots of each pass
+        rest = [(share - least) * _ERA for share, least in zip(shares, self._least, strict=True)]
+        self._more = _round_to_sum(rest, self._left * _ERA)  # copies beyond the least, in an era
+        self._pass = 0  # within an era
+        self._given = [0] * len(weights)  # of these, before this pass
+
+    def of_pass(self, number: int) -> tuple[list[int], list[int]]:
+        """Return the copies of each entry in a pass, from 0, and in all passes before it."""
+        if not self._left:
+            return self._least, [number * many for many in self._least]
+        era, place = divmod(number, _ERA)
+        if place < self._pass:
+            self._pass, self._given = 0, [0] * len(self._given)
+        while self._pass < place:
+            self._given = self._give()
+            self._pass += 1
+        given, after = self._given, self._give()
+        ones = range(len(given))
+        return (
+            [self._least[one] + after[one] - given[one] for one in ones],
+            [number * self._least[one] + era * self._more[one] + given[one] for one in ones],
         )
 
-
-class _Draw:
-    """The draw of one dimension, given the drawn values in its conditions."""
-
-    def __init__(
-        self, place: int, dimension: Dimension, places: Mapping[str, int], *, weighted: bool
-    ) -> None:
-        self.place = place
-        self._entries = dimension.entries
-        self._weights = [entry.weight if weighted else 1.0 for entry in dimension.entries]
-        self._above = [places[name] for name in list_parents(dimension)]
-        self._when = [
-            [(places[name], frozenset(values)) for name, values in entry.when.items()]
-            for entry in dimension.entries
-        ]
-        self._known: dict[tuple[str, ...], list[int]] = {}
-
-    def choose_position(self, found: Sequence[int], dimensions: Sequence[Dimension], bits: int) -> int:
-        key = tuple([dimensions[place].entries[found[place]].value for place in self._above])
-        thresholds = self._known.get(key)
-        if thresholds is None:
-            drawn = dict(zip(self._above, key, strict=True))
-            fits = [all(drawn[place] in values for place, values in when) for when in self._when]
-            weights = [weight if fit else 0.0 for weight, fit in zip(self._weights, fits, strict=True)]
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            thresholds = self._known[key] = _compute_thresholds(weights)
-        return bisect_right(thresholds, bits)
+    def _give(self) -> list[int]:
+        """Return `_given` after the present pass."""
+        given = [*self._given]
+        entries = [one for one, more in enumerate(self._more) if more]
+        margin = 1 / max(2, 2 * len(entries) - 2)
+        for step in range(1, self._left + 1):
+            turn = (self._pass + step / self._left) / _ERA
+            owed = {one: turn * self._more[one] - given[one] for one in entries}
+            due = [one for one in entries if owed[one] >= margin - _EXACT]
+            wait = {one: (1 - margin - owed[one]) / self._more[one] for one in due or entries}
+            given[min(wait, key=wait.__getitem__)] += 1
+        return given
 
 
-class _Balanced:
-    """Passes over all allowed cells, each in its own order."""
-
-    def __init__(self, cells: AllowedCells, count: int, key: bytes) -> None:
-        self._key = key
-        self._cells = cells
-        self._count = count
-        self._latest = (0, self._make_order(0))
-
-    def list_positions(self, index: int) -> list[int]:
-        number, rank = divmod(index, self._count)
-        latest, order = self._latest
-        if number != latest:
-            order = self._make_order(number)
-            self._latest = (number, order)
-        return self._cells.positions(order(rank))
-
-    def _make_order(self, number: int) -> Permutation:
-        return derive_permutation(self._count, str(number), self._key)
+def _round_to_sum(numbers: Sequence[float], total: int) -> list[int]:
+    """Round numbers up or down so that they sum to `total`, the largest fractions up."""
+    rounded = [int(number) for number in numbers]
+    by_fraction = sorted(range(len(numbers)), key=lambda one: rounded[one] - numbers[one])
+    for one in by_fraction[: total - sum(rounded)]:
+        rounded[one] += 1
+    return rounded
 
 
-def _hash_draws(key: bytes, name: str, size: int) -> tuple[int, ...]:
-    """Return this many numbers of 64 bits, from one keyed hash."""
-    if size <= 8:
-        digest = hashlib.blake2b(name.encode(), digest_size=8 * size, key=key).digest()
-    else:
-        digest = hashlib.shake_256(key + name.encode()).digest(8 * size)
-    return struct.unpack(f"<{size}Q", digest)
+def shuffle(size: int, name: str, key: bytes) -> list[int]:
+    """Return [0, size) in a pseudo-random order (Fisher and Yates), by the numbers of `derive_numbers`."""
+    order = list(range(size))
+    state = _derive_state(name, key)
+    for last in range(size - 1, 0, -1):
+        # `derive_numbers`, without its calls: every scenario takes one number for each of its dimensions
+        state = (state + _STEP) & MASK
+        value = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+        value = (value ^ (value >> 27)) * 0x94D049BB133111EB & MASK
+        at = (value ^ (value >> 31)) * (last + 1) >> 64
+        order[last], order[at] = order[at], order[last]
+    return order
 
 
-def _compute_thresholds(weights: Iterable[float]) -> list[int]:
-    """Return upper bounds t, rising to 2**64: a 64-bit draw d selects the first entry with d < t.
+def find_whole_numbers(weights: Sequence[float]) -> list[int] | None:
+    """Return the smallest whole numbers in the ratio of positive weights; None if they would sum to too many
+    slots."""
+    total = sum(weights)
+    shares = [weight / total for weight in weights]
+    for slots in range(len(weights), max(_MOST_SLOTS, len(weights)) + 1):
+        numbers = []
+        for share in shares:
+            number = round(share * slots)
+            if number < 1 or abs(share * slots - number) > _EXACT:
+                break
+            numbers.append(number)
+        else:
+            return numbers
+    return None
 
-    Exact arithmetic gives equal draws on every machine, avoids overflow, and never draws an entry of weight
-    0.
+
+def order_by_weight(copies: Sequence[int], numbers: Iterator[int]) -> list[int]:
+    """Return an order of one pass: each entry as often as it has copies, each copy within its window.
+
+    `numbers`: pseudo-random ones of 64 bits.
     """
-    sums = list(accumulate(map(Fraction, weights)))
-    if not sums[-1]:
-        raise SpaceError("when", "the conditions leave no value that could be drawn.")
-    return [math.floor(partial / sums[-1] * 2**64) for partial in sums]
+    slots = sum(copies)
+    slack = _find_slack(copies, slots)
+    # slots fully used by copies that are due
+    tight = [slot for slot in range(1, slots + 1) if not slack[slot]]
+    used, order = [0] * len(copies), []
+    for slot in range(1, slots + 1):
+        while tight[0] < slot:
+            heapq.heappop(tight)
+        open_now = []
+        for one, many in enumerate(copies):
+            if used[one] == many:
+                continue
+            first, last = used[one] * slots // many + 1, -(-(used[one] + 1) * slots // many)
+            if first <= slot and last <= tight[0]:
+                left = (used[one] + 1) * slots - (slot - 1) * many  # of the window, in fractions of a slot
+                open_now.append((many / left, one, last))
+        one, last = _choose(open_now, next(numbers))
+        used[one] += 1
+        order.append(one)
+        for later in range(slot, last):
+            slack[later] -= 1
+            if not slack[later]:
+                heapq.heappush(tight, later)
+    return order
+
+
+def _find_slack(copies: Sequence[int], slots: int) -> list[int]:
+    """Return for each slot, from 1, how many slots up to it are not needed by copies due by then."""
+    due = [0] * (slots + 1)
+    for many in copies:
+        for copy in range(1, many + 1):
+            due[-(-copy * slots // many)] += 1
+    slack = [0] * (slots + 1)
+    for slot in range(1, slots + 1):
+        slack[slot] = slack[slot - 1] + 1 - due[slot]
+    return slack
+
+
+def _choose(open_now: Sequence[tuple[float, int, int]], number: int) -> tuple[int, int]:
+    """Draw an entry, with the last slot of its window, by its weight."""
+    at = number / 2**64 * sum(weight for weight, _, _ in open_now)
+    for weight, one, last in open_now[:-1]:
+        at -= weight
+        if at < 0:
+            return one, last
+    return open_now[-1][1:]

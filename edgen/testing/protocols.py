@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from edgen.config import parse_job
-from edgen.config.plugin_parts import RolesAndSettings
+from edgen.config.job import RolesAndSettings
 from edgen.core.errors import EdgenError
 from edgen.core.reasons import REASONS
 from edgen.core.registry import part_of

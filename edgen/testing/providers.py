@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
-from edgen.config.plugin_parts import PricesAndTokens
+from edgen.config.backends import PricesAndTokens, ServiceKeys
 from edgen.core.errors import CallError
 from edgen.core.registry import part_of
 from edgen.core.values import Address, Message, Request
 from edgen.execution.client.servers import check_failure, check_reply
-from edgen.providers.base import Key, Link, Provider, ServiceKeys
+from edgen.providers.base import Key, Link, Provider
 from edgen.testing.check import Check, begin_check
 
 

@@ -15,8 +15,7 @@ import yaml
 
 from edgen.core.errors import JobError
 from edgen.core.resources import find
-from edgen.planning.answer_schemas import check_schemas
-from edgen.planning.load import load_plan
+from edgen.planning.load import check_schemas, load_plan
 from edgen.prompting.front_matter import read_front
 from edgen.protocols.oneshot import Oneshot
 from tests.cli.command import Command

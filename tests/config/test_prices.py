@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from edgen.config import Job, Price, list_arm_jobs, load_job, parse_job, resolve_values, select_shaping_values
-from edgen.config.plugin_parts import find_prices
+from edgen.config.backends import find_prices
 from edgen.core.errors import JobError
 from edgen.core.registry import find
 from edgen.providers import gemini, openai

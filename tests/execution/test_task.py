@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edgen.core.values import Address, Reply, Request
-from edgen.protocols.task import Spent
+from edgen.protocols.parts import Spent
 
 pytestmark = pytest.mark.unit
 

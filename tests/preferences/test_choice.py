@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from edgen.config.job import PairSettings
+from edgen.config.job_parts import PairSettings
 from edgen.core.errors import UsageError
 from edgen.preferences.choice import MOST_PAIRS, PairChoice
 

@@ -13,7 +13,8 @@ import pytest
 from edgen.core.errors import TemplateError
 from edgen.core.resources import find
 from edgen.prompting import load_prompt
-from edgen.prompting.prompt import MAX_SCHEMA, fits_schema, read_answer_schema, render_schema
+from edgen.prompting.answer_schema import MAX_SCHEMA, fits_schema
+from edgen.prompting.prompt import read_answer_schema, render_schema
 from edgen.prompting.token_bound import count_most_prompt_tokens, estimate_prompt_tokens
 from tests.scenarios import DEFAULT_VARIABLES
 

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from edgen.core.errors import TemplateError
 from edgen.core.forms import list_answer_kinds
 from edgen.core.resources import find, list_shipped
-from edgen.core.values import Message
+from edgen.core.values import MAX_TEXT, Message
 from edgen.planning import catalogue
 from edgen.prompting import FrontMatter, Prompt, load_prompt, scenario_variables
 from edgen.prompting.front_matter import read_front
 from edgen.prompting.prompt import MAX_TEMPLATE
-from edgen.prompting.values import MAX_TEXT
 from tests.scenarios import DEFAULT_VARIABLES, scenario_of
 from tests.timing import takes_under
 

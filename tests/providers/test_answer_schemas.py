@@ -10,8 +10,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from edgen.config.backends import BackendConfig
-from edgen.config.plugin_parts import find_features
+from edgen.config.backends import BackendConfig, find_features
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address, Message, Request
 from edgen.providers import make, make_batch_service

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from edgen.config.plugin_parts import find_features
+from edgen.config.backends import find_features
 from edgen.core.errors import CallError, FailureKind, InputError
 from edgen.core.values import Address, Message, Reply, Request, Token, Usage
 from edgen.providers import make

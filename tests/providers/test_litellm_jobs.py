@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from edgen.config import load_job
-from edgen.config.plugin_parts import find_prices
+from edgen.config.backends import find_prices
 from edgen.core.errors import InputError, JobError
 from edgen.providers.litellm.config import LitellmConfig
 from tests import ROOT

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from edgen.config.backends import BackendConfig
-from edgen.config.plugin_parts import find_features
+from edgen.config.backends import BackendConfig, find_features
 from edgen.core.values import Address, Message, Reply, Request, Token
 from edgen.providers import make, make_batch_service
 from edgen.providers.anthropic.config import AnthropicConfig

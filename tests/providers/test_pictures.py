@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edgen.config.plugin_parts import find_features, find_prices
+from edgen.config.backends import find_features, find_prices
 from edgen.core.errors import InputError
 from edgen.core.pictures import (
     MOST_BYTES,

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgen.config import Price, load_job
-from edgen.config.plugin_parts import find_prices
+from edgen.config.backends import find_prices
 from edgen.core.errors import InputError
 from edgen.core.values import Message, Usage
-from edgen.prompting.token_bound import compute_cost
+from edgen.execution.client.charges import compute_cost
 from edgen.providers.anthropic import online as anthropic
 from edgen.providers.anthropic.config import AnthropicConfig
 from edgen.providers.gemini import online as gemini

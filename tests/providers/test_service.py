@@ -12,8 +12,7 @@ import yaml
 from edgen.config import load_job
 from edgen.core.errors import CallError, InputError, JobError, ProviderError
 from edgen.core.values import Reply
-from edgen.providers import list_key_requests, make, make_batch_service
-from edgen.providers.base import list_servers
+from edgen.providers import list_key_requests, list_servers, make, make_batch_service
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.trust import gather_consents
 from tests.providers.fakes import TRUSTING, FakeServer, answer, request

@@ -11,7 +11,7 @@ import pytest
 from edgen.core.values import Request, Status
 from edgen.planning.load import load_plan
 from edgen.planning.plan import Plan
-from edgen.protocols.task import Settled, Spent
+from edgen.protocols.parts import Settled, Spent
 from edgen.simulator.prompts.conversation_prompt import assign_roles, find_shown_roles, leads
 from edgen.simulator.text import respond
 from tests import open_space

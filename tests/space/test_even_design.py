@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from edgen.core import resources
 from edgen.core.errors import SpaceError
 from edgen.space import Dimension, Entry, Space, load_space
-from edgen.space.even_passes import Passes, _Copies, find_whole_numbers
-from edgen.space.sampling import Design, Sampler
+from edgen.space.sampling import Design, Passes, Sampler, _Copies, find_whole_numbers
 from tests.dose import dose
 from tests.space.spaces import allowed_cells, conditional_spaces, plain_space
 

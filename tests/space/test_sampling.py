@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from edgen.core import resources
 from edgen.core.values import Scenario
 from edgen.space import Dimension, Entry, Space, load_space, parse_space
-from edgen.space.even_passes import ROUNDS, Permutation, mix
+from edgen.space.permutation import ROUNDS, Permutation, mix
 from edgen.space.sampling import Sampler
 from tests.dose import dose
 from tests.scenarios import DIMENSIONS, LISTS, ROLES

@@ -25,7 +25,7 @@ from edgen.plugin import Job, Rejection, Reply, Request, RunReader
 from edgen.plugin.errors import TemplateError, UsageError
 from edgen.plugin.formats import RunFolder
 from edgen.prompting import Prompt
-from edgen.protocols.task import Spent
+from edgen.protocols.parts import Spent
 from edgen.runtime.control import Control, explain_os_errors
 
 

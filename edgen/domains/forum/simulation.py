@@ -16,7 +16,7 @@ import msgspec
 from edgen.plugin import Message, Simulation
 
 if TYPE_CHECKING:
-    from edgen.protocols.parts import TalkFace
+    from edgen.protocols.simulation import TalkFace
     from edgen.space.scene import Scene
 
 _MEMBER = re.compile(r"(?m)^You are a member of a forum\b")

@@ -40,7 +40,7 @@ from edgen.plugin.errors import ShortError, TemplateError
 from edgen.plugin.files import write_lines
 from edgen.plugin.texts import describe_counts
 from edgen.prompting import Prompt
-from edgen.protocols.task import Spent
+from edgen.protocols.parts import Spent
 from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts
 from edgen.store.ledger import LedgerReader
 

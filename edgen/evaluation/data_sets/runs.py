@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from edgen.config import load_kept_job
+from edgen.config.job import guide_of
 from edgen.config.label_set import LabelSet
-from edgen.config.plugin_parts import guide_of
 from edgen.core.errors import RunError, ShortError
 from edgen.core.reasons import explain_own_reasons
 from edgen.core.values import Scenario, Turn

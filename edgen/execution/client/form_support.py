@@ -20,7 +20,7 @@ import msgspec
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.forms import BOUNDS, EXTRAS, without_bounds
 from edgen.core.values import Reply, Request
-from edgen.prompting.prompt import fits_schema
+from edgen.prompting.answer_schema import fits_schema
 from edgen.store.ledger.opening import decode_fact
 
 if TYPE_CHECKING:

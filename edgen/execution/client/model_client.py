@@ -20,22 +20,19 @@ from typing import Any
 import msgspec
 
 from edgen.config import BackendConfig, Limits
-from edgen.config.plugin_parts import find_features
+from edgen.config.backends import find_features
 from edgen.core.errors import CallError, FailureKind, ProviderError
 from edgen.core.pictures import refuse_pictures
 from edgen.core.values import Reply, Request
 from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.call import Answer, Call, EstimateTooLowError
-from edgen.execution.client.charges import Charges
+from edgen.execution.client.charges import Charges, may_be_charged
 from edgen.execution.client.form_support import FormSupport
 from edgen.execution.client.retry import RetryPolicy, retry
 from edgen.execution.client.server_queue import Lane, Ticket
 from edgen.execution.client.servers import Servers
 from edgen.execution.client.window import LoadVerdict
-from edgen.prompting.token_bound import (
-    may_be_charged,
-)
 from edgen.providers import Backend, find_calls
 from edgen.providers.base import HearsEnds, ShowsProgress
 from edgen.store.ledger import OutstandingCalls

@@ -23,8 +23,8 @@ from edgen.execution.client.admission import Admission
 from edgen.execution.client.fleet import SameModel
 from edgen.execution.client.prefix_cache import mark
 from edgen.execution.client.server_queue import Lane
-from edgen.providers import Backend
-from edgen.providers.base import CountsLoad, CountsSlots, SeveralServers, list_servers
+from edgen.providers import Backend, list_servers
+from edgen.providers.base import CountsLoad, CountsSlots, SeveralServers
 
 _NONE: frozenset[Lane] = frozenset()
 _LOOK_EVERY = 1.0  # seconds between two looks at the servers' load

@@ -14,8 +14,7 @@ from edgen.execution.client.server_queue import Waiter
 from edgen.execution.cluster.link import RemoteRollout, WorkerLink
 from edgen.execution.cluster.messages import Asking, Called, Permit, ServerQuestion, Told
 from edgen.execution.cluster.pool import Pool
-from edgen.providers import Backend
-from edgen.providers.base import list_servers
+from edgen.providers import Backend, list_servers
 from edgen.providers.fleet import Fleet
 
 

@@ -24,7 +24,7 @@ from edgen.execution.cluster.messages import (
     UnitOutcome,
 )
 from edgen.execution.cluster.wire import Wire
-from edgen.protocols.task import Settled
+from edgen.protocols.parts import Settled
 from edgen.store.ledger.facts import WorkerCounts
 
 _LOST = Failure("server_error", "the worker that made the call was lost", None, None, unsent=False)

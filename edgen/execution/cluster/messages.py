@@ -8,7 +8,7 @@ import msgspec
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Address, Reply, Request, TaskId
-from edgen.protocols.task import Settled
+from edgen.protocols.parts import Settled
 
 LEASE = 5.0  # seconds in which a permit holds, by the worker's clock, from the sign of life that it answers
 PATIENCE = 10.0  # seconds after which a silent worker is given up

@@ -10,7 +10,7 @@ import io
 from typing import Any
 
 from edgen.core import registry
-from edgen.protocols.task import Tasks
+from edgen.protocols.parts import Tasks
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
 

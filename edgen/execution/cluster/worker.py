@@ -42,9 +42,9 @@ from edgen.execution.cluster.shipping import unpack
 from edgen.execution.cluster.wire import Wire, decode_to_worker
 from edgen.execution.rollout import Rollout
 from edgen.execution.session import make_clients
-from edgen.protocols.task import Tasks
-from edgen.providers import Backend, make
-from edgen.providers.base import CountsLoad, CountsSlots, list_servers
+from edgen.protocols.parts import Tasks
+from edgen.providers import Backend, list_servers, make
+from edgen.providers.base import CountsLoad, CountsSlots
 from edgen.providers.fleet import find_node_server_name
 from edgen.providers.http import send_until
 from edgen.providers.trust import Consents

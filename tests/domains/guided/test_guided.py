@@ -31,7 +31,8 @@ from edgen.domains.guided.ratings import read_ratings
 from edgen.domains.guided.session import KEPT, UNANSWERED
 from edgen.families.dialogue import DIALOGUE
 from edgen.planning.allowed_files import Reach
-from edgen.planning.load import make_job_for_run, make_plan, make_plans
+from edgen.planning.kept_job import make_job_for_run
+from edgen.planning.load import make_plan, make_plans
 from edgen.planning.plan import Plan
 from edgen.plugin.answers import NOT_OFFERED
 from edgen.protocols.session import CUT_OFF

@@ -21,7 +21,8 @@ from edgen.domains.tutoring.labeller import UNLABELLED
 from edgen.domains.tutoring.session import AT_ONCE, MISSING
 from edgen.domains.tutoring.simulation import rate_response
 from edgen.planning.allowed_files import Reach
-from edgen.planning.load import make_job_for_run, make_plan
+from edgen.planning.kept_job import make_job_for_run
+from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
 from edgen.protocols.base import find_role_words
 from edgen.reading.answers.acted_turn import ActedTurn, read_acted_turn

@@ -20,7 +20,7 @@ from edgen.domains.tutoring.response_pool import Naming, ResponsePool, StudentMo
 from edgen.domains.tutoring.served_turns import list_responses
 from edgen.families.base import Recorded
 from edgen.planning.plan import Plan
-from edgen.protocols.task import AnsweringModel, Spent
+from edgen.protocols.parts import AnsweringModel, Spent
 from edgen.reading.answers.acted_turn import ActedTurn
 from tests.domains.tutoring import test_tutoring
 from tests.domains.tutoring.test_rounds import plan_for

@@ -6,14 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgen.core.text import count_utf8_bytes
 from edgen.core.values import Message
-from edgen.prompting.token_bound import (
-    count_least_prompt_tokens,
-    count_least_text_tokens,
-    count_most_prompt_tokens,
-    count_most_text_tokens,
-    estimate_prompt_tokens,
-)
+from edgen.execution.client.charges import count_least_prompt_tokens, count_least_text_tokens
+from edgen.prompting.token_bound import count_most_prompt_tokens, estimate_prompt_tokens
 
 pytestmark = pytest.mark.unit
 
@@ -39,7 +35,7 @@ def test_the_estimate_is_never_above_the_bound(texts: list[str]) -> None:
 def test_the_floor_is_a_sixteenth_of_the_bytes(text: str) -> None:
     size = len(text.encode(errors="surrogatepass"))
     assert count_least_text_tokens(text) == count_least_prompt_tokens([Message("user", text)]) == size // 16
-    assert count_most_text_tokens(text) == size
+    assert count_utf8_bytes(text) == size
 
 
 LANGUAGES = {

@@ -20,8 +20,8 @@ from edgen.plugin import Problem, Scenario, Space
 from edgen.plugin.errors import SpaceError, TemplateError
 from edgen.plugin.files import shorten_word, suggest_name
 from edgen.plugin.protocols import AllowedCells
+from edgen.prompting import ValueWithFields
 from edgen.prompting.prompt import Snippet, make_sandbox
-from edgen.prompting.values import ValueWithFields
 from edgen.space.model import Entry
 
 Values = Mapping[str, Entry]  # the entry of each dimension

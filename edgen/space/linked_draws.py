@@ -1,27 +1,21 @@
-"""The design `even`: every value of every dimension equally often, to within one, in every prefix.
+"""The design `even` of dimensions that conditions or exclusions link.
 
-Each dimension goes through its values in passes. A pass has every value once, in its own order, independent
-of the other dimensions: Latin hypercube sampling, repeated (McKay, Beckman and Conover, Technometrics 21,
-1979). With weights a pass has every value in proportion to its weight (`even_passes`).
-
-Dimensions linked by conditions or exclusions are drawn in sequence, each in separate passes for every
-combination of previously drawn classes. A class holds the values that all conditions treat alike. So the
-values possible with a combination are equally frequent with it. If exclusions are among the links, the
-combinations get weights that bring every value close to its share (iterative proportional fitting: Deming and
-Stephan, Annals of Mathematical Statistics 11, 1940), but no allowed combination below a quarter of its share
-without them.
+They are drawn in sequence, each in separate passes for every combination of previously drawn classes. A class
+holds the values that all conditions treat alike. So the values possible with a combination are equally
+frequent with it. If exclusions are among the links, the combinations get weights that bring every value close
+to its share (iterative proportional fitting: Deming and Stephan, Annals of Mathematical Statistics 11, 1940),
+but no allowed combination below a quarter of its share without them.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from typing import Protocol
 
 from edgen.core.errors import SpaceError
 from edgen.space.cells import AllowedCells
 from edgen.space.conditions import list_parents, order_by_dependency
-from edgen.space.even_passes import Passes
 from edgen.space.model import Space
 
 _MOST_COMBINATIONS = 20_000  # weighted combinations of classes
@@ -33,39 +27,35 @@ _MOST_CONTEXTS = 4_096  # contexts whose passes are kept
 _Table = dict[tuple[int, ...], float]  # the share of each combination of classes of linked dimensions
 
 
-class EvenDraws:
-    """Draws for one space and key. `cells` must be countable."""
+class EntryDraws(Protocol):
+    """Draws of a dimension's entries."""
 
-    def __init__(self, space: Space, cells: AllowedCells, key: bytes) -> None:
-        self._size = len(space.dimensions)
-        chains = [(places, _Chain(space, cells, places, key)) for places in _group_linked_places(space)]
-        self._linked = [chain for places, chain in chains if len(places) > 1]
-        self._alone = [(places[0], chain) for places, chain in chains if len(places) == 1]
-        self._passes: list[tuple[int, Passes]] = []  # of those that are alone, once anything is drawn
+    def draw(self, index: int) -> tuple[int, int]:
+        """Return the entry of draw `index`, from 0, and how many earlier draws were of its group."""
 
-    def list_positions(self, index: int) -> list[int]:
-        """Return the place of each dimension's entry in scenario `index`."""
-        found = [0] * self._size
-        if not self._passes:
-            self._passes = [(place, chain.make_passes((), found)) for place, chain in self._alone]
-        for place, passes in self._passes:
-            order, slot = passes.order, index - passes.first
-            found[place] = order[slot] if 0 <= slot < len(order) else passes.draw(index)[0]
-        for chain in self._linked:
-            chain.draw(index, found)
-        return found
+
+MakeDraws = Callable[[Sequence[float], Sequence[int] | None, str], EntryDraws]
+"""A function for the draws of entries, given the weight of each, the group of each (None: no counting), and a
+name that determines the order."""
+
+
+def list_linked_draws(space: Space, cells: AllowedCells, make_draws: MakeDraws) -> list[LinkedDraws]:
+    """Return the draws of each group of linked dimensions."""
+    return [LinkedDraws(space, cells, places, make_draws) for places in _group_linked_places(space)]
 
 
 def _group_linked_places(space: Space) -> list[list[int]]:
-    """Group the dimensions, by place: those linked by conditions or exclusions, in the order of drawing."""
-    if not space.conditional:
-        return [[place] for place in range(len(space.dimensions))]
+    """Group the dimensions that conditions or exclusions link, by place, in the order of drawing."""
     order = order_by_dependency(space)
     group = {place: {place} for place in order}
-    for scope in _list_scopes(space):
+    scopes = [*_list_scopes(space)]
+    for scope in scopes:
         joined = set().union(*[group[place] for place in scope])
         group.update(dict.fromkeys(joined, joined))
-    chains = {id(members): [place for place in order if place in members] for members in group.values()}
+    ruled = frozenset().union(*scopes)
+    chains = {
+        id(group[place]): [one for one in order if one in group[place]] for place in order if place in ruled
+    }
     return list(chains.values())
 
 
@@ -79,25 +69,25 @@ def _list_scopes(space: Space) -> Iterator[frozenset[int]]:
         yield frozenset(places[name] for name in combination)
 
 
-class _Chain:
-    """Linked dimensions, drawn in sequence; or a single one, of which only the passes are used."""
+class LinkedDraws:
+    """Linked dimensions, drawn in sequence: those at `places`. `cells` must be countable."""
 
-    def __init__(self, space: Space, cells: AllowedCells, places: list[int], key: bytes) -> None:
+    def __init__(self, space: Space, cells: AllowedCells, places: list[int], make_draws: MakeDraws) -> None:
         self._cells = cells
-        self._places = places
-        self._key = hashlib.blake2b(b"even", digest_size=32, key=key).digest()
+        self.places = places
+        self._make_draws = make_draws
         self._names = [space.names[place] for place in places]
         self._weights = [[entry.weight for entry in space.dimensions[place].entries] for place in places]
         self._class_of = [
             {at: number for number, members in enumerate(cells.classes[place]) for at in members}
             for place in places
         ]
-        scopes = [scope for scope in _list_scopes(space) if scope <= {*places}] if space.conditional else []
+        scopes = [scope for scope in _list_scopes(space) if scope <= {*places}]
         self._splits = [
             any(place in scope and scope & {*places[number + 1 :]} for scope in scopes)
             for number, place in enumerate(places)
         ]
-        self._passes: dict[tuple[int | None, ...], Passes] = {}
+        self._passes: dict[tuple[int | None, ...], EntryDraws] = {}
         self._table: _Table | None = None
         if any({*self._names} & combination.keys() for combination in space.exclude):
             fitted = [
@@ -109,21 +99,21 @@ class _Chain:
         """Write the place of each dimension's entry in scenario `index` into `found`."""
         # the class of each earlier dimension that matters to a later one
         context: tuple[int | None, ...] = ()
-        for number, place in enumerate(self._places):
-            passes = self._passes.get(context) or self.make_passes(context, found)
+        for number, place in enumerate(self.places):
+            passes = self._passes.get(context) or self._make_passes(context, found)
             found[place], before = passes.draw(index)
             if self._splits[number]:
                 context, index = (*context, self._class_of[number][found[place]]), before
             else:
                 context = (*context, None)
 
-    def make_passes(self, context: tuple[int | None, ...], found: Sequence[int]) -> Passes:
+    def _make_passes(self, context: tuple[int | None, ...], found: Sequence[int]) -> EntryDraws:
         """Make the passes of the next dimension after these classes. Raises SpaceError if no value can be
         drawn."""
         number = len(context)
-        place, weights = self._places[number], self._weights[number]
+        place, weights = self.places[number], self._weights[number]
         classes = self._cells.classes[place]
-        fixed = {one: found[one] for one in self._places[:number]}
+        fixed = {one: found[one] for one in self.places[:number]}
         shares = self._find_shares(context)
         allowed = [0.0] * len(weights)
         for one, members in enumerate(classes):
@@ -139,7 +129,7 @@ class _Chain:
             self._passes.clear()
         groups = [self._class_of[number][at] for at in range(len(weights))] if self._splits[number] else None
         name = f"{self._names[number]}/{context}"
-        made = self._passes[context] = Passes(allowed, groups, name, self._key)
+        made = self._passes[context] = self._make_draws(allowed, groups, name)
         return made
 
     def _find_shares(self, context: tuple[int | None, ...]) -> dict[int, float] | None:
@@ -156,22 +146,22 @@ class _Chain:
         """Return the weight of each class of each dimension."""
         return [
             [sum(weights[at] for at in members) for members in self._cells.classes[place]]
-            for place, weights in zip(self._places, self._weights, strict=True)
+            for place, weights in zip(self.places, self._weights, strict=True)
         ]
 
     def _iterate_combinations(self) -> Iterator[tuple[int, ...]]:
         """Yield every allowed combination of classes."""
 
         def grow(chosen: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-            if len(chosen) == len(self._places):
+            if len(chosen) == len(self.places):
                 yield chosen
                 return
-            classes = [self._cells.classes[place] for place in self._places]
+            classes = [self._cells.classes[place] for place in self.places]
             for one in range(len(classes[len(chosen)])):
                 grown = (*chosen, one)
                 places = {
                     place: classes[number][at]
-                    for (number, place), at in zip(enumerate(self._places), grown, strict=False)
+                    for (number, place), at in zip(enumerate(self.places), grown, strict=False)
                 }
                 if self._cells.is_possible({place: members[0] for place, members in places.items()}):
                     yield from grow(grown)
