@@ -90,7 +90,6 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
     ] = None
     rollouts: Rollouts = None
     judge: Annotated[str | None, declare_backend("It judges.  [default: judge, else default]")] = None
-    prompt: Annotated[str | None, declare_template("the job's, else oracle_guarded or oracle_roles")] = None
     people: People = ()
     """A file of votes."""
     min_margin: MinMargin | None = None
@@ -101,6 +100,7 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
         declare_name("A set of pairs to make or to report on.  [default: default, or human]"),
     ] = None
     allow_outside: AllowOutside = False  # also read files that the job names outside its project
+    prompt: Annotated[str | None, declare_template("the job's, else oracle_guarded or oracle_roles")] = None
 
     @property
     def human(self) -> Path | None:
@@ -170,7 +170,21 @@ class CandidateOptions(AskOptions, frozen=True, kw_only=True):
     prompt: Annotated[str | None, declare_template("paraphrase or wrong_reply")] = None
 
 
-class GrowthOptions(msgspec.Struct, frozen=True, kw_only=True):
+class FileAskOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options that every asker for a file takes, whose backend a job names."""
+
+    backend: Annotated[str | None, declare_backend(OTHERWISE, metavar="JOB[:ROLE]")] = None
+    prompt: Annotated[str | None, declare_template("the asker's own")] = None
+    overrides: Overrides = ()
+    """Keys of the job: backends, limits, asks."""
+
+    @property
+    def way(self) -> CallMode:
+        """The way in which calls are made."""
+        return CallMode()
+
+
+class GrowthOptions(FileAskOptions, frozen=True, kw_only=True):
     """The options of new values for a space."""
 
     dimension: Annotated[str, option("The dimension to extend, as in topic.", metavar="NAME")]
@@ -180,5 +194,3 @@ class GrowthOptions(msgspec.Struct, frozen=True, kw_only=True):
     output: Annotated[
         Path | None, declare_output("FILE", "The new space.  [default: <name>-expanded.yaml]")
     ] = None
-    overrides: Overrides = ()
-    """Keys of the job: backends, limits, asks."""
