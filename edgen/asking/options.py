@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast, get_args
 
 import msgspec
 
@@ -42,9 +42,12 @@ AFTER = 3  # turns before those that something is written for
 
 
 Write = Annotated[
-    Literal["paraphrases", "wrong"],
+    str,  # the name of a writer
     option(
-        "Write texts in place of labels: paraphrases of a turn, or wrong replies that look right.", "--write"
+        "Write texts in place of labels: paraphrases of a turn, or wrong replies that look right.",
+        "--write",
+        metavar="[paraphrases|wrong]",
+        completes="writers",
     ),
 ]
 Texts = Annotated[
@@ -78,6 +81,7 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
     """The options of pairs. `by` is the source of the labels."""
 
     by: Source = "oracle"  # source of the labels
+    asker: str = "oracle"  # name of the judge whose labels have the source `oracle`
     against: tuple[Path, ...] = ()
     """Other runs of the same scenarios; then pairs are between the runs."""
     credit: Annotated[
@@ -101,6 +105,12 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
     ] = None
     allow_outside: AllowOutside = False  # also read files that the job names outside its project
     prompt: Annotated[str | None, declare_template("the job's, else oracle_guarded or oracle_roles")] = None
+
+    def with_signal(self, signal: str) -> PairOptions:
+        """Return the options with this signal: a source of labels, or a judge by its name."""
+        if signal in get_args(Source):
+            return msgspec.structs.replace(self, by=cast(Source, signal))
+        return msgspec.structs.replace(self, by="oracle", asker=signal)
 
     @property
     def human(self) -> Path | None:

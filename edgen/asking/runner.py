@@ -166,7 +166,7 @@ class RunStart(Start[PA]):
 
     def read_prompt(self) -> Prompt:
         """Read the template. Raises TemplateError."""
-        return self.kind.load_prompt(self._named)
+        return self.kind.read_prompt(self._named, self.reader.space)
 
     def choose(self) -> Mapping[str, ChosenBackend]:
         """Return the backends, by the names of the askers. Raises UsageError."""
