@@ -57,8 +57,8 @@ def make_annotator(
     seeded: bool = False,
 ) -> Answerer:
     """Return a backend with a template as the annotator of that name. Its facts are everything that shapes
-    its answers except the run; and the sample, which shapes none. `kind`: how it is asked. `seeded`: its calls
-    carry seeds though the job states none."""
+    its answers except the run; and the sample, which shapes none. `kind`: how it is asked. `seeded`: its
+    calls carry seeds though the job states none."""
     facts = Answerer.of(backend, prompt).facts
     way = {"annotator": name, "labels": msgspec.to_builtins(asking.labels), "unit": asking.unit}
     own = {SEEDS: "auto"} if seeded else {}

@@ -46,7 +46,7 @@ Write = Annotated[
     option(
         "Write texts in place of labels: paraphrases of a turn, or wrong replies that look right.",
         "--write",
-        metavar="[paraphrases|wrong]",
+        metavar="<paraphrases|wrong>",
         completes="writers",
     ),
 ]

@@ -46,10 +46,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """A request: `count` texts of a kind, the writer's name, for each turn of an agent with `after` turns or more before it.
+    """A request: `count` texts of a kind for each turn of an agent with `after` turns or more before it.
 
-    `agent` is the role of agents, for turns without that information (`actor_type` of their
-    data).
+    `kind` is the writer's name. `agent` is the role of agents, for turns without that information
+    (`actor_type` of their data).
     """
 
     kind: str

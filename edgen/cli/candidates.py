@@ -43,7 +43,7 @@ def print_candidates(
         raise UsageError("--write takes one --backend: a single model writes the texts.")
     assert writing.write is not None, "the caller looks"
     shared = {name: getattr(asked, name) for name in AskOptions.__struct_fields__}
-    if (kind := find_named_asker(writing.write, DeclaredAsker)) is not None:
+    if (kind := find_named_asker(writing.write, DeclaredAsker)) is not None:  # type: ignore[type-abstract]
         _refuse_texts(writing, asked)
         _print_asked(run, kind, AskOptions(**shared), "".join(asked.by), control, dry_run=dry_run, json=json)
         return

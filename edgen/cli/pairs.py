@@ -41,7 +41,7 @@ class SignalOptions(msgspec.Struct, frozen=True, kw_only=True):
             "The evidence for labels. oracle: a judge model. probability: the conversations' "
             "own. human: people's votes. For responses to one turn, flag: one was called nonsense; "
             "judged: by the run's judge.",
-            metavar="[oracle|probability|human|flag|judged]",
+            metavar="<oracle|probability|human|flag|judged>",
             completes="signals",
         ),
     ] = None

@@ -134,7 +134,7 @@ def _make_view(turns: Sequence[Turn], count: int, address: Address, prompt: Prom
 
 
 def choose_texts(texts: Sequence[str], said: Turn, *, wrong: bool = False) -> Written:
-    """Return the texts that add something to `said`; if they are to be `wrong`, those that differ from it."""
+    """Return the texts that add something to `said`. `wrong`: without those that are nearly right."""
     right = [said.text, *(other.text for other in said.alternatives)]
     kept: dict[str, str] = {}
     dropped = Counter[str]()

@@ -185,9 +185,9 @@ class Run(Tabular):
         """Preference pairs of conversations of one scenario.
 
         `by`: the source of the labels, "oracle" (a judge model), "probability" or "human"; of responses to
-        one turn "flag" or "judged"; the name of another package's judge; None: the pairs that were made before. `against`: other runs of the same
-        scenarios, whose conversations are compared with this one's. `human`: a file of people's votes.
-        `overrides`: keys of the job.
+        one turn "flag" or "judged"; the name of another package's judge; None: the pairs that were made
+        before. `against`: other runs of the same scenarios, whose conversations are compared with this one's.
+        `human`: a file of people's votes. `overrides`: keys of the job.
 
         Raises ShortError where nothing could be labelled, and what stopped the judge.
         """
