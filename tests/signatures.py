@@ -49,7 +49,7 @@ _FUNCTIONS = (
     Signed("annotate", "run_functions.py", (AnnotateOptions, *_ASKING)),
     Signed("candidates", "run_functions.py", (CandidateOptions, *_ASKING)),
     Signed("compare", "run_functions.py", (CompareOptions,), ("own", "trust_code"), None),
-    Signed("pairs", "run.py", (PairOptions, *_ASKING), ("people",)),
+    Signed("pairs", "run.py", (PairOptions, *_ASKING), ("people", "asker")),
     Signed("export", "run.py", (
         ExportRequest, ExportOptions, ChatOptions, PairSetOptions, LayerOptions, *dict.fromkeys(_FORMATS)
     ), ("to",), "options"),
@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from edgen.api.objects.arguments import AnyRun
     from edgen.api.objects.job import AnyJob
     from edgen.core.events import Listener
-    from edgen.core.pair import Source
 """
 PAGES = (
     SignedPage(ROOT / "edgen" / "api" / "objects" / "signatures.py", _IMPORTS, _FUNCTIONS),

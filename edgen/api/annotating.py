@@ -15,7 +15,7 @@ from edgen.annotation.layer import LayerFolder, Noted, write_labels
 from edgen.annotation.pages import is_people_file, read_given_on_pages
 from edgen.annotation.people import Person, require_names, take_labels
 from edgen.annotation.sheet import write_label_sheet
-from edgen.asking.annotators import AnnotatorStart
+from edgen.asking.annotators import AnnotatorStart, find_annotator
 from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import AnnotateOptions
 from edgen.asking.units import choose_conversations
@@ -103,7 +103,7 @@ def find_labels(options: AnnotateOptions) -> LabelSet:
             "./my_labels.yaml. --layer NAME shows a layer that exists; --write writes texts in place of "
             "labels."
         )
-    return find_label_set(options.labels)
+    return find_label_set(find_annotator(options.labels).labels or options.labels)
 
 
 class Annotating(AnnotatorStart):

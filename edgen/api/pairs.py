@@ -17,6 +17,7 @@ from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.comparisons import JudgeAsker, JudgeStart, JudgeTemplate
 from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import PairOptions
+from edgen.asking.registered import find_asker
 from edgen.asking.rollouts import RolloutMaking
 from edgen.config import Job
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
@@ -128,11 +129,12 @@ class PairMaking:
     """One start of `make_pairs`, while the run is held."""
 
     def __init__(self, reader: RunReader, options: PairOptions, control: Control) -> None:
+        judge = find_asker(options.asker, JudgeAsker, "--signal", get_args(Source))
         self.reader, self.run, self.options, self._control = reader, reader.rundir, options, control
-        job = load_run_job(self.run, options.overrides, JudgeAsker.settable, JudgeAsker.of_what)
+        job = load_run_job(self.run, options.overrides, judge.settable, judge.of_what)
         self._refuse_between_runs(job)
         reach = Reach.of(self.run.job, options.overrides, outside=options.allow_outside)
-        template = JudgeTemplate(self.run, job, reader.space, options.prompt, reach)
+        template = JudgeTemplate(judge, self.run, job, reader.space, options.prompt, reach)
         named = {key: getattr(options, key) for key in _OF_PAIRS if getattr(options, key) is not None}
         wanted = msgspec.structs.replace(job.pairs, **named)
         usual = template.choose_compare(policies=reader.origin == "arms")

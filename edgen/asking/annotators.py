@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import msgspec
 
@@ -18,6 +19,7 @@ from edgen.annotation.identical import SEEDS
 from edgen.annotation.layer import LayerFolder
 from edgen.asking.answering import Answerer, ChosenBackend, choose_backend
 from edgen.asking.options import AnnotateOptions
+from edgen.asking.registered import find_named_asker
 from edgen.asking.runner import RunStart
 from edgen.asking.units import AskedUnit, UnitAsker, grow_sample
 from edgen.config import Job
@@ -29,11 +31,12 @@ from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import LabelledUnit, LabellingTask, digest_said
-from edgen.protocols.labelling import label_units, make_labelling_template
+from edgen.protocols.labelling import LABELLING, SHOWN, TEMPLATE, VARIABLES, label_units
 from edgen.protocols.parts import Spent
 from edgen.providers import Backend
 from edgen.reading.answers.unit_labels import Labels
 from edgen.runtime.control import Control
+from edgen.space import Space
 from edgen.store.run_folder import SAMPLE
 from edgen.store.run_reader import RunReader
 
@@ -50,22 +53,29 @@ def make_annotator(
     asking: LabellingTask,
     sample: int | None = None,
     *,
+    kind: type[AnnotatorAsker],
     seeded: bool = False,
 ) -> Answerer:
     """Return a backend with a template as the annotator of that name. Its facts are everything that shapes
-    its answers except the run; and the sample, which shapes none. `seeded`: its calls carry seeds though the
-    job states none."""
+    its answers except the run; and the sample, which shapes none. `kind`: how it is asked. `seeded`: its
+    calls carry seeds though the job states none."""
     facts = Answerer.of(backend, prompt).facts
     way = {"annotator": name, "labels": msgspec.to_builtins(asking.labels), "unit": asking.unit}
     own = {SEEDS: "auto"} if seeded else {}
-    facts = {**way, "together": asking.together, **facts, **own, SAMPLE: sample}
+    facts = {**way, **kind.name_in_facts(), "together": asking.together, **facts, **own, SAMPLE: sample}
     return Answerer(id=name, model=backend.model, prompt=prompt, facts=facts)
 
 
 class AnnotatorAsker(UnitAsker):
     """The units of a run that one annotator labels, in a sample of the conversations of each arm or in
-    all."""
+    all. A subclass has a name, which is that of its layer, and `labels`; and where they differ, `template`,
+    `variables` and `ask`."""
 
+    labels: ClassVar[str | None] = (
+        None  # its label set: a shipped one's name, or a file; None: a person's choice
+    )
+    template, variables, expects, shows = TEMPLATE, VARIABLES, "unit_labels", (SHOWN,)
+    protocol, why = LABELLING.name, "a labeller"
     role = ROLE
     of_what = "annotators of an existing run"
     nothing = "there is nothing to label"
@@ -74,6 +84,11 @@ class AnnotatorAsker(UnitAsker):
         "A labeller answers with one JSON object of numbers and labels: see that its max_tokens leaves room "
         "for it, or name another backend with --backend."
     )
+
+    @classmethod
+    def read_prompt(cls, named: str | None, space: Space) -> Prompt:
+        """Read the template. Raises TemplateError."""
+        return load_template(cls.make_template(named), make_unlimited_reach(), space)
 
     def __init__(
         self,
@@ -112,7 +127,7 @@ class AnnotatorAsker(UnitAsker):
     def ask(self, unit: AskedUnit) -> Generator[Request, Reply, tuple[Labels, ...] | Rejection]:
         """Ask for the labels of one turn, or conversation."""
         shown = self._asking.select_content(unit.turns, self.find_units(unit))
-        return label_units(shown, unit.address, self.prompt, self.rules, ROLE)
+        return label_units(shown, unit.address, self.prompt, self.rules, self.role)
 
     def keep(self, answer: tuple[Labels, ...], unit: AskedUnit, spent: Spent) -> StoredLabels:
         """Return the labels of each unit with a digest of what was said up to it."""
@@ -133,6 +148,18 @@ class AnnotatorAsker(UnitAsker):
         return self._asking.list_units(unit.turns) if unit.place is None else [unit.place]
 
 
+class Labeller(AnnotatorAsker):
+    """An annotator with any label set."""
+
+    name, in_facts = "labelling", False
+
+
+def find_annotator(named: str | None) -> type[AnnotatorAsker]:
+    """Return the asker that `--labels` names, which brings its label set; else the one for any label set."""
+    kind = find_named_asker(named, AnnotatorAsker)
+    return Labeller if kind is None or kind.labels is None else kind
+
+
 class AnnotatorStart(RunStart[AnnotatorAsker]):
     """A start of the annotators of a layer, who are asked side by side."""
 
@@ -141,8 +168,11 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
     ) -> None:
         self.options = options
         self.asking = LabellingTask(labels=labels, unit=options.unit, together=options.together)
-        self.layer = LayerFolder(reader.rundir, options.layer or labels.name)
-        super().__init__(AnnotatorAsker, reader, options, self.layer.annotators, control)
+        kind = find_annotator(options.labels)
+        self.layer = LayerFolder(
+            reader.rundir, options.layer or (labels.name if kind.labels is None else kind.name)
+        )
+        super().__init__(kind, reader, options, self.layer.annotators, control)
         self._first: AnnotatorAsker | None = None
 
     def check(self) -> Mapping[str, ChosenBackend]:
@@ -162,11 +192,6 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
             self.read_prompt()
         self.layer.require_same(self.asking)
         return annotators
-
-    def read_prompt(self) -> Prompt:
-        """Read the template."""
-        template = make_labelling_template(self.options.prompt, "--prompt", ROLE, (self.asking.labels,))
-        return load_template(template, make_unlimited_reach(), self.reader.space)
 
     def choose(self) -> Mapping[str, ChosenBackend]:
         """Return the annotators by name, each with its backend."""
@@ -212,8 +237,8 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
         sample = grow_sample(before, self.options.sample)
         if prompt.forms == "auto" and self.layer.has_begun_in_prose(name):
             prompt = dataclasses.replace(prompt, forms="prose")
-        annotator = make_annotator(name, backend, prompt, self.asking, sample, seeded=seeded)
+        annotator = make_annotator(name, backend, prompt, self.asking, sample, kind=self.kind, seeded=seeded)
         self.layer.require_same_annotator(name, annotator.facts)
-        made = AnnotatorAsker(self.reader, job, annotator, self.asking, self.layer.name, self._first)
+        made = self.kind(self.reader, job, annotator, self.asking, self.layer.name, self._first)
         self._first = self._first or made
         return made

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -24,21 +24,24 @@ from edgen.asking.answering import Answerer
 from edgen.config import CallSettings, Job
 from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import RunError
+from edgen.core.forms import Form
 from edgen.core.values import Rejection, Reply, Request, Status, TaskId
 from edgen.core.version import __version__
 from edgen.execution.session import RunSession
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.prompting import Prompt, load_prompt
-from edgen.protocols.base import Rules
+from edgen.protocols.base import Question, Rules, Template, ask
 from edgen.protocols.parts import Settled, Spent, Task, Tasks
 from edgen.providers import Backend
 from edgen.runtime.snapshot import Title
+from edgen.space import Space
 from edgen.space.splits import hash_group
 from edgen.store.ledger import RunPlan
 from edgen.store.run_reader import RunReader
 
 Unit = TypeVar("Unit")  # what a unit's prompt shows
 Result = TypeVar("Result")  # what is read of the answers about a unit
+Answer = TypeVar("Answer")  # what is read of one answer
 
 
 class Asker(Tasks, Generic[Unit, Result]):
@@ -214,8 +217,20 @@ class RunAsker(Asker[Unit, Result]):
 
 
 class PromptAsker(RunAsker[Unit, Result]):
-    """An asker about a run with one template and one backend, the answerer, under one role."""
+    """An asker about a run with one template and one backend, the answerer, under one role.
 
+    A package adds a judge, an annotator, a writer or another asker about turns or conversations by an entry
+    point of the group `edgen.askers`: the class, by its `name`.
+    """
+
+    name: ClassVar[str]  # of its entry point
+    in_facts: ClassVar[bool] = (
+        True  # whether its answerers are named after it; ledgers of edgen's own are older
+    )
+    shows: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """A template has to use all variables of one of these."""
+    why: ClassVar[str] = "it asks about these"  # said of a template that uses none of them
+    protocol: ClassVar[str] = ""  # whose answers the simulator gives; empty: those that fit the prompt
     role: ClassVar[str] = "judge"  # under which the backend answers
     settable: ClassVar[tuple[str, ...]] = ("backends", "limits", "batch", "asks", "forms")
     """The keys of the job that `--set` may change."""
@@ -228,6 +243,32 @@ class PromptAsker(RunAsker[Unit, Result]):
         if not reader.accepted:
             path = reader.rundir.path
             raise RunError(f"{path}: no conversation was accepted in this run, so {cls.nothing}.")
+
+    @classmethod
+    def name_in_facts(cls) -> dict[str, str]:
+        """Return what the facts of an answerer say of the asker, which shapes its answers."""
+        return {"asker": cls.name} if cls.in_facts else {}
+
+    @classmethod
+    def make_template(cls, named: str | None) -> Template:
+        """Return the template that the class declares; `named`: another one of the same use."""
+        own = Path(cls.template) if named is None else None
+        file = own if own is not None and own.is_absolute() else None  # of the class's package
+        return Template(
+            name=named if named is not None or file is not None else cls.template,
+            file=file,
+            key=cls.key,
+            expects=cls.expects or "",
+            variables=tuple(cls.variables),
+            shows=cls.shows,
+            why=cls.why,
+            asked=cls.role,
+        )
+
+    @classmethod
+    def read_prompt(cls, named: str | None, space: Space) -> Prompt:  # noqa: ARG003
+        """Read the template for a run of a space. Raises TemplateError."""
+        return cls.load_prompt(named)
 
     @classmethod
     def find_answerer(cls, backend: Backend, prompt: Prompt) -> Answerer:
@@ -243,3 +284,27 @@ class PromptAsker(RunAsker[Unit, Result]):
     def prompt(self) -> Prompt:
         """The template."""
         return self.answerer.prompt
+
+    def make_form(self, unit: Unit) -> Form | None:  # noqa: ARG002
+        """Return the form of the answer about a unit, None if the template's words suffice."""
+        return None
+
+    def question(
+        self,
+        unit: Any,
+        variables: Mapping[str, Any],
+        read: Callable[[Reply], Answer | Rejection],
+        step: int = 0,
+    ) -> Generator[Request, Reply, Answer | Rejection]:
+        """Ask about a unit with the template, again until an answer can be read. `step`: the number of the
+        question, from 0, where one depends on another or there are several."""
+        form = self.make_form(unit)
+        question = Question(
+            msgspec.structs.replace(unit.address, step=step),
+            self.prompt.messages(variables),
+            self.protocol,
+            self.role,
+            self.prompt.schema,
+            form=None if form is None else self.prompt.form(form),
+        )
+        return (yield from ask(question, self.rules, read))

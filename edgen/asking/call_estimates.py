@@ -53,10 +53,15 @@ class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-def count_needs(asker: Asker[Any, Any], ledger: Path | None) -> NeededCalls:
-    """Return what an asker would take besides the answers in a ledger."""
+def count_needs(
+    asker: Asker[Any, Any], ledger: Path | None, found: list[tuple[int, Any]] | None = None
+) -> NeededCalls:
+    """Return what an asker would take besides the answers in a ledger. `found` gets the units that have
+    none."""
     missing = expected = most = 0
     for index, task in find_unanswered(asker, ledger):
+        if found is not None:
+            found.append((index, task))
         one, all_turns = asker.count_calls(index, task)
         missing, expected, most = missing + 1, expected + one, most + all_turns * asker.asks
     stored = 0 if asker.begins_anew else asker.planned - missing

@@ -1,7 +1,7 @@
-"""Judges: which pairs of a run one of them is asked about, in both orders, and what is kept of its verdicts.
+"""Judges: which pairs of a run one of them is asked about, and what is kept of its verdicts.
 
 A task is a pair of conversations, or of rollouts: the first rollout of one response against the first of the
-other, and so on. It takes a request for each order and vote.
+other, and so on. The oracle is asked in both orders, as often as it votes; other packages add judges.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
+from typing import ClassVar
 
 from msgspec import UNSET
 
@@ -35,7 +36,16 @@ from edgen.preferences.comparisons import (
 from edgen.preferences.rollouts import PlayedRollouts
 from edgen.preferences.signals import make_oracle_signal
 from edgen.prompting import Prompt
-from edgen.protocols.oracle import ORACLE, CandidatePair, choose_template, count_votes, judge_pair
+from edgen.protocols.base import Template
+from edgen.protocols.oracle import (
+    COMPARED,
+    OF_SPACE,
+    ORACLE,
+    CandidatePair,
+    choose_template,
+    count_votes,
+    judge_pair,
+)
 from edgen.protocols.parts import Spent
 from edgen.providers import Backend
 from edgen.runtime.control import Control
@@ -47,8 +57,13 @@ log = logging.getLogger("edgen")
 
 
 class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
-    """The comparisons by one judge: of the conversations of a choice of pairs, or of their rollouts."""
+    """The comparisons by one judge: of the conversations of a choice of pairs, or of their rollouts. A
+    subclass has a name and a template; and where they differ, `variables`, `ask`, whose verdicts are as many
+    in each order, and `count_calls`."""
 
+    variables = tuple(dict.fromkeys((*COMPARED["conversation"], *COMPARED["response"], *OF_SPACE)))
+    expects, protocol = "verdict", ORACLE.name
+    compares: ClassVar[Compare] = "response"  # where neither the job nor the run says what is compared
     settable = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")
     of_what = "pairs of an existing run"
     outcomes = ("judged", "without verdict")
@@ -56,6 +71,21 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
         "Its template should end in a question that 1 or 2 answers; see that max_tokens leaves room for it, "
         "or name another judge with --backend."
     )
+
+    @classmethod
+    def choose_template(cls, named: str | None, compare: Compare, space: Space) -> Template:  # noqa: ARG003
+        """Return the template for a kind of comparison; `named`: another one of the same use."""
+        return cls.make_template(named)
+
+    @classmethod
+    def find_usual_template(
+        cls,
+        run: RunFolder,  # noqa: ARG003
+        compare: Compare,  # noqa: ARG003
+        control: Control,  # noqa: ARG003
+    ) -> str | None:
+        """Return the name of the template where nobody names one; None: the class's own."""
+        return None
 
     def __init__(self, pairs: PairChoice | PlayedRollouts, job: Job, judge: Answerer) -> None:
         super().__init__(pairs.reader, job, judge, "pairs")
@@ -104,18 +134,43 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
         """Return the answer that names no side, where the judge abstains."""
         if not record.signal.abstain:
             return None
-        unread = next(verdict.text for verdict in record.signal.verdicts if verdict.choice is None)
+        unread = next((one.text for one in record.signal.verdicts if one.choice is None), None)
         said = (unread or "").strip()[:80] or "(empty)"
         return Rejection(RejectionReason.UNREAD, f"an answer names neither side: {said}")
 
 
-class JudgeTemplate:
-    """The choice of the template: `named` by an option, else the job's, else the one that the run was judged
-    with, else the guarded one."""
+class OracleAsker(JudgeAsker):
+    """The judge that names the better one, with a template that the job, the run or the space chooses."""
 
-    def __init__(self, run: RunFolder, job: Job, space: Space, named: str | None, reach: Reach) -> None:
+    name, in_facts = "oracle", False
+    template = "oracle_roles"  # of a space that has none of its own
+
+    @classmethod
+    def choose_template(cls, named: str | None, compare: Compare, space: Space) -> Template:
+        """Return the template for a kind of comparison."""
+        return ORACLE.template(named or choose_template(space), compare, space)
+
+    @classmethod
+    def find_usual_template(cls, run: RunFolder, compare: Compare, control: Control) -> str | None:
+        """Return the published template if the run was judged with it; else the space has one."""
+        before = find_published_template(run, compare)
+        if before is not None:
+            control.note(
+                f"this run was judged with the published template {before}, which is used again; --prompt "
+                f"{GUARDED_TEMPLATE} guards the judge against instructions in conversations."
+            )
+        return before
+
+
+class JudgeTemplate:
+    """The choice of a judge's template: `named` by an option, else the job's, else the judge's usual one."""
+
+    def __init__(
+        self, kind: type[JudgeAsker], run: RunFolder, job: Job, space: Space, named: str | None, reach: Reach
+    ) -> None:
+        self.kind = kind
         self._run, self._space, self._reach = run, space, reach
-        self._named, self._of_job = named, job.prompts.get("oracle")
+        self._named, self._of_job = named, job.prompts.get(kind.name)
 
     def choose_compare(self, *, policies: bool) -> Compare:
         """Return what the judge compares if neither the job nor an option says so: responses; whole
@@ -128,9 +183,9 @@ class JudgeTemplate:
         if self._named is not None or self._of_job is not None:
             with contextlib.suppress(TemplateError):
                 self._load("response")
-                return "response"
+                return self.kind.compares
             return "conversation"
-        return "response"
+        return self.kind.compares
 
     def _find_earlier_compare(self) -> Compare | None:
         """Return what the run's labels by a judge rest on, if it has any."""
@@ -154,13 +209,8 @@ class JudgeTemplate:
                     f"the published one for pairs.compare: {compare}",
                 )
                 raise TemplateError(error.source, error.summary, (*error.problems, hint)) from None
-        before = find_published_template(self._run, compare)
-        if before is not None:
-            control.note(
-                f"this run was judged with the published template {before}, which is used again; --prompt "
-                f"{GUARDED_TEMPLATE} guards the judge against instructions in conversations."
-            )
-        template = ORACLE.template(before or choose_template(self._space), compare, self._space)
+        usual = self.kind.find_usual_template(self._run, compare, control)
+        template = self.kind.choose_template(usual, compare, self._space)
         return load_template(template, self._reach, self._space)
 
     def _load(self, compare: Compare) -> Prompt:
@@ -170,7 +220,7 @@ class JudgeTemplate:
             if self._named is not None
             else (self._of_job or "", self._reach)
         )
-        return load_template(ORACLE.template(named, compare, self._space), reach, self._space)
+        return load_template(self.kind.choose_template(named, compare, self._space), reach, self._space)
 
 
 class JudgeStart(RunStart[JudgeAsker]):
@@ -190,7 +240,7 @@ class JudgeStart(RunStart[JudgeAsker]):
     ) -> None:
         reader = choice.reader
         folder = reader.rundir.judged
-        super().__init__(JudgeAsker, reader, options, folder, control, options.judge or "", job)
+        super().__init__(template.kind, reader, options, folder, control, options.judge or "", job)
         self.model: str | None = None
         self.ledgers: dict[str, Path] | None = None
         self._choice, self._template, self._rollouts = choice, template, rollouts
@@ -241,4 +291,5 @@ class JudgeStart(RunStart[JudgeAsker]):
         pairs: PairChoice | PlayedRollouts = self._choice
         if self._rollouts is not None:
             pairs = self._open.enter_context(PlayedRollouts(self._choice, self.ledgers))
-        return JudgeAsker(pairs, job, Answerer.of(backend, prompt, compare=job.pairs.compared))
+        way = {**self.kind.name_in_facts(), "compare": job.pairs.compared}
+        return self.kind(pairs, job, Answerer.of(backend, prompt, **way))

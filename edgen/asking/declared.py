@@ -15,10 +15,10 @@ what `ask` returned. The ledger is asked/<name>/<answerer>.db; `edgen status` co
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
@@ -31,10 +31,8 @@ from edgen.asking.units import AskedUnit, UnitAsker, read_task
 from edgen.config import Job
 from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import EdgenError
-from edgen.core.forms import Form
-from edgen.core.values import Rejection, Reply, Request, Status
+from edgen.core.values import Status
 from edgen.prompting import Prompt
-from edgen.protocols.base import Question, ask
 from edgen.protocols.labelled_units import digest_said
 from edgen.protocols.parts import Spent
 from edgen.providers import Backend
@@ -58,11 +56,9 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 class DeclaredAsker(UnitAsker):
     """The base class of such askers: about conversations; `TurnAsker` is about turns.
 
-    name: of its folder and its file. template: a shipped one's name, or a file; `variables` are what it may
-    use. role: the role of the backend in the job; without such a backend, `default` answers.
+    name: also of its folder and its file. template: a shipped one's name, or a file; `variables` are what it
+    may use. role: the role of the backend in the job; without such a backend, `default` answers.
     """
-
-    name: ClassVar[str]
 
     def __init_subclass__(cls) -> None:
         cls.of_what = f"{getattr(cls, 'name', '')} of an existing run"
@@ -70,32 +66,13 @@ class DeclaredAsker(UnitAsker):
     @classmethod
     def find_answerer(cls, backend: Backend, prompt: Prompt) -> Answerer:
         """Return the answerer, whose name depends on the asker's, too."""
-        facts = {"asker": cls.name, **Answerer.of(backend, prompt).facts}
+        facts = {**cls.name_in_facts(), **Answerer.of(backend, prompt).facts}
         own = compute_fingerprint(facts)
         return Answerer(id=own, model=backend.model, prompt=prompt, facts={**facts, "judge": own})
 
     def __init__(self, reader: RunReader, job: Job, answerer: Answerer) -> None:
         super().__init__(reader, job, answerer, self.name, None)
         self.count()
-
-    def make_form(self, unit: AskedUnit) -> Form | None:  # noqa: ARG002
-        """Return the form of the answer about a unit, None if the template's words suffice."""
-        return None
-
-    def question(
-        self, unit: AskedUnit, variables: Mapping[str, Any], read: Callable[[Reply], Answer | Rejection]
-    ) -> Generator[Request, Reply, Answer | Rejection]:
-        """Ask with the template, again until an answer can be read."""
-        prompt, form = self.prompt, self.make_form(unit)
-        question = Question(
-            unit.address,
-            prompt.messages(variables),
-            self.name,
-            self.role,
-            prompt.schema,
-            form=None if form is None else prompt.form(form),
-        )
-        return (yield from ask(question, self.rules, read))
 
     def keep(self, answer: Answer, unit: AskedUnit, spent: Spent) -> Kept:
         """Return the answer with a digest of the unit's text."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast, get_args
 
 import msgspec
 
@@ -42,9 +42,12 @@ AFTER = 3  # turns before those that something is written for
 
 
 Write = Annotated[
-    Literal["paraphrases", "wrong"],
+    str,  # the name of a writer
     option(
-        "Write texts in place of labels: paraphrases of a turn, or wrong replies that look right.", "--write"
+        "Write texts in place of labels: paraphrases of a turn, or wrong replies that look right.",
+        "--write",
+        metavar="<paraphrases|wrong>",
+        completes="writers",
     ),
 ]
 Texts = Annotated[
@@ -78,6 +81,7 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
     """The options of pairs. `by` is the source of the labels."""
 
     by: Source = "oracle"  # source of the labels
+    asker: str = "oracle"  # name of the judge whose labels have the source `oracle`
     against: tuple[Path, ...] = ()
     """Other runs of the same scenarios; then pairs are between the runs."""
     credit: Annotated[
@@ -90,7 +94,6 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
     ] = None
     rollouts: Rollouts = None
     judge: Annotated[str | None, declare_backend("It judges.  [default: judge, else default]")] = None
-    prompt: Annotated[str | None, declare_template("the job's, else oracle_guarded or oracle_roles")] = None
     people: People = ()
     """A file of votes."""
     min_margin: MinMargin | None = None
@@ -101,6 +104,13 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
         declare_name("A set of pairs to make or to report on.  [default: default, or human]"),
     ] = None
     allow_outside: AllowOutside = False  # also read files that the job names outside its project
+    prompt: Annotated[str | None, declare_template("the job's, else oracle_guarded or oracle_roles")] = None
+
+    def with_signal(self, signal: str) -> PairOptions:
+        """Return the options with this signal: a source of labels, or a judge by its name."""
+        if signal in get_args(Source):
+            return msgspec.structs.replace(self, by=cast(Source, signal))
+        return msgspec.structs.replace(self, by="oracle", asker=signal)
 
     @property
     def human(self) -> Path | None:
@@ -170,7 +180,21 @@ class CandidateOptions(AskOptions, frozen=True, kw_only=True):
     prompt: Annotated[str | None, declare_template("paraphrase or wrong_reply")] = None
 
 
-class GrowthOptions(msgspec.Struct, frozen=True, kw_only=True):
+class FileAskOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options that every asker for a file takes, whose backend a job names."""
+
+    backend: Annotated[str | None, declare_backend(OTHERWISE, metavar="JOB[:ROLE]")] = None
+    prompt: Annotated[str | None, declare_template("the asker's own")] = None
+    overrides: Overrides = ()
+    """Keys of the job: backends, limits, asks."""
+
+    @property
+    def way(self) -> CallMode:
+        """The way in which calls are made."""
+        return CallMode()
+
+
+class GrowthOptions(FileAskOptions, frozen=True, kw_only=True):
     """The options of new values for a space."""
 
     dimension: Annotated[str, option("The dimension to extend, as in topic.", metavar="NAME")]
@@ -180,5 +204,3 @@ class GrowthOptions(msgspec.Struct, frozen=True, kw_only=True):
     output: Annotated[
         Path | None, declare_output("FILE", "The new space.  [default: <name>-expanded.yaml]")
     ] = None
-    overrides: Overrides = ()
-    """Keys of the job: backends, limits, asks."""

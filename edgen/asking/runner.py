@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -26,7 +26,7 @@ from edgen.asking.answering import (
 from edgen.asking.asker import Asker, FileAsker, PromptAsker
 from edgen.asking.call_estimates import NeededCalls, count_needs
 from edgen.asking.ledger_paths import AskerFolder, hold_ledger
-from edgen.asking.options import AskOptions
+from edgen.asking.options import AskOptions, FileAskOptions
 from edgen.config import Job
 from edgen.core.errors import EdgenError
 from edgen.core.options import CallMode
@@ -165,7 +165,7 @@ class RunStart(Start[PA]):
 
     def read_prompt(self) -> Prompt:
         """Read the template. Raises TemplateError."""
-        return self.kind.load_prompt(self._named)
+        return self.kind.read_prompt(self._named, self.reader.space)
 
     def choose(self) -> Mapping[str, ChosenBackend]:
         """Return the backends, by the names of the askers. Raises UsageError."""
@@ -206,19 +206,17 @@ class FileStart(Start[FA]):
         kind: type[FA],
         out: Path,
         control: Control,
-        backend: str | None,
-        overrides: Iterable[str],
-        named: str | None,
-        way: CallMode = CallMode(),  # noqa: B008 - a value
+        options: FileAskOptions,
         **given: Any,
     ) -> None:
-        """`backend`: `JOB[:ROLE]`. `named`: another template. `given`: what the asker takes besides the job,
-        the template and the file. Raises UsageError, TemplateError and JobError."""
+        """`given`: what the asker takes besides the job, the template and the file. Raises UsageError,
+        TemplateError and JobError."""
         kind.require(out)
-        job = load_asked_job(backend, overrides, control, work=kind.work, made_up=kind.made_up)
-        super().__init__(job, AskerFolder(out.parent), control, way)
+        work, made_up = kind.work, kind.made_up
+        job = load_asked_job(options.backend, options.overrides, control, work=work, made_up=made_up)
+        super().__init__(job, AskerFolder(out.parent), control, options.way)
         make: Callable[..., FA] = kind
-        self.asker = make(job, adapt_template(kind.load_prompt(named), job, "default"), out, **given)
+        self.asker = make(job, adapt_template(kind.load_prompt(options.prompt), job, "default"), out, **given)
 
     @contextlib.asynccontextmanager
     async def open(self, *, send: bool) -> AsyncIterator[Opened]:

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from edgen.asking.call_estimates import NeededCalls, count_needs, find_unanswered
+from edgen.asking.call_estimates import NeededCalls, count_needs
 from edgen.asking.ledger_paths import AskerFolder
 from edgen.asking.units import UnitAsker
 from edgen.core.options import Via
@@ -41,11 +41,11 @@ def estimate_use(
     identities = {asker.role: backend.identity}
     changed = ledger.exists() and run_status(ledger).plan.fingerprint != asker.make_fingerprint(identities)
     stored = None if changed else ledger
-    needs = count_needs(asker, stored)
+    unanswered: list[tuple[int, str]] = []
+    needs = count_needs(asker, stored, unanswered)
     rng = random.Random(f"{asker.job.seed}/{asker.drawn_by}")  # noqa: S311 - reproducible, not secret
-    chosen = {*rng.sample(range(needs.missing), min(needs.missing, RENDERED))}
-    drawn = (unit for number, unit in enumerate(find_unanswered(asker, stored)) if number in chosen)
-    seen = [*_count_tokens(drawn, asker, count)]
+    chosen = rng.sample(range(needs.missing), min(needs.missing, RENDERED))
+    seen = [*_count_tokens((unanswered[number] for number in sorted(chosen)), asker, count)]
     return UseNeeds(needs, _price(asker, seen, needs.missing, count.error, via), len(seen), changed)
 
 

@@ -17,6 +17,7 @@ import msgspec
 from edgen.annotation.layer import read_noted
 from edgen.asking.answering import Answerer
 from edgen.asking.options import CandidateOptions
+from edgen.asking.registered import find_asker
 from edgen.asking.runner import RunStart
 from edgen.asking.units import AskedUnit, UnitAsker, grow_sample, name_task
 from edgen.config import Job
@@ -29,9 +30,10 @@ from edgen.planning.load import load_template
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import digest_said
 from edgen.protocols.parts import Spent
-from edgen.protocols.writing import Kind, Written, make_writing_template, write_texts
+from edgen.protocols.writing import SHOWN, VARIABLES, WRITING, Written, choose_texts, write_texts
 from edgen.providers import Backend
 from edgen.runtime.control import Control
+from edgen.space import Space
 from edgen.store.layers import digest_text
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import SAMPLE
@@ -46,11 +48,11 @@ _encode = msgspec.json.Encoder().encode
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """A request: `count` texts of a kind for each turn of an agent with `after` turns or more before it.
 
-    `agent` is the role of agents, for turns without that information (`actor_type` of their
-    data).
+    `kind` is the writer's name. `agent` is the role of agents, for turns without that information
+    (`actor_type` of their data).
     """
 
-    kind: Kind
+    kind: str
     count: int
     agent: str
     after: int
@@ -99,8 +101,11 @@ def make_writer(backend: Backend, prompt: Prompt, wanted: Wanted) -> Answerer:
 
 class WriterAsker(UnitAsker):
     """The turns of a run that a writer is asked about, in a sample of the conversations of each arm or in
-    all."""
+    all. A subclass has a name, which is that of its folder and its file, and a template; and where they
+    differ, `variables`, `ask` and `choose`."""
 
+    variables, expects, shows = VARIABLES, "texts", (SHOWN,)
+    protocol, why = WRITING.name, "a writer"
     role = ROLE
     of_what = "a writer for an existing run"
     nothing = "there is nothing to write for"
@@ -110,22 +115,31 @@ class WriterAsker(UnitAsker):
         "backend with --backend."
     )
 
+    @classmethod
+    def read_prompt(cls, named: str | None, space: Space) -> Prompt:
+        """Read the template. Raises TemplateError."""
+        return load_template(cls.make_template(named), make_unlimited_reach(), space)
+
     def __init__(
         self, reader: RunReader, job: Job, writer: Answerer, wanted: Wanted, sample: int | None
     ) -> None:
         super().__init__(reader, job, writer, wanted.kind, sample)
         self.facts[SAMPLE] = sample  # it shapes no answer, and no name
-        self._wanted = wanted
+        self.wanted = wanted
         self.count()
 
     def list_places(self, index: int, name: str) -> Sequence[int | None]:
         """Return the turns for which texts are written."""
-        return self._wanted.list_places(self.find_candidate(index, name).turns)
+        return self.wanted.list_places(self.find_candidate(index, name).turns)
 
     def ask(self, unit: AskedUnit) -> Generator[Request, Reply, Written | Rejection]:
         """Ask for the texts of one turn."""
-        kind, count = self._wanted.kind, self._wanted.count
-        return write_texts(unit.turns, kind, count, unit.address, self.prompt, self.rules, ROLE)
+        count, prompt, rules = self.wanted.count, self.prompt, self.rules
+        return write_texts(unit.turns, count, unit.address, prompt, rules, self.role, self.choose)
+
+    def choose(self, texts: Sequence[str], said: Turn) -> Written:
+        """Return the useful ones of the texts in an answer about a turn, and count the others by reason."""
+        return choose_texts(texts, said)
 
     def keep(self, answer: Written, unit: AskedUnit, spent: Spent) -> TurnTexts:
         """Return the texts with a digest of what was said up to the turn."""
@@ -133,10 +147,27 @@ class WriterAsker(UnitAsker):
         return TurnTexts(texts=answer.texts, said=said, dropped=answer.dropped, simulated=spent.simulated)
 
 
+class ParaphraseWriter(WriterAsker):
+    """A writer of the same in other words."""
+
+    name, template = "paraphrases", "paraphrase"
+
+
+class WrongReplyWriter(WriterAsker):
+    """A writer of replies that look right and are wrong."""
+
+    name, template = "wrong", "wrong_reply"
+
+    def choose(self, texts: Sequence[str], said: Turn) -> Written:
+        """Return the texts that are not nearly right."""
+        return choose_texts(texts, said, wrong=True)
+
+
 class WriterStart(RunStart[WriterAsker]):
     """A start of a writer."""
 
     def __init__(self, reader: RunReader, options: CandidateOptions, control: Control) -> None:
+        kind = find_asker(options.write, WriterAsker, "--write")
         for option, value, least in (("--texts", options.count, 1), ("--after", options.after, 0)):
             if value < least:
                 raise UsageError(f"{option}: give a number, {least} or more.")
@@ -148,19 +179,14 @@ class WriterStart(RunStart[WriterAsker]):
         agent = _find_agent(reader, options.agent)
         self.wanted = Wanted(kind=options.write, count=options.count, agent=agent, after=options.after)
         folder = reader.rundir.candidates / options.write
-        super().__init__(WriterAsker, reader, options, folder, control, options.by)
-
-    def read_prompt(self) -> Prompt:
-        """Read the template."""
-        template = make_writing_template(self.options.write, self.options.prompt, ROLE)
-        return load_template(template, make_unlimited_reach(), self.reader.space)
+        super().__init__(kind, reader, options, folder, control, options.by)
 
     def make_asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> WriterAsker:  # noqa: ARG002
         """Return the writer."""
         options, wanted = self.options, self.wanted
         writer = make_writer(backend, prompt, wanted)
         before = read_noted(self.place.folder / f"{writer.id}.json", dict[str, Any])
-        asker = WriterAsker(self.reader, job, writer, wanted, grow_sample(before, options.sample))
+        asker = self.kind(self.reader, job, writer, wanted, grow_sample(before, options.sample))
         if not asker.planned:
             raise UsageError(
                 f"{self.reader.rundir.path}: no turn of {wanted.agent} has {wanted.after} turns before it. "

@@ -1,4 +1,5 @@
-"""`edgen annotate --write`: texts that a model writes for turns of a run: paraphrases, or wrong replies."""
+"""`edgen annotate --write`: texts that a model writes for turns of a run: paraphrases, or wrong replies; or
+what another package's asker asks about turns or conversations."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from edgen.core.text import describe_counts
 
 if TYPE_CHECKING:
     from edgen.api.candidates import WrittenCandidates
+    from edgen.asking.declared import DeclaredAsker
     from edgen.runtime.control import Control
 
 
@@ -34,11 +36,17 @@ def print_candidates(
         require_candidates,
         write_for_run,
     )
+    from edgen.asking.declared import DeclaredAsker
+    from edgen.asking.registered import find_named_asker
 
     if len(asked.by) > 1:
         raise UsageError("--write takes one --backend: a single model writes the texts.")
     assert writing.write is not None, "the caller looks"
     shared = {name: getattr(asked, name) for name in AskOptions.__struct_fields__}
+    if (kind := find_named_asker(writing.write, DeclaredAsker)) is not None:  # type: ignore[type-abstract]
+        _refuse_texts(writing, asked)
+        _print_asked(run, kind, AskOptions(**shared), "".join(asked.by), control, dry_run=dry_run, json=json)
+        return
     given: dict[str, Any] = {"count": writing.texts, "after": writing.after}
     options = CandidateOptions(
         write=writing.write,
@@ -55,6 +63,47 @@ def print_candidates(
     made = write_for_run(run, options, control)
     print_value(_as_json(made), _render(made), json=json)
     require_candidates(made)
+
+
+def _refuse_texts(writing: WriteOptions, asked: AnnotateOptions) -> None:
+    """Raise UsageError for the first option that is for texts."""
+    given = {"texts": writing.texts, "after": writing.after, "agent": writing.agent, "sample": asked.sample}
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"--{name} is for texts, and --write {writing.write} writes none; leave it out.")
+
+
+def _print_asked(
+    run: Path,
+    kind: type[DeclaredAsker],
+    options: AskOptions,
+    by: str,
+    control: Control,
+    *,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    """Ask about each unit of a run, or print what that would call."""
+    from edgen.asking.declared import ask_run, estimate_asking
+
+    if dry_run:
+        needs = estimate_asking(run, kind, control, options, by)
+        print_value(needs, needs.lines(), json=json)
+        return
+    made = ask_run(run, kind, control, options, by)
+    status = made.status
+    lines = [
+        f"run        {run}",
+        f"asker      {status.asker}: {status.answered:,} of {status.planned:,} answered, {status.pending:,} pending",
+        f"rejected   {describe_counts(status.rejected)}",
+        f"failed     {describe_counts(status.failed)}",
+        f"calls      {status.calls.made:,} made, {status.calls.replayed:,} replayed, cost {format_cost(status.cost_usd)}",
+    ]
+    if made.lines is not None:
+        lines.append(f"file       {made.file}")
+    facts = {"run": str(run), **msgspec.to_builtins(status), "lines": made.lines, "file": str(made.file)}
+    print_value(facts, lines, json=json)
+    made.require_answers()
 
 
 def _as_json(made: WrittenCandidates) -> dict[str, Any]:

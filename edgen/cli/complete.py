@@ -58,6 +58,18 @@ def _complete_plugins(kind: Any) -> Callable[[Context, str], list[str]]:
     return _offer(find)
 
 
+def _complete_askers(*own: str) -> Any:
+    """Offer words of edgen's own, and the askers of other packages."""
+
+    def find(_ctx: Any, _incomplete: str) -> list[str]:
+        from edgen.core import registry
+
+        names = registry.list_names("asker")
+        return [*own, *(name for name in names if registry.find_plugin("asker", name) is not None)]
+
+    return _offer(find)
+
+
 def _find_templates(_ctx: Any, incomplete: str) -> Iterator[str]:
     from edgen.core.resources import list_shipped
 
@@ -124,6 +136,8 @@ spaces = offer_files("spaces")
 label_sets = offer_files("label-sets")
 formats = _complete_plugins("formats")
 measures = _complete_plugins("measures")
+signals = _complete_askers("oracle", "probability", "human", "flag", "judged")
+writers = _complete_askers("paraphrases", "wrong")
 templates = _offer(_find_templates)
 runs = _offer(_find_runs)
 layers = _offer(_find_layers)

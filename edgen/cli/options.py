@@ -21,7 +21,7 @@ from typer.main import get_command
 from edgen.cli import complete, old_names, readers
 from edgen.core import registry
 from edgen.core.errors import UsageError
-from edgen.core.options import DeclaredOption, find_option, option
+from edgen.core.options import LISTED_LAST, DeclaredOption, find_option, option
 from edgen.runtime.options import WorkOptions
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -231,15 +231,19 @@ def _is_struct(kind: Any) -> bool:
 
 @functools.cache
 def _list_parameters(kind: type[msgspec.Struct]) -> tuple[inspect.Parameter, ...]:
-    """Return a parameter for each field of a struct that is declared as an option, its own before those of
-    its base."""
-    inherited = getattr(kind.__base__, "__struct_fields__", ())
+    """Return a parameter for each field of a struct that is declared as an option: those that the struct
+    declares, then those of its base."""
     hints = get_type_hints(kind, include_extras=True)
-    fields = sorted(msgspec.structs.fields(kind), key=lambda one: one.name in inherited)
+    fields = {one.name: one for one in msgspec.structs.fields(kind)}
+    inherited = getattr(kind.__base__, "__struct_fields__", ())
+    last = LISTED_LAST if any(name in inherited for name in LISTED_LAST) else ()
+    own = [name for name in inspect.get_annotations(kind) if name in fields]
+    names = dict.fromkeys((*own, *fields))
+    ordered = sorted(names, key=lambda name: last.index(name) if name in last else -1)
     return tuple(
-        inspect.Parameter(one.name, _KEYWORD, default=_find_default(one), annotation=hints[one.name])
-        for one in fields
-        if find_option(hints[one.name]) is not None
+        inspect.Parameter(name, _KEYWORD, default=_find_default(fields[name]), annotation=hints[name])
+        for name in ordered
+        if find_option(hints[name]) is not None
     )
 
 

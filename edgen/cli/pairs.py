@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from typer import Argument
@@ -36,11 +36,13 @@ class SignalOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The option that names the evidence for labels; without it, none are made."""
 
     signal: Annotated[
-        Literal["oracle", "probability", "human", "flag", "judged"] | None,
+        str | None,  # a source of labels, or the name of a judge
         option(
             "The evidence for labels. oracle: a judge model. probability: the conversations' "
             "own. human: people's votes. For responses to one turn, flag: one was called nonsense; "
-            "judged: by the run's judge."
+            "judged: by the run's judge.",
+            metavar="<oracle|probability|human|flag|judged>",
+            completes="signals",
         ),
     ] = None
 
@@ -90,7 +92,7 @@ def command(
         return _print_apart(runs, signal, apart, json=json)
     if signal is None:
         return _print_bias(runs, options, dry_run=dry_run, report=apart.report, json=json)
-    options = msgspec.structs.replace(options, by=signal, against=tuple(against))
+    options = msgspec.structs.replace(options.with_signal(signal), against=tuple(against))
     if dry_run:
         return _print_needs(run, options, control, json=json)
     return _print_pairs(run, options, control, report=apart.report, json=json)

@@ -121,6 +121,8 @@ def _list_metas(hint: Any) -> list[msgspec.Meta]:
     return [*own, *(meta for one in inner for meta in _list_metas(one))]
 
 
+LISTED_LAST = ("overrides", "via", "on", "workers")
+"""Fields that say how a model is called. Help lists inherited ones after all other options, in this order."""
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 

@@ -56,7 +56,7 @@ def blame(kind: Kind, name: str, error: BaseException, about: str = "") -> NoRet
 def find_fault(error: BaseException) -> FaultyPluginError | None:
     """Return the fault of the plugin whose code raised an error; None if no frame of its traceback is in a
     plugin, and for an OSError if edgen's own code was called from there."""
-    foreign = [plugin for plugin in registry.list_plugins() if plugin.package != DISTRIBUTION]
+    foreign = [plugin for plugin in registry.list_all_plugins() if plugin.package != DISTRIBUTION]
     if not foreign or isinstance(error, EdgenError | CallError):
         return None
     steps = [*_iterate_frames(error)]

@@ -39,7 +39,7 @@ from edgen.core.version import __version__
 Kind = Literal[
     "provider", "protocol", "family", "format", "measure",
     "reader", "space_section", "space_layout", "folder_kind", "command", "space_command",
-    "function",
+    "function", "asker",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = ("provider", "protocol", "family", "format", "measure")
 """The kinds described in plugins.md. The others let edgen's own domains read data sets, and extend spaces,
@@ -57,6 +57,7 @@ GROUPS: dict[str, Kind] = {
     "edgen.commands": "command",
     "edgen.space_commands": "space_command",
     "edgen.functions": "function",
+    "edgen.askers": "asker",
 }
 _HERE = Path(__file__).resolve().parents[2]
 _ORDER: tuple[Kind, ...] = get_args(Kind)

@@ -136,6 +136,11 @@ class CandidatePair(msgspec.Struct, frozen=True):
     a: Candidate
     b: Candidate
 
+    @property
+    def address(self) -> Address:
+        """The place of its first request."""
+        return Address(self.scenario.index, self.task)
+
 
 def count_shared_turns(a: Candidate, b: Candidate) -> int:
     """Return the number of turns that two candidates share from the start."""
@@ -159,7 +164,7 @@ def judge_pair(
     compare, votes = pairs.compared, count_votes(pairs, rules.backend("judge"))
     if comparison.a.turns == comparison.b.turns:
         return Rejection(RejectionReason.IDENTICAL, "both conversations say the same")
-    shown = _select_turns(comparison, compare)
+    shown = select_turns(comparison, compare)
     if isinstance(shown, Rejection):
         return shown
     messages = _make_messages(comparison, shown, prompt, compare, rules)
@@ -241,8 +246,8 @@ def _find_side(said: int, order: Order) -> SideName:
 _ShownTurns = tuple[tuple[Turn, ...], tuple[Turn, ...], tuple[Turn, ...]]
 
 
-def _select_turns(comparison: CandidatePair, compare: Compare) -> _ShownTurns | Rejection:
-    """Return the turns to show to the judge."""
+def select_turns(comparison: CandidatePair, compare: Compare) -> _ShownTurns | Rejection:
+    """Return the turns to show to a judge: those that both sides share, and those of each side."""
     a, b = comparison.a, comparison.b
     if compare == "conversation":
         return (), a.turns, b.turns

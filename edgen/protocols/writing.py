@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Generator, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -27,7 +27,6 @@ from edgen.plugin import (
     Rules,
     SimulatedAnswers,
     Simulation,
-    Template,
     Turn,
     ask,
 )
@@ -45,8 +44,6 @@ from edgen.plugin.protocols import (
 from edgen.plugin.texts import are_alike
 from edgen.reading.answers.texts import read_texts
 
-Kind = Literal["paraphrases", "wrong"]
-TEMPLATES: dict[Kind, str] = {"paraphrases": "paraphrase", "wrong": "wrong_reply"}
 SHOWN = ("guarded",)
 VARIABLES = (*SHOWN, "fence", "role", "count")
 _WORD = re.compile(r"\w+")
@@ -76,38 +73,24 @@ class Writing(SimulatedAnswers, Protocol):
 WRITING = Writing()
 
 
-def make_writing_template(kind: Kind, name: str | None, asked: str) -> Template:
-    """Return a writer's template; `name`: a person's choice, None for the shipped one. `asked`: the asked
-    role."""
-    return Template(
-        name=name or TEMPLATES[kind],
-        key="--prompt",
-        expects="texts",
-        variables=VARIABLES,
-        shows=(SHOWN,),
-        why="a writer",
-        asked=asked,
-        stand_ins={"guarded": "(1) Student: …", "count": 3},
-    )
-
-
 def write_texts(
     turns: Sequence[Turn],
-    kind: Kind,
     count: int,
     address: Address,
     prompt: Prompting,
     rules: Rules,
     role: str,
+    choose: Callable[[Sequence[str], Turn], Written],
 ) -> Generator[Request, Reply, Written | Rejection]:
-    """Up to `count` texts for the last of the turns; or why there are none. `role`: who is asked."""
+    """Up to `count` texts for the last of the turns; or why there are none. `role`: who is asked. `choose`
+    returns the useful ones of the texts in an answer."""
     said = turns[-1]
 
     def read(reply: Reply) -> Written | Rejection:
         found = read_texts(reply.text, count, said.role, **describe_ending(reply))
         if isinstance(found, Rejection):
             return found
-        written = choose_texts(found, said, kind)
+        written = choose(found, said)
         if not written.texts:
             return Rejection(
                 RejectionReason.IDENTICAL,
@@ -150,8 +133,8 @@ def _make_view(turns: Sequence[Turn], count: int, address: Address, prompt: Prom
     return View(turns=list_utterances(_number_last_turn(turns)), text=text)
 
 
-def choose_texts(texts: Sequence[str], said: Turn, kind: Kind) -> Written:
-    """Return the texts that add something to `said`."""
+def choose_texts(texts: Sequence[str], said: Turn, *, wrong: bool = False) -> Written:
+    """Return the texts that add something to `said`. `wrong`: without those that are nearly right."""
     right = [said.text, *(other.text for other in said.alternatives)]
     kept: dict[str, str] = {}
     dropped = Counter[str]()
@@ -162,7 +145,7 @@ def choose_texts(texts: Sequence[str], said: Turn, kind: Kind) -> Written:
             dropped["same"] += 1
         elif plain in kept:
             dropped["twice"] += 1
-        elif kind == "wrong" and any(are_alike(text, one) for one in right):
+        elif wrong and any(are_alike(text, one) for one in right):
             dropped["right"] += 1
         else:
             kept[plain] = text

@@ -35,7 +35,7 @@ def answer(request: Simulation) -> str | None:
         return None
     if request.fault == "garbage":
         return request.say("garbage")
-    one = _write_paraphrase if asked[2] == "paraphrases" else _write_small_talk
+    one = _write_small_talk if asked[2] == "wrong replies" else _write_paraphrase
     count = min(int(asked[1]), _MOST)
     return msgspec.json.encode([one(request, said[1], place) for place in range(count)]).decode()
 

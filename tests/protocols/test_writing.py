@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,10 +12,11 @@ from edgen.core import resources
 from edgen.core.values import Address, Rejection, RejectionReason, Reply, Request, Turn
 from edgen.prompting import load_prompt
 from edgen.protocols.base import Rules
-from edgen.protocols.writing import TEMPLATES, VARIABLES, Kind, Written, write_texts
+from edgen.protocols.writing import VARIABLES, Written, choose_texts, write_texts
 from edgen.reading.similar_texts import are_alike
 from edgen.simulator.text import respond
 
+TEMPLATES = {"paraphrases": "paraphrase", "wrong": "wrong_reply"}
 PROMPTS = {
     kind: load_prompt(resources.find("prompts", name), VARIABLES, expects="texts")
     for kind, name in TEMPLATES.items()
@@ -30,9 +32,10 @@ TURNS = (
 )
 
 
-def run(kind: Kind, *replies: str) -> tuple[Any, list[Request]]:
+def run(kind: str, *replies: str) -> tuple[Any, list[Request]]:
     """What comes of these replies, and what was asked."""
-    work = write_texts(TURNS, kind, 3, Address(0, "r0@0001"), PROMPTS[kind], RULES, "writer")
+    choose = partial(choose_texts, wrong=kind == "wrong")
+    work = write_texts(TURNS, 3, Address(0, "r0@0001"), PROMPTS[kind], RULES, "writer", choose)
     asked = [next(work)]
     for reply in replies:
         try:
@@ -43,7 +46,7 @@ def run(kind: Kind, *replies: str) -> tuple[Any, list[Request]]:
 
 
 @pytest.mark.parametrize("kind", TEMPLATES)
-def test_the_turn_is_the_last_line_that_is_shown_and_nothing_said_can_look_like_it(kind: Kind) -> None:
+def test_the_turn_is_the_last_line_that_is_shown_and_nothing_said_can_look_like_it(kind: str) -> None:
     _, (request,) = run(kind, '["Choose graphs."]')
     lines = request.messages[0].content.split("\n")
     assert [line for line in lines if line.startswith("(1)")] == [f"(1) Advisor: {TURNS[1].text}"]
@@ -71,7 +74,7 @@ def test_what_leaves_nothing_is_asked_for_again_and_then_rejected() -> None:
 
 
 @pytest.mark.parametrize("kind", TEMPLATES)
-def test_the_simulator_writes_what_is_asked_for_whoever_asks(kind: Kind) -> None:
+def test_the_simulator_writes_what_is_asked_for_whoever_asks(kind: str) -> None:
     messages = run(kind, '["x y"]')[1][0].messages
     for seed in range(6):
         text = respond(messages, seed=seed).text

@@ -16,6 +16,7 @@ from edgen.api.objects.html import escape, render_conversation, render_status
 from edgen.api.objects.results import Pairs, Stats, Tabular
 from edgen.api.status import read_status
 from edgen.asking.options import PairOptions
+from edgen.core import registry
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.pair import Source
 from edgen.core.values import Event, Scenario, Turn
@@ -175,7 +176,7 @@ class Run(Tabular):
     @takes(signatures.pairs, PairOptions, Listening, QuestionKeys)
     def pairs(
         self,
-        by: Source | None = None,
+        by: str | None = None,
         *,
         against: AnyRun | Iterable[AnyRun] = (),
         human: str | Path | None = None,
@@ -184,9 +185,9 @@ class Run(Tabular):
         """Preference pairs of conversations of one scenario.
 
         `by`: the source of the labels, "oracle" (a judge model), "probability" or "human"; of responses to
-        one turn "flag" or "judged"; None: the pairs that were made before. `against`: other runs of the same
-        scenarios, whose conversations are compared with this one's. `human`: a file of people's votes.
-        `overrides`: keys of the job.
+        one turn "flag" or "judged"; the name of another package's judge; None: the pairs that were made
+        before. `against`: other runs of the same scenarios, whose conversations are compared with this one's.
+        `human`: a file of people's votes. `overrides`: keys of the job.
 
         Raises ShortError where nothing could be labelled, and what stopped the judge.
         """
@@ -196,13 +197,13 @@ class Run(Tabular):
         others = tuple(Path(one) if isinstance(one, str | Path) else one.folder for one in several)
         if by is None:
             return Pairs(self.folder, None, others, given.get("name"))
-        if by not in get_args(Source):
+        if by not in (*get_args(Source), *registry.list_names("asker")):
             raise UsageError(f"by: {by!r} labels no pairs; it is one of {', '.join(get_args(Source))}.")
         from edgen.api.pairs import make_pairs, require_pairs
 
         asked, values = split(signatures.pairs, PairOptions, given)
         people = () if human is None else (Path(human),)
-        options = PairOptions(by=by, against=others, people=people, **values)
+        options = PairOptions(against=others, people=people, **values).with_signal(by)
         made = asked.run(partial(make_pairs, self.folder, options))
         require_pairs(made)
         return Pairs(self.folder, made, others, made.name)

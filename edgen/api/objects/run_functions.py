@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from edgen.api.finished import compare_runs, select_run
 from edgen.api.objects import signatures
@@ -74,9 +74,10 @@ def annotate(run: AnyRun, labels: str | Path | None = None, **given: Any) -> Lay
 
 
 @takes(signatures.candidates, CandidateOptions, Listening, QuestionKeys)
-def candidates(run: AnyRun, write: Literal["paraphrases", "wrong"], **given: Any) -> Candidates:
-    """Texts that the run's backend `by` writes for its agents' turns: `count` paraphrases of each, or replies
-    that are wrong in its place. `overrides`: keys of the job.
+def candidates(run: AnyRun, write: str, **given: Any) -> Candidates:
+    """Texts that the run's backend `by` writes for its agents' turns: `count` "paraphrases" of each, or
+    replies that are "wrong" in its place, or what another package's writer of this name writes. `overrides`:
+    keys of the job.
 
     Raises ShortError where a turn got no answer, and what stopped the writer.
     """

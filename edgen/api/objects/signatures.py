@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from edgen.api.objects.arguments import AnyRun
     from edgen.api.objects.job import AnyJob
     from edgen.core.events import Listener
-    from edgen.core.pair import Source
 
 
 def generate(
@@ -87,7 +86,7 @@ def annotate(
 
 def candidates(
     run: AnyRun,
-    write: Literal["paraphrases", "wrong"],
+    write: str,
     *,
     prompt: str | Path | None = None,
     via: Literal["online", "batch"] = "online",
@@ -123,7 +122,7 @@ def compare(
 
 def pairs(
     self: Any,
-    by: Source | None = None,
+    by: str | None = None,
     *,
     against: AnyRun | Iterable[AnyRun] = (),
     human: str | Path | None = None,

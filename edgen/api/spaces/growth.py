@@ -110,9 +110,8 @@ def _plan_growth(space: str, options: GrowthOptions, control: Control) -> tuple[
     if len(grown.entries) + count > MAX_ENTRIES:
         raise UsageError(f"--count {count}: a list holds at most {MAX_ENTRIES:,} values.")
     out = options.output if options.output is not None else Path(f"{path.stem}-expanded.yaml")
-    chosen = (options.backend, options.overrides, options.prompt)
     given: dict[str, Any] = {"space": known, "dimension": grown.name, "wanted": count}
-    return FileStart(GrowthAsker, out, control, *chosen, **given), path
+    return FileStart(GrowthAsker, out, control, options, **given), path
 
 
 def _describe(path: Path, asker: GrowthAsker, ledger: Path) -> GrownSpace:

@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from edgen.asking.options import FileAskOptions
 from edgen.core.options import (
     OTHERWISE,
+    CallMode,
     CallVia,
     DrawSeed,
-    Overrides,
     Positive,
     declare_backend,
     declare_template,
@@ -34,7 +35,7 @@ class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class BaselineOptions(msgspec.Struct, frozen=True, kw_only=True):
+class BaselineOptions(FileAskOptions, frozen=True, kw_only=True):
     """The options of a ranking; all but the first two are those of a model."""
 
     by: Annotated[
@@ -50,6 +51,9 @@ class BaselineOptions(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         option('With --method model: rank NONE ("no candidate is right") as well.', "--with-none"),
     ] = False
-    overrides: Overrides = ()
-    """Keys of the job: backends, limits, asks."""
     via: CallVia = "online"
+
+    @property
+    def way(self) -> CallMode:
+        """The way in which calls are made."""
+        return CallMode(self.via)

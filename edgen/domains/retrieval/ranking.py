@@ -10,7 +10,6 @@ from msgspec import UNSET, UnsetType
 
 from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.runner import FileStart
-from edgen.core.options import CallMode
 from edgen.domains.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
 from edgen.domains.retrieval.entries import Entries
 from edgen.domains.retrieval.options import BaselineOptions
@@ -89,10 +88,9 @@ def _start(
     entries: list[msgspec.Raw], source: str, output: Path, options: BaselineOptions, control: Control
 ) -> FileStart[RankingAsker]:
     """Return the start of a model's ranking. Raises UsageError and what reading files raises."""
-    chosen = (options.backend, options.overrides, options.prompt, CallMode(options.via))
     about = {"entries": entries, "source": source}
     given: dict[str, Any] = {**about, "seed": options.seed, "none": options.none}
-    start = FileStart(RankingAsker, output, control, *chosen, **given)
+    start = FileStart(RankingAsker, output, control, options, **given)
     if not output.parent.is_dir():
         raise UsageError(f"-o {output}: there is no folder {output.parent}; make it first.")
     return start

@@ -1,0 +1,53 @@
+"""Askers by name: judges, annotators, writers and others about a run, of edgen and of other packages.
+
+An entry point of the group `edgen.askers` names a class; its base class says what it can be used for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from edgen.asking.asker import PromptAsker
+from edgen.core import registry
+from edgen.core.errors import UsageError
+from edgen.core.text import join_list
+from edgen.core.yaml_values import suggest_name
+
+A = TypeVar("A", bound=PromptAsker[Any, Any])
+
+
+def find_named_asker(name: str | None, base: type[A]) -> type[A] | None:
+    """Return the asker of that name, None if there is none that derives from `base`. Raises PluginError for
+    one that cannot be loaded."""
+    if name is None or name not in registry.list_names("asker"):
+        return None
+    found = registry.find("asker", name)
+    if not (isinstance(found, type) and issubclass(found, base)):
+        return None
+    lacking = [
+        *sorted(getattr(found, "__abstractmethods__", ())),
+        *(["template"] if not hasattr(found, "template") else []),
+    ]
+    if lacking:
+        names = join_list([f"`{one}`" for one in lacking])
+        raise registry.PluginError(f"The asker {name!r} lacks {names}, which every asker has to define.")
+    return found
+
+
+def find_asker(name: str, base: type[A], option: str, others: tuple[str, ...] = ()) -> type[A]:
+    """Return the asker of that name. Raises UsageError, which names those that there are, and `others` that
+    the option takes."""
+    if (found := find_named_asker(name, base)) is not None:
+        return found
+    known = (*others, *(one for one in registry.list_names("asker") if _is_a(one, base)))
+    raise UsageError(
+        f"{option}: there is no {name!r}{suggest_name(name, known)} (known: {', '.join(dict.fromkeys(known))})."
+    )
+
+
+def _is_a(name: str, base: type[PromptAsker[Any, Any]]) -> bool:
+    """Return whether an asker derives from `base`; one that cannot be loaded does not."""
+    try:
+        return find_named_asker(name, base) is not None
+    except registry.PluginError:
+        return False
