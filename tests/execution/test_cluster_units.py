@@ -16,6 +16,7 @@ import pytest
 
 from edgen.config import Job, Limits
 from edgen.core.errors import CallError, EdgenError, FailureKind, ProviderError, StoppedError
+from edgen.core.plugin_faults import FaultyPluginError
 from edgen.core.resources import find
 from edgen.core.values import Reply, Request
 from edgen.execution import online_scheduler
@@ -274,6 +275,22 @@ async def test_a_bug_before_a_reply_loses_no_other_call(
     assert "ZeroDivisionError" in str(made.error)
     assert len(made.stored) == made.server.calls < 400
     assert is_quiet(made)
+
+
+async def test_an_error_at_a_worker_ends_the_run_as_it_does_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise FaultyPluginError("The measure of a plugin failed.")
+
+    monkeypatch.setattr(worker_module, "compute_outcome_checksums", fail)
+    made = await make(tmp_path, Server(delay=0.0))
+    assert isinstance(made.error, EdgenError)
+    assert (str(made.error), made.error.exit_code, made.error.reason) == (
+        "The measure of a plugin failed.",
+        2,
+        "plugin",
+    )
 
 
 def note_taken(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, bytes]]:

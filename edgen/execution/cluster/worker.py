@@ -16,6 +16,7 @@ import msgspec
 
 from edgen.config import CallSettings
 from edgen.core.errors import CallError, EdgenError, FailureKind
+from edgen.core.plugin_faults import find_fault
 from edgen.core.values import Reply, Request
 from edgen.core.version import __version__
 from edgen.execution.client.clients import make_clients
@@ -206,8 +207,11 @@ class Worker:
         try:
             await handle(message)
         except Exception as error:  # noqa: BLE001 - the head raises it
-            known = isinstance(error, EdgenError)
-            self._wire.send(Broken(str(error), "") if known else Broken("", traceback.format_exc()))
+            known = error if isinstance(error, EdgenError) else find_fault(error)
+            if known is not None:
+                self._wire.send(Broken(str(known), known.exit_code, known.reason))
+            else:
+                self._wire.send(Broken("", fault=traceback.format_exc()))
             permit = message.first if isinstance(message, Take) else message
             if isinstance(permit, Permit):  # the head ignores it if it has the call's result
                 self._wire.send(Called(permit.number, None, _BROKEN))
