@@ -16,8 +16,10 @@ import pytest
 
 from edgen.config import Job, Limits
 from edgen.core.errors import CallError, EdgenError, FailureKind, ProviderError, StoppedError
+from edgen.core.plugin_faults import FaultyPluginError
 from edgen.core.resources import find
 from edgen.core.values import Reply, Request
+from edgen.execution import online_scheduler
 from edgen.execution.cluster import worker as worker_module
 from edgen.execution.cluster.messages import Called, FirstReply, OpenRequest, Permit, UnitOutcome
 from edgen.execution.cluster.plain_call import PlainCall
@@ -231,7 +233,8 @@ async def test_the_request_of_an_unusable_first_reply_is_known_to_the_head(tmp_p
 async def test_a_bug_after_a_reply_loses_no_reply(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, step: str
 ) -> None:
-    """The worker sends the reply, although the outcome that it waits for is never made."""
+    """The worker sends the reply, although the outcome that it waits for is never made. Calls in flight are waited
+    for."""
     right, calls, taken = getattr(where, step), 0, note_taken(monkeypatch)
     broken: list[int] = []  # the scenario
 
@@ -250,6 +253,44 @@ async def test_a_bug_after_a_reply_loses_no_reply(
     assert made.heard[FirstReply]
     assert taken <= made.stored
     assert broken[0] in {scenario for scenario, _ in taken}
+    assert len(made.stored) == made.server.calls < 400
+    assert is_quiet(made)
+
+
+@pytest.mark.parametrize("step", ["_call_first", "_attempt"])
+async def test_a_bug_before_a_reply_loses_no_other_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """The permit of the broken call goes back, so that nobody waits for it."""
+    right, calls = getattr(Worker, step), 0
+
+    async def fail_late(*given: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return 1 / 0 if calls == (50 if step == "_call_first" else 20) else await right(*given)
+
+    monkeypatch.setattr(Worker, step, fail_late)
+    monkeypatch.setattr(online_scheduler, "GRACE", HANGING)
+    made = await make(tmp_path, Server(delay=0.01), conversations=400)
+    assert "ZeroDivisionError" in str(made.error)
+    assert len(made.stored) == made.server.calls < 400
+    assert is_quiet(made)
+
+
+async def test_an_error_at_a_worker_ends_the_run_as_it_does_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise FaultyPluginError("The measure of a plugin failed.")
+
+    monkeypatch.setattr(worker_module, "compute_outcome_checksums", fail)
+    made = await make(tmp_path, Server(delay=0.0))
+    assert isinstance(made.error, EdgenError)
+    assert (str(made.error), made.error.exit_code, made.error.reason) == (
+        "The measure of a plugin failed.",
+        2,
+        "plugin",
+    )
 
 
 def note_taken(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, bytes]]:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from edgen.core.errors import CallError, FailureKind
+from edgen.core.errors import CallError, EdgenError, FailureKind
 from edgen.core.values import Address, Reply, Request, TaskId
 from edgen.protocols.parts import Settled
 
@@ -180,10 +180,19 @@ class FirstReply(msgspec.Struct, frozen=True, array_like=True, tag="first"):
 
 
 class Broken(msgspec.Struct, frozen=True, array_like=True, tag="broken"):
-    """An error that stops the run. `fault`: a bug's traceback, empty for an edgen error."""
+    """An error that stops the run: an EdgenError or a bug."""
 
-    message: str
-    fault: str
+    message: str  # the EdgenError's; empty for a bug
+    code: int = 1  # its exit code
+    reason: str = "error"  # in one word
+    fault: str = ""  # a bug's traceback
+
+    @property
+    def error(self) -> EdgenError:
+        """The error."""
+        raised = EdgenError(self.message or f"A worker failed: {self.fault}")
+        raised.exit_code, raised.reason = self.code, self.reason
+        return raised
 
 
 ToHead = Hello | OpenRequest | Called | FirstReply | Told | UnitOutcome | Broken | Beat

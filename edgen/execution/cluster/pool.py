@@ -97,8 +97,8 @@ class Pool:
         self.links.clear()
         if self._server is not None:
             self._server.close()
-        if not self.broken.done():
-            self.broken.cancel()
+        if not self.broken.cancel() and not self.broken.cancelled():
+            self.broken.exception()  # if no run was there to hear of it, asyncio warns of none
 
     def equip(self, packed: bytes, under: str) -> None:
         """Give the workers other tasks."""
@@ -309,11 +309,8 @@ class Pool:
                 link.take(message)
             elif kind is Beat:
                 link.beat = message.at
-            elif kind is Broken and not self.broken.done():
-                fault = message.fault
-                self.broken.set_exception(
-                    EdgenError(message.message) if message.message else RuntimeError(fault)
-                )
+            elif kind is Broken:
+                self._break(message.error)
 
 
 def _require_same(said: dict[str, Any]) -> None:

@@ -139,9 +139,10 @@ class ClusterScheduler(OnlineScheduler):
     def _stop_broken(self, broken: asyncio.Future[None]) -> None:
         if broken.cancelled() or (error := broken.exception()) is None:
             return
-        self.stop(error if isinstance(error, EdgenError) else EdgenError(f"A worker failed: {error}"))
-        for link in self._pool.links if self._pool is not None else ():
-            link.end()
+        assert isinstance(error, EdgenError), "a pool breaks with one"
+        self.stop(error)
+        if self._units is not None:
+            self._units.abandon()
 
     def stop(self, reason: EdgenError, grace: float | None = None) -> None:
         """Stop; see OnlineScheduler."""

@@ -68,7 +68,7 @@ class Units:
         self._again: list[Unit] = []  # units of workers that were lost
         self._at_once = 0
         self._open: dict[RemoteRollout, PlainCall | None] = {}
-        self._exhausted = self._waiting = self._scheduled = False
+        self._exhausted = self._waiting = self._scheduled = self._abandoned = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[None] = self._loop.create_future()
@@ -163,6 +163,12 @@ class Units:
         if not self._scheduled:
             self._schedule_round()
 
+    def abandon(self) -> None:
+        """Wait for calls in flight only, as after a worker's failure: the outcome of its unit never comes."""
+        self._abandoned = True
+        for rollout in [*self._open]:
+            self.go_on(rollout)
+
     def go_on(self, rollout: RemoteRollout) -> None:
         """Take what a worker said of a unit, once the unit's last call is over."""
         if rollout.busy or rollout not in self._open:
@@ -172,6 +178,8 @@ class Units:
                 self.begin_again(rollout)
             elif rollout.message is not None:
                 self._take(rollout)
+            elif self._abandoned:
+                self.leave(rollout)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
             self.give_up(rollout, error)
 

@@ -16,6 +16,7 @@ import msgspec
 
 from edgen.config import CallSettings
 from edgen.core.errors import CallError, EdgenError, FailureKind
+from edgen.core.plugin_faults import find_fault
 from edgen.core.values import Reply, Request
 from edgen.core.version import __version__
 from edgen.execution.client.model_client import ModelClient
@@ -51,6 +52,7 @@ from edgen.providers.trust import Consents
 from edgen.store.ledger.checked_reader import compute_outcome_checksums, compute_reply_checksum
 
 _PATIENCE = 10.0  # seconds for the connection to the head, or to a server
+_BROKEN = Failure("server_error", "the worker that made the call failed", None, None, unsent=False)
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -201,13 +203,18 @@ class Worker:
         task.add_done_callback(self._running.discard)
 
     async def _handle(self, handle: Callable[[Any], Coroutine[Any, Any, None]], message: Any) -> None:
-        """Handle a message. The head raises what this raises."""
+        """Handle a message. The head raises what this raises, and waits no longer for the permit's call."""
         try:
             await handle(message)
-        except EdgenError as error:
-            self._wire.send(Broken(str(error), ""))
-        except Exception:  # noqa: BLE001 - the head raises it
-            self._wire.send(Broken("", traceback.format_exc()))
+        except Exception as error:  # noqa: BLE001 - the head raises it
+            known = error if isinstance(error, EdgenError) else find_fault(error)
+            if known is not None:
+                self._wire.send(Broken(str(known), known.exit_code, known.reason))
+            else:
+                self._wire.send(Broken("", fault=traceback.format_exc()))
+            permit = message.first if isinstance(message, Take) else message
+            if isinstance(permit, Permit):  # the head ignores it if it has the call's result
+                self._wire.send(Called(permit.number, None, _BROKEN))
 
     async def _call(self, permit: Permit) -> None:
         """Make one attempt at the unit's open request, or at the permit's own."""
