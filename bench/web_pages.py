@@ -28,7 +28,7 @@ from bench.measure import ROOT, edgen
 from edgen.core.values import Scenario, Turn
 from edgen.evaluation.sample import Sample
 from edgen.store.conversation_index import IndexEntry
-from edgen.store.conversation_index_writer import Indexed, write_index
+from edgen.store.conversation_index.writer import Indexed, write_index
 
 RUN, LARGE = 47_234, 1_000_000
 _ASKED = 300  # pages

@@ -21,7 +21,7 @@ def main() -> None:
     # again for cycles, of which there are few: 7% of the CPU of a run, and 5% of a start.
     gc.set_threshold(200_000, 50, 100)
     from edgen.cli.app import app
-    from edgen.cli.errors import find_signal, run_guarded
+    from edgen.cli.output import find_signal, run_guarded
 
     gc.freeze()  # modules stay until the end: Python need not look through them at all
 

@@ -68,7 +68,7 @@ class Ended(NamedTuple):
 COMMANDS = """
 import contextlib, io, json, sys
 from edgen.cli.app import app
-from edgen.cli.errors import run_guarded
+from edgen.cli.output import run_guarded
 
 ended = []
 for arguments in json.load(sys.stdin):

@@ -26,7 +26,7 @@ _PREPARED = ("mkdir my-plugin", "cd my-plugin", "python -m venv .venv", ". .venv
 COMMANDS = """
 import sys
 from edgen.cli.app import app
-from edgen.cli.errors import run_guarded
+from edgen.cli.output import run_guarded
 sys.exit(run_guarded(lambda: app(sys.argv[1:], prog_name="edgen")))
 """
 

@@ -26,7 +26,7 @@ def load():
 
 def run(commands):
     from edgen.cli.app import app
-    from edgen.cli.errors import run_guarded
+    from edgen.cli.output import run_guarded
     ended = {}
     for line in commands:
         out, err = io.StringIO(), io.StringIO()

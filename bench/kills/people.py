@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edgen.core.person_requests import PersonRequest
-from edgen.store.mailbox import Mailbox
+from edgen.store.people.mailbox import Mailbox
 
 _PAUSE = 0.02  # seconds between two looks
 _ROLES = ("student", "teacher", "judge", "annotator")

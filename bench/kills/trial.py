@@ -25,7 +25,7 @@ from edgen.api.status import read_status
 from edgen.core.errors import EdgenError
 from edgen.core.files import find_target
 from edgen.store.ledger import find_ledger_damage
-from edgen.store.mailbox import Mailbox
+from edgen.store.people.mailbox import Mailbox
 from tests import fork_server
 
 KINDS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -38,7 +38,7 @@ from edgen.providers import Backend
 from edgen.runtime.control import Control
 from edgen.runtime.supervise import Monitor, Supervised, supervise, tell_lost_replies
 from edgen.store.ledger import Ledger
-from edgen.store.mailbox import make_desk
+from edgen.store.people.mailbox import make_desk
 from edgen.store.run_reader import RunReader
 
 T = TypeVar("T")

@@ -12,9 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from edgen.cli import old_names
-from edgen.cli.errors import Interruption
 from edgen.cli.options import SETTINGS, Commands, SectionedGroup
-from edgen.cli.output import keep_stdout
+from edgen.cli.output import Interruption, keep_stdout
 from edgen.core import registry
 from edgen.core.text import escape_hidden
 from edgen.core.version import __version__

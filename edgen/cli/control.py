@@ -18,8 +18,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.cli.errors import CommandEnd, call_at_end, list_ending_signals
-from edgen.cli.output import note
+from edgen.cli.output import CommandEnd, call_at_end, list_ending_signals, note
 from edgen.core.durations import format_span
 from edgen.core.errors import LockedError, ShortError
 from edgen.core.events import Event

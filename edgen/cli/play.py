@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from edgen.api.playing import Game, Performance
     from edgen.cli.play_papers import Papers
     from edgen.cli.playing import Screen
-    from edgen.store.mailbox import Mailbox
+    from edgen.store.people.mailbox import Mailbox
 
 _EVERY = 0.1  # seconds between two looks at what waits
 
@@ -102,7 +102,7 @@ def _play(game: Game, screen: Screen, papers: Papers) -> None:
 
 def _wait(game: Game, performance: Performance, mailbox: Mailbox | None) -> Mailbox | None:
     """Wait until a request waits for the person, or the conversation has ended."""
-    from edgen.store.mailbox import Mailbox, has_mailbox
+    from edgen.store.people.mailbox import Mailbox, has_mailbox
 
     while performance.is_alive():
         if mailbox is None and has_mailbox(game.folder):

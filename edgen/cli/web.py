@@ -12,8 +12,7 @@ from typer import Argument
 
 from edgen.cli import complete
 from edgen.cli import options as o
-from edgen.cli.errors import list_ending_signals
-from edgen.cli.output import note, print_value
+from edgen.cli.output import list_ending_signals, note, print_value
 from edgen.core.options import Port, declare_host, option
 from edgen.web.options import PeopleOptions
 

@@ -16,7 +16,7 @@ from edgen.core.values import Status
 from edgen.cost.usage import RolePrices, Way
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import Rollout
-from edgen.execution.run import restore_rounds
+from edgen.execution.rounds import restore_rounds
 from edgen.execution.session import make_clients
 from edgen.planning.plan import Plan
 from edgen.providers import Backend, find_calls

@@ -3,159 +3,189 @@
 First the job's conversations, or this piece of them, are made. With `top_up`, exactly as many scenarios as
 are missing are then planned, repeatedly, so that the result depends on outcomes, not on their order. If the
 protocol divides scenarios into rounds, one is settled before the next begins.
+
+The files (shards, manifest, rejected.jsonl) are streamed from the settled ledger, and can be made again from
+it at any time.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from edgen.config import ANNOTATOR, Job, list_arm_jobs, load_kept_job, resolve_values
-from edgen.core.errors import DamagedError, EdgenError, FailureKind, ShortError, UsageError
+from edgen.config import ANNOTATOR, Job, load_kept_job, resolve_values
+from edgen.core.digest import compute_fingerprint, compute_sha256_of_file
+from edgen.core.errors import DataError, EdgenError, FailureKind, ShortError
+from edgen.core.files import write_lines
 from edgen.core.system import run_in_thread
-from edgen.core.values import RejectionReason, Status
+from edgen.core.values import RejectionReason
 from edgen.core.version import __version__
 from edgen.execution.early_stop import GATED
-from edgen.execution.finish import JOB, RunSummary, describe_job, make_run_plan, write_files
 from edgen.execution.ordered_gates import MakeInOrder, decide_in_order
-from edgen.execution.rollout import ADVICE
-from edgen.execution.session import RunSession
-from edgen.families.base import Recorded
+from edgen.execution.rounds import prepare_rounds
+from edgen.families.base import make_record_id
 from edgen.planning.backend_files import keep_backend_files
-from edgen.planning.gates import asks_for_near_duplicates
 from edgen.planning.load import keep_template
 from edgen.planning.plan import Plan
 from edgen.protocols.base import find_rounds
 from edgen.space import render_space_files
 from edgen.space.splits import HeldOutGroups, choose_common_side
 from edgen.store.inputs_copy import keep_copy
-from edgen.store.ledger import Ledger, RunPlan, RunStatus, Scope
-from edgen.store.ledger.facts import RoundEnd, make_round_fact_name, read_round_end
-from edgen.store.ledger.problems import make_damaged_error
+from edgen.store.ledger import SELECTION, Ledger, RunPlan, RunStatus, read_selection
 from edgen.store.run_facts import SPACE, SpaceFacts
 from edgen.store.run_folder import RunFolder
+from edgen.store.shards import MANIFEST, SplitCounts, verify_manifest, write_shards
+
+if TYPE_CHECKING:  # writing files needs no session
+    from edgen.execution.session import RunSession
+
+# Facts in the ledger
+JOB = "job"  # the job as in a manifest
+WRITTEN = "written"  # a mark for the written files
+FILE_DIGESTS = "digests"  # the sha256 of files that no manifest covers
 
 
-async def prepare_rounds(plan: Plan, ledger: Ledger, fingerprint: str, number: int) -> None:
-    """Prepare the rounds up to `number`. Those before it are settled."""
-    while plan.prepared_rounds <= number:
-        last = plan.prepared_rounds - 1
-        end = await _note_end(plan, ledger, fingerprint, last)
-        await run_in_thread(_prepare_next, plan, ledger, _make_scope(plan, fingerprint, last), end)
+class RunSummary(NamedTuple):
+    """A run's results by its files. `described`: its job, see `describe_job`."""
+
+    job: Job
+    status: RunStatus
+    described: Mapping[str, Any]
+    template_sha256: str
+    space_sha256: str
 
 
-def restore_rounds(plan: Plan, ledger: Ledger, fingerprint: str) -> None:
-    """Prepare the rounds whose earlier ones ended under another form of the job, without noting anything."""
-    while plan.prepared_rounds < plan.rounds.total:
-        last = plan.prepared_rounds - 1
-        end = read_round_end(ledger.read_fact(_make_fact_name(plan, last)), ledger.path)
-        if end is None:
-            return
-        try:
-            _prepare_next(plan, ledger, _make_scope(plan, fingerprint, last), end)
-        except DamagedError:  # or records of another family: the work itself reports the error
-            return
+def describe_job(job: Job) -> dict[str, Any]:
+    """Return the job for a manifest, as plain values: without settings that shape neither answers nor files,
+    so that pieces made differently have equal manifests. Texts for people are named without their folder."""
+    plain = resolve_values(job)
+    for name, backend in job.backends.items():
+        for key in backend.FILES:
+            if (path := plain["backends"][name][key]) is not None:
+                plain["backends"][name][key] = Path(path).name
+    left_out = ("limits", "batch", "on", "workers", "partitions", "stop_when_useless")
+    return {key: value for key, value in plain.items() if key not in left_out}
 
 
-async def _note_end(plan: Plan, ledger: Ledger, fingerprint: str, number: int) -> RoundEnd:
-    """Note that a round has ended, unless noted. Conversations that had failed then stay excluded under
-    another form of the job, too: an upgrade must not discard paid answers."""
-    await ledger.flush()
-    known = read_round_end(ledger.read_fact(_make_fact_name(plan, number)), ledger.path)
-    if known is not None and known.fingerprint == fingerprint:
-        return known
-    outcomes = ledger.open_outcomes(_make_scope(plan, fingerprint, number))
-    failed = {
-        (scenario, task) for scenario, task, status, _ in outcomes.list_settled() if status is Status.FAILED
-    }
-    end = RoundEnd(fingerprint, tuple(sorted(failed | {*(known.failed if known is not None else ())})))
-    ledger.set_fact(_make_fact_name(plan, number), msgspec.json.encode(end).decode())
-    await ledger.flush()
-    return end
+def make_run_plan(
+    job: Job, under: str, part: range | None = None, *, scenarios: int | None = None
+) -> RunPlan:
+    """Return the plan of a run of a job under a fingerprint: `part` of its scenarios, None for all.
+    `scenarios`: their number with a top-up."""
+    whole = range(job.conversations)
+    wanted = whole if part is None else part
+    return RunPlan(
+        name=job.name,
+        fingerprint=under,
+        scenarios=wanted.stop if scenarios is None else scenarios,
+        replicates=job.replicates,
+        asked=len(wanted) * job.replicates,
+        first=wanted.start,
+        of=None if wanted == whole else job.conversations,
+        rounds=find_rounds(job).total,
+    )
 
 
-def _prepare_next(plan: Plan, ledger: Ledger, scope: Scope, end: RoundEnd) -> None:
-    with contextlib.closing(_iterate_accepted(plan, ledger, scope, end)) as made:
-        plan.prepare_round(made)
-
-
-def _iterate_accepted(
-    plan: Plan, ledger: Ledger, scope: Scope, end: RoundEnd
-) -> Generator[Recorded, None, None]:
-    """Yield the accepted conversations of a round that count for later ones."""
-    failed = {*end.failed}
-    for scenario, task, _, record in ledger.open_outcomes(scope).iterate_records():
-        if (scenario, task) in failed:
-            continue
-        try:
-            yield plan.family.read(record)
-        except (ValueError, msgspec.MsgspecError) as problem:
-            raise make_damaged_error(ledger.path, f"a record cannot be read: {problem}") from None
-
-
-def _make_fact_name(plan: Plan, number: int) -> str:
-    return make_round_fact_name(number, plan.rounds.size, plan.job.replicates)
-
-
-def _make_scope(plan: Plan, fingerprint: str, number: int) -> Scope:
-    """Return the conversations of a round that is not the last."""
-    first = number * plan.rounds.size
-    return Scope(fingerprint, first + plan.rounds.size, plan.job.replicates, first)
-
-
-def check_part(job: Job, part: range | None) -> None:
-    """Raise UsageError unless a job has these scenarios and can be made in pieces."""
-    if part is None:
+async def write_files(
+    made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGroups, *, anew: bool = True
+) -> None:
+    """Write the files of a run; `side` is the test side over all the job's arms. Unless `anew`, keep them if
+    they exist and match the results."""
+    mark = compute_files_mark(made.job, made.status, side)
+    known = ledger.read_fact(WRITTEN) == mark, ledger.read_fact(FILE_DIGESTS)
+    if not anew and known[0] and await run_in_thread(are_files_intact, rundir, known[1]):
         return
-    if job.top_up:
-        raise UsageError(
-            "--range and `top_up: true` do not go together: how many scenarios a top-up plans depends on "
-            "what "
-            "becomes of all of them. Use --set top_up=false and a larger number of conversations instead."
-        )
-    if asks_for_near_duplicates(list_arm_jobs(job, job.name).values()):
-        raise UsageError(
-            "--range and a gate on near_duplicate do not go together: what is new in a piece may be in "
-            "another one, too. "
-            "Make the pieces without that gate (--set gates.NAME='True'), merge them, and `edgen select RUN "
-            "--where 'not near_duplicate'`."
-        )
-    if part.stop > job.conversations:
-        raise UsageError(
-            f"--range {part.start}:{part.stop}: the job has {job.conversations} scenarios, so a range ends "
-            f"at {job.conversations:,} at most. More of them: -n."
-        )
-    if part.start and find_rounds(job).total > 1:
-        raise UsageError(
-            f"--range {part.start}:{part.stop}: this job is made in rounds, and later rounds use the "
-            f"results of earlier ones, so a piece of it starts at scenario 0. Use --range 0:{part.stop}."
-        )
+    keep_copy(ledger, rundir)
+    # Until all files are written, no mark vouches for any.
+    ledger.set_fact(WRITTEN, "")
+    await ledger.flush()
+    await run_in_thread(_write, made, rundir, ledger, side)
+    ledger.set_fact(FILE_DIGESTS, await run_in_thread(_digest_files, rundir))
+    ledger.set_fact(WRITTEN, mark)
 
 
-def check_piece(folder: Path, known: RunPlan, job: Job, asked: range | None) -> None:
-    """Raise UsageError unless the request includes everything that the run in `folder` was planned to
-    hold."""
-    there = known.of is not None
-    if asked is None and there:
-        raise UsageError(
-            f"{folder}: this run is a piece of its job, scenarios {known.first} to {known.scenarios - 1} of "
-            f"{known.of}. Use --range {known.first}:{known.scenarios} to resume it, "
-            f"--range 0:{job.conversations} to make all of them here, or choose another folder with -o."
+def _write(made: RunSummary, rundir: RunFolder, ledger: Ledger, side: HeldOutGroups) -> None:
+    """Write accepted conversations to shards, and the rest, with reasons, to rejected.jsonl."""
+    outcomes = ledger.open_outcomes(made.status.plan.scope)
+    counts: Counter[bool] = Counter()
+    for group, count in outcomes.iterate_groups():
+        counts[side.is_test(group)] += count
+    with contextlib.closing(outcomes.iterate_records()) as records:
+        write_shards(
+            rundir.shards,
+            ((side.is_test(group), record) for _, _, group, record in records),
+            SplitCounts(train=counts[False], test=counts[True]),
+            made.job.shards,
+            _describe_run(made, ledger),
         )
-    if asked is not None and not (asked.start <= known.first and known.scenarios <= asked.stop):
-        held = f"scenarios {known.first} to {known.scenarios - 1}" if there else "all scenarios of its job"
-        again = (
-            f"--range {known.first}:{known.scenarios}, or a range that contains it,"
-            if there
-            else "no --range"
-        )
-        raise UsageError(
-            f"{folder}: this run holds {held}, and --range {asked.start}:{asked.stop} leaves some of them "
-            f"out. Use {again} to resume it, or choose another folder for the piece with -o."
-        )
+    refused = (
+        {
+            "id": make_record_id(made.job.name, scenario, replicate),
+            "status": status,
+            "reason": reason,
+            "detail": detail,
+            "reply": None if reply is None else reply.text,
+        }
+        for scenario, replicate, status, reason, detail, reply in outcomes.list_refused()
+    )
+    write_lines(rundir.rejected, map(msgspec.json.encode, refused))
+
+
+def _describe_run(made: RunSummary, ledger: Ledger) -> dict[str, Any]:
+    """Return the manifest's contents besides its files."""
+    status, under = made.status, made.status.plan.fingerprint
+    selection = read_selection(ledger.read_fact(SELECTION), ledger.path)
+    return {
+        "job": made.described,
+        "fingerprint": under,
+        "simulated": ledger.read_fact("simulated") == under,
+        "template_sha256": made.template_sha256,
+        "space_sha256": made.space_sha256,
+        "planned": status.planned,
+        "rejected": dict(sorted(status.rejected.items())),
+        "failed": dict(sorted(status.failed.items())),
+        "edgen": __version__,
+        **({} if selection is None else {"selection": msgspec.to_builtins(selection)}),
+    }
+
+
+def are_files_intact(rundir: RunFolder, digests: str | None) -> bool:
+    """Return whether the finished files exist unchanged: shards by their manifest, others by `digests`; None
+    if an earlier edgen kept none."""
+    try:
+        found = _digest_files(rundir)
+        return (digests is None or found == digests) and not verify_manifest(rundir.shards)
+    except (DataError, OSError):
+        return False
+
+
+def _digest_files(rundir: RunFolder) -> str:
+    """Return the sha256 of the files that no manifest covers, as JSON."""
+    files = (rundir.shards / MANIFEST, rundir.rejected)
+    return msgspec.json.encode({path.name: compute_sha256_of_file(path) for path in files}).decode()
+
+
+def compute_files_mark(job: Job, status: RunStatus, side: HeldOutGroups) -> str:
+    """Return a mark for the files to be written: equal marks, equal files."""
+    plan = status.plan
+    facts = (
+        plan.fingerprint,
+        job.name,
+        plan.scenarios,
+        job.replicates,
+        status.accepted,
+        status.planned - status.pending,
+        job.split,
+        job.shards,
+        side,
+        *([plan.first] if plan.first else []),
+    )
+    return compute_fingerprint(facts)
 
 
 class ActiveRun:
@@ -274,7 +304,8 @@ class ActiveRun:
         while True:
             self._announce(end)
             for number, start, stop in self._plan.rounds.split(first, end):
-                await prepare_rounds(self._plan, self._ledger, self.session.fingerprint, number)
+                if number >= self._plan.prepared_rounds:
+                    await prepare_rounds(self._plan, self._ledger, self.session.fingerprint, number)
                 # Not itertools.product, which would hold all the numbers at once.
                 units = (
                     (scenario, replicate)
@@ -323,6 +354,8 @@ class ActiveRun:
         again = " Failed ones are tried again when the same command is run again." if counts.failed else ""
         more = ""
         if FailureKind.CONTEXT_OVERFLOW in lost:
+            from edgen.execution.rollout import ADVICE
+
             more = f" {ADVICE[FailureKind.CONTEXT_OVERFLOW]}"
         elif "no_branch" in lost:
             more = " A lower `branch.at`, or `at: sampled`, leaves conversations before they end."

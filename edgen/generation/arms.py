@@ -22,9 +22,9 @@ from edgen.core.system import run_in_thread
 from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
 from edgen.execution.client.fleet import keep_identities
 from edgen.execution.costly_changes import find_dropped_arms, find_rework
-from edgen.execution.finish import list_file_warnings
 from edgen.execution.ordered_gates import MakeInOrder
-from edgen.execution.run import ActiveRun, check_part, check_piece
+from edgen.execution.pieces import check_part, check_piece
+from edgen.execution.run import ActiveRun
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.execution.session import Charged, RunSession, SharedState
 from edgen.generation.finished import is_nothing_left, tell_finished
@@ -47,7 +47,7 @@ from edgen.store.ledger.facts import MEASURES
 from edgen.store.ledger.status import ProgressCounts
 from edgen.store.locks import lock_run
 from edgen.store.run_folder import RunFolder
-from edgen.store.shards import Manifest, read_manifest
+from edgen.store.shards import Manifest, list_file_warnings, read_manifest
 
 Arm = str
 
@@ -183,7 +183,7 @@ class _Generation:
                 raise
         if ended is None:
             for arm, plan in self._plans.items():
-                for sentence in list_file_warnings(plan.job.split, folder.arm(arm)):
+                for sentence in list_file_warnings(plan.job.split, folder.arm(arm).shards):
                     self._control.note(sentence)
         made = {arm: counts.made for arm, counts in self._counts.items()}
         finished = ended is None or isinstance(ended, ShortError)

@@ -7,7 +7,7 @@ from typing import Any
 
 from edgen.annotation.layer import has_job_layers
 from edgen.config import find_backend_name
-from edgen.execution.finish import is_finished
+from edgen.execution.finished import is_finished
 from edgen.execution.session import settle_lease
 from edgen.planning.plan import Plan
 from edgen.runtime.backends import list_configs, open_backends

@@ -30,7 +30,7 @@ from edgen.core.files import write_new
 from edgen.core.options import CallMode
 from edgen.core.system import run_in_thread
 from edgen.core.text import quantity
-from edgen.execution.run import check_part
+from edgen.execution.pieces import check_part
 from edgen.execution.session import make_signal_error
 from edgen.generation.options import GenerateOptions
 from edgen.merging.merge import merge

@@ -18,7 +18,7 @@ import msgspec
 from edgen.config import Job
 from edgen.core.errors import RunError
 from edgen.core.files import replace_file
-from edgen.execution.finish import JOB, RunSummary, make_run_plan, write_files
+from edgen.execution.run import JOB, RunSummary, make_run_plan, write_files
 from edgen.families.base import make_record_id
 from edgen.merging.extras import copy_rest, judge_ledgers
 from edgen.merging.identity import InputPart, compare_runs, list_begun_arms

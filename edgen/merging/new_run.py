@@ -16,7 +16,7 @@ from edgen.core.errors import JobError, RunError, UsageError
 from edgen.core.files import sync_folder
 from edgen.core.system import require_locks
 from edgen.core.yaml_values import read_text, read_yaml
-from edgen.execution.finish import JOB, describe_job
+from edgen.execution.run import JOB, describe_job
 from edgen.merging.identity import OF_ALL
 from edgen.store.inputs_copy import find_inputs_beside, find_named_inputs
 from edgen.store.ledger import OPEN, SourceLedger

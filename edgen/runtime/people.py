@@ -12,7 +12,7 @@ import msgspec
 from edgen.core.person_requests import PersonAnswer, PersonRequest, list_fields
 from edgen.core.system import run_in_thread
 from edgen.core.values import TaskId
-from edgen.store.mailbox import ConversationPlace, Mailbox
+from edgen.store.people.mailbox import ConversationPlace, Mailbox
 
 _EVERY = 0.15  # seconds between two looks at the mailbox
 _OVERDUE = 1.0  # seconds between two looks for people who left

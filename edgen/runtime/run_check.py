@@ -17,7 +17,7 @@ from edgen.core.digest import is_sealed_as_written
 from edgen.core.errors import DamagedError, DataError, EdgenError, FileError
 from edgen.core.files import read_regular
 from edgen.core.kept_files import DIGESTS, find_damage, has_digest
-from edgen.execution.finish import find_stale_files
+from edgen.execution.finished import find_stale_files
 from edgen.store.layers import read_layer
 from edgen.store.ledger import ACKNOWLEDGED, find_ledger_damage, has_acknowledgement, has_tally
 from edgen.store.pairs_file import list_pair_sets, list_places_of_pairs, read_pairs_of, use_pair_set

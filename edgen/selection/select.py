@@ -21,7 +21,7 @@ from edgen.annotation.layer import LayerFolder
 from edgen.config import Job, load_job
 from edgen.core.errors import RunError, ShortError, UsageError
 from edgen.core.text import quantity, replace_surrogates
-from edgen.execution.finish import JOB, RunSummary, write_files
+from edgen.execution.run import JOB, RunSummary, write_files
 from edgen.expressions.conversation import ConversationNames, LabelledWith, list_named_layers
 from edgen.merging.extras import copy_rest
 from edgen.merging.new_run import copy_job, describe_original_job, make_run, refuse_open, refuse_target

@@ -12,13 +12,13 @@ import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from edgen.config import Shards
+from edgen.config import Shards, Split
 from edgen.core.errors import DataError, Problem
 from edgen.core.files import Part, explain_write_errors, sync_folder
 
@@ -325,3 +325,21 @@ def _list_previous_shards(folder: Path) -> set[str]:
         return {file.path for file in read_manifest(folder).files if _NAME.fullmatch(file.path)}
     except DataError:
         return set()
+
+
+def list_file_warnings(split: Split, folder: Path) -> Iterator[str]:
+    """Yield warnings about a run's shards in `folder`: whole groups that do not allow the requested share of
+    test conversations, and foreign files among them."""
+    counts = read_manifest(folder).counts
+    total = counts.train + counts.test
+    if total and abs(counts.test - split.test * total) > max(1.0, 0.01 * total):
+        yield (
+            f"the test side has {counts.test} of {total} conversations instead of {split.test:.0%}: groups "
+            f"(split.by: {split.words}) stay whole, and no choice of whole groups comes closer."
+        )
+    if names := find_strays(folder):
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        yield (
+            f"{folder}: {shown}: not in the manifest, so not part of this data set. A loader that "
+            "reads the folder by a pattern would read it as well: move it elsewhere."
+        )

@@ -16,7 +16,7 @@ from edgen.config.backends import PricesAndTokens, ServiceKeys
 from edgen.core.errors import CallError
 from edgen.core.registry import part_of
 from edgen.core.values import Address, Message, Request
-from edgen.execution.client.servers import check_failure, check_reply
+from edgen.execution.client.backend_calls import check_failure, check_reply
 from edgen.providers.base import Key, Link, Provider
 from edgen.testing.check import Check, begin_check
 

@@ -26,7 +26,7 @@ from edgen.families.base import make_record_id
 from edgen.families.reader import DataSetReader
 from edgen.space import Space
 from edgen.store.conversation_index import IndexEntry
-from edgen.store.conversation_index_writer import Indexed, write_index
+from edgen.store.conversation_index.writer import Indexed, write_index
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_parts import AcceptedConversation
 from edgen.store.run_reader import RunReader

@@ -13,8 +13,8 @@ from aiohttp import web
 from edgen.config import load_job
 from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.runtime.players import find_role
-from edgen.store.mailbox import ConversationPlace, Mailbox, has_mailbox
 from edgen.store.people import Invitation, People
+from edgen.store.people.mailbox import ConversationPlace, Mailbox, has_mailbox
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import answer_html, run_of
 from edgen.web.guard import ENTER, VISITOR, Route

@@ -31,8 +31,8 @@ from edgen.runtime.players import (
     make_task_name,
     read_person_answers,
 )
-from edgen.store.mailbox import Mailbox, Seat, WaitingRequest
 from edgen.store.people import UnitAnswer
+from edgen.store.people.mailbox import Mailbox, Seat, WaitingRequest
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import answer_html
 from edgen.web.guard import VISITOR, Route

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from edgen.core.errors import EdgenError
 from edgen.families.base import read_record_id
-from edgen.store.mailbox import ConversationPlace, MailboxAnswer
 from edgen.store.people import People, UnitAnswer
+from edgen.store.people.mailbox import ConversationPlace, MailboxAnswer
 from edgen.store.votes import is_vote
 from edgen.web.tasks import KNOWN, REPEAT, find_base, read_setup
 

@@ -17,7 +17,7 @@ from edgen.api.runs import RunFacts, add_up_runs
 from edgen.core.errors import EdgenError
 from edgen.runtime.budget_status import read_budget_status
 from edgen.store.ledger import LedgerReader
-from edgen.store.mailbox import has_mailbox
+from edgen.store.people.mailbox import has_mailbox
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import SOURCES, answer_html
 from edgen.web.guard import VISITOR

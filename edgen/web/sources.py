@@ -21,8 +21,8 @@ from edgen.core.resources import cache_file
 from edgen.core.text import escape_hidden
 from edgen.families.record_files import make_unknown_layout_error, open_records
 from edgen.store.conversation_index import ConversationIndex
-from edgen.store.mailbox import Mailbox, has_mailbox, is_desk
 from edgen.store.people import People, has_people
+from edgen.store.people.mailbox import Mailbox, has_mailbox, is_desk
 from edgen.store.run_folder import RunFolder
 from edgen.validation.reading import find_inputs
 from edgen.web.indexing import IndexingReport

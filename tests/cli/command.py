@@ -11,7 +11,7 @@ import pytest
 import typer.main
 
 from edgen.cli.app import app
-from edgen.cli.errors import run_guarded
+from edgen.cli.output import run_guarded
 
 # Typer makes its tree of commands out of their signatures each time anew, which takes longer than many commands.
 get_command = functools.cache(typer.main.get_command)

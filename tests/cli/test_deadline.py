@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import edgen.execution.finish
+import edgen.execution.run
 from edgen.core.errors import StoppedError, UsageError
 from edgen.runtime.deadline import Deadline
 from tests.cli.command import Command
@@ -137,13 +137,13 @@ def test_all_arms_share_the_deadline(command: Command, tmp_path: Path) -> None:
 
 
 def test_writing_files_is_not_cut(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    writing = edgen.execution.finish.write_shards
+    writing = edgen.execution.run.write_shards
 
     def slow(*arguments: Any) -> None:
         time.sleep(3.5)
         writing(*arguments)
 
-    monkeypatch.setattr(edgen.execution.finish, "write_shards", slow)
+    monkeypatch.setattr(edgen.execution.run, "write_shards", slow)
     ended = command("generate", job(tmp_path), "-o", tmp_path / "run", "--for", "3s")
     assert ended.code == 0, ended.err
     assert command("validate", tmp_path / "run").code == 0

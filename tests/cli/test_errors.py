@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import pytest
 import typer
 
-from edgen.cli.errors import CommandEnd, call_at_end, run_guarded
+from edgen.cli.output import CommandEnd, call_at_end, run_guarded
 from edgen.core.errors import SignalError
 
 
@@ -95,7 +95,7 @@ def test_a_signal_that_asyncio_forgets_ends_with_its_own_number(
 def test_a_signal_in_code_that_is_executed_ends_with_its_own_number(tmp_path: Path) -> None:
     """Python would end itself by SIGINT, were it a plain KeyboardInterrupt: imports execute code."""
     code = (
-        "import os, signal, sys\nfrom edgen.cli.errors import run_guarded\n"
+        "import os, signal, sys\nfrom edgen.cli.output import run_guarded\n"
         "def work():\n    exec('import os, signal; os.kill(os.getpid(), signal.SIGTERM); list(range(9))')\n"
         "sys.exit(run_guarded(work))"
     )
@@ -110,7 +110,7 @@ def test_a_signal_in_code_that_is_executed_ends_with_its_own_number(tmp_path: Pa
 @pytest.mark.crash
 def test_a_signal_while_a_loop_is_made_says_nothing_of_the_half_made_loop(number: signal.Signals) -> None:
     code = (
-        "import asyncio, os, selectors, signal, sys\nfrom edgen.cli.errors import run_guarded\n"
+        "import asyncio, os, selectors, signal, sys\nfrom edgen.cli.output import run_guarded\n"
         "def selector():\n    os.kill(os.getpid(), int(sys.argv[1]))\n    list(range(9))\n"
         "selectors.DefaultSelector = selector\n"  # the loop asks for one before it has sockets to close
         "async def work():\n    pass\n"

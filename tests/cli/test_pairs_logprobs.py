@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edgen.cli.app import app
-from edgen.cli.errors import run_guarded
+from edgen.cli.output import run_guarded
 from edgen.protocols.base import transcript_of
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import edgen
-from edgen.store.mailbox import Mailbox
 from edgen.store.people import People
+from edgen.store.people.mailbox import Mailbox
 from tests import ROOT, fork_server
 from tests.cli.command import Command, call
 

@@ -15,8 +15,8 @@ import typer
 
 from edgen.api import validating
 from edgen.cli import validate
-from edgen.cli.errors import run_guarded
 from edgen.cli.options import with_declared
+from edgen.cli.output import run_guarded
 from edgen.config import Shards
 from edgen.core import resources
 from edgen.store.shards import SplitCounts, write_shards

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from edgen.cli.app import app
-from edgen.cli.errors import run_guarded
+from edgen.cli.output import run_guarded
 from edgen.core import resources
 from edgen.core.sheets import disarm
 from edgen.store.run_reader import RunReader

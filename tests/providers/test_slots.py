@@ -12,7 +12,7 @@ import pytest
 from edgen.config import Limits
 from edgen.core.errors import CallError
 from edgen.execution.client.admission import Admission
-from edgen.execution.client.servers import Servers
+from edgen.execution.client.fleet import FleetServers
 from edgen.providers import make
 from edgen.providers.base import Backend, CountsSlots
 from edgen.providers.openai.config import OpenAIConfig
@@ -156,7 +156,7 @@ async def test_each_of_several_servers_says_its_slots() -> None:
         )  # fmt: skip
         limits, kind = Limits(in_flight=256), "openai"
         admission = Admission(limits)
-        servers = Servers(made, kind, admission)
+        servers = FleetServers(made, made.model, kind, admission)
         await servers.learn()
         assert [lane.window.slots for lane in servers.lanes] == [4, 2, None]
         assert [lane.window.size for lane in servers.lanes] == [4, 2, 32]

@@ -12,7 +12,7 @@ import pytest
 from edgen.core.errors import RunError
 from edgen.core.person_requests import PersonRequest, View
 from edgen.core.values import Address
-from edgen.store.mailbox import ConversationPlace, Mailbox
+from edgen.store.people.mailbox import ConversationPlace, Mailbox
 
 BEFORE = """
 CREATE TABLE requests (

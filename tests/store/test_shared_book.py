@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from edgen.core.errors import RunError
-from edgen.store import shared_book
-from edgen.store.mailbox import Mailbox
-from edgen.store.people import People
-from edgen.store.shared_book import SharedBook
+from edgen.store.people import People, shared_book
+from edgen.store.people.mailbox import Mailbox
+from edgen.store.people.shared_book import SharedBook
 
 BOOKS = [Mailbox, People]
 

@@ -16,7 +16,7 @@ import pytest
 
 import edgen
 from edgen.store.ledger import LedgerReader
-from edgen.store.mailbox import Mailbox
+from edgen.store.people.mailbox import Mailbox
 from tests import ROOT, fork_server
 from tests.cli.command import call
 from tests.web.players import SELFPLAY, Pages, Player, generate, token_in, wait_for_mailbox

@@ -15,8 +15,8 @@ import pyarrow.parquet  # type: ignore[import-untyped]
 import pytest
 from playwright.sync_api import Browser, Page
 
-from edgen.store.mailbox import Mailbox
 from edgen.store.people import People
+from edgen.store.people.mailbox import Mailbox
 from tests import ROOT, fork_server
 from tests.web.serving import LOOKS, RULES, browsing, open_ready, start_pages, violations
 

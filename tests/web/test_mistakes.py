@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from edgen.store.mailbox import Mailbox
 from edgen.store.people import People
+from edgen.store.people.mailbox import Mailbox
 from edgen.web.inviting import set_up
 from edgen.web.options import PeopleOptions
 from tests import ROOT, fork_server

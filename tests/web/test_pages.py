@@ -19,7 +19,7 @@ import pytest
 import edgen
 from edgen.core.values import Request
 from edgen.store.conversation_index import ConversationIndex, IndexEntry, Query
-from edgen.store.conversation_index_writer import Indexed, write_index
+from edgen.store.conversation_index.writer import Indexed, write_index
 from tests import ROOT
 from tests.cli.command import call
 from tests.web.serving import start_pages

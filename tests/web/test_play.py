@@ -10,7 +10,7 @@ import pytest
 
 import edgen
 from bench.play import play
-from edgen.store.mailbox import Mailbox
+from edgen.store.people.mailbox import Mailbox
 from tests import ROOT
 from tests.cli.command import call
 from tests.web.players import SELFPLAY, Pages, Player, generate, token_in, wait_for_mailbox

@@ -24,7 +24,7 @@ from edgen.core.errors import EdgenError, RunError, UsageError
 from edgen.core.values import Request
 from edgen.families.record_files import open_records
 from edgen.store.conversation_index import ConversationIndex, IndexEntry, Query
-from edgen.store.conversation_index_writer import Indexed, write_index
+from edgen.store.conversation_index.writer import Indexed, write_index
 from edgen.web.browse import read_query, render_address
 from edgen.web.conversation import render_conversation_page
 from edgen.web.marked_texts import mark_reply, mark_text_differences

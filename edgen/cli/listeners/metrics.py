@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from edgen.cli.errors import CommandEnd
+from edgen.cli.output import CommandEnd
 from edgen.core.errors import UsageError
 from edgen.core.files import Part, write_whole
 from edgen.runtime.snapshot import Activity, Snapshot

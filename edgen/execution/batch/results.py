@@ -20,8 +20,8 @@ from edgen.core.errors import CallError
 from edgen.core.plugin_faults import blame, require_type
 from edgen.core.registry import find_plugin
 from edgen.core.values import MAX_ANSWER, Reply
+from edgen.execution.client.backend_calls import check_failure, check_reply
 from edgen.execution.client.charges import MAYBE_CHARGED, apply_token_floor, compute_cost
-from edgen.execution.client.servers import check_failure, check_reply
 from edgen.providers.batches import LineResult, NeverBegun, ReadLine, read_custom_id
 from edgen.store.ledger import Ledger, OutstandingCall, TokenCounts
 

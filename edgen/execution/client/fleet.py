@@ -1,21 +1,30 @@
-"""Check that all servers of a fleet run the same model, by what they list and by what their answers say."""
+"""The servers of a fleet: whether they run the same model, what they say of themselves, and calls to one."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Awaitable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from edgen.config import BackendConfig, Job, load_kept_job
 from edgen.core.errors import CallError, EdgenError, ProviderError
-from edgen.core.values import Reply
+from edgen.core.registry import find_plugin
+from edgen.core.values import Reply, Request
+from edgen.execution.client.admission import Admission
+from edgen.execution.client.backend_calls import complete_once, count_slots
+from edgen.execution.client.prefix_cache import mark
+from edgen.execution.client.server_queue import Lane
 from edgen.providers import Backend
+from edgen.providers.base import CountsLoad, CountsSlots, SeveralServers
 from edgen.providers.fleet import find_odd_model
 from edgen.store.run_folder import RunFolder
 
 _PATIENCE = 5.0  # seconds for the list of a server's models
+_LOOK_EVERY = 1.0  # seconds between two looks at the servers' load
 
 
 class SameModel:
@@ -58,6 +67,115 @@ class SameModel:
                 f"The servers of `base_url` run different models: {address} runs {has}, {other} runs {runs}. "
                 "Remove one of them from the list, or start it with the other's model."
             )
+
+
+class FleetServers:
+    """The servers of a client's fleet, which serve a `model` and whose provider is `kind`, with their `lanes`
+    of the admission: what is asked of them before the first call, and calls to one of them."""
+
+    def __init__(self, fleet: SeveralServers, model: str, kind: str, admission: Admission) -> None:
+        self._fleet = fleet
+        self._admission = admission
+        self._kind = kind
+        self._own = find_plugin("provider", kind) is None
+        self.lanes: tuple[Lane, ...] = ()
+        self._backends: dict[Lane, Backend] = {}
+        # Once, as looking for a protocol's methods is slow.
+        self._counting: dict[Lane, CountsSlots] = {}
+        self._loaded: dict[Lane, CountsLoad] = {}
+        self._same = SameModel(fleet.servers, model)
+        self._adopt()
+        self._next_look = 0.0  # at the load
+        self._looking: asyncio.Task[None] | None = None
+        self._looks: dict[Lane, asyncio.Task[None]] = {}
+        self._tried: set[Lane] = set()  # asked once, though perhaps not up
+
+    def _adopt(self) -> None:
+        """Take the servers, of which there may be more than before."""
+        if not self._fleet.servers:
+            return
+        self.lanes = self._admission.list_lanes(self._fleet.servers)
+        for lane, backend in zip(self.lanes, self._fleet.servers.values(), strict=True):
+            if lane not in self._backends:
+                self._backends[lane] = backend
+                if isinstance(backend, CountsSlots):
+                    self._counting[lane] = backend
+                if isinstance(backend, CountsLoad):
+                    self._loaded[lane] = backend
+
+    @property
+    def known(self) -> bool:
+        """False: before each call, servers may be new, or have to be asked for their load."""
+        return False
+
+    def find_near_lanes(self) -> frozenset[Lane]:
+        """Return the lane that is best for the present task, all else being equal, if there is one."""
+        address = self._fleet.find_nearest()
+        return frozenset(lane for lane in self.lanes if lane.address == address)
+
+    def list_marks(self, request: Request) -> Sequence[int]:
+        """Return the marks of a prompt by which a server with its beginning is found."""
+        return mark(request.messages)
+
+    async def learn(self) -> None:
+        """Ask each server once what it is, and how many calls it answers at once, if it can say. Raises
+        ProviderError if they run different models."""
+        if len(self._fleet.servers) != len(self.lanes):
+            self._adopt()
+        if new := [lane for lane in self.lanes if lane not in self._tried]:
+            await asyncio.gather(*map(self.learn_of, new))
+            await self._ask_load()  # before the first calls choose their queues
+            self._tried.update(new)
+        if self._loaded:
+            self._look_at_load()
+
+    def _look_at_load(self) -> None:
+        """Ask each server of a fleet for its load, about once a second while calls are made."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._next_look and (self._looking is None or self._looking.done()):
+            self._next_look = now + _LOOK_EVERY
+            self._looking = asyncio.create_task(self._ask_load())
+
+    async def _ask_load(self) -> None:
+        async def ask(lane: Lane, backend: CountsLoad) -> None:
+            before = lane.running
+            load = await backend.load()
+            if load is None:
+                self._loaded.pop(lane, None)  # it does not say, or is away: the window and the circuit do
+            else:
+                lane.others = max(0, load - max(before, lane.running))
+
+        await asyncio.gather(*(ask(*one) for one in list(self._loaded.items())))
+
+    async def learn_of(self, lane: Lane) -> None:
+        """Ask a server, unless it has answered."""
+        if lane not in self._looks or not self._looks[lane].done():
+            await self._look(lane)
+        if not lane.knows_slots and (backend := self._counting.get(lane)) is not None:
+            await lane.learn_slots(partial(count_slots, backend, self._kind))
+
+    async def _look(self, lane: Lane) -> None:
+        look = self._looks.get(lane)
+        if look is None:
+            look = self._looks[lane] = asyncio.create_task(self._same.look(lane.address))
+        with contextlib.suppress(CallError):
+            await asyncio.shield(look)
+            return
+        if self._looks.get(lane) is look:  # asked again before the next call to it
+            del self._looks[lane]
+
+    def complete(self, lane: Lane, request: Request) -> Awaitable[Reply]:
+        """Make one attempt at a server. Raises CallError."""
+        backend = self._backends[lane]
+        return backend.complete(request) if self._own else complete_once(backend, self._kind, request)
+
+    def hear(self, lane: Lane, reply: Reply) -> None:
+        """Compare the model of an answer with that of the other servers. Raises ProviderError."""
+        self._same.hear(lane.address, reply)
+
+    def has_others(self, lane: Lane) -> bool:
+        """Return whether calls can go to another server than this one."""
+        return self._admission.has_others(lane, self.lanes)
 
 
 def keep_identities(job: Job, run: RunFolder) -> Job:

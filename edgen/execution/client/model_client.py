@@ -28,13 +28,13 @@ from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.call import Answer, Call, EstimateTooLowError
 from edgen.execution.client.charges import Charges, may_be_charged
+from edgen.execution.client.fleet import FleetServers
 from edgen.execution.client.form_support import FormSupport
 from edgen.execution.client.retry import RetryPolicy, retry
-from edgen.execution.client.server_queue import Lane, Ticket
-from edgen.execution.client.servers import Servers
+from edgen.execution.client.server_queue import Lane, OneServer, Ticket
 from edgen.execution.client.window import LoadVerdict
-from edgen.providers import Backend, find_calls
-from edgen.providers.base import HearsEnds, ShowsProgress
+from edgen.providers import Backend, find_calls, list_servers
+from edgen.providers.base import HearsEnds, SeveralServers, ShowsProgress
 from edgen.store.ledger import OutstandingCalls
 
 REFUSALS = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED})
@@ -85,7 +85,11 @@ class ModelClient:
         self.last_failure: CallError | None = None  # since the last answer
         self.timeouts = 0  # attempts without an answer in time
         self.hears_ends = backend if isinstance(backend, HearsEnds) else None
-        self.servers = Servers(backend, config.provider, admission)
+        self.servers = (
+            FleetServers(backend, backend.model, config.provider, admission)
+            if isinstance(backend, SeveralServers)
+            else OneServer(backend, config.provider, admission.list_lanes(list_servers(backend)))
+        )
         self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
         self.form_support = FormSupport(name, self._prefix.hexdigest()[:16])
         self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens

@@ -10,9 +10,9 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.pictures import refuse_pictures
 from edgen.core.values import Request
 from edgen.execution.client.admission import AdmissionClosed
+from edgen.execution.client.backend_calls import complete_once
 from edgen.execution.client.call import Answer, Call
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.client.servers import complete_once
 
 
 class PersonClient(ModelClient):

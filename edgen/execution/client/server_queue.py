@@ -1,17 +1,23 @@
-"""One server of a service: its window, its circuit, its speed, and the calls that wait for it."""
+"""One server of a service: its window, its circuit, its speed, the calls that wait for it, and calls to it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Protocol, TypeVar
 
 import msgspec
 
 from edgen.core.errors import CallError
+from edgen.core.registry import find_plugin
+from edgen.core.values import Reply, Request
+from edgen.execution.client.backend_calls import complete_once, count_slots
 from edgen.execution.client.circuit import Circuit, State
 from edgen.execution.client.window import LoadVerdict, Window
+from edgen.providers import Backend
+from edgen.providers.base import CountsSlots
 
 T_contra = TypeVar("T_contra", contravariant=True)
 
@@ -203,3 +209,47 @@ class Ticket(msgspec.Struct):
     started: float  # by the monotonic clock
     running: int  # calls in flight with it
     settled: bool = False  # it was returned
+
+
+class OneServer:
+    """The server of a client's backend, whose provider is `kind`, with its lane of the admission."""
+
+    def __init__(self, backend: Backend, kind: str, lanes: tuple[Lane, ...]) -> None:
+        self.lanes = lanes
+        self._backend, self._kind = backend, kind
+        self._own = find_plugin("provider", kind) is None
+        self._counting = backend if isinstance(backend, CountsSlots) else None
+
+    @property
+    def known(self) -> bool:
+        """True once it has been asked what `learn` asks."""
+        return self._counting is None or self.lanes[0].knows_slots
+
+    def find_near_lanes(self) -> frozenset[Lane]:
+        """Return no lane: there is no choice."""
+        return frozenset()
+
+    def list_marks(self, request: Request) -> Sequence[int]:  # noqa: ARG002 - a fleet's servers have them
+        """Return no marks of a prompt: there is no choice."""
+        return ()
+
+    async def learn(self) -> None:
+        """Ask it how many calls it answers at once, if it can say."""
+        await self.learn_of(self.lanes[0])
+
+    async def learn_of(self, lane: Lane) -> None:
+        """Ask it, unless it has answered."""
+        if self._counting is not None and not lane.knows_slots:
+            await lane.learn_slots(partial(count_slots, self._counting, self._kind))
+
+    def complete(self, lane: Lane, request: Request) -> Awaitable[Reply]:  # noqa: ARG002 - its only one
+        """Make one attempt. Raises CallError."""
+        backend = self._backend
+        return backend.complete(request) if self._own else complete_once(backend, self._kind, request)
+
+    def hear(self, lane: Lane, reply: Reply) -> None:
+        """Take note of an answer: nothing has to be compared."""
+
+    def has_others(self, lane: Lane) -> bool:  # noqa: ARG002 - its only one
+        """Return False: calls cannot go to another server."""
+        return False

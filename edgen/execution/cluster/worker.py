@@ -19,8 +19,8 @@ from edgen.core.errors import CallError, EdgenError, FailureKind
 from edgen.core.plugin_faults import find_fault
 from edgen.core.values import Reply, Request
 from edgen.core.version import __version__
+from edgen.execution.client.backend_calls import complete_once
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.client.servers import complete_once
 from edgen.execution.cluster.messages import (
     LEASE,
     Beat,

@@ -11,8 +11,8 @@ import pytest
 import typer
 
 import edgen
-from edgen.cli.errors import run_guarded
 from edgen.cli.options import with_declared
+from edgen.cli.output import run_guarded
 from edgen.core.errors import DataError
 from edgen.domains.retrieval import score_command
 from edgen.domains.retrieval.findings import KINDS

@@ -13,7 +13,7 @@ import pytest
 import edgen
 from edgen.api.validating import validate
 from edgen.cli.app import app
-from edgen.cli.errors import run_guarded
+from edgen.cli.output import run_guarded
 from edgen.core import resources
 from edgen.core.values import Scenario, Turn
 from edgen.domains.tutoring import cima_files as cima

@@ -334,7 +334,7 @@ def test_a_rejected_answer_that_is_damaged_is_not_written_down(small: Path, tmp_
 
 ENDLESS = """
 import asyncio, pathlib, signal, sqlite3, sys
-from edgen.cli.errors import run_guarded
+from edgen.cli.output import run_guarded
 from edgen.store.ledger.checked_reader import CheckedReader
 from edgen.store.ledger.opening import check, connect
 

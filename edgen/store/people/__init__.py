@@ -22,7 +22,7 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.text import escape_hidden
-from edgen.store.shared_book import SharedBook, as_json
+from edgen.store.people.shared_book import SharedBook, as_json
 
 _LONGEST_NAME = 60
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")  # also as an annotator's in a layer of labels

@@ -24,7 +24,7 @@ from edgen.core import values
 from edgen.core.errors import RunError
 from edgen.core.person_requests import PersonAnswer, PersonRequest
 from edgen.core.values import TaskId
-from edgen.store.shared_book import SharedBook, as_json
+from edgen.store.people.shared_book import SharedBook, as_json
 
 _DESK = ".people"  # ends the name of the folder of requests about a file
 _decode = msgspec.json.Decoder(PersonRequest).decode

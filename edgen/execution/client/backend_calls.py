@@ -1,0 +1,77 @@
+"""Calls to a backend's methods that report what a plugin's backend does wrong.
+
+`complete_once` makes one attempt, and `count_slots` asks about the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+import msgspec
+
+from edgen.core.errors import CallError, FailureKind
+from edgen.core.plugin_faults import blame, refuse_value, require_value
+from edgen.core.registry import find_plugin
+from edgen.core.text import replace_surrogates
+from edgen.core.values import Reply, Request
+from edgen.providers import Backend
+from edgen.providers.base import CountsSlots
+
+
+async def complete_once(backend: Backend, provider: str, request: Request) -> Reply:
+    """Return the backend's reply to one attempt.
+
+    Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns no Reply.
+    """
+    try:
+        reply = await backend.complete(request)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        blame("provider", provider, error, "in place of a CallError")  # nobody cancelled the call
+    except CallError as error:
+        if find_plugin("provider", provider) is not None:
+            check_failure(provider, error)
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+        blame("provider", provider, error, "in place of a CallError")
+    return reply if find_plugin("provider", provider) is None else check_reply(provider, reply)
+
+
+def check_reply(provider: str, reply: Reply) -> Reply:
+    """Return the reply of a plugin's backend, with U+FFFD for lone surrogates. Raises FaultyPluginError if it
+    is no Reply that can be stored."""
+    checked = require_value("provider", provider, reply, Reply, "a Reply")
+    if (used := checked.usage) is not None and min(msgspec.structs.astuple(used)) < 0:
+        refuse_value("provider", provider, f"returned a Reply with a negative number of tokens: {used}")
+    return checked
+
+
+def check_failure(provider: str, error: CallError) -> None:
+    """Raise FaultyPluginError for a CallError of a plugin that no ledger can hold and no rule applies to."""
+    if not isinstance(error.kind, FailureKind):
+        said = f"raised a CallError of the kind {error.kind!r}, which is no edgen.plugin.FailureKind"
+        refuse_value("provider", provider, said)
+    error.message = replace_surrogates(str(error.message))
+    wait = error.retry_after
+    if wait is not None and not (isinstance(wait, int | float) and 0 <= wait < math.inf):
+        refuse_value(
+            "provider", provider, f"raised a CallError with `retry_after` {wait!r}, no number of seconds"
+        )
+
+
+async def count_slots(backend: CountsSlots, provider: str) -> int | None:
+    """Return how many calls the backend's server answers at once; None if it does not say.
+
+    Raises CallError. Raises FaultyPluginError if a plugin's backend raises anything else or returns another
+    value.
+    """
+    try:
+        slots = await backend.slots()
+    except Exception as error:  # noqa: BLE001 - raised again
+        blame("provider", provider, error, "in place of a CallError")
+    if slots is not None and find_plugin("provider", provider) is not None:
+        require_value("provider", provider, slots, int, "a number of slots or None")
+    return slots

@@ -1,0 +1,155 @@
+"""Whether a run is finished, and whether its files are those of its ledger: decided read-only."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from edgen.config import Job, load_kept_job, resolve_values
+from edgen.core.digest import compute_sha256_of_file
+from edgen.core.errors import EdgenError, TemplateError
+from edgen.core.registry import list_names
+from edgen.core.yaml_values import read_text
+from edgen.execution.run import FILE_DIGESTS, WRITTEN, are_files_intact, compute_files_mark, make_run_plan
+from edgen.planning.allowed_files import Reach
+from edgen.planning.plan import Plan
+from edgen.prompting import Prompt
+from edgen.prompting.prompt import find_schema_file, read_answer_schema
+from edgen.space.splits import HeldOutGroups
+from edgen.store.ledger import (
+    OPEN,
+    LedgerReader,
+    LedgerSummary,
+    read_summary,
+)
+from edgen.store.run_folder import RunFolder
+from edgen.store.shards import (
+    MANIFEST,
+    SplitCounts,
+    digest_shards,
+    read_manifest,
+)
+from edgen.store.split_side import read_test_side
+
+
+def find_stale_files(run: RunFolder, side: HeldOutGroups) -> Iterator[tuple[str, str]]:
+    """Yield (file, difference) for each finished file that does not match the run's ledger. `side`: the test
+    side over all the job's arms. An unfinished run has no finished files of its present form. Memory: one
+    record."""
+    with LedgerReader(run.ledger) as view:
+        job = load_kept_job(run.job)
+        if view.read_fact(WRITTEN) != compute_files_mark(job, view.status, side):
+            return
+        counts: Counter[bool] = Counter()
+        for group, count in view.iterate_groups():
+            counts[side.is_test(group)] += count
+        wanted = digest_shards(
+            ((side.is_test(group), record) for _, _, group, record in view.iterate_records()),
+            SplitCounts(train=counts[False], test=counts[True]),
+            job.shards,
+        )
+        listed = {file.path: file for file in read_manifest(run.shards).files}
+        for file in wanted:
+            if listed.pop(file.path, None) != file:
+                yield f"shards/{file.path}", "it does not hold the records of the ledger"
+        for name in listed:
+            yield f"shards/{name}", "the manifest lists it, and the ledger has no records for it"
+        known = view.read_fact(FILE_DIGESTS)
+    for name, digest in (msgspec.json.decode(known, type=dict[str, str]) if known else {}).items():
+        path = run.shards / name if name == MANIFEST else run.path / name
+        if not path.is_file() or compute_sha256_of_file(path) != digest:
+            yield path.relative_to(run.path).as_posix(), "it was changed after edgen wrote it"
+
+
+def is_finished(
+    whole: Mapping[str, Any],
+    plans: Mapping[str, Plan],
+    prints: Mapping[str, str],
+    rundir: RunFolder,
+    part: range | None,
+) -> bool:
+    """Return whether everything was made in the folder, under exactly this form of the job, and its files are
+    intact.
+
+    `whole` is the job as `planning.kept_job.inline_files` has it, `plans` and their fingerprints are by arm;
+    `part` is the requested piece, None for all. An unreadable or locked run is not finished.
+    """
+    runs = {arm: rundir.arm(arm) for arm in plans}
+    if rundir.is_locked() or not all(own.job.exists() and own.ledger.exists() for own in runs.values()):
+        return False
+    try:
+        if whole["arms"] and not _is_same_job(rundir, whole, {}):
+            return False
+        if not all(
+            _is_same_job(runs[arm], resolve_values(plan.job), plan.extra_prompts)
+            for arm, plan in plans.items()
+        ):
+            return False
+        if not all(_has_schemas(runs[arm], plan) for arm, plan in plans.items()):
+            return False
+        kept = {arm: read_summary(own.ledger) for arm, own in runs.items()}
+        if not all(_is_made(kept[arm], plan.job, prints[arm], part) for arm, plan in plans.items()):
+            return False
+        side = read_test_side(runs.values(), whole["split"]["test"])
+        return all(_stands(runs[arm], kept[arm], plan.job, side) for arm, plan in plans.items())
+    except (EdgenError, OSError):  # the work itself reports the error
+        return False
+
+
+def _is_same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Prompt]) -> bool:
+    """Return whether the run's own copy of the job is equal, except for paths of inputs, and these exist;
+    templates in `extra`, which are in no fingerprint, must be equal byte for byte."""
+    there = load_kept_job(run.job)
+    named = (there.space, there.prompt, *there.prompts.values())
+    later = {*list_names("protocol")}  # templates that are used after the run
+    ours, theirs = copy.deepcopy(dict(job)), resolve_values(there)
+    for plain in (ours, theirs):
+        for values in (plain, *plain["arms"].values()):
+            for key in ("space", "prompt", "prompts"):
+                values.pop(key, None)
+    reach = Reach.of(run.job)
+    kept = {
+        use: reach.find_file("prompts", there.prompts[use], f"prompts.{use}")
+        for use in extra
+        if use in there.prompts
+    }
+    texts = {use: (read_text(path, TemplateError), read_answer_schema(path)) for use, path in kept.items()}
+    return (
+        ours == theirs
+        and there.prompts.keys() & later == job["prompts"].keys() & later
+        and texts == {use: (prompt.text, prompt.schema) for use, prompt in extra.items()}
+        and all((run.path / name).is_file() for name in named if name)
+    )
+
+
+def _has_schemas(run: RunFolder, plan: Plan) -> bool:
+    """Return whether the schemas of the plan's templates stand next to the run's own copies."""
+    there = load_kept_job(run.job)
+    named = {"default": there.prompt, **there.prompts}
+    asked = [use for use, prompt in plan.prompts.items() if prompt.schema is not None]
+    return all(find_schema_file(run.path / (named.get(use) or use)).is_file() for use in asked)
+
+
+def _is_made(kept: LedgerSummary, job: Job, under: str, part: range | None) -> bool:
+    plan = kept.status.plan
+    return (
+        plan == make_run_plan(job, under, part, scenarios=plan.scenarios if job.top_up else None)
+        and kept.status.find_state(held=False) == "complete"
+        and not any(batch.state in OPEN for batch in kept.batches)
+    )
+
+
+def _stands(run: RunFolder, kept: LedgerSummary, job: Job, side: HeldOutGroups) -> bool:
+    """Return whether the files match the results and nothing derived from answers is damaged in the ledger;
+    else they are made again."""
+    facts = kept.facts
+    if facts.get(WRITTEN) != compute_files_mark(job, kept.status, side):
+        return False
+    if not are_files_intact(run, facts.get(FILE_DIGESTS)):
+        return False
+    with LedgerReader(run.ledger) as view:
+        return view.is_sound()
