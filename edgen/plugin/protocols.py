@@ -71,10 +71,10 @@ from edgen.protocols.selfplay_settings import CLOSING as CLOSING
 from edgen.protocols.selfplay_settings import CLOSING_STEP as CLOSING_STEP
 from edgen.protocols.selfplay_settings import MOST_TURNS as MOST_TURNS
 from edgen.protocols.selfplay_settings import Selfplay as Selfplay
+from edgen.protocols.session import append_message as append_message
 from edgen.protocols.session import ask_turn as ask_turn
+from edgen.protocols.session import join_brief as join_brief
 from edgen.protocols.stage import Stage as Stage
-from edgen.protocols.stage import append_message as append_message
-from edgen.protocols.stage import join_brief as join_brief
 from edgen.protocols.stage import play as play
 from edgen.protocols.stage import reject_too_little as reject_too_little
 from edgen.protocols.views import list_utterances as list_utterances

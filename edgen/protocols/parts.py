@@ -16,7 +16,7 @@ from typing import Protocol as Face
 import msgspec
 
 from edgen.config import BackendConfig, Branch, CallSettings, TooLong
-from edgen.core.forms import Form
+from edgen.core.forms import AnyForm, Form
 from edgen.core.resources import Folder
 from edgen.core.text import join_list
 from edgen.core.values import (
@@ -53,7 +53,7 @@ class Prompting(Face):
     @property
     def variables_used(self) -> frozenset[str]: ...
 
-    def form(self, form: Form, role: str = "") -> Form | None: ...
+    def form(self, form: AnyForm, role: str = "") -> Form | None: ...
 
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]: ...
 

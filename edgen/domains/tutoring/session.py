@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Generator, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -281,7 +282,7 @@ class TutoringSession(TutoringViews, Session):
             return read_acted_turn(reply.text, role.name, actions, **self._rules.reading(reply))
 
         messages = self._list_messages(role, side, use, wanted)
-        question = self._question(use, messages, backend, make_acted_turn_form(actions))
+        question = self._question(use, messages, backend, partial(make_acted_turn_form, actions))
         question = question._replace(several=side == "tutor" and len(self._settings.tutor_backends) > 1)
         said = yield from ask_turn(question, self._rules, read_reply)
         if isinstance(said, ActedTurn):
