@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from edgen.domains.tutoring.config import TutoringSettings
-from edgen.domains.tutoring.exercises.chain import ExerciseChain, ExercisePool
 from edgen.domains.tutoring.exercises.model import SHOWN, Exercise, is_right
+from edgen.domains.tutoring.exercises.pool import ExerciseChain, ExercisePool
 from edgen.domains.tutoring.judging import (
     JUDGE,
     UNJUDGED,
