@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from edgen.cli.output import note
 from edgen.core.errors import EdgenError
-from edgen.core.plugin_faults import find_fault
+from edgen.core.plugins.faults import find_fault
 from edgen.core.system import ENDING_SIGNALS, is_hangup
 from edgen.core.text import escape_hidden
 

@@ -232,7 +232,7 @@ class Request(msgspec.Struct, frozen=True):
     retry_reason: str = ""
     """Why the previous answer to the same request was unusable; empty at the first attempt."""
     view: Any = None
-    """The view for a person who answers it (an `edgen.core.person_requests.View`); without one,
+    """The view for a person who answers it (an `edgen.core.people.requests.View`); without one,
     `edgen.protocols.views` makes it from the messages. It shapes no model's answer."""
 
 

@@ -40,9 +40,8 @@ from edgen.config.backends import Text as Text
 from edgen.config.job import FindFile as FindFile
 from edgen.core.options import Share as Share
 from edgen.core.pair import Candidate as Candidate
-from edgen.core.person_requests import Offer as Offer
-from edgen.core.person_requests import View as View
-from edgen.core.reasons import DeclaredReason as DeclaredReason
+from edgen.core.people.requests import Offer as Offer
+from edgen.core.people.requests import View as View
 from edgen.core.values import RejectionReason as RejectionReason
 from edgen.core.values import TaskId as TaskId
 from edgen.protocols.base import Protocol as Protocol
@@ -67,6 +66,7 @@ from edgen.protocols.questionnaire import QuestionnaireError as QuestionnaireErr
 from edgen.protocols.questionnaire import Scale as Scale
 from edgen.protocols.questionnaire import load_questionnaire as load_questionnaire
 from edgen.protocols.questionnaire import read_questionnaire as read_questionnaire
+from edgen.protocols.reasons import DeclaredReason as DeclaredReason
 from edgen.protocols.selfplay_settings import CLOSING as CLOSING
 from edgen.protocols.selfplay_settings import CLOSING_STEP as CLOSING_STEP
 from edgen.protocols.selfplay_settings import MOST_TURNS as MOST_TURNS

@@ -54,14 +54,14 @@ from edgen.config.backends import Seed as Seed
 from edgen.config.backends import Text as Text
 from edgen.config.backends import Url as Url
 from edgen.config.served import ServedConfig as ServedConfig
-from edgen.core.durations import seconds as seconds
 from edgen.core.options import Positive as Positive
-from edgen.core.person_requests import AskPeople as AskPeople
-from edgen.core.person_requests import PersonRequest as PersonRequest
+from edgen.core.people.requests import AskPeople as AskPeople
+from edgen.core.people.requests import PersonRequest as PersonRequest
 from edgen.core.pictures import PictureTokens as PictureTokens
 from edgen.core.pictures import PromptPicture as PromptPicture
 from edgen.core.pictures import lower_pictures as lower_pictures
 from edgen.core.system import memory_size as memory_size
+from edgen.core.text import seconds as seconds
 from edgen.core.threads import run_in_thread as run_in_thread
 from edgen.core.values import FinishReason as FinishReason
 from edgen.core.values import Token as Token

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import msgspec
 
 from edgen.core.forms import AnyForm, Form
-from edgen.core.person_requests import View
+from edgen.core.people.requests import View
 from edgen.core.values import (
     Address,
     Message,

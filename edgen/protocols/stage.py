@@ -16,7 +16,7 @@ import msgspec
 
 from edgen.config import Branch
 from edgen.core.forms import turn_form
-from edgen.core.person_requests import View
+from edgen.core.people.requests import View
 from edgen.core.space_layouts import map_bare_fields
 from edgen.core.values import (
     Address,

@@ -8,9 +8,8 @@ import time
 from typing import Any
 
 from edgen.cli.output import note
-from edgen.core.durations import format_span
 from edgen.core.events import Event
-from edgen.core.text import escape_hidden
+from edgen.core.text import escape_hidden, format_span
 from edgen.runtime.snapshot import Snapshot, StatusEvent, describe_progress
 
 _UNREADABLE = (OSError, ValueError)  # stderr is closed, full or gone
