@@ -1,7 +1,8 @@
 """The values that pass between edgen's parts: immutable, free of I/O, with the same names everywhere.
 
 A Scenario is drawn; a protocol turns it into Requests and is sent Replies; it returns a Conversation or a
-Rejection; the engine stores that as an Outcome. A family makes a record of a Conversation with its Provenance.
+Rejection; the engine stores that as an Outcome. A family makes a record of a Conversation with its
+Provenance.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ block system %}`, renders to a user and a system message, and has only comments 
 newline of a file, and newlines at either end of a block, are not part of the message; everything else is,
 exactly.
 
-Its variables are the values of a scenario. A JSON Schema next to a template, of the same name, is the form that
-answers have to take.
+Its variables are the values of a scenario. A JSON Schema next to a template, of the same name, is the form
+that answers have to take.
 
 A `Snippet` is a short text with variables, such as those of a space. It is compiled once and rendered to one
 text in the sandbox of prompts; snippets of one file share a sandbox. `fraction(n, d)` prints n/d in lowest

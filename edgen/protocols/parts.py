@@ -1,5 +1,5 @@
-"""The values that a protocol and the rest of edgen pass to each other: the rules and templates of a job, and one
-unit of work as a scheduler sees it, which is a conversation, a comparison or any other task.
+"""The values that a protocol and the rest of edgen pass to each other: the rules and templates of a job, and
+one unit of work as a scheduler sees it, which is a conversation, a comparison or any other task.
 
 Briefs are the texts about a space for each of its roles.
 """

@@ -1,1 +1,1 @@
-"""What edgen asks people: requests that they answer, and tables that they fill in."""
+"""Requests to people, and tables that they fill in."""
