@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from edgen.core.person_requests import PersonRequest
+from edgen.core.people.requests import PersonRequest
 from edgen.store.people.mailbox import Mailbox
 
 _PAUSE = 0.02  # seconds between two looks

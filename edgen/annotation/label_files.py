@@ -21,7 +21,7 @@ import msgspec
 from edgen.annotation.annotator import is_name
 from edgen.core.errors import DataError, refuse_lines
 from edgen.core.pair import Candidate
-from edgen.core.sheets import read_sheet
+from edgen.core.people.sheets import read_sheet
 from edgen.core.yaml_values import read_text, shorten_word, suggest_name
 from edgen.protocols.labelled_units import LabellingTask, digest_said
 from edgen.reading.answers.unit_labels import LabelChoices, Labels, choose_labels

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.pair import Candidate
-from edgen.core.sheets import cut_cell, render_sheet_head, render_sheet_line, write_sheet
+from edgen.core.people.sheets import cut_cell, render_sheet_head, render_sheet_line, write_sheet
 from edgen.protocols.base import transcript_of
 from edgen.protocols.labelled_units import LabellingTask
 from edgen.store.layers import digest_text

@@ -11,8 +11,8 @@ from typer import Argument
 
 from edgen.cli.options import CommandGroup, JsonOption, RunArgument
 from edgen.cli.output import note, print_value
-from edgen.core.durations import format_span
 from edgen.core.options import TrustHosts
+from edgen.core.text import format_span
 
 if TYPE_CHECKING:
     from edgen.api.batches import BatchFacts, Cancelled, ReadResults

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from edgen.cli import options as o
 from edgen.cli.output import align_columns, count_noun, print_value
-from edgen.core.durations import format_span
-from edgen.core.text import format_dollars
+from edgen.core.text import format_dollars, format_span
 from edgen.cost.options import EstimateOptions
 
 if TYPE_CHECKING:

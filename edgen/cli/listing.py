@@ -166,7 +166,7 @@ def _render_skipped(skipped: Sequence[tuple[registry.Plugin, Path]]) -> Iterator
 
 def _describe_note(plugin: registry.Plugin) -> str | None:
     """Return a note on a plugin that works, such as private imports."""
-    from edgen.core.plugin_imports import find_private_imports
+    from edgen.core.plugins.imports import find_private_imports
 
     if not (private := find_private_imports(plugin)):
         return None

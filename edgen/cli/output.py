@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TextIO
 import msgspec
 
 from edgen.core.errors import EdgenError, UsageError
-from edgen.core.plugin_faults import find_fault
+from edgen.core.plugins.faults import find_fault
 from edgen.core.system import ENDING_SIGNALS, is_hangup
 from edgen.core.text import columns, escape_hidden, escape_hidden_json, format_dollars, replace_surrogates
 

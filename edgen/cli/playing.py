@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edgen.core.errors import UsageError
-from edgen.core.person_requests import Field, PersonRequest, View, list_fields, write_answer
+from edgen.core.people.requests import Field, PersonRequest, View, list_fields, write_answer
 from edgen.core.system import edit_lines
 from edgen.core.text import escape_hidden
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from edgen.cli.output import align_columns, wrap_behind
-from edgen.core.durations import format_span
-from edgen.core.text import format_dollars, format_short
+from edgen.core.text import format_dollars, format_short, format_span
 
 if TYPE_CHECKING:
     from edgen.api.runs import RunFacts, RunTotals

@@ -18,10 +18,9 @@ from edgen.cli import complete
 from edgen.cli.options import JsonOption
 from edgen.cli.output import count_noun, format_cost, note, print_json_line, print_line, print_value
 from edgen.cli.runs import render_runs
-from edgen.core.durations import format_span
 from edgen.core.errors import UsageError
 from edgen.core.options import option
-from edgen.core.text import describe_counts, describe_reasons, escape_hidden, format_dollars
+from edgen.core.text import describe_counts, describe_reasons, escape_hidden, format_dollars, format_span
 
 if TYPE_CHECKING:
     from edgen.runtime.snapshot import Amount, Tokens

@@ -1,7 +1,7 @@
 """Settings of every backend, and types of keys that several providers share.
 
-Each provider has its own struct, its `Config`, selected by the key `type`. The parts of providers that reading
-and checking a job uses are here; the others are in `edgen.providers.base`.
+Each provider has its own struct, its `Config`, selected by the key `type`. The parts of providers that
+reading and checking a job uses are here; the others are in `edgen.providers.base`.
 """
 
 from __future__ import annotations

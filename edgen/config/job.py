@@ -35,7 +35,7 @@ from edgen.core.options import (
     declare_space,
     declare_template,
 )
-from edgen.core.plugin_faults import require_type
+from edgen.core.plugins.faults import require_type
 from edgen.core.registry import PluginError, find, list_names, part_of
 from edgen.core.resources import Folder
 from edgen.core.values import ROLES, Role

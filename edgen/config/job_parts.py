@@ -1,4 +1,4 @@
-"""The mappings inside a job file: batches, split, shards, branches, labels, preference pairs, a run's notes."""
+"""Mappings inside a job file: batches, split, shards, branches, labels, preference pairs, notes of a run."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ An answer kind names what a template asks for; protocols declare theirs.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -108,6 +108,10 @@ class Form(NamedTuple):
             return Message("system", f"{brief.content}\n\n{self.words}"), *said
         *before, last = messages
         return *before, Message(last.role, f"{last.content}\n\n{self.words}")
+
+
+AnyForm = Form | Callable[[], Form]
+"""The form of an answer, or a function that makes it, called only where the form is requested."""
 
 
 def form(**parts: Part) -> Form:

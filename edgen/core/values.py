@@ -1,7 +1,8 @@
 """The values that pass between edgen's parts: immutable, free of I/O, with the same names everywhere.
 
 A Scenario is drawn; a protocol turns it into Requests and is sent Replies; it returns a Conversation or a
-Rejection; the engine stores that as an Outcome. A family makes a record of a Conversation with its Provenance.
+Rejection; the engine stores that as an Outcome. A family makes a record of a Conversation with its
+Provenance.
 """
 
 from __future__ import annotations
@@ -232,7 +233,7 @@ class Request(msgspec.Struct, frozen=True):
     retry_reason: str = ""
     """Why the previous answer to the same request was unusable; empty at the first attempt."""
     view: Any = None
-    """The view for a person who answers it (an `edgen.core.person_requests.View`); without one,
+    """The view for a person who answers it (an `edgen.core.people.requests.View`); without one,
     `edgen.protocols.views` makes it from the messages. It shapes no model's answer."""
 
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.config import BackendConfig, Job
-from edgen.core.durations import format_span
 from edgen.core.errors import EdgenError
+from edgen.core.text import format_span
 from edgen.cost.history import EarlierRun
 from edgen.cost.usage import CallUse, UsageRange, find_asked_backends
 from edgen.protocols.base import find_rounds

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from edgen.core.plugin_faults import refuse_value
+from edgen.core.plugins.faults import refuse_value
 from edgen.core.text import shorten
 from edgen.evaluation.aggregate_sums import MOST_NUMBER
 from edgen.evaluation.aggregates import (

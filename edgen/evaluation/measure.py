@@ -20,8 +20,8 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, get_args
 import msgspec
 
 from edgen.core import registry
-from edgen.core.plugin_checks import find_misplaced_names
-from edgen.core.plugin_faults import refuse_value
+from edgen.core.plugins.checks import find_misplaced_names
+from edgen.core.plugins.faults import refuse_value
 from edgen.core.registry import part_of
 from edgen.core.text import join_list
 from edgen.evaluation.aggregates import Aggregate, ByKey, Columns

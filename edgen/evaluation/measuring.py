@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.plugin_faults import FaultyPluginError
+from edgen.core.plugins.faults import FaultyPluginError
 from edgen.core.registry import PluginError, find, find_all, list_names, part_of
 from edgen.core.text import join_list, quantity
 from edgen.evaluation.measure import JudgeAnswers, Measure, is_compared

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from edgen.core.plugin_faults import FaultyPluginError
+from edgen.core.plugins.faults import FaultyPluginError
 from edgen.core.registry import find, is_added, part_of
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measure import OwnCount, make_value_type

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from edgen.core import registry
-from edgen.core.plugin_faults import FaultyPluginError, blame, make_plugin_error, refuse_value
+from edgen.core.plugins.faults import FaultyPluginError, blame, make_plugin_error, refuse_value
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.shingles import GatheredShingles

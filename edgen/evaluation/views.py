@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from edgen.core.plugin_faults import FaultyPluginError, make_plugin_error, require_type
+from edgen.core.plugins.faults import FaultyPluginError, make_plugin_error, require_type
 from edgen.core.registry import part_of
 from edgen.evaluation.aggregates import Examples, find_figure, has_data
 from edgen.evaluation.drawings import Block

@@ -19,10 +19,10 @@ import msgspec
 
 from edgen.config import CallSettings
 from edgen.core.errors import UselessError
-from edgen.core.reasons import find_reason
 from edgen.core.text import describe_reasons
 from edgen.core.values import RejectionReason, Reply, Request, Status
 from edgen.planning.speakers import describe_reply
+from edgen.protocols.reasons import find_reason
 from edgen.store.ledger.opening import decode_fact
 
 if TYPE_CHECKING:

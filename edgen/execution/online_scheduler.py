@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.core.errors import CallError, EdgenError, StoppedError, UselessError
-from edgen.core.plugin_faults import find_fault
+from edgen.core.plugins.faults import find_fault
 from edgen.core.values import Address, Reply, Request, TaskId
 from edgen.execution.batch.open_batches import open_batches_error
 from edgen.execution.client.admission import Admission, AdmissionClosed

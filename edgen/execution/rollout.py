@@ -18,7 +18,7 @@ from edgen.core.errors import (
     FailuresError,
     ProviderError,
 )
-from edgen.core.plugin_faults import blame, refuse_value
+from edgen.core.plugins.faults import blame, refuse_value
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Status, TaskId
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.early_stop import Usefulness

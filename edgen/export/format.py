@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.plugin_faults import blame, refuse_value
+from edgen.core.plugins.faults import blame, refuse_value
 from edgen.export.chat import Chat
 from edgen.export.conversation_rows import Columns, make_trainer_columns
 from edgen.export.evidence import Level

@@ -20,7 +20,7 @@ import msgspec
 from edgen.core.errors import ShortError, StoppedError, UsageError
 from edgen.core.files import new_folder, write_new
 from edgen.core.pair import Source
-from edgen.core.plugin_faults import blame, refuse_value
+from edgen.core.plugins.faults import blame, refuse_value
 from edgen.core.registry import find_plugin
 from edgen.core.text import shorten
 from edgen.export.card import Contents, digest_table, write_card

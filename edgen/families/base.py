@@ -18,7 +18,7 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import JobError, Problem
-from edgen.core.plugin_faults import blame
+from edgen.core.plugins.faults import blame
 from edgen.core.registry import part_of
 from edgen.core.text import compile_later
 from edgen.core.values import Event, Provenance, Recorded, Scenario, Turn, with_marker, without_marker

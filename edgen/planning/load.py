@@ -1,7 +1,7 @@
 """Plans from job files, with their templates and space; `Reach` limits the files that they may name.
 
-Answers have forms: a schema next to a template is always sent, and the protocol's own form of an answer is sent
-as a schema only if the backend takes it.
+Answers have forms: a schema next to a template is always sent, and the protocol's own form of an answer is
+sent as a schema only if the backend takes it.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from edgen.config import (
 from edgen.config.job import RolesAndSettings
 from edgen.core.digest import compute_fingerprint
 from edgen.core.forms import Form, list_answer_kinds
-from edgen.core.plugin_faults import blame, refuse_value, require_type
+from edgen.core.plugins.faults import blame, refuse_value, require_type
 from edgen.core.registry import find_plugin, part_of
 from edgen.core.values import (
     Address,

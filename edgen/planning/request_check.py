@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from edgen.config import Job
-from edgen.core.plugin_faults import blame, refuse_value, require_value
+from edgen.core.plugins.faults import blame, refuse_value, require_value
 from edgen.core.values import Address, Conversation, Message, Rejection, Request
 from edgen.protocols.base import ConversationProtocol, ExpectedCall, Result
 

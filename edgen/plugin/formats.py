@@ -49,7 +49,7 @@ from edgen.core.pair import Pair as Pair
 from edgen.core.pair import RolloutSignal as RolloutSignal
 from edgen.core.pair import Side as Side
 from edgen.core.pair import turns_left as turns_left
-from edgen.core.sheets import disarm as disarm
+from edgen.core.people.sheets import disarm as disarm
 from edgen.export.chat import Message as Message
 from edgen.export.chat import digest_of as digest_of
 from edgen.export.chat import role_of as role_of

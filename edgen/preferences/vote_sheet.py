@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from edgen.core.errors import DataError, refuse_lines
 from edgen.core.pair import HumanVote
-from edgen.core.sheets import cut_cell, read_sheet, render_sheet_head, render_sheet_line, write_sheet
+from edgen.core.people.sheets import cut_cell, read_sheet, render_sheet_head, render_sheet_line, write_sheet
 from edgen.core.yaml_values import read_text, shorten_word
 from edgen.preferences.vote_units import VotePair, choose_first_side, list_vote_pairs, read_texts
 from edgen.protocols.base import transcript_of

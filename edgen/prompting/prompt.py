@@ -5,8 +5,8 @@ block system %}`, renders to a user and a system message, and has only comments 
 newline of a file, and newlines at either end of a block, are not part of the message; everything else is,
 exactly.
 
-Its variables are the values of a scenario. A JSON Schema next to a template, of the same name, is the form that
-answers have to take.
+Its variables are the values of a scenario. A JSON Schema next to a template, of the same name, is the form
+that answers have to take.
 
 A `Snippet` is a short text with variables, such as those of a space. It is compiled once and rendered to one
 text in the sandbox of prompts; snippets of one file share a sandbox. `fraction(n, d)` prints n/d in lowest
@@ -26,7 +26,7 @@ import msgspec
 
 from edgen.core.digest import compute_fingerprint, compute_sha256
 from edgen.core.errors import TemplateError
-from edgen.core.forms import Form, list_answer_kinds
+from edgen.core.forms import AnyForm, Form, list_answer_kinds
 from edgen.core.pictures import pictures_in
 from edgen.core.space_layouts import map_bare_fields
 from edgen.core.values import MAX_TEXT, Message, Scenario, ValueWithFields
@@ -145,13 +145,14 @@ class Prompt:
             self.forms_of,
         )
 
-    def form(self, form: Form, role: str = "") -> Form | None:
+    def form(self, form: AnyForm, role: str = "") -> Form | None:
         """Return the form to request of a role, None where the template's words suffice or its own schema
         counts."""
         forms = self.forms_of.get(role, self.forms)
         if forms == "prose" or self.schema is not None:
             return None
-        return form._replace(required=forms == "schema")
+        made = form if isinstance(form, Form) else form()
+        return made._replace(required=forms == "schema")
 
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
         """Return the rendered messages. Raises TemplateError, with the line, for rendering errors."""

@@ -1,8 +1,8 @@
 """Bounds on a prompt's tokens before any service has counted: a maximum, and an estimate.
 
 Both count UTF-8 bytes: current tokenizers fall back to bytes, so no text has more tokens than bytes, and
-English has about four bytes per token (OpenAI's rule of thumb). Chat templates put markers around each message
-and sometimes add a system prompt.
+English has about four bytes per token (OpenAI's rule of thumb). Chat templates put markers around each
+message and sometimes add a system prompt.
 """
 
 from __future__ import annotations

@@ -25,9 +25,8 @@ from edgen.config import Job, find_job_protocol
 from edgen.config.job import FindFile, RolesAndSettings
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.forms import AnswerKind, Form
-from edgen.core.person_requests import View
-from edgen.core.plugin_checks import find_misplaced_names
-from edgen.core.reasons import DeclaredReason, list_reason_flaws
+from edgen.core.people.requests import View
+from edgen.core.plugins.checks import find_misplaced_names
 from edgen.core.registry import part_of
 from edgen.core.values import (
     Address,
@@ -54,6 +53,7 @@ from edgen.protocols.parts import (
     describe_ending,
     find_role_words,
 )
+from edgen.protocols.reasons import DeclaredReason, list_reason_flaws
 from edgen.protocols.simulation import Simulation
 from edgen.reading.hollow import find_hollow, find_hollow_turn
 from edgen.space.model import Space

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from edgen.plugin import (
@@ -151,7 +151,7 @@ class Oneshot(SimulatedAnswers, SelfDescription, AnswerForms, SharedPreparation,
             self.name,
             schema=prompt.schema,
             speakers=rules.speakers,
-            form=prompt.form(_make_form(rules)),
+            form=prompt.form(partial(_make_form, rules)),
             scene=rules.scene(scenario),
         )
         return (yield from ask(question, rules, read_reply))

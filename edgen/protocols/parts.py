@@ -1,5 +1,5 @@
-"""The values that a protocol and the rest of edgen pass to each other: the rules and templates of a job, and one
-unit of work as a scheduler sees it, which is a conversation, a comparison or any other task.
+"""The values that a protocol and the rest of edgen pass to each other: the rules and templates of a job, and
+one unit of work as a scheduler sees it, which is a conversation, a comparison or any other task.
 
 Briefs are the texts about a space for each of its roles.
 """
@@ -16,7 +16,7 @@ from typing import Protocol as Face
 import msgspec
 
 from edgen.config import BackendConfig, Branch, CallSettings, TooLong
-from edgen.core.forms import Form
+from edgen.core.forms import AnyForm, Form
 from edgen.core.resources import Folder
 from edgen.core.text import join_list
 from edgen.core.values import (
@@ -53,7 +53,7 @@ class Prompting(Face):
     @property
     def variables_used(self) -> frozenset[str]: ...
 
-    def form(self, form: Form, role: str = "") -> Form | None: ...
+    def form(self, form: AnyForm, role: str = "") -> Form | None: ...
 
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]: ...
 

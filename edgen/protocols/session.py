@@ -13,9 +13,17 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 
-from edgen.core.forms import Form
-from edgen.core.person_requests import View
-from edgen.core.values import Address, Message, Rejection, RejectionReason, Reply, Request, Scenario
+from edgen.core.forms import AnyForm, Form
+from edgen.core.people.requests import View
+from edgen.core.values import (
+    Address,
+    Message,
+    Rejection,
+    RejectionReason,
+    Reply,
+    Request,
+    Scenario,
+)
 from edgen.prompting import scenario_variables
 from edgen.prompting.prompt import PICTURE, find_picture
 from edgen.protocols.base import (
@@ -91,7 +99,7 @@ class Session(ABC):
         return Address(self._scenario.index, self._replicate, step=self._step - 1)
 
     def _question(
-        self, use: str, messages: tuple[Message, ...], backend: str, form: Form, role: str | None = None
+        self, use: str, messages: tuple[Message, ...], backend: str, form: AnyForm, role: str | None = None
     ) -> Question:
         """Return the next request, with the template of this use and the form of the answer. `role`: who
         speaks, in the space's words."""
@@ -190,3 +198,16 @@ def _read_kept(question: Question, reply: Reply, read: Read[S]) -> S | None:
 
 def _finish_reply(reply: Reply, text: str) -> Reply:
     return msgspec.structs.replace(reply, text=text, finish_reason="stop")
+
+
+def join_brief(brief: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return the brief of a role that does not open, so that the first message is another's."""
+    text = "\n\n".join([message.content for message in brief])
+    return (Message(brief[0].role, text),)
+
+
+def append_message(messages: list[Message], message: Message) -> None:
+    """Add a message; two of one role in a row, which many models refuse, become one."""
+    if messages and messages[-1].role == message.role:
+        message = Message(message.role, f"{messages.pop().content}\n\n{message.content}")
+    messages.append(message)

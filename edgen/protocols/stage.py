@@ -16,7 +16,7 @@ import msgspec
 
 from edgen.config import Branch
 from edgen.core.forms import turn_form
-from edgen.core.person_requests import View
+from edgen.core.people.requests import View
 from edgen.core.space_layouts import map_bare_fields
 from edgen.core.values import (
     Address,
@@ -37,7 +37,7 @@ from edgen.protocols.base import Conversing, Prompting, Question, Rules, ask, tr
 from edgen.protocols.fence import fence_turns
 from edgen.protocols.parts import make_turn_variables
 from edgen.protocols.selfplay_settings import CLOSING, CLOSING_STEP, MOST_TURNS, Selfplay
-from edgen.protocols.session import ask_turn
+from edgen.protocols.session import append_message, ask_turn, join_brief
 from edgen.protocols.views import CLOSING as CLOSING_MARK
 from edgen.protocols.views import list_facts, list_utterances
 from edgen.reading.answers.probability import read_probability
@@ -156,7 +156,7 @@ class Stage:
             "selfplay",
             side,
             prompt.schema,
-            form=prompt.form(turn_form()),
+            form=prompt.form(turn_form),
             scene=self.rules.scene(self.scenario, role),
             view=self.view(role, entries) if self.rules.by_people(side) else None,
         )
@@ -233,19 +233,6 @@ class Stage:
         )
         answer = yield from ask(question, self.rules, _read_probability)
         return None if isinstance(answer, Rejection) else answer
-
-
-def join_brief(brief: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Return the brief of a role that does not open, so that the first message is another's."""
-    text = "\n\n".join([message.content for message in brief])
-    return (Message(brief[0].role, text),)
-
-
-def append_message(messages: list[Message], message: Message) -> None:
-    """Add a message; two of one role in a row, which many models refuse, become one."""
-    if messages and messages[-1].role == message.role:
-        message = Message(message.role, f"{messages.pop().content}\n\n{message.content}")
-    messages.append(message)
 
 
 def _fold(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from edgen.core.person_requests import View
+from edgen.core.people.requests import View
 from edgen.core.values import Message, Request, Scenario, Turn
 from edgen.space.scene import Scene
 

@@ -8,7 +8,7 @@ from typing import Any
 from edgen.config import BackendConfig
 from edgen.config.backends import KeyRequest, ServiceKeys
 from edgen.core.errors import InputError
-from edgen.core.person_requests import AskPeople
+from edgen.core.people.requests import AskPeople
 from edgen.core.registry import find, part_of
 from edgen.providers.base import Backend, BatchAnswers, Key, Link, LocalCalls, Provider, SeveralServers
 from edgen.providers.batches import BatchService, BatchServices

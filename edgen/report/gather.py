@@ -16,7 +16,6 @@ import yaml
 from edgen.config import Job, load_job
 from edgen.core.errors import InputError, JobError, RunError, ShortError
 from edgen.core.files import read_regular
-from edgen.core.reasons import explain_own_reasons
 from edgen.core.registry import part_of
 from edgen.core.text import escape_invisible
 from edgen.core.values import Turn
@@ -29,6 +28,7 @@ from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
 from edgen.families.base import Recorded, make_record_id
 from edgen.families.reader import RecordContents, ReportWords
+from edgen.protocols.reasons import explain_own_reasons
 from edgen.report.gather_pairs import gather_pairs
 from edgen.report.model import ArmReport, Pick, RejectedExample, RejectionGroup, Report, ShownConversation
 from edgen.report.selection import ReportSelection

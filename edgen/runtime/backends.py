@@ -14,7 +14,7 @@ import msgspec
 from edgen.config import BackendConfig, Job, Limits, check_budget, find_backend_name
 from edgen.core.errors import UsageError
 from edgen.core.options import CallMode
-from edgen.core.plugin_faults import refuse_value, require_type
+from edgen.core.plugins.faults import refuse_value, require_type
 from edgen.core.registry import find, find_plugin, part_of
 from edgen.core.system import limit_open_files
 from edgen.core.text import shorten

@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
-from edgen.core.durations import seconds
 from edgen.core.errors import DeadlineError, UsageError
-from edgen.core.text import compile_later
+from edgen.core.text import compile_later, seconds
 
 _HOUR = compile_later(r"([01]?\d|2[0-3]):([0-5]\d)")
 _DAY = 24 * 60  # minutes

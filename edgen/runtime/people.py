@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.core.person_requests import PersonAnswer, PersonRequest, list_fields
+from edgen.core.people.requests import PersonAnswer, PersonRequest, list_fields
 from edgen.core.system import run_in_thread
 from edgen.core.values import TaskId
 from edgen.store.people.mailbox import ConversationPlace, Mailbox

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edgen.config import find_backend, list_arm_jobs, list_asked_roles, load_job, with_speakers
-from edgen.core.person_requests import PersonRequest, View
+from edgen.core.people.requests import PersonRequest, View
 from edgen.core.values import Address
 from edgen.core.yaml_values import read_text
 from edgen.protocols.questionnaire import QuestionnaireError, load_questionnaire

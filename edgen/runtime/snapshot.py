@@ -11,9 +11,8 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.core.durations import format_span
 from edgen.core.events import Event
-from edgen.core.text import describe_reasons, format_dollars, format_short, round_usd
+from edgen.core.text import describe_reasons, format_dollars, format_short, format_span, round_usd
 from edgen.store.ledger import LedgerCounts, RunStatus, TokenCounts
 from edgen.store.ledger.facts import WorkerCounts
 from edgen.store.ledger.status import ProgressCounts

@@ -17,10 +17,10 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.union_find import find_roots
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Named
 from edgen.space.splits import hash_key
+from edgen.stats.union_find import find_roots
 
 _encode = msgspec.json.Encoder().encode
 

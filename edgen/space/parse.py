@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -145,7 +146,8 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
 def _may_have_pictures(space: Space) -> bool:
     if any(PICTURE in one.fields for one in space.dimensions):
         return True
-    return any(section.pictures(space) or section.drawings(space) for section, _ in iterate_sections(space))
+    sections = [section for section, _ in iterate_sections(space)]
+    return any(True for one in sections for _ in chain(one.pictures(space), one.drawings(space)))
 
 
 def _describe_layouts() -> str:

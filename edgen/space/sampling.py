@@ -12,9 +12,10 @@ the smaller N's scenarios. Four designs:
 * `pairwise`: first a covering array, in which every allowed pair (or triple) of values occurs, then
   `balanced`.
 
-In the design `even`, each dimension goes through its values in passes. A pass has every value once, in its own
-order, independent of the other dimensions: Latin hypercube sampling, repeated (McKay, Beckman and Conover,
-Technometrics 21, 1979). Dimensions that conditions or exclusions link are drawn together (`linked_draws`).
+In the design `even`, each dimension goes through its values in passes. A pass has every value once, in its
+own order, independent of the other dimensions: Latin hypercube sampling, repeated (McKay, Beckman and
+Conover, Technometrics 21, 1979). Dimensions that conditions or exclusions link are drawn together
+(`linked_draws`).
 
 With weights a pass has many copies of an entry, in proportion to its weight. Copy k of m, in a pass of n
 slots, is placed in the window of slots [floor((k - 1) n / m) + 1, ceil(k n / m)], which keeps the count of

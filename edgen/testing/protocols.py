@@ -11,7 +11,6 @@ from typing import Any
 from edgen.config import parse_job
 from edgen.config.job import RolesAndSettings
 from edgen.core.errors import EdgenError
-from edgen.core.reasons import REASONS
 from edgen.core.registry import part_of
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request
 from edgen.planning.allowed_files import Reach
@@ -19,6 +18,7 @@ from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
 from edgen.planning.request_check import RequestCheck, limit_requests, require_expected, require_result
 from edgen.protocols.base import ConversationProtocol, SelfDescription, SimulatedAnswers
+from edgen.protocols.reasons import REASONS
 from edgen.providers import make
 from edgen.testing.check import SPACE, Check, ConformanceError, begin_check, register_for_check
 

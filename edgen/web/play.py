@@ -19,8 +19,8 @@ from aiohttp import web
 
 from edgen.config import load_kept_job
 from edgen.core.errors import RunError, UsageError
-from edgen.core.person_requests import Field, PersonRequest, list_fields, write_answer
-from edgen.core.reasons import find_reason
+from edgen.core.people.requests import Field, PersonRequest, list_fields, write_answer
+from edgen.protocols.reasons import find_reason
 from edgen.providers.human.config import HumanConfig
 from edgen.runtime.players import (
     Paper,

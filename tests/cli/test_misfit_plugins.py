@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from edgen.cli.app import app
-from edgen.core import plugin_faults
 from edgen.core.errors import CallError
-from edgen.core.plugin_faults import FaultyPluginError
+from edgen.core.plugins import faults
+from edgen.core.plugins.faults import FaultyPluginError
 from edgen.core.values import Reply
 from edgen.execution.batch.results import check_lines
 from edgen.export.format import TAKEN
@@ -152,7 +152,7 @@ def test_a_reply_with_a_lone_surrogate_is_stored(
     answer: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    plugin_faults._warn_of_surrogates.cache_clear()
+    faults._warn_of_surrogates.cache_clear()
     site.add(
         "providers", "odd", PROVIDER.replace("ANSWER", f"return {answer}".encode().decode("unicode_escape"))
     )

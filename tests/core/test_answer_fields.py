@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edgen.core.errors import UsageError
-from edgen.core.person_requests import Offer, PersonRequest, View, list_fields, write_answer
+from edgen.core.people.requests import Offer, PersonRequest, View, list_fields, write_answer
 from edgen.core.values import Address
 from edgen.reading.answers.choice import choice_form
 

@@ -8,16 +8,16 @@ import msgspec
 import pytest
 
 from edgen.core import registry
-from edgen.core.reasons import (
+from edgen.core.values import Rejection, RejectionReason
+from edgen.execution.early_stop import advise
+from edgen.protocols.oneshot import Oneshot
+from edgen.protocols.reasons import (
     REASONS,
     DeclaredReason,
     explain_own_reasons,
     find_reason,
     list_reason_flaws,
 )
-from edgen.core.values import Rejection, RejectionReason
-from edgen.execution.early_stop import advise
-from edgen.protocols.oneshot import Oneshot
 from tests import ROOT
 
 pytestmark = pytest.mark.unit

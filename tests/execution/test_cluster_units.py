@@ -16,7 +16,7 @@ import pytest
 
 from edgen.config import Job, Limits
 from edgen.core.errors import CallError, EdgenError, FailureKind, ProviderError, StoppedError
-from edgen.core.plugin_faults import FaultyPluginError
+from edgen.core.plugins.faults import FaultyPluginError
 from edgen.core.resources import find
 from edgen.core.values import Reply, Request
 from edgen.execution import online_scheduler

@@ -18,7 +18,7 @@ import yaml
 from edgen.cli.app import app
 from edgen.cli.output import run_guarded
 from edgen.core import resources
-from edgen.core.sheets import disarm
+from edgen.core.people.sheets import disarm
 from edgen.store.run_reader import RunReader
 from tests.cli.command import Command, get_command
 from tests.export.runs import FORMATS, OF_EDUCATION

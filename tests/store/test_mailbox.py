@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from edgen.core.errors import RunError
-from edgen.core.person_requests import PersonRequest, View
+from edgen.core.people.requests import PersonRequest, View
 from edgen.core.values import Address
 from edgen.store.people.mailbox import ConversationPlace, Mailbox
 

@@ -210,7 +210,7 @@ class GuidedSession(GuidedViews, Session):
                 return ActedTurn(said.text, (), said.ended)
             return Rejection(RejectionReason.UNREAD, f"it does not say {lost or 'anything'}")
 
-        question = self._question("paraphrase", self.list_rewording_messages(state), PARAPHRASER, turn_form())
+        question = self._question("paraphrase", self.list_rewording_messages(state), PARAPHRASER, turn_form)
         return (yield from ask_turn(question, self._rules, self._note_seconds(read)))
 
     def list_rewording_messages(self, state: str) -> tuple[Message, ...]:

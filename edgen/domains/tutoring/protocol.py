@@ -147,8 +147,8 @@ class TutoringProtocol(
 
     def prepare(self, job: Job, space: Space) -> Any:
         """Return the exercises, and who is who."""
-        from edgen.domains.tutoring.exercises.chain import ExercisePool
         from edgen.domains.tutoring.exercises.grammar import Grammar
+        from edgen.domains.tutoring.exercises.pool import ExercisePool
         from edgen.domains.tutoring.response_pool import Naming, ResponsePool
         from edgen.domains.tutoring.session import PreparedTutoring
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Generator, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from edgen.domains.tutoring.config import TutoringSettings
-from edgen.domains.tutoring.exercises.chain import ExerciseChain, ExercisePool
 from edgen.domains.tutoring.exercises.model import SHOWN, Exercise, is_right
+from edgen.domains.tutoring.exercises.pool import ExerciseChain, ExercisePool
 from edgen.domains.tutoring.judging import (
     JUDGE,
     UNJUDGED,
@@ -281,7 +282,7 @@ class TutoringSession(TutoringViews, Session):
             return read_acted_turn(reply.text, role.name, actions, **self._rules.reading(reply))
 
         messages = self._list_messages(role, side, use, wanted)
-        question = self._question(use, messages, backend, make_acted_turn_form(actions))
+        question = self._question(use, messages, backend, partial(make_acted_turn_form, actions))
         question = question._replace(several=side == "tutor" and len(self._settings.tutor_backends) > 1)
         said = yield from ask_turn(question, self._rules, read_reply)
         if isinstance(said, ActedTurn):

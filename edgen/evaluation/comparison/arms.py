@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.core.digest import hash64
-from edgen.core.union_find import find_roots
 from edgen.core.values import ROLES, Turn
 from edgen.evaluation.comparison.result import DataFacts
 from edgen.evaluation.measure import Measure, add_up
@@ -27,6 +26,7 @@ from edgen.evaluation.texts.near_duplicates import find_matches
 from edgen.evaluation.texts.shingles import CorpusShingles
 from edgen.reading.detect import words
 from edgen.space import Space
+from edgen.stats.union_find import find_roots
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -15,10 +15,10 @@ from edgen.config import load_kept_job
 from edgen.config.job import guide_of
 from edgen.config.label_set import LabelSet
 from edgen.core.errors import RunError, ShortError
-from edgen.core.reasons import explain_own_reasons
 from edgen.core.values import Scenario, Turn
 from edgen.evaluation.sample import SCENARIOS_A_PATH, DataSet, PlannedOutcome, Sample, Split, make_sample
 from edgen.families.base import FiledRecord
+from edgen.protocols.reasons import explain_own_reasons
 from edgen.space import Space
 from edgen.store.layers import LayerJoin, find_layer_files
 from edgen.store.ledger import LedgerReader, RunPlan

@@ -24,9 +24,9 @@ import msgspec
 
 from edgen.config import CallSettings
 from edgen.core.digest import compute_sha256
-from edgen.core.durations import seconds
 from edgen.core.errors import RETRYABLE, CallError, FailureKind, ProviderError, RunError
 from edgen.core.events import Events
+from edgen.core.text import seconds
 from edgen.core.values import MAX_ANSWER
 from edgen.execution.batch.ownership import find_batch_file
 from edgen.execution.batch.results import ResultCounts, check_lines, read_results

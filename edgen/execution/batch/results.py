@@ -17,7 +17,7 @@ import msgspec
 
 from edgen.config import Price
 from edgen.core.errors import CallError
-from edgen.core.plugin_faults import blame, require_type
+from edgen.core.plugins.faults import blame, require_type
 from edgen.core.registry import find_plugin
 from edgen.core.values import MAX_ANSWER, Reply
 from edgen.execution.client.backend_calls import check_failure, check_reply

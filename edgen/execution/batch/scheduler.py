@@ -14,8 +14,8 @@ from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgen.core.durations import seconds
 from edgen.core.errors import HandedOver, ProviderError, UsageError
+from edgen.core.text import seconds
 from edgen.core.values import TaskId
 from edgen.execution.batch.lifecycle import BatchLifecycle
 from edgen.execution.batch.open_batches import (

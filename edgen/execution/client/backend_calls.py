@@ -11,7 +11,7 @@ import math
 import msgspec
 
 from edgen.core.errors import CallError, FailureKind
-from edgen.core.plugin_faults import blame, refuse_value, require_value
+from edgen.core.plugins.faults import blame, refuse_value, require_value
 from edgen.core.registry import find_plugin
 from edgen.core.text import replace_surrogates
 from edgen.core.values import Reply, Request

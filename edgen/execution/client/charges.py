@@ -1,8 +1,8 @@
 """The tokens and US dollars of calls to one backend: their maximum before, and the charge after an answer.
 
 Counts below a sixteenth of the bytes of a text are not used for charging. The highest measured rate of a
-language is 10.5 bytes per token (Hindi by OpenAI's o200k_base, against 4.4 for English; Tamil, Thai and Georgian
-had 8 to 9); only runs of one character have more.
+language is 10.5 bytes per token (Hindi by OpenAI's o200k_base, against 4.4 for English; Tamil, Thai and
+Georgian had 8 to 9); only runs of one character have more.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import msgspec
 
 from edgen.config import CallSettings
 from edgen.core.errors import CallError, EdgenError, FailureKind
-from edgen.core.plugin_faults import find_fault
+from edgen.core.plugins.faults import find_fault
 from edgen.core.values import Reply, Request
 from edgen.core.version import __version__
 from edgen.execution.client.backend_calls import complete_once

@@ -1,6 +1,6 @@
 """Flat turns as CSV (RFC 4180, UTF-8): one row per turn, with the conversation's values repeated in each.
 
-Cells that a spreadsheet would run as formulas (`edgen.core.sheets`) get an apostrophe before them,
+Cells that a spreadsheet would run as formulas (`edgen.core.people.sheets`) get an apostrophe before them,
 unless the user wants the exact texts.
 """
 

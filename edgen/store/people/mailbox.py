@@ -22,7 +22,7 @@ import msgspec
 
 from edgen.core import values
 from edgen.core.errors import RunError
-from edgen.core.person_requests import PersonAnswer, PersonRequest
+from edgen.core.people.requests import PersonAnswer, PersonRequest
 from edgen.core.values import TaskId
 from edgen.store.people.shared_book import SharedBook, as_json
 

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from edgen.core import resources
-from edgen.domains.tutoring.exercises.check import iterate_values
 from edgen.domains.tutoring.exercises.drawing import draw_exercise
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise
+from edgen.domains.tutoring.exercises.pool import iterate_values
 from edgen.domains.tutoring.export import _make_picture, _make_prep_entry
 from edgen.plugin import Space, Turn
 from edgen.space import load_space, parse_space

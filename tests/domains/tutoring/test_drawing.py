@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 from edgen.cli.app import app
 from edgen.core import resources
 from edgen.core.errors import SpaceError, UsageError
-from edgen.domains.tutoring.exercises.check import check_exercises, iterate_values
 from edgen.domains.tutoring.exercises.drawing import (
     POSITIONS,
     THINGS,
@@ -27,6 +26,7 @@ from edgen.domains.tutoring.exercises.drawing import (
 from edgen.domains.tutoring.exercises.drawing.colours import COLOURS
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise, Thing
+from edgen.domains.tutoring.exercises.pool import check_exercises, iterate_values
 from edgen.space import digest_content, dump_space, load_space, parse_space
 from tests.domains.tutoring.test_exercises import WORDS, changed
 from tests.dose import dose

@@ -19,8 +19,6 @@ from edgen.cli.app import app
 from edgen.core import resources
 from edgen.core.errors import SpaceError
 from edgen.core.values import Scenario
-from edgen.domains.tutoring.exercises.chain import ExerciseChain, ExercisePool
-from edgen.domains.tutoring.exercises.check import check_exercises, iterate_values
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import (
     Exercise,
@@ -28,6 +26,12 @@ from edgen.domains.tutoring.exercises.model import (
     find_numbers,
     is_right,
     split_words,
+)
+from edgen.domains.tutoring.exercises.pool import (
+    ExerciseChain,
+    ExercisePool,
+    check_exercises,
+    iterate_values,
 )
 from edgen.space import Space, digest_content, dump_space, load_space, parse_space
 from edgen.space.sampling import Sampler

@@ -12,8 +12,8 @@ import pytest
 import edgen
 from edgen.core.errors import EdgenError, SpaceError
 from edgen.core.pictures import look_at, pictures_in
-from edgen.domains.tutoring.exercises.check import iterate_values
 from edgen.domains.tutoring.exercises.grammar import Grammar
+from edgen.domains.tutoring.exercises.pool import iterate_values
 from edgen.space import load_space
 from tests.json_server import serving_json
 

@@ -15,8 +15,8 @@ from edgen.config import parse_job
 from edgen.core.pictures import pictures_in
 from edgen.core.values import Request
 from edgen.domains.tutoring import cima_files as cima
-from edgen.domains.tutoring.exercises.check import check_exercises
 from edgen.domains.tutoring.exercises.grammar import Grammar
+from edgen.domains.tutoring.exercises.pool import check_exercises
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.planning.allowed_files import Reach

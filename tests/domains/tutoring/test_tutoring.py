@@ -17,7 +17,7 @@ from edgen.core import resources
 from edgen.core.errors import EdgenError, JobError
 from edgen.core.values import Conversation, Rejection, Reply, Request
 from edgen.domains.tutoring.config import read_cima_actions
-from edgen.domains.tutoring.exercises.check import iterate_values
+from edgen.domains.tutoring.exercises.pool import iterate_values
 from edgen.domains.tutoring.session import MISSING
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import make_plan

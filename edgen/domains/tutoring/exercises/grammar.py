@@ -61,11 +61,14 @@ class Grammar:
 
     def list_allowed_entries(self, names: Sequence[str], fixed: Values) -> Iterator[tuple[Entry, ...]]:
         """Yield the entries of these dimensions that may stand together, and with the fixed ones."""
+        entries = [self.space[name].entries for name in names]
+        if not self.space.conditional:
+            yield from itertools.product(*entries)
+            return
         known = {
             self.cells.places[name]: self.space[name].entries.index(entry) for name, entry in fixed.items()
         }
         places = [self.cells.places[name] for name in names]
-        entries = [self.space[name].entries for name in names]
         for numbers in itertools.product(*[range(len(one)) for one in entries]):
             if self.cells.is_possible({**known, **dict(zip(places, numbers, strict=True))}):
                 yield tuple([one[number] for one, number in zip(entries, numbers, strict=True)])

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from edgen.domains.tutoring.exercises.check import check_exercises, list_example_exercises
 from edgen.domains.tutoring.exercises.drawing import draw_exercise, make_picture_name
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise, find_exercises
+from edgen.domains.tutoring.exercises.pool import check_exercises, list_example_exercises
 from edgen.plugin import Space
 from edgen.plugin.errors import UsageError
 from edgen.plugin.files import explain_write_errors, new_folder

@@ -167,8 +167,8 @@ class ExercisesSection(SpaceSection):
         """Yield the image files that exercises have as their pictures."""
         grammar: Exercises = space.sections[self.name]
         if any(tier.picture is not None and IMAGE.search(tier.picture) for tier in grammar.tiers.values()):
-            from edgen.domains.tutoring.exercises.check import list_picture_files
             from edgen.domains.tutoring.exercises.grammar import Grammar
+            from edgen.domains.tutoring.exercises.pool import list_picture_files
 
             with contextlib.suppress(SpaceError):  # `check` reports it
                 yield from list_picture_files(Grammar(space))
@@ -177,16 +177,16 @@ class ExercisesSection(SpaceSection):
         """Yield what `draw` draws of each exercise of the tiers that send it."""
         grammar: Exercises = space.sections[self.name]
         if any(tier.send == "drawing" for tier in grammar.tiers.values()):
-            from edgen.domains.tutoring.exercises.check import draw_pictures
             from edgen.domains.tutoring.exercises.grammar import Grammar
+            from edgen.domains.tutoring.exercises.pool import draw_pictures
 
             with contextlib.suppress(SpaceError):  # `check` reports it
                 yield from draw_pictures(Grammar(space))
 
     def check(self, space: Space) -> None:
         """Make every exercise once. Raises SpaceError."""
-        from edgen.domains.tutoring.exercises.check import check_exercises
         from edgen.domains.tutoring.exercises.grammar import Grammar
+        from edgen.domains.tutoring.exercises.pool import check_exercises
 
         check_exercises(Grammar(space))
 
@@ -196,8 +196,8 @@ class ExercisesSection(SpaceSection):
 
     def describe(self, space: Space, examples: int) -> dict[str, Any]:
         """Return each tier's number of exercises, its dimensions, and some exercises."""
-        from edgen.domains.tutoring.exercises.check import check_exercises, list_example_exercises
         from edgen.domains.tutoring.exercises.grammar import Grammar
+        from edgen.domains.tutoring.exercises.pool import check_exercises, list_example_exercises
 
         grammar = Grammar(space)
         return {

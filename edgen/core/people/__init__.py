@@ -1,0 +1,1 @@
+"""Requests to people, and tables that they fill in."""

@@ -1,0 +1,1 @@
+"""Objects that other packages add to edgen: their checks, their errors, and what they import."""
