@@ -163,7 +163,9 @@ def test_no_kind_imports_from_elsewhere_what_edgen_plugin_has() -> None:
                     f"{path}: {file.name}: {one.name} of {named}"
                     for one in node.names
                     if (found := getattr(home, one.name, None)) is not None
-                    and any(one.name in dir(module) and getattr(module, one.name) is found for module in public)
+                    and any(
+                        one.name in dir(module) and getattr(module, one.name) is found for module in public
+                    )
                 ]
     assert missed == []
 
