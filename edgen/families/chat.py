@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.plugin import LayoutChecks, RecordContents, ReportWords, Scenario, Turn
-from edgen.plugin.families import FiledRecord
+from edgen.plugin import RecordContents, ReportWords, Scenario, Turn
+from edgen.plugin.families import FiledRecord, LayoutChecks
 from edgen.plugin.readers import DataSetReader, make_verbatim_record
 
 _LAYOUTS = (("messages", "role", "content"), ("conversations", "from", "value"))

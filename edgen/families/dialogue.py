@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.plugin import Family, LayoutChecks, Provenance, Recorded, ReportWords, Scenario, Space, Turn
+from edgen.plugin import Family, Provenance, Recorded, ReportWords, Scenario, Space, Turn
 from edgen.plugin.families import (
     FiledRecord,
+    LayoutChecks,
     Role,
     make_filed_record,
     read_filed_index,

@@ -1,4 +1,4 @@
-"""The 76 names for packages that add a provider, a protocol, a family, an export format or a measure.
+"""The 63 names for packages that add a provider, a protocol, a family, an export format or a measure.
 
     from edgen.plugin import Measure, Sample, Words
 
@@ -17,34 +17,31 @@ Values that pass between edgen and a plugin
     Job, settings_of: the job, and the settings that it has for its protocol. Space: dimensions and roles.
 A provider
     Provider, Backend, BackendConfig, Key, Link.
-    Optional parts: RequestFeatures, PricesAndTokens, ServiceKeys, BatchAnswers, LocalCalls.
 A protocol
     ConversationProtocol, Template, Prompting, Rules, Question, ask, ExpectedCall, AnswerKind, Simulation.
-    PlayedProtocol, Session: for conversations played turn by turn.
-    Optional parts: SimulatedAnswers, SelfDescription, RolesAndSettings, AnswerForms,
-        SharedPreparation, TurnByTurn.
+    Optional parts: SimulatedAnswers, SelfDescription, RolesAndSettings.
     scenario_variables, template_variables: what templates may use. read: the conversation in a reply.
 A family
     Family, Recorded, Provenance. Dialogue: the general layout, to build on.
-    Optional parts: LayoutChecks, RecordContents, ReportWords, KindDefaults.
+    Optional parts: RecordContents, ReportWords.
 An export format
     Format, FormatOptions, Row, LeftOut, RunReader, Chat.
     FormatCard, FormatLayout: parts of a format, with texts, and with files, columns and facts about rows.
 A measure
     Measure, Sample, Words, figure_kinds.
     Total, Share, Mean, Histogram, Tally: what the columns of conversations come to.
-    Optional parts: OwnCount, NeedsDataSet, OwnTexts, OwnComparisons.
+    Optional parts: OwnCount, NeedsDataSet, OwnTexts.
 
 A base class holds what each object of its kind needs. An object that does more derives from an optional part
-as well, as in `class Notes(ReportWords, Family)`. `part_of` returns a part of any object, or the part's
-defaults.
+as well, as in `class Notes(ReportWords, Family)`. Parts that few objects have are in the kind's submodule.
+`part_of` returns a part of any object, or the part's defaults.
 
 A name is loaded when it is first used, so importing one does not import the others.
 
 **The second level** is for edgen's own kinds, which import nothing else of edgen: `edgen.plugin.providers`,
-`protocols`, `families`, `readers`, `formats`, `measures`, and, for several kinds, `answers`, `forms`,
-`files`, `errors`, `statistics` and `texts`. These names may change in any minor release, which CHANGELOG.md
-says.
+`protocols`, `families`, `readers`, `formats`, `measures`, for askers `askers`, and, for several kinds,
+`answers`, `forms`, `files`, `errors`, `statistics` and `texts`. These names may change in any minor release,
+which CHANGELOG.md says.
 """
 
 from __future__ import annotations
@@ -56,9 +53,6 @@ if TYPE_CHECKING:
     from edgen.config import Job as Job
     from edgen.config import settings_of as settings_of
     from edgen.config.backends import BackendConfig as BackendConfig
-    from edgen.config.backends import PricesAndTokens as PricesAndTokens
-    from edgen.config.backends import RequestFeatures as RequestFeatures
-    from edgen.config.backends import ServiceKeys as ServiceKeys
     from edgen.config.job import RolesAndSettings as RolesAndSettings
     from edgen.core.errors import CallError as CallError
     from edgen.core.errors import FailureKind as FailureKind
@@ -82,7 +76,6 @@ if TYPE_CHECKING:
     from edgen.evaluation.aggregates import Total as Total
     from edgen.evaluation.measure import Measure as Measure
     from edgen.evaluation.measure import NeedsDataSet as NeedsDataSet
-    from edgen.evaluation.measure import OwnComparisons as OwnComparisons
     from edgen.evaluation.measure import OwnCount as OwnCount
     from edgen.evaluation.measure import OwnTexts as OwnTexts
     from edgen.evaluation.measure import figure_kinds as figure_kinds
@@ -100,69 +93,68 @@ if TYPE_CHECKING:
     from edgen.families.base import Provenance as Provenance
     from edgen.families.base import Recorded as Recorded
     from edgen.families.dialogue import Dialogue as Dialogue
-    from edgen.families.reader import KindDefaults as KindDefaults
     from edgen.families.reader import RecordContents as RecordContents
     from edgen.families.reader import ReportWords as ReportWords
     from edgen.prompting import scenario_variables as scenario_variables
-    from edgen.protocols.base import AnswerForms as AnswerForms
     from edgen.protocols.base import ConversationProtocol as ConversationProtocol
     from edgen.protocols.base import ExpectedCall as ExpectedCall
     from edgen.protocols.base import Prompting as Prompting
     from edgen.protocols.base import Question as Question
     from edgen.protocols.base import Rules as Rules
     from edgen.protocols.base import SelfDescription as SelfDescription
-    from edgen.protocols.base import SharedPreparation as SharedPreparation
     from edgen.protocols.base import SimulatedAnswers as SimulatedAnswers
     from edgen.protocols.base import Simulation as Simulation
     from edgen.protocols.base import Template as Template
-    from edgen.protocols.base import TurnByTurn as TurnByTurn
     from edgen.protocols.base import ask as ask
-    from edgen.protocols.session import PlayedProtocol as PlayedProtocol
-    from edgen.protocols.session import Session as Session
     from edgen.providers.base import Backend as Backend
-    from edgen.providers.base import BatchAnswers as BatchAnswers
     from edgen.providers.base import Key as Key
     from edgen.providers.base import Link as Link
-    from edgen.providers.base import LocalCalls as LocalCalls
     from edgen.providers.base import Provider as Provider
     from edgen.reading.conversation import read as read
     from edgen.space import Space as Space
     from edgen.space.model import template_variables as template_variables
-    from edgen.validation.layout import LayoutChecks as LayoutChecks
 
 _HOMES = {
     "edgen.config": "Job settings_of",
-    "edgen.config.backends": "BackendConfig PricesAndTokens RequestFeatures ServiceKeys",
+    "edgen.config.backends": "BackendConfig",
     "edgen.config.job": "RolesAndSettings",
     "edgen.core.errors": "CallError FailureKind InputError Problem",
     "edgen.core.forms": "AnswerKind",
     "edgen.core.registry": "part_of",
     "edgen.core.values": "Address Conversation Message Rejection Reply Request Scenario Turn Usage",
     "edgen.evaluation.aggregates": "Histogram Mean Share Tally Total",
-    "edgen.evaluation.measure": "Measure NeedsDataSet OwnComparisons OwnCount OwnTexts figure_kinds",
+    "edgen.evaluation.measure": "Measure NeedsDataSet OwnCount OwnTexts figure_kinds",
     "edgen.evaluation.sample": "Sample Words",
     "edgen.export.format": "Chat Format FormatCard FormatLayout FormatOptions LeftOut Row RunReader",
     "edgen.families.base": "Family Provenance Recorded",
     "edgen.families.dialogue": "Dialogue",
-    "edgen.families.reader": "KindDefaults RecordContents ReportWords",
+    "edgen.families.reader": "RecordContents ReportWords",
     "edgen.prompting": "scenario_variables",
     "edgen.protocols.base": (
-        "AnswerForms ConversationProtocol ExpectedCall Prompting Question Rules SelfDescription SharedPreparation SimulatedAnswers Simulation Template TurnByTurn ask"
+        "ConversationProtocol ExpectedCall Prompting Question Rules SelfDescription "
+        "SimulatedAnswers Simulation Template ask"
     ),
-    "edgen.protocols.session": "PlayedProtocol Session",
-    "edgen.providers.base": "Backend BatchAnswers Key Link LocalCalls Provider",
+    "edgen.providers.base": "Backend Key Link Provider",
     "edgen.reading.conversation": "read",
     "edgen.space": "Space",
     "edgen.space.model": "template_variables",
-    "edgen.validation.layout": "LayoutChecks",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = list(_HOME_OF)
+_MOVED = {
+    "providers": "RequestFeatures PricesAndTokens ServiceKeys BatchAnswers LocalCalls",
+    "protocols": "PlayedProtocol Session AnswerForms SharedPreparation TurnByTurn RejectionReason",
+    "families": "KindDefaults LayoutChecks",
+    "measures": "OwnComparisons JudgeAnswers",
+}
+_MOVED_TO = {name: home for home, names in _MOVED.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
     import importlib
 
+    if name in _MOVED_TO:  # an AttributeError's words are lost in `from edgen.plugin import …`
+        raise ImportError(f"{name} has moved: from edgen.plugin.{_MOVED_TO[name]} import {name}", name=name)
     if name not in _HOME_OF:
         raise AttributeError(f"module 'edgen.plugin' has no attribute {name!r}")
     found = getattr(importlib.import_module(_HOME_OF[name]), name)

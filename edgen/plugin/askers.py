@@ -6,8 +6,8 @@ An asker is a class in a file of its own, with an entry point of the group `edge
 CONTRIBUTING.md shows one of each. Second level (see `edgen.plugin`): these names may change in any minor
 release, which CHANGELOG.md says.
 
-JudgeAsker: `edgen pairs --signal NAME`. It is shown a CandidatePair, of which select_turns gives the turns
-    that are compared, and returns as many a Verdict in each of ORDERS.
+JudgeAsker: `edgen pairs --signal NAME`. It is asked about a CandidatePair, of which select_turns returns the
+    compared turns. It returns as many of Verdict in one of ORDERS as in the other.
 AnnotatorAsker: `edgen annotate --labels NAME`. It returns labels for the units of an AskedUnit.
 WriterAsker: `edgen annotate --write NAME`. Written: the useful texts; choose_texts finds them.
 DeclaredAsker, TurnAsker: `edgen annotate --write NAME`, for an answer of its own about each conversation, or

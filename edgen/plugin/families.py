@@ -4,6 +4,8 @@
 
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
+Optional parts of a family: KindDefaults, the roles, templates, measures and splits of its spaces;
+LayoutChecks, checks beyond the schema.
 Role: the name of a role, a text. FiledRecord: a record of a file of any origin. make_filed_record,
 read_filed_turns, read_filed_index: its value, its turns, and the number of its scenario. write_values,
 read_values: a scenario's values as JSON. family_of, defaults_of: the family of a space, and
@@ -26,3 +28,5 @@ from edgen.families.base import read_values as read_values
 from edgen.families.base import with_marker as with_marker
 from edgen.families.base import without_marker as without_marker
 from edgen.families.base import write_values as write_values
+from edgen.families.reader import KindDefaults as KindDefaults
+from edgen.validation.layout import LayoutChecks as LayoutChecks

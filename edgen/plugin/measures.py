@@ -5,6 +5,7 @@
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 What a measure is given and says
+    OwnComparisons: the optional part of a measure that compares arms by itself.
     Shared, ArmResult, Compared: what the parts and panels get. Value: of a column in expressions.
     Crossed, Examples: further aggregates.
     Aggregate: the base of all that columns come to. ByKey: one for each key. roles_of, sort_counts: their
@@ -55,6 +56,7 @@ from edgen.evaluation.drawings import shade_of as shade_of
 from edgen.evaluation.drawings import share_of as share_of
 from edgen.evaluation.measure import JudgeAnswers as JudgeAnswers
 from edgen.evaluation.measure import JudgeAsking as JudgeAsking
+from edgen.evaluation.measure import OwnComparisons as OwnComparisons
 from edgen.evaluation.panels import ArmResult as ArmResult
 from edgen.evaluation.panels import Panel as Panel
 from edgen.evaluation.panels import Sentence as Sentence

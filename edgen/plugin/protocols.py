@@ -4,6 +4,10 @@
 
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
+Optional parts of a protocol
+    AnswerForms: structured answers. SharedPreparation: what conversations share, and rounds. TurnByTurn:
+        branching, environments, the view of a person who plays a role.
+    PlayedProtocol, Session: the base of protocols whose conversations are played turn by turn.
 Conversations
     RejectionReason: edgen's reasons for rejections. DeclaredReason: one of the protocol's own. Rounds,
         Starter: for optional methods. SpaceRole: a role of a space. unread: replies that cannot be read.
@@ -44,9 +48,12 @@ from edgen.core.people.requests import Offer as Offer
 from edgen.core.people.requests import View as View
 from edgen.core.values import RejectionReason as RejectionReason
 from edgen.core.values import TaskId as TaskId
+from edgen.protocols.base import AnswerForms as AnswerForms
 from edgen.protocols.base import Protocol as Protocol
 from edgen.protocols.base import Rounds as Rounds
+from edgen.protocols.base import SharedPreparation as SharedPreparation
 from edgen.protocols.base import Starter as Starter
+from edgen.protocols.base import TurnByTurn as TurnByTurn
 from edgen.protocols.base import describe_ending as describe_ending
 from edgen.protocols.base import transcript_of as transcript_of
 from edgen.protocols.base import unread as unread
@@ -71,6 +78,8 @@ from edgen.protocols.selfplay_settings import CLOSING as CLOSING
 from edgen.protocols.selfplay_settings import CLOSING_STEP as CLOSING_STEP
 from edgen.protocols.selfplay_settings import MOST_TURNS as MOST_TURNS
 from edgen.protocols.selfplay_settings import Selfplay as Selfplay
+from edgen.protocols.session import PlayedProtocol as PlayedProtocol
+from edgen.protocols.session import Session as Session
 from edgen.protocols.session import append_message as append_message
 from edgen.protocols.session import ask_turn as ask_turn
 from edgen.protocols.session import join_brief as join_brief

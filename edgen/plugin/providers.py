@@ -4,6 +4,10 @@
 
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
+Optional parts of a provider
+    RequestFeatures: settings, answer schemas, log probabilities, several answers, pictures.
+    PricesAndTokens: list prices, tokens of pictures, the vocabulary. ServiceKeys: how a key is found, and its
+        consent. BatchAnswers: a batch service. LocalCalls: answers without a paid service.
 Settings
     Price: of a model's tokens. KeyRequest: the consent that a key needs.
     EnvName, Positive, Seed, Text, Url: types of fields. ServedConfig: settings with an address. OPTIONAL:
@@ -50,7 +54,10 @@ from edgen.config.backends import EnvName as EnvName
 from edgen.config.backends import Forms as Forms
 from edgen.config.backends import KeyRequest as KeyRequest
 from edgen.config.backends import Price as Price
+from edgen.config.backends import PricesAndTokens as PricesAndTokens
+from edgen.config.backends import RequestFeatures as RequestFeatures
 from edgen.config.backends import Seed as Seed
+from edgen.config.backends import ServiceKeys as ServiceKeys
 from edgen.config.backends import Text as Text
 from edgen.config.backends import Url as Url
 from edgen.config.served import ServedConfig as ServedConfig
@@ -66,6 +73,8 @@ from edgen.core.text import seconds as seconds
 from edgen.core.values import FinishReason as FinishReason
 from edgen.core.values import Token as Token
 from edgen.protocols.views import view_of as view_of
+from edgen.providers.base import BatchAnswers as BatchAnswers
+from edgen.providers.base import LocalCalls as LocalCalls
 from edgen.providers.batches import BatchLimits as BatchLimits
 from edgen.providers.batches import BatchServices as BatchServices
 from edgen.providers.batches import LineResult as LineResult

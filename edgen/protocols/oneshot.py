@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from edgen.plugin import (
     Address,
-    AnswerForms,
     AnswerKind,
     Conversation,
     ConversationProtocol,
@@ -23,7 +22,6 @@ from edgen.plugin import (
     Rules,
     Scenario,
     SelfDescription,
-    SharedPreparation,
     SimulatedAnswers,
     Simulation,
     Space,
@@ -37,7 +35,9 @@ from edgen.plugin.families import defaults_of
 from edgen.plugin.forms import Form, form, probability, turns
 from edgen.plugin.protocols import (
     CONVERSATION_VARIABLES,
+    AnswerForms,
     Labels,
+    SharedPreparation,
     SpaceRole,
     Starter,
     conversation_variables,

@@ -9,7 +9,6 @@ import itertools
 from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from edgen.plugin import (
-    AnswerForms,
     AnswerKind,
     Conversation,
     ConversationProtocol,
@@ -25,13 +24,11 @@ from edgen.plugin import (
     Rules,
     Scenario,
     SelfDescription,
-    SharedPreparation,
     SimulatedAnswers,
     Simulation,
     Space,
     Template,
     Turn,
-    TurnByTurn,
     settings_of,
     template_variables,
 )
@@ -42,10 +39,13 @@ from edgen.plugin.protocols import (
     FENCED,
     MOST_TURNS,
     TURN_VARIABLES,
+    AnswerForms,
     Labels,
     Selfplay,
+    SharedPreparation,
     Stage,
     Starter,
+    TurnByTurn,
     find_turn_templates,
     labels_of,
     play,

@@ -20,20 +20,17 @@ import msgspec
 from edgen.plugin import (
     Backend,
     BackendConfig,
-    BatchAnswers,
     CallError,
     FailureKind,
     InputError,
     Key,
     Link,
-    LocalCalls,
     Provider,
     Reply,
     Request,
-    RequestFeatures,
 )
 from edgen.plugin.errors import EdgenError, UsageError
-from edgen.plugin.providers import Text, clean_message, scrub
+from edgen.plugin.providers import BatchAnswers, LocalCalls, RequestFeatures, Text, clean_message, scrub
 
 AnswerFunction = Callable[[Request], str | Reply | Awaitable[str | Reply]]
 

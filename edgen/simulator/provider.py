@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from edgen.plugin import (
-    Backend,
-    BatchAnswers,
-    InputError,
-    Key,
-    Link,
-    LocalCalls,
-    Problem,
-    Provider,
-    RequestFeatures,
-)
+from edgen.plugin import Backend, InputError, Key, Link, Problem, Provider
+from edgen.plugin.providers import BatchAnswers, LocalCalls, RequestFeatures
 from edgen.simulator.config import SimulatorConfig
 
 

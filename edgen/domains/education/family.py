@@ -19,7 +19,6 @@ from edgen.domains.education.layout import DIMENSIONS, LAYOUT, TOPIC_FIELDS
 from edgen.plugin import (
     Conversation,
     Family,
-    KindDefaults,
     Provenance,
     RecordContents,
     Recorded,
@@ -30,6 +29,7 @@ from edgen.plugin import (
 )
 from edgen.plugin.families import (
     FiledRecord,
+    KindDefaults,
     Role,
     make_filed_record,
     read_filed_index,

@@ -16,18 +16,14 @@ from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
     Job,
-    PlayedProtocol,
     Problem,
     RecordContents,
     RolesAndSettings,
     SelfDescription,
-    Session,
-    SharedPreparation,
     SimulatedAnswers,
     Simulation,
     Space,
     Template,
-    TurnByTurn,
     part_of,
     settings_of,
     template_variables,
@@ -36,7 +32,14 @@ from edgen.plugin.answers import NOT_OFFERED
 from edgen.plugin.errors import JobError
 from edgen.plugin.families import family_of
 from edgen.plugin.files import suggest_name
-from edgen.plugin.protocols import DeclaredReason, Starter
+from edgen.plugin.protocols import (
+    DeclaredReason,
+    PlayedProtocol,
+    Session,
+    SharedPreparation,
+    Starter,
+    TurnByTurn,
+)
 
 # Tokens of an answer: low, expected, high.
 _POST = (15.0, 80.0, 300.0)

@@ -32,13 +32,19 @@ from edgen.plugin import (
     Request,
     Rules,
     Scenario,
-    Session,
     Turn,
     ask,
 )
 from edgen.plugin.answers import Chosen, choice_form, read_choice
 from edgen.plugin.forms import Form
-from edgen.plugin.protocols import RejectionReason, append_message, ask_turn, describe_ending, fence_turns
+from edgen.plugin.protocols import (
+    RejectionReason,
+    Session,
+    append_message,
+    ask_turn,
+    describe_ending,
+    fence_turns,
+)
 from edgen.plugin.texts import loops
 
 # Why a thread ends.

@@ -23,13 +23,10 @@ from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
     Job,
-    PlayedProtocol,
     Problem,
     RecordContents,
     RolesAndSettings,
     SelfDescription,
-    Session,
-    SharedPreparation,
     SimulatedAnswers,
     Simulation,
     Space,
@@ -41,11 +38,18 @@ from edgen.plugin import (
 from edgen.plugin.answers import NO_ACTIONS, NOT_OFFERED
 from edgen.plugin.errors import JobError
 from edgen.plugin.families import family_of
-from edgen.plugin.protocols import DeclaredReason, FindFile, Starter
+from edgen.plugin.protocols import (
+    DeclaredReason,
+    FindFile,
+    PlayedProtocol,
+    Session,
+    SharedPreparation,
+    Starter,
+)
 
 if TYPE_CHECKING:
     from edgen.domains.guided.machines.model import Machine
-    from edgen.plugin import Session
+    from edgen.plugin.protocols import Session
 
 # Tokens of an answer: low, expected, high.
 _CHOICE = (1.0, 3.0, 40.0)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgen.domains.guided import crwiz_files
-from edgen.plugin import LayoutChecks, RecordContents, ReportWords
-from edgen.plugin.families import FiledRecord
+from edgen.plugin import RecordContents, ReportWords
+from edgen.plugin.families import FiledRecord, LayoutChecks
 from edgen.plugin.readers import DataSetReader
 
 

@@ -17,18 +17,7 @@ from edgen.domains.guided.files import PreparedMachine
 from edgen.domains.guided.machines.slots import as_text
 from edgen.domains.guided.ratings import make_token, read_ratings
 from edgen.domains.guided.view import GuidedViews
-from edgen.plugin import (
-    Conversation,
-    Message,
-    Prompting,
-    Rejection,
-    Reply,
-    Request,
-    Rules,
-    Scenario,
-    Session,
-    ask,
-)
+from edgen.plugin import Conversation, Message, Prompting, Rejection, Reply, Request, Rules, Scenario, ask
 from edgen.plugin.answers import (
     ActedTurn,
     Chosen,
@@ -41,6 +30,7 @@ from edgen.plugin.answers import (
 from edgen.plugin.forms import Form, turn_form
 from edgen.plugin.protocols import (
     RejectionReason,
+    Session,
     SpaceRole,
     append_message,
     ask_turn,

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from edgen.domains.retrieval.truth import NONE
-from edgen.plugin import LayoutChecks, RecordContents, ReportWords, Scenario, Turn
-from edgen.plugin.families import FiledRecord
+from edgen.plugin import RecordContents, ReportWords, Scenario, Turn
+from edgen.plugin.families import FiledRecord, LayoutChecks
 from edgen.plugin.readers import DataSetReader, make_verbatim_record
 
 _RIGHT, _OPTIONS, _MESSAGES = "options-for-correct-answers", "options-for-next", "messages-so-far"

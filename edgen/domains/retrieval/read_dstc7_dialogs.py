@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.plugin import LayoutChecks, RecordContents, ReportWords, Scenario, Turn
-from edgen.plugin.families import FiledRecord
+from edgen.plugin import RecordContents, ReportWords, Scenario, Turn
+from edgen.plugin.families import FiledRecord, LayoutChecks
 from edgen.plugin.readers import DataSetReader, make_verbatim_record
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from edgen.domains.retrieval.export.msdialog import CODES
-from edgen.plugin import KindDefaults, RecordContents, ReportWords, Scenario, Turn
-from edgen.plugin.families import FiledRecord
+from edgen.plugin import RecordContents, ReportWords, Scenario, Turn
+from edgen.plugin.families import FiledRecord, KindDefaults
 from edgen.plugin.protocols import SpaceRole
 from edgen.plugin.readers import DataSetReader, Piece, TextLayout, make_verbatim_record
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgen.domains.retrieval.export.msdialog import CODES
-from edgen.plugin import KindDefaults, LayoutChecks, RecordContents, ReportWords, Scenario, Turn
-from edgen.plugin.families import FiledRecord
+from edgen.plugin import RecordContents, ReportWords, Scenario, Turn
+from edgen.plugin.families import FiledRecord, KindDefaults, LayoutChecks
 from edgen.plugin.protocols import SpaceRole
 from edgen.plugin.readers import DataSetReader, make_verbatim_record
 

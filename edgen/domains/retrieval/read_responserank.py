@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import KindDefaults, LayoutChecks, RecordContents, ReportWords, Scenario, Turn
-from edgen.plugin.families import FiledRecord
+from edgen.plugin import RecordContents, ReportWords, Scenario, Turn
+from edgen.plugin.families import FiledRecord, KindDefaults, LayoutChecks
 from edgen.plugin.protocols import SpaceRole
 from edgen.plugin.readers import DataSetReader, Piece, TextLayout, make_verbatim_record
 

@@ -6,9 +6,9 @@ import contextlib
 from typing import Any
 
 from edgen.domains.tutoring.exercises.model import find_exercises
-from edgen.plugin import Dialogue, KindDefaults, RecordContents, Recorded, Space
+from edgen.plugin import Dialogue, RecordContents, Recorded, Space
 from edgen.plugin.errors import SpaceError
-from edgen.plugin.families import Scenes
+from edgen.plugin.families import KindDefaults, Scenes
 from edgen.plugin.protocols import SpaceRole
 
 MOST_PICTURES = 40  # of a session that is shown

@@ -22,13 +22,10 @@ from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
     Job,
-    PlayedProtocol,
     Problem,
     Recorded,
     RolesAndSettings,
     SelfDescription,
-    Session,
-    SharedPreparation,
     SimulatedAnswers,
     Simulation,
     Space,
@@ -38,7 +35,16 @@ from edgen.plugin import (
 from edgen.plugin.answers import NO_ACTIONS
 from edgen.plugin.errors import JobError
 from edgen.plugin.files import shorten_word
-from edgen.plugin.protocols import DeclaredReason, FindFile, Rounds, SpaceRole, Starter
+from edgen.plugin.protocols import (
+    DeclaredReason,
+    FindFile,
+    PlayedProtocol,
+    Rounds,
+    Session,
+    SharedPreparation,
+    SpaceRole,
+    Starter,
+)
 from edgen.protocols.labelling import make_labelling_template
 
 _TURN = (15.0, 45.0, 160.0)  # tokens of an answer: low, expected, high

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from edgen.domains.tutoring import cima_files as cima
-from edgen.plugin import KindDefaults, LayoutChecks, RecordContents, ReportWords
-from edgen.plugin.families import FiledRecord
+from edgen.plugin import RecordContents, ReportWords
+from edgen.plugin.families import FiledRecord, KindDefaults, LayoutChecks
 from edgen.plugin.protocols import SpaceRole
 from edgen.plugin.readers import DataSetReader
 

@@ -40,13 +40,12 @@ from edgen.plugin import (
     Request,
     Rules,
     Scenario,
-    Session,
     Turn,
     scenario_variables,
 )
 from edgen.plugin.answers import ActedTurn, make_acted_turn_form, read_acted_turn
 from edgen.plugin.forms import Form
-from edgen.plugin.protocols import SpaceRole, append_message, ask_turn, join_brief
+from edgen.plugin.protocols import Session, SpaceRole, append_message, ask_turn, join_brief
 from edgen.protocols.labelling import make_labelling_variables, make_labels_form
 from edgen.reading.answers.unit_labels import LabelChoices
 

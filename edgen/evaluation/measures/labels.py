@@ -9,11 +9,12 @@ from msgspec import UNSET
 from edgen.config.label_set import LabelSet
 from edgen.evaluation.layer_figures import LayerCount, LayerFigures, Shares, find_scale
 from edgen.evaluation.layer_pictures import render_layer
-from edgen.plugin import Measure, OwnComparisons, OwnCount, OwnTexts, Sample, Space, Words
+from edgen.plugin import Measure, OwnCount, OwnTexts, Sample, Space, Words
 from edgen.plugin.measures import (
     ArmResult,
     Block,
     Compared,
+    OwnComparisons,
     Shared,
     row,
     rows,

@@ -13,7 +13,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.plugin import KindDefaults, Measure, OwnCount, Sample, Total, Words, part_of
+from edgen.plugin import Measure, OwnCount, Sample, Total, Words, part_of
+from edgen.plugin.families import KindDefaults
 from edgen.plugin.measures import Aggregate, ByKey, Panel, Shared
 from edgen.plugin.texts import readable_name
 

@@ -7,18 +7,19 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.plugin import (
-    Backend,
+from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin.providers import (
     BatchAnswers,
-    Key,
-    Link,
+    BatchServices,
+    KeyRequest,
+    PictureTokens,
+    Price,
+    PriceList,
     PricesAndTokens,
-    Problem,
-    Provider,
+    PromptPicture,
     RequestFeatures,
     ServiceKeys,
 )
-from edgen.plugin.providers import BatchServices, KeyRequest, PictureTokens, Price, PriceList, PromptPicture
 from edgen.providers.anthropic.config import AnthropicConfig
 
 PRICES = PriceList(Path(__file__).with_name("prices.yaml"), "api.anthropic.com")

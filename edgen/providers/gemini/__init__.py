@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgen.plugin import (
-    Backend,
-    BatchAnswers,
-    Key,
-    Link,
-    PricesAndTokens,
-    Problem,
-    Provider,
-    RequestFeatures,
-    ServiceKeys,
-)
+from edgen.plugin import Backend, Key, Link, Problem, Provider
 from edgen.plugin.providers import (
     LISTED_TIERS,
+    BatchAnswers,
     BatchServices,
     KeyRequest,
     PictureTokens,
     Price,
     PriceList,
+    PricesAndTokens,
     PromptPicture,
+    RequestFeatures,
+    ServiceKeys,
 )
 from edgen.providers.gemini.config import GeminiConfig
 

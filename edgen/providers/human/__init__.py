@@ -7,23 +7,19 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import (
-    Backend,
-    BatchAnswers,
-    CallError,
-    FailureKind,
-    Key,
-    Link,
-    LocalCalls,
-    PricesAndTokens,
-    Problem,
-    Provider,
-    Reply,
-    Request,
-    RequestFeatures,
-)
+from edgen.plugin import Backend, CallError, FailureKind, Key, Link, Problem, Provider, Reply, Request
 from edgen.plugin.protocols import TaskId
-from edgen.plugin.providers import AskPeople, PersonRequest, Price, scrub, view_of
+from edgen.plugin.providers import (
+    AskPeople,
+    BatchAnswers,
+    LocalCalls,
+    PersonRequest,
+    Price,
+    PricesAndTokens,
+    RequestFeatures,
+    scrub,
+    view_of,
+)
 from edgen.providers.human.config import HumanConfig
 
 _NOBODY = (

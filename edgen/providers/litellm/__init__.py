@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from edgen.plugin import (
-    Backend,
+from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin.providers import (
+    LISTED_TIERS,
+    OPTIONAL,
     BatchAnswers,
-    Key,
-    Link,
+    KeyRequest,
+    Price,
     PricesAndTokens,
-    Problem,
-    Provider,
     RequestFeatures,
     ServiceKeys,
 )
-from edgen.plugin.providers import LISTED_TIERS, OPTIONAL, KeyRequest, Price
 from edgen.providers.litellm.config import LitellmConfig
 
 # Name used in consents in place of a variable: litellm finds the credentials itself.

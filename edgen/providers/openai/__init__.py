@@ -5,26 +5,20 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from edgen.plugin import (
-    Backend,
-    BatchAnswers,
-    Key,
-    Link,
-    PricesAndTokens,
-    Problem,
-    Provider,
-    RequestFeatures,
-    ServiceKeys,
-)
+from edgen.plugin import Backend, Key, Link, Problem, Provider
 from edgen.plugin.providers import (
     LISTED_TIERS,
     OPTIONAL,
+    BatchAnswers,
     BatchServices,
     KeyRequest,
     PictureTokens,
     Price,
     PriceList,
+    PricesAndTokens,
     PromptPicture,
+    RequestFeatures,
+    ServiceKeys,
 )
 from edgen.providers.openai.config import OpenAIConfig, ServiceConfig
 

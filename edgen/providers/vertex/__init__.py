@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-from edgen.plugin import (
-    Backend,
+from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin.providers import (
     BatchAnswers,
-    Key,
-    Link,
+    KeyRequest,
+    PictureTokens,
     PricesAndTokens,
-    Problem,
-    Provider,
+    PromptPicture,
     RequestFeatures,
     ServiceKeys,
 )
-from edgen.plugin.providers import KeyRequest, PictureTokens, PromptPicture
 from edgen.providers.gemini import PRICES
 from edgen.providers.vertex.config import VertexConfig
 

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator
 import msgspec
 
 from edgen.domains.tutoring.served_turns import list_responses
-from edgen.plugin import Measure, OwnComparisons, OwnCount, Sample, Space, Total, Words
-from edgen.plugin.measures import Aggregate, ByKey, Compared, Crossed, Panel
+from edgen.plugin import Measure, OwnCount, Sample, Space, Total, Words
+from edgen.plugin.measures import Aggregate, ByKey, Compared, Crossed, OwnComparisons, Panel
 
 _SHOWN = 8  # sets of a role
 
