@@ -27,8 +27,9 @@ from edgen.core.options import (
     declare_template,
     declare_unit,
 )
-from edgen.core.plugin_faults import require_type
+from edgen.core.plugin_faults import refuse_value, require_type
 from edgen.core.registry import PluginError, find, list_names
+from edgen.core.text import shorten
 from edgen.core.values import ROLES, Role
 
 MOST_LAYERS, MOST_ANNOTATORS = 10, 9  # per job, and per layer
@@ -303,6 +304,9 @@ def list_templates(job: Job, space: Any) -> dict[str, Any]:
     found: dict[str, Any] = find_job_protocol(job).templates(job, space)
     if not isinstance(found, dict):
         require_type("protocol", job.protocol, found, dict, "a dict of templates")
+    if wrong := next((one for one in found.values() if not hasattr(one, "expects")), None):
+        said = f"returned {shorten(repr(wrong), 80)} from `templates`, where a Template has to be"
+        refuse_value("protocol", job.protocol, said)
     return found
 
 

@@ -14,6 +14,7 @@ from edgen.config.backends import BackendConfig, Price
 from edgen.config.job import ANNOTATOR, Job, find_job_protocol
 from edgen.core.errors import Problem
 from edgen.core.pictures import PictureTokens, PromptPicture
+from edgen.core.plugin_faults import refuse_value
 from edgen.core.registry import find, part_of
 from edgen.core.resources import Folder
 
@@ -63,6 +64,8 @@ class RolesAndSettings:
 def list_asked_roles(job: Job) -> tuple[str, ...]:
     """Return the roles called for the job's conversations, including the one that labels."""
     roles = part_of(find_job_protocol(job), RolesAndSettings).roles(job)
+    if not (isinstance(roles, tuple | list) and roles and all(isinstance(one, str) for one in roles)):
+        refuse_value("protocol", job.protocol, f"returned {roles!r} from `roles`, not a tuple of names")
     return (*roles, ANNOTATOR) if job.labels and ANNOTATOR not in roles else roles
 
 

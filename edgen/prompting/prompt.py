@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import msgspec
 
 from edgen.core.digest import compute_fingerprint, compute_sha256
-from edgen.core.errors import TemplateError
+from edgen.core.errors import LongPromptError, TemplateError
 from edgen.core.forms import Form, list_answer_kinds
 from edgen.core.values import Message
 from edgen.core.yaml_values import read_text, shorten_word
@@ -231,7 +231,8 @@ class Prompt:
         for piece in pieces:
             size += len(piece)
             if size > MAX_TEXT:
-                _refuse_rendering(f"it renders to more than {MAX_TEXT:,} characters")
+                said = f"it cannot be rendered: it renders to more than {MAX_TEXT:,} characters."
+                raise LongPromptError(self.source, said)
             chunks.append(piece)
         content = "".join(chunks)
         if self._template.blocks:
