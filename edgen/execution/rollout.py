@@ -161,7 +161,7 @@ class Rollout:
             if not self._requests:
                 raise
             raise CallError(FailureKind.CONTEXT_OVERFLOW, f"the next prompt is too long: {error}") from error
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised again
             blame("protocol", self.task.made_by, error)
         if self.task.check is not None:
             self.request = request = self.task.check(request)

@@ -219,7 +219,7 @@ class Plan:
             recorded = msgspec.structs.replace(recorded, scenario=deepcopy(recorded.scenario))
         try:
             record = self.family.record(recorded)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised again
             blame("family", self.family.name, error, f"for conversation {recorded.id}")
         if not isinstance(record, bytes):
             refuse_value(
@@ -237,7 +237,7 @@ class Plan:
             return  # schemas also refuse what a model wrote
         try:
             change = find_change(self.family, recorded, record)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised again
             blame("family", self.family.name, error, f"for its own record of conversation {recorded.id}")
         if change is not None:
             said = f"does not read back what it records: of conversation {recorded.id}, {change}"

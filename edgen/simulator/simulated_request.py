@@ -103,7 +103,9 @@ class SimulatedRequest:
     def _hear(self, protocol: Any) -> str | None:
         """Return a protocol's answer; None if the prompt is none of its own."""
         answer = part_of(protocol, SimulatedAnswers).simulated(self)
-        return None if answer is None else require_type("protocol", protocol.name, answer, str, "a str or None")
+        return (
+            None if answer is None else require_type("protocol", protocol.name, answer, str, "a str or None")
+        )
 
     def conversation(self) -> str | None:
         """Return a whole conversation; an explaining sentence if one is requested, but its speakers are

@@ -162,7 +162,7 @@ async def complete_once(backend: Backend, provider: str, request: Request) -> Re
         if find_plugin("provider", provider) is not None:
             check_failure(provider, error)
         raise
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - raised again
         blame("provider", provider, error, "in place of a CallError")
     return reply if find_plugin("provider", provider) is None else check_reply(provider, reply)
 
