@@ -262,6 +262,8 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
         text = "this is a bug in edgen, not a mistake of yours. All answers are stored."
         return CommandEnd(1, text, traceback.format_exc(), "bug")
     except BaseException as error:
+        if (fault := find_fault(error)) is not None:
+            return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
         if type(error).__name__ != "CancelledError":
             raise
         # asyncio forgets a signal that comes between its handler and its first step, and lets this through.

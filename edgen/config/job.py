@@ -35,9 +35,10 @@ from edgen.core.options import (
     declare_space,
     declare_template,
 )
-from edgen.core.plugins.faults import require_type
+from edgen.core.plugins.faults import refuse_value, require_type
 from edgen.core.registry import PluginError, find, list_names, part_of
 from edgen.core.resources import Folder
+from edgen.core.text import shorten
 from edgen.core.values import ROLES, Role
 
 TooLong = Literal["cut", "ask", "reject"]
@@ -202,6 +203,9 @@ def list_templates(job: Job, space: Any) -> dict[str, Any]:
     found: dict[str, Any] = find_job_protocol(job).templates(job, space)
     if not isinstance(found, dict):
         require_type("protocol", job.protocol, found, dict, "a dict of templates")
+    if wrong := next((one for one in found.values() if not hasattr(one, "expects")), None):
+        said = f"returned {shorten(repr(wrong), 80)} from `templates`, where a Template has to be"
+        refuse_value("protocol", job.protocol, said)
     return found
 
 
@@ -315,6 +319,8 @@ class RolesAndSettings:
 def list_asked_roles(job: Job) -> tuple[str, ...]:
     """Return the roles called for the job's conversations, including the one that labels."""
     roles = part_of(find_job_protocol(job), RolesAndSettings).roles(job)
+    if not (isinstance(roles, tuple | list) and roles and all(isinstance(one, str) for one in roles)):
+        refuse_value("protocol", job.protocol, f"returned {roles!r} from `roles`, not a tuple of names")
     return (*roles, ANNOTATOR) if job.labels and ANNOTATOR not in roles else roles
 
 

@@ -102,6 +102,10 @@ class TemplateError(FileError):
     what = "template"
 
 
+class LongPromptError(TemplateError):
+    """A prompt with more characters than a request may have, for example after a very long answer."""
+
+
 class DataError(FileError):
     """An unreadable shard, ED file or reply file."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.core.plugins.faults import refuse_value
-from edgen.core.text import shorten
+from edgen.core.text import replace_surrogates, shorten
 from edgen.evaluation.aggregate_sums import MOST_NUMBER
 from edgen.evaluation.aggregates import (
     Aggregate,
@@ -21,6 +21,7 @@ from edgen.evaluation.aggregates import (
 from edgen.evaluation.sample import DataSet, Sample, Words
 
 _MOST = 1e100  # its square is a float, too
+_MOST_TEXT = 10_000  # characters of a text that is counted
 
 
 class ColumnCount:
@@ -102,6 +103,10 @@ def _find_flaws(one: Aggregate, value: Any, of: Any) -> Iterator[str]:
         each = [value] if isinstance(value, str) else value
         if not isinstance(each, Iterable) or not all(isinstance(text, str) for text in each):
             yield "which is neither a text nor a list of texts"
+        elif wrong := next(
+            (text for text in each if len(text) > _MOST_TEXT or replace_surrogates(text) != text), None
+        ):
+            yield f"whose text of {len(wrong):,} characters is too long to count, or has a lone surrogate"
 
 
 def _find_histogram_flaws(one: Histogram, value: Any) -> Iterator[str]:

@@ -241,7 +241,14 @@ def read_columns(measure: Measure[Any], sample: Sample, words: Words, space: Spa
 
 
 def _check(measure: Measure[Any], columns: Columns) -> Columns:
-    return check_columns(measure.name, measure.aggregates, columns) if measure._is_foreign else columns
+    if not measure._is_foreign:
+        return columns
+    checked = check_columns(measure.name, measure.aggregates, columns)
+    known = {*measure.figures, *(name for one in measure.aggregates for name in (one.reads, one.of))}
+    if checked and measure.aggregates and measure.compares is None and known.isdisjoint(checked):
+        said = f"gave the columns {', '.join(map(repr, checked))}, none of which its `aggregates` read"
+        refuse_value("measure", measure.name, said)
+    return checked
 
 
 def is_compared(measure: Measure[Any]) -> bool:
@@ -274,6 +281,9 @@ def list_flaws(measure: Measure[Any]) -> Iterator[str]:
     yield from find_misplaced_names(measure, PARTS)
     if not isinstance(definition := getattr(measure, "definition", None), str) or not definition:
         yield "has no `definition`: name its source, or say that it is your own"
+    if not isinstance(measure.aggregates, tuple | list):
+        yield f"has `aggregates` that are no tuple: {measure.aggregates!r}"
+        return
     each = [*measure.aggregates]
     if wrong := next((one for one in each if not isinstance(one, Aggregate)), None):
         yield f"has {wrong!r} among its `aggregates`, which is no aggregate such as edgen.plugin.Share"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -41,6 +42,7 @@ class Shared:
         self.gathered: Callable[[], GatheredShingles] | None = None  # what other processes cut
         self._find = find
         self._counts: dict[str, Count[Any]] = {}
+        self._foreign: set[str] = set()  # those of plugins
         self._results: dict[str, Any] = {}
         self.faults: dict[str, FaultyPluginError] = {}  # of measures that raised and are left out
 
@@ -55,6 +57,8 @@ class Shared:
             if name not in self._counts and name not in self.faults:
                 try:
                     self._counts[name] = self._find(name).begin_count(self)
+                    if registry.find_plugin("measure", name) is not None:
+                        self._foreign.add(name)
                 except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
                     self._leave_out(name, error)
 
@@ -65,8 +69,11 @@ class Shared:
     def see(self, sample: Sample, words: Words) -> None:
         """Show a sample to every measure that was started."""
         for name, count in self._counts.items():
+            shown = sample
+            if name in self._foreign:  # it may change what it gets
+                shown = msgspec.structs.replace(sample, scenario=deepcopy(sample.scenario))
             try:
-                count.see(sample, words)
+                count.see(shown, words)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
                 self._leave_out(name, error, f"for conversation {sample.id}")
         if self.faults.keys() & self._counts.keys():

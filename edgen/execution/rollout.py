@@ -16,6 +16,7 @@ from edgen.core.errors import (
     EdgenError,
     FailureKind,
     FailuresError,
+    LongPromptError,
     ProviderError,
 )
 from edgen.core.plugins.faults import blame, refuse_value
@@ -156,7 +157,11 @@ class Rollout:
         except StopIteration as end:
             self.request, self.result = None, end.value
             return
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+        except LongPromptError as error:
+            if not self._requests:
+                raise
+            raise CallError(FailureKind.CONTEXT_OVERFLOW, f"the next prompt is too long: {error}") from error
+        except BaseException as error:  # noqa: BLE001 - raised again
             blame("protocol", self.task.made_by, error)
         if self.task.check is not None:
             self.request = request = self.task.check(request)

@@ -220,6 +220,9 @@ def iterate_items(run: RunReader, format_: Format, chat: Chat) -> Generator[Item
         if not isinstance(item, Row | LeftOut):
             said = f"gave a row that is a {type(item).__name__}, not a Row or LeftOut"
             refuse_value("format", format_.name, said)
+        if isinstance(item, LeftOut) and not (isinstance(item.reason, str) and item.reason.isprintable()):
+            said = f"left something out for {item.reason!r}, which is no name such as too_long"
+            refuse_value("format", format_.name, said)
         if isinstance(item, Row) and format_.layout.scenario and item.scenario is not None:
             item.value.update(beside.read_texts(item.scenario))
         yield item

@@ -11,6 +11,8 @@ from edgen.export.files import JsonLines
 from edgen.export.format import Format
 from edgen.export.rows import SPLITS, DataTable, Row
 
+_DEEPEST = 100  # levels of lists and mappings in a column
+
 
 def find_row_flaw(format_: Format, row: Row, tables: Mapping[str, DataTable]) -> str | None:
     """Return what a file of the format cannot hold, or its card does not explain, as a clause; None if there
@@ -31,8 +33,10 @@ def find_row_flaw(format_: Format, row: Row, tables: Mapping[str, DataTable]) ->
     return None
 
 
-def _find_odd(value: Any) -> str | None:
+def _find_odd(value: Any, depth: int = 0) -> str | None:
     """Return the first part of a value that JSON cannot hold unchanged, in words; None if there is none."""
+    if depth > _DEEPEST:
+        return f"a value with more than {_DEEPEST} levels, or that contains itself,"
     if value is None or isinstance(value, bool | int):
         return None
     if isinstance(value, str):
@@ -42,9 +46,9 @@ def _find_odd(value: Any) -> str | None:
     if isinstance(value, float):
         return None if math.isfinite(value) else f"the number {value}"
     if isinstance(value, dict):
-        if wrong := next((key for key in value if not isinstance(key, str)), None):
-            return f"the key {shorten(repr(wrong), 80)}"
+        if wrong := [key for key in value if not isinstance(key, str)]:
+            return f"the key {shorten(repr(wrong[0]), 80)}"
         value = value.values()
     elif not isinstance(value, list | tuple):
         return f"a value of the type {type(value).__name__}"
-    return next((odd for one in value if (odd := _find_odd(one)) is not None), None)
+    return next((odd for one in value if (odd := _find_odd(one, depth + 1)) is not None), None)

@@ -7,6 +7,7 @@ stored outcomes are valid.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
+from copy import deepcopy
 from functools import cached_property, partial
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -194,10 +195,8 @@ class Plan:
                 recorded = Recorded(name, scenario, result, provenance)
                 record = self._make_record(recorded)
                 is_right = is_valid(record, self.family.schema)
-                if not self._reads_back:
+                if self._foreign_family or not self._reads_back:
                     self._require_readable(recorded, record, is_right=is_right)
-                elif not is_right and self._foreign_family and not is_json(record):
-                    self._refuse_record(recorded, record)
                 if is_right:
                     return Settled.accepted(
                         record, {layer: encode_said(given) for layer, given in said.items()}
@@ -216,9 +215,11 @@ class Plan:
         return limit_requests(self.protocol, self.job)
 
     def _make_record(self, recorded: Recorded) -> bytes:
+        if self._foreign_family:  # it may change what it gets
+            recorded = msgspec.structs.replace(recorded, scenario=deepcopy(recorded.scenario))
         try:
             record = self.family.record(recorded)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+        except BaseException as error:  # noqa: BLE001 - raised again
             blame("family", self.family.name, error, f"for conversation {recorded.id}")
         if not isinstance(record, bytes):
             refuse_value(
@@ -228,14 +229,15 @@ class Plan:
 
     def _require_readable(self, recorded: Recorded, record: bytes, *, is_right: bool) -> None:
         """Check that a family's first record satisfies its schema (`is_right`) and that the family reads it
-        back, before more is paid for. Raises FaultyPluginError."""
+        back, before more is paid for. Every record of a plugin's family is checked. Raises
+        FaultyPluginError."""
         if not is_right:
-            if not self._foreign_family:
-                return  # edgen's own schemas also refuse what a model wrote
-            self._refuse_record(recorded, record)
+            if self._foreign_family and not (self._reads_back and is_json(record)):
+                self._refuse_record(recorded, record)
+            return  # schemas also refuse what a model wrote
         try:
             change = find_change(self.family, recorded, record)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+        except BaseException as error:  # noqa: BLE001 - raised again
             blame("family", self.family.name, error, f"for its own record of conversation {recorded.id}")
         if change is not None:
             said = f"does not read back what it records: of conversation {recorded.id}, {change}"
@@ -267,6 +269,8 @@ class Plan:
 
     def converse(self, scenario: Scenario, replicate: int, rules: Rules) -> Conversing:
         """Start the protocol's work on one conversation. Raises FaultyPluginError if that is no generator."""
+        if self._foreign_protocol:  # it may change what it gets
+            scenario = deepcopy(scenario)
         work = self.protocol.start(scenario, replicate, self.prompts, rules)
         if type(work) is GeneratorType:
             return work

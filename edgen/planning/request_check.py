@@ -8,8 +8,9 @@ import msgspec
 
 from edgen.config import Job
 from edgen.core.plugins.faults import blame, refuse_value, require_value
-from edgen.core.values import Address, Conversation, Message, Rejection, Request
+from edgen.core.values import Conversation, Rejection, Request, Turn
 from edgen.protocols.base import ConversationProtocol, ExpectedCall, Result
+from edgen.protocols.labelled_units import ABOUT
 
 MOST_REQUESTS = 500  # of one conversation, where a protocol does not expect more
 _SLACK = 4  # times the calls that it expects at most
@@ -51,14 +52,17 @@ class RequestCheck:
         name = self._protocol
         if not isinstance(request, Request):
             refuse_value("protocol", name, f"yielded a {type(request).__name__}, not a Request")
-        require_value("protocol", name, request.address, Address, "a Request with an Address")
-        if (other := request.address.scenario) != self._scenario:
+        plain = msgspec.structs.replace(request, scene=None, view=None, alike=())
+        checked = require_value("protocol", name, plain, Request, "a Request")
+        if not checked.messages:
+            refuse_value("protocol", name, "yielded a Request without messages")
+        place = checked.address
+        if (other := place.scenario) != self._scenario:
             said = f"yielded a request at the address of scenario {other} in scenario {self._scenario}"
             refuse_value("protocol", name, said)
-        kind = tuple[Message, ...]
-        messages = require_value(
-            "protocol", name, request.messages, kind, "a Request with a tuple of Messages"
-        )
+        if not (0 <= place.step < ABOUT and 0 <= place.attempt < ABOUT):
+            said = f"yielded a request whose step or attempt is not from 0 to {ABOUT - 1:,}: {place}"
+            refuse_value("protocol", name, said)
         self._count += 1
         if self._count > self._most:
             said = (
@@ -66,9 +70,9 @@ class RequestCheck:
                 "fewer"
             )
             refuse_value("protocol", name, said)
-        return (
-            request if messages is request.messages else msgspec.structs.replace(request, messages=messages)
-        )
+        if checked is plain:
+            return request
+        return msgspec.structs.replace(request, messages=checked.messages, prose=checked.prose)
 
 
 def require_result(protocol: str, result: Result) -> Result:
@@ -78,6 +82,9 @@ def require_result(protocol: str, result: Result) -> Result:
         result = require_value("protocol", protocol, result, Conversation, "a Conversation or a Rejection")
         if not result.turns:
             refuse_value("protocol", protocol, "returned a Conversation without turns, not a Rejection")
+        for place, turn in enumerate(result.turns):
+            if flaw := _find_turn_flaw(turn):
+                refuse_value("protocol", protocol, f"returned a Conversation whose turn {place} {flaw}")
         if result.probability is not None and not 0 <= result.probability <= 1:
             refuse_value(
                 "protocol", protocol, f"returned the probability {result.probability}, not one from 0 to 1"
@@ -88,3 +95,12 @@ def require_result(protocol: str, result: Result) -> Result:
         detail = require_value("protocol", protocol, result.detail, str, "the detail of a Rejection")
         result = msgspec.structs.replace(result, detail=detail)
     return result
+
+
+def _find_turn_flaw(turn: Turn) -> str | None:
+    """Return why a turn is none, as a clause; None if it is one."""
+    if not turn.text or turn.text.isspace():
+        return "has no text; return a Rejection, such as Rejection('empty', …)"
+    if not turn.role or turn.role != turn.role.strip() or not turn.role.isprintable():
+        return f"has a role that is no name: {turn.role!r}"
+    return None

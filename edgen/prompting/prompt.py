@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import msgspec
 
 from edgen.core.digest import compute_fingerprint, compute_sha256
-from edgen.core.errors import TemplateError
+from edgen.core.errors import LongPromptError, TemplateError
 from edgen.core.forms import AnyForm, Form, list_answer_kinds
 from edgen.core.pictures import pictures_in
 from edgen.core.space_layouts import map_bare_fields
@@ -173,7 +173,8 @@ class Prompt:
         for piece in pieces:
             size += len(piece)
             if size > MAX_TEXT:
-                _refuse_rendering(f"it renders to more than {MAX_TEXT:,} characters")
+                said = f"it cannot be rendered: it renders to more than {MAX_TEXT:,} characters."
+                raise LongPromptError(self.source, said)
             chunks.append(piece)
         content = "".join(chunks)
         if self._template.blocks:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from edgen.core import registry
+from edgen.core.plugins.faults import require_type
 from edgen.core.registry import part_of
 from edgen.core.values import Message
 from edgen.protocols.base import Protocol, SimulatedAnswers
@@ -82,7 +83,7 @@ class SimulatedRequest:
         self._asker = protocol
         if protocol:
             # Load the others only if the requesting protocol does not recognise the prompt.
-            if (answer := part_of(_find_protocol(protocol), SimulatedAnswers).simulated(self)) is not None:
+            if (answer := self._hear(_find_protocol(protocol))) is not None:
                 return answer
             names = tuple(list_own_protocols())
             self._wants_less = protocol in names
@@ -94,10 +95,17 @@ class SimulatedRequest:
                 answer = self.conversation()
                 if answer is not None:
                     return answer
-        answer = next(filter(None, (other.simulated(self) for other in _sort_by_precedence(names))), None)
+        answer = next(filter(None, (self._hear(other) for other in _sort_by_precedence(names))), None)
         if answer is None and not protocol and conversation_prompt.may_ask(self.messages):
             answer = self._converse(conversation_prompt.read(self.messages, certain=True))
         return self._answer_anything() if answer is None else answer
+
+    def _hear(self, protocol: Any) -> str | None:
+        """Return a protocol's answer; None if the prompt is none of its own."""
+        answer = part_of(protocol, SimulatedAnswers).simulated(self)
+        return (
+            None if answer is None else require_type("protocol", protocol.name, answer, str, "a str or None")
+        )
 
     def conversation(self) -> str | None:
         """Return a whole conversation; an explaining sentence if one is requested, but its speakers are

@@ -401,6 +401,8 @@ class TestMeasure:
         ),
         ("yield Row('../other', {'id': '1'})", "does not have: 'default', '../other'"),
         ("yield Row(one.split, {'id': '1'}, 'more')", "does not have: 'more', 'train'"),
+        ("yield LeftOut(5)", "left something out for 5, which is no name such as too_long"),
+        ("yield LeftOut('a\\nb')", "left something out for 'a\\nb', which is no name such as too_long"),
         ("if number == 1: import math; math.sqrt(-1)", "raised ValueError: math domain error"),
     ],
 )

@@ -409,6 +409,11 @@ def test_a_report_without_the_pictures_of_a_measure(
             "{'id': '1', 'other': 2}",
             "gave a row with the column 'other', which its `tables` does not explain",
         ),
+        ("{'id': {0: 1}}", "gave the key 0 in the column 'id', which JSON cannot hold"),
+        (
+            "{'id': (lambda x: x.append(x) or x)([])}",
+            "gave a value with more than 100 levels, or that contains it",
+        ),
         ("5", "gave a row whose value is a int, not a dict of columns"),
     ],
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 import math
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
@@ -36,10 +37,10 @@ def make_plugin_error(kind: Kind, name: str, error: BaseException, about: str = 
     """Return the error to raise after the object of this kind and name raised `error`.
 
     That is a FaultyPluginError for a plugin; the error itself for edgen's own objects, and for errors worded
-    by edgen. `about` is the purpose of the call, such as "for conversation c-000009-r0".
+    by edgen and signals. `about` is the purpose of the call, such as "for conversation c-000009-r0".
     """
     plugin = registry.find_plugin(kind, name)
-    if plugin is None or isinstance(error, EdgenError | CallError):
+    if plugin is None or isinstance(error, EdgenError | CallError) or _is_signal(error):
         return error
     steps = [step for step in _iterate_frames(error) if _is_in(_find_module_name(step[0]), plugin)]
     return FaultyPluginError(_describe((plugin,), error, steps[-1] if steps else None, about))
@@ -150,6 +151,19 @@ def _describe_advice(plugin: Plugin) -> str:
     return (
         f"Report this to the authors of {plugin.package}, or update or uninstall it. What is stored stays "
         "stored."
+    )
+
+
+def _is_signal(error: BaseException) -> bool:
+    """Return whether an error that left a plugin's code is the work of a signal, such as Ctrl-C, and not of
+    the code itself."""
+    if not isinstance(error, KeyboardInterrupt):
+        return False
+    frames = [frame for frame, _ in _iterate_frames(error)]
+    handlers = ("asyncio.", "signal", "edgen.core.system", "edgen.cli.errors")
+    return (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler  # it has no frame
+        or _find_module_name(frames[-1]).startswith(handlers)
     )
 
 

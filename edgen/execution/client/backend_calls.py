@@ -17,6 +17,7 @@ from edgen.core.text import replace_surrogates
 from edgen.core.values import Reply, Request
 from edgen.providers import Backend
 from edgen.providers.base import CountsSlots
+from edgen.providers.usage import MOST_PROMPT
 
 
 async def complete_once(backend: Backend, provider: str, request: Request) -> Reply:
@@ -35,7 +36,7 @@ async def complete_once(backend: Backend, provider: str, request: Request) -> Re
         if find_plugin("provider", provider) is not None:
             check_failure(provider, error)
         raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+    except BaseException as error:  # noqa: BLE001 - raised again
         blame("provider", provider, error, "in place of a CallError")
     return reply if find_plugin("provider", provider) is None else check_reply(provider, reply)
 
@@ -44,8 +45,13 @@ def check_reply(provider: str, reply: Reply) -> Reply:
     """Return the reply of a plugin's backend, with U+FFFD for lone surrogates. Raises FaultyPluginError if it
     is no Reply that can be stored."""
     checked = require_value("provider", provider, reply, Reply, "a Reply")
-    if (used := checked.usage) is not None and min(msgspec.structs.astuple(used)) < 0:
-        refuse_value("provider", provider, f"returned a Reply with a negative number of tokens: {used}")
+    if (used := checked.usage) is not None:
+        counts = msgspec.structs.astuple(used)
+        if min(counts) < 0:
+            refuse_value("provider", provider, f"returned a Reply with a negative number of tokens: {used}")
+        if max(counts) > MOST_PROMPT:
+            said = f"returned a Reply with more than {MOST_PROMPT:,} tokens, which no model has: {used}"
+            refuse_value("provider", provider, said)
     return checked
 
 

@@ -1,0 +1,262 @@
+"""Plugins that go wrong late, or in a way that no return value shows: each is named, what is paid for stays stored,
+and the same command resumes once the plugin is fixed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from edgen.core import registry
+from edgen.simulator import simulated_request
+from tests.cli.command import Command
+from tests.cli.test_faulty_plugins import FAMILY, PROTOCOL, PROVIDER, Site, calls_made, job, site
+
+__all__ = ["job", "site"]
+
+CALLS = """
+import asyncio
+from edgen.core.values import Usage
+"""
+
+
+def replace_plugin(site: Site, code: str) -> None:
+    """Have the package of a plugin hold other code from now on."""
+    sys.modules.pop("odd_pack")
+    (site.folder / "odd_pack.py").write_text(code)
+    registry._find.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("raise KeyboardInterrupt", "raised KeyboardInterrupt in place of a CallError"),
+        ("raise GeneratorExit", "raised GeneratorExit in place of a CallError"),
+        ("asyncio.current_task().cancel(); await asyncio.sleep(0)", "cancelled the task that awaits its answer"),
+        ("return Reply('x', usage=Usage(10 ** 30, 1))", "returned a Reply with more than 10,000,000 tokens"),
+        ("return Reply('x', usage=Usage(2 ** 62, 1))", "returned a Reply with more than 10,000,000 tokens"),
+    ],
+)  # fmt: skip
+def test_a_provider_that_ends_the_work_of_others(
+    command: Command, site: Site, job: Path, tmp_path: Path, answer: str, said: str
+) -> None:
+    site.add("providers", "odd", CALLS + PROVIDER.replace("ANSWER", answer))
+    ended = command("generate", job, "--set", "backends={default: {type: odd}}", "-o", tmp_path / "run")
+    assert ended.code == 2, ended.err
+    assert f"The provider 'odd' of odd-pack 1.0 {said}" in ended.err
+    assert "bug in edgen" not in ended.err
+
+
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "GeneratorExit", "asyncio.CancelledError"])
+def test_a_protocol_that_raises_an_error_of_the_interpreter(
+    command: Command, site: Site, job: Path, tmp_path: Path, error: str
+) -> None:
+    site.add("protocols", "odd", CALLS + PROTOCOL.replace("WORK", f"yield next(work)\n        raise {error}"))
+    ended = command("generate", job, "--set", "protocol=odd", "-o", tmp_path / "run")
+    assert ended.code == 2, ended.err
+    assert f"The protocol 'odd' of odd-pack 1.0 raised {error.rpartition('.')[2]}" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("step=-1", "yielded a request whose step or attempt is not from 0 to 9,999"),
+        ("step=10 ** 30", "yielded a request whose step or attempt is not from 0 to 9,999"),
+        ("attempt=10_000", "yielded a request whose step or attempt is not from 0 to 9,999"),
+    ],
+)
+def test_a_protocol_that_asks_at_no_address(
+    command: Command, site: Site, job: Path, tmp_path: Path, place: str, said: str
+) -> None:
+    work = f"""import msgspec
+        first = next(work)
+        yield msgspec.structs.replace(first, address=msgspec.structs.replace(first.address, {place}))"""
+    site.add("protocols", "odd", PROTOCOL.replace("WORK", work))
+    ended = command("generate", job, "--set", "protocol=odd", "-o", tmp_path / "run")
+    assert ended.code == 2, ended.err
+    assert f"The protocol 'odd' of odd-pack 1.0 {said}" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("logprobs='many'", "returned a Request with a field of a wrong type"),
+        ("messages=()", "yielded a Request without messages"),
+    ],
+)
+def test_a_request_with_fields_of_other_types(
+    command: Command, site: Site, job: Path, tmp_path: Path, change: str, said: str
+) -> None:
+    work = f"import msgspec\n        yield msgspec.structs.replace(next(work), {change})"
+    site.add("protocols", "odd", PROTOCOL.replace("WORK", work))
+    ended = command("generate", job, "--set", "protocol=odd", "-o", tmp_path / "run")
+    assert ended.code == 2, ended.err
+    assert f"The protocol 'odd' of odd-pack 1.0 {said}" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("turn", "said"),
+    [
+        ("Turn('Teacher', ' ')", "returned a Conversation whose turn 2 has no text"),
+        ("Turn('', 'Yes.')", "returned a Conversation whose turn 2 has a role that is no name: ''"),
+        ("Turn('a\\nb', 'Yes.')", "returned a Conversation whose turn 2 has a role that is no name"),
+    ],
+)
+def test_a_conversation_with_a_turn_that_is_none(
+    command: Command, site: Site, job: Path, tmp_path: Path, turn: str, said: str
+) -> None:
+    work = f"made = yield from work\n        return Conversation((*made.turns[:2], {turn}))"
+    site.add("protocols", "odd", PROTOCOL.replace("WORK", work))
+    ended = command("generate", job, "--set", "protocol=odd", "-o", tmp_path / "run")
+    assert ended.code == 2, ended.err
+    assert f"The protocol 'odd' of odd-pack 1.0 {said}" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("def templates(self, job, space): return {'a': 'b'}", "returned 'b' from `templates`, where a Template"),
+        ("def roles(self, job): return 'default'", "returned 'default' from `roles`, not a tuple of names"),
+        ("def roles(self, job): return (1, 2)", "returned (1, 2) from `roles`, not a tuple of names"),
+        ("def simulated(self, request): return 5", "returned 5, a int, not a str or None"),
+    ],
+)  # fmt: skip
+def test_a_protocol_with_answers_of_other_types(
+    command: Command, site: Site, job: Path, tmp_path: Path, method: str, said: str
+) -> None:
+    work = "import msgspec\n        yield msgspec.structs.replace(next(work), protocol='odd', scene=None)"
+    code = PROTOCOL.replace("WORK", work).replace("\nIT =", f"\n    {method}\n\nIT =")
+    if "roles" in method:
+        code = "from edgen.plugin import RolesAndSettings\n" + code.replace(
+            "(Oneshot,)", "(RolesAndSettings, Oneshot)"
+        )
+    site.add("protocols", "odd", code)
+    ended = command("generate", job, "--set", "protocol=odd", "-o", tmp_path / "run")
+    assert ended.code == 2, ended.err
+    assert f"The protocol 'odd' of odd-pack 1.0 {said}" in ended.err
+    simulated_request._find_protocol.cache_clear()
+
+
+def test_a_protocol_that_changes_its_scenario(
+    command: Command, site: Site, job: Path, tmp_path: Path
+) -> None:
+    work = "made = yield from work\n        scenario.values.clear()\n        return made"
+    site.add("protocols", "odd", PROTOCOL.replace("WORK", work))
+    run = tmp_path / "run"
+    assert command("generate", job, "--set", "protocol=odd", "-o", run).code == 0
+    assert command("validate", run).code == 0
+    assert "  topic " in command("show", run, "0").out
+
+
+LOSES = """def record(self, recorded):
+        import msgspec
+        made = recorded.conversation
+        if recorded.scenario.index == 5:
+            made = msgspec.structs.replace(made, turns=made.turns[:-1])
+        return super().record(msgspec.structs.replace(recorded, conversation=made))"""
+RAISES = """def record(self, recorded):
+        if recorded.scenario.index == 5:
+            raise GeneratorExit
+        return super().record(recorded)"""
+CHANGES = """def record(self, recorded):
+        values = recorded.scenario.values
+        values[next(iter(values))] = 'other'
+        return super().record(recorded)"""
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (
+            LOSES,
+            "does not read back what it records: of conversation small-000005-r0, conversation.turns has",
+        ),
+        (RAISES, "raised GeneratorExit for conversation small-000005-r0"),
+        (CHANGES, "does not read back what it records: of conversation small-0000"),
+    ],
+)
+def test_a_family_that_loses_something_late(
+    command: Command, site: Site, job: Path, tmp_path: Path, method: str, said: str
+) -> None:
+    good = FAMILY.replace("CHANGE", "pass")
+    site.add("families", "swapped", good.replace("\nIT =", f"\n    {method}\n\nIT ="))
+    run = ("generate", job, "--set", "family=swapped", "-o", tmp_path / "run")
+    ended = command(*run)
+    assert ended.code == 2, ended.err
+    assert f"The family 'swapped' of odd-pack 1.0 {said}" in ended.err
+    before = calls_made(command, tmp_path / "run")
+    replace_plugin(site, good)
+    again = command(*run, "--json")
+    assert again.code == 0, again.err
+    assert json.loads(again.out)["accepted"] == 12
+    assert calls_made(command, tmp_path / "run") == max(before, 12)
+
+
+def test_an_answer_that_makes_the_next_prompt_too_long_fails_its_scenario_alone(
+    command: Command, site: Site, job: Path, tmp_path: Path
+) -> None:
+    answer = "return Reply('x ' * 1_000_000 if request.address.scenario == 1 else 'I see. [[ED]]')"
+    site.add("providers", "odd", PROVIDER.replace("ANSWER", answer))
+    job.write_text(job.read_text().replace("prompt: education_dialogue\n", "protocol: selfplay\n"))
+    ended = command("generate", job, "--set", "backends={default: {type: odd}}", "-o", tmp_path / "run")
+    assert ended.code in (3, 5), ended.err
+    status = json.loads(command("status", tmp_path / "run", "--json").out)
+    assert status["pending"] == 0
+    assert "renders to more than" not in ended.err
+
+
+MEASURE = """
+from edgen.plugin import Mean, Measure, Tally
+
+class Odd(Measure):
+    name = "odd"
+    order = 0
+    definition = "Nothing that anybody needs."
+    aggregates = AGGREGATES
+
+    def of_one(self, sample, words, space):
+        ONE
+
+IT = Odd()
+"""
+
+
+def measure(one: str, aggregates: str = "(Mean('n', label='n'), Tally('who', label='who'))") -> str:
+    return MEASURE.replace("AGGREGATES", aggregates).replace("ONE", one)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (measure("return {'m': 1}"), "gave the columns 'm', none of which its `aggregates` read"),
+        (measure("return {1: 1}"), "gave the columns 1, none of which its `aggregates` read"),
+        (measure("return {'who': 'x' * 10_001}"), "in the column 'who', whose text of 10,001 characters is too"),
+        (measure("return {'who': 'a\\ud800'}"), "in the column 'who', whose text of 2 characters is too"),
+        (measure("raise GeneratorExit"), "raised GeneratorExit"),
+        (measure("return {}", "(one for one in [Mean('n')])"), "has `aggregates` that are no tuple: <generator"),
+    ],
+)  # fmt: skip
+def test_a_measure_whose_columns_no_aggregate_reads(
+    command: Command, site: Site, job: Path, tmp_path: Path, code: str, said: str
+) -> None:
+    run = tmp_path / "run"
+    assert command("generate", job, "-o", run).code == 0
+    site.add("measures", "odd", code)
+    ended = command("stats", run, "--only", "odd")
+    assert ended.code == 2, ended.out
+    assert f"The measure 'odd' of odd-pack 1.0 {said}" in ended.err or said in ended.err
+
+
+def test_a_measure_that_changes_the_scenario_changes_no_other_figure(
+    command: Command, site: Site, job: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    assert command("generate", job, "-o", run).code == 0
+    alone = json.loads(command("stats", run, "--json").out)
+    site.add("measures", "odd", measure("sample.scenario.values.clear()\n        return {'n': 1}"))
+    found = json.loads(command("stats", run, "--json").out)
+    assert found.pop("odd")["n"]["n"] == 12
+    del found["definitions"]["odd"]
+    assert found == alone
