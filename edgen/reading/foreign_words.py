@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
-from edgen.reading.text.characters import find_marks
+from edgen.reading.text.characters import fold, holds_foreign_letters, list_marks
 from edgen.reading.vocabulary import find_letters, split_letters
 
 _ARTICLES = "|".join(sorted(ARTICLES - {"l"}))
@@ -30,7 +30,7 @@ _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _DIRECTION = compile_later(
     rf"(?m)[{_BIDI}]+(?=[^\w\n]{{0,4}}[:：])|(?<=[:：])[{_BIDI}]+|^[{_BIDI}]+|[{_BIDI}]+$"
 )
-_MARKS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+_MARKS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _MARK = r"(?:[^\w\n(\[:：]|_)"
 _AT_LINES = r"\n(?>(?:[^\w\n]|_){0,40})(?:\#?\d{1,4}(?>(?:[^\w\n]|_){1,8})){0,2}"
 _ELSEWHERE = r"""(?:[\[,"”][^\S\n]{1,9}(?=[^"“\n]{1,40}[:：][^\S\n]{0,3}["“])
@@ -57,6 +57,7 @@ _STEMS = (
     "가능성", "احتمال", "संभाव",
     "प्रायिक", "הסתברות",
 )  # fmt: skip
+_ASCII_STEMS = tuple(filter(str.isascii, _STEMS))
 _FOOT = compile_later(
     rf"(?i)(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}})[:：=]"
     r"(?P<value>[^\d\n]{0,16}\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?)[^\w\n]{0,12}\Z"
@@ -132,8 +133,7 @@ def translate(text: str, roles: RoleWords) -> Translation | None:
     """Return the text in the reader's words; None if it does not name two roles in another language."""
     text = _normalize_text(text)
     # A text with no letters but ASCII's, as most, is split in a tenth of the time of the search for labels.
-    foreign = any(mark.isalpha() and not mark.isascii() for mark in {*find_marks(text)})
-    if not foreign and _build_table(roles).unknown.isdisjoint(find_letters(text)):
+    if not holds_foreign_letters(text) and _build_table(roles).unknown.isdisjoint(find_letters(text)):
         return None
     labelled = _translate_labels(text, roles, tuple(roles.languages))
     if labelled is None:
@@ -154,8 +154,9 @@ def translate_conversation(turn: str, roles: RoleWords) -> str:
 def translate_probability(text: str, roles: RoleWords) -> str | None:
     """Return the text with its last line that gives a probability in the reader's words; None if there is no
     such line."""
-    lower = text.lower()
-    stems = [stem for stem in _STEMS if stem in lower]
+    foreign = holds_foreign_letters(text)
+    lower = text.lower() if foreign else fold(text)
+    stems = [stem for stem in (_STEMS if foreign else _ASCII_STEMS) if stem in lower]
     if not stems and "probab" not in lower:
         return None
     lines, lowered = text.split("\n"), lower.split("\n")
@@ -206,11 +207,12 @@ def ends_conversation(text: str) -> bool:
 def _normalize_text(text: str) -> str:
     """Return the text with one kind of line end, no marks of direction around labels, and no escaped letters
     beyond ASCII."""
-    if "\\u" in text and "{" in text:
+    marks = list_marks(text)
+    if "\\" in marks and "{" in marks and "\\u" in text:
         text = _ESCAPED.sub(_unescape, text)
     if "\r" in text and "\n" not in text:
         text = text.replace("\r", "\n")
-    return text if text.isascii() or not any(map(text.__contains__, _MARKS)) else _DIRECTION.sub("", text)
+    return text if marks.isascii() or _MARKS.isdisjoint(marks) else _DIRECTION.sub("", text)
 
 
 def _unescape(match: re.Match[str]) -> str:

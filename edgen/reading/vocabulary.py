@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from edgen.core.text import compile_later
-from edgen.reading.text.characters import find_marks
+from edgen.reading.text.characters import holds_foreign_letters, list_marks
 
 _LONGEST_WORD = 30  # characters of a word that is remembered
 _MOST_WORDS = 20_000
@@ -31,10 +31,13 @@ def find_letters(text: str) -> frozenset[str]:
 def split_letters(text: str) -> list[str]:
     """Return the same in their order."""
     if not text.isascii():
-        for mark in {*find_marks(text)}:
-            if not mark.isascii() and (not mark.isalnum() or mark.isdecimal()):
-                text = text.replace(mark, " ")
-        text = text.lower().replace("\u0307", " ")  # of İ
+        if not holds_foreign_letters(text):
+            text = text.encode("ascii", "replace").decode()
+        else:
+            for mark in {*list_marks(text)}:
+                if not mark.isascii() and (not mark.isalnum() or mark.isdecimal()):
+                    text = text.replace(mark, " ")
+            text = text.lower().replace("\u0307", " ")  # of İ
     return text.encode("utf-8", "surrogatepass").translate(_LETTERS).decode("utf-8", "surrogatepass").split()
 
 

@@ -21,7 +21,7 @@ from edgen.reading.lines.groups import (
     split_groups,
     take_note,
 )
-from edgen.reading.lines.line import RoleLine, count_speakers, has_half, stand_behind, strip_half_marks
+from edgen.reading.lines.line import RoleLine, count_speakers, stand_behind, strip_half_marks
 from edgen.reading.lines.role_lines import cut_at_other_words, split_lines
 from edgen.reading.lines.shared_marks import drop_shared_marks, without_quote_marks
 from edgen.reading.repairs import Repair
@@ -47,6 +47,7 @@ _INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[
 # Code that opens at the end of a turn's first line.
 _CODE = compile_later(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
 _STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # what a line begins with that may end a turn
+_HALVES = frozenset("*_|")  # with which a turn ends that may hold the other half of a mark before its role
 _STAGES = frozenset("([*")  # what a stage direction opens with
 _FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
 
@@ -216,7 +217,8 @@ class _Reader:
         escaped, invisible = "\\" in whole, holds_invisible(whole)
         marked = inside.marked
         several, staged = "\n" in whole, '"' in self.openers
-        halved = any(prefix and not prefix.isspace() for prefix in {line.prefix for line in lines})
+        before = "".join({line.prefix for line in lines})
+        halved, opened = bool(before.strip()), any(map(before.__contains__, "<[("))
         listed, openers, entries = self.listed, self.openers, self.block.entries
         for line, text in zip(lines[:-1], texts, strict=False):
             said: str | None = text
@@ -227,7 +229,7 @@ class _Reader:
             if said is not None:
                 if listed and said[-1:] == ",":
                     said = said[:-1].rstrip()
-                if halved and has_half(line.prefix, said):
+                if halved and (opened or said[-1:] in _HALVES or said[:1] == ">"):
                     said = strip_half_marks(line, said, self.roles).strip()
                 first = said[:1]
                 if first in openers:

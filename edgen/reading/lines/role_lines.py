@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from edgen.core.text import compile_later
@@ -23,6 +23,8 @@ _SCANNER = json.JSONDecoder()
 _BOLD = frozenset("*_'")
 _STRINGS = frozenset("\"'")
 _TRIPLE = ('"""', "'''")
+_MENTIONS = frozenset("@:\"")
+_SIGN = compile_later(r"[^\W_]|\{")  # of a number, a key or an object
 _KINDS = ("colon", "tag", "alone", "dash")
 
 # No conversation has more; what follows is left in the last turn.
@@ -137,8 +139,9 @@ def _without_examples(found: Lines) -> Lines:
     """
     lines = found.lines
     prefixes = {line.prefix for line in lines}
-    marked = {prefix for prefix in prefixes if any(c.isalnum() or c == "{" for c in prefix)}
-    marked |= {line.prefix for line in lines if _is_mentioned(line)}
+    marked = {prefix for prefix in prefixes if _SIGN.search(prefix) is not None}
+    if any(prefix[-1:] in _MENTIONS for prefix in prefixes):
+        marked |= {line.prefix for line in lines if _is_mentioned(line)}
     if not marked or len(marked) == len(prefixes):
         return found
     plain_lines = [line for line in lines if line.prefix not in marked]
@@ -159,48 +162,18 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
     lead, *parts = pattern.of(roles).split("\n" + text, MAX_LINES)
     if (bare := _cut_at_bare_names(lead, parts, roles)) is not None:
         return bare, _find_people(bare.lines)
-    by_name = roles.by_name
     lines: list[RoleLine] = []
     names: dict[str, str] = {}
-    plain = True
-    rest = iter(parts)
-    odd = False
-    for label, prefix, article, name, word, note, colon, tag, dash, person, of, body in zip(
-        *[rest] * 12, strict=True
-    ):
-        if word is None:
-            role = by_name[of.lower()]
-            names.setdefault(person.strip(" ()[],/").lower(), role)
-            line = RoleLine(role, label, body, prefix, "colon", True)
-            _open(line)
-            lines.append(line)
-            plain = False
-            continue
-        role = by_name[word.lower()]
-        line = RoleLine(role, label, body, prefix)
-        if colon is None:
-            plain = False
-            if tag is not None or (dash is None and prefix.rstrip().endswith(("[", "<"))):
-                line.kind = "tag"
-            else:
-                line.kind = "dash" if dash is not None else "alone"
-            if line.kind == "alone":
-                _open_value(line)
-            if _is_prose(line, article, tag) or (tag == "." and not word.isupper()):
-                line.role, odd = "", True
-        if article is not None:
-            plain, line.form = False, "article"
-        elif name != word or note is not None:
-            plain = False
-            line.named = note is not None or not roles.is_bare(name)
-            line.form = _find_form(name[len(word) :], note)
-            if note is not None and note[0] == "/" and note[1:].lower() in by_name:  # `Teacher/Student: 2`
-                line.role, odd = "", True
-            if note is not None and not note.strip(" ,")[:1].isdigit():
-                names.setdefault(note.strip(" ()[],/").lower(), role)
+    read: dict[str, RoleLine] = {}  # labels as they were read first: most are written again
+    for label, prefix, *groups, body in zip(*[iter(parts)] * 12, strict=True):
+        if (same := read.get(label)) is None:
+            same = read[label] = _read_label(label, prefix, groups, names, roles)
+        line = RoleLine(same.role, label, body, prefix, same.kind, same.named, False, same.form)
+        if same.kind == "alone":
+            _open_value(line)
         if body[:1] in _BOLD and body[0] in prefix:
             _open(line)
-        if (colon is None or "-" in prefix) and line.body.lstrip()[:1] in _STRINGS:
+        if (same.kind != "colon" or "-" in prefix) and line.body.lstrip()[:1] in _STRINGS:
             decode_text(line)
         lines.append(line)
     if lines and all(
@@ -208,10 +181,41 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
     ):
         for line in lines:
             _open_key(line)
-    found = Lines(lead, lines, plain)
-    return (keep(found, [line for line in lines if line.role]) if odd else found), names or _find_people(
-        lines
-    )
+    found = Lines(lead, lines)
+    if not all(line.role for line in read.values()):
+        found = keep(found, [line for line in lines if line.role])
+    return found, names or _find_people(lines)
+
+
+def _read_label(
+    label: str, prefix: str, groups: Sequence[str | None], names: dict[str, str], roles: RoleWords
+) -> RoleLine:
+    """Return a label, without a text, as the groups of ROLE say, and note in `names` whose role it gives.
+
+    A line that only looks like a label has no role.
+    """
+    article, name, word, note, colon, tag, dash, person, of = groups
+    by_name = roles.by_name
+    if word is None or name is None:
+        assert person is not None and of is not None
+        role = by_name[of.lower()]
+        names.setdefault(person.strip(" ()[],/").lower(), role)
+        return RoleLine(role, label, "", prefix, "colon", True)
+    line = RoleLine(by_name[word.lower()], label, "", prefix)
+    if colon is None:
+        tagged = tag is not None or (dash is None and prefix.rstrip().endswith(("[", "<")))
+        line.kind = "tag" if tagged else "dash" if dash is not None else "alone"
+    odd = colon is None and (_is_prose(line, article, tag) or (tag == "." and not word.isupper()))
+    if article is not None:
+        line.form = "article"
+    elif name != word or note is not None:
+        line.named = note is not None or not roles.is_bare(name)
+        line.form = _find_form(name[len(word) :], note)
+        odd = odd or (note is not None and note[0] == "/" and note[1:].lower() in by_name)  # `Teacher/Student: 2`
+        if note is not None and not note.strip(" ,")[:1].isdigit():
+            names.setdefault(note.strip(" ()[],/").lower(), line.role)
+    line.role = "" if odd else line.role
+    return line
 
 
 def _cut_at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | None:
@@ -382,7 +386,7 @@ def cut_at_other_words(found: Lines, roles: RoleWords) -> Lines:
     lines: list[RoleLine] = []
     for line in found.lines:
         lines.append(line)
-        if "\n" not in line.body.rstrip() or (":" not in line.body and "：" not in line.body):
+        if (":" not in line.body and "：" not in line.body) or "\n" not in line.body.rstrip():
             continue
         end = len(line.body)
         if line is found.lines[-1]:

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Sequence
+from os.path import commonprefix
 
 from edgen.core.text import compile_later
 from edgen.reading.lines.line import Lines, RoleLine, find_shape
@@ -94,8 +95,7 @@ def _drop_leading(lines: Sequence[RoleLine], leading: str) -> None:
     if all(map(_SMILEY_FIRST.match, texts)):
         return
     marks = texts[0][: len(texts[0]) - len(texts[0].lstrip(f"{leading} "))]
-    while not all(text.startswith(marks) for text in texts):
-        marks = marks[:-1]
+    marks = commonprefix([marks, *texts])
     if not marks.strip() or any(text == marks for text in texts):
         return
     for line, text in zip(lines, texts, strict=True):
@@ -139,9 +139,7 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
     The last text may lack the part that separates a text from the next.
     """
     bodies = [line.body.rstrip() for line in lines[:-1]]
-    shared = bodies[0][-_MOST_ENDS:]
-    while not all(body.endswith(shared) for body in bodies):
-        shared = shared[1:]
+    shared = commonprefix([body[: -_MOST_ENDS - 1 : -1] for body in bodies])[::-1]
     start = next(
         (at for at, mark in enumerate(shared) if mark not in _SPOKEN_ENDS and not mark.isalnum()), -1
     )
@@ -219,6 +217,8 @@ def _drop_headings(lines: Sequence[RoleLine]) -> bool:
     """
     headings = []
     for line in lines[:-1]:
+        if not -1 < line.body.find("\n") < len(line.body) - 1:  # most
+            continue
         said, _, last = line.body.rstrip().rpartition("\n")
         if said.strip() and len(last) <= _LONGEST and (heading := _HEADING.match(last.strip())) is not None:
             headings.append((line, said, heading))

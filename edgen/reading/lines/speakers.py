@@ -15,7 +15,6 @@ from edgen.reading.roles import RoleWords
 from edgen.reading.vocabulary import find_letters
 
 _LETTERS = compile_later(r"[^\W\d_]+")
-_LETTER = compile_later(r"[^\W\d_]")
 _BEGINNING = 6  # letters of an abbreviation, and one more
 
 
@@ -51,19 +50,20 @@ class Speakers:
         held = {word: self.words[word] for word in (*words, *[mark for mark in self._marks if mark in text])}
         return Speakers(held, exact=self._exact)
 
-    def find_in(self, text: str) -> list[NamedSpeaker]:
-        """Return all words for speakers in a text in their order, where some overlap the longest first."""
+    def find_in(self, text: str) -> list[tuple[int, int, str]]:
+        """Return (start, -end, role) of all words for speakers in a text in their order, where some overlap the
+        longest first."""
         lowered = self._fold(text)
-        found: list[NamedSpeaker] = []
+        found: list[tuple[int, int, str]] = []
         for word, role in self.words.items():
             begins = word not in self._marks
             at = lowered.find(word)
             while at >= 0:
                 end = at + len(word)
-                if not begins or not (_LETTER.match(lowered, at - 1, at) or _LETTER.match(lowered, end)):
-                    found.append(NamedSpeaker(at, end, role))
+                if not begins or not (_is_letter(lowered[at - 1 : at]) or _is_letter(lowered[end : end + 1])):
+                    found.append((at, -end, role))
                 at = lowered.find(word, end)
-        found.sort(key=lambda one: (one.start, -one.end))
+        found.sort()
         return found
 
     def iterate_all(self, text: str) -> Iterator[NamedSpeaker]:
@@ -86,6 +86,10 @@ class Speakers:
     def _fold(self, text: str) -> str:
         lowered = text if self._exact else text.lower()
         return lowered if len(lowered) == len(text) else text  # İ
+
+
+def _is_letter(char: str) -> bool:
+    return char.isalnum() and not char.isdecimal()
 
 
 @cache

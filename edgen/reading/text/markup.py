@@ -17,6 +17,7 @@ from functools import cache
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import RolePattern, RoleWords
+from edgen.reading.text.characters import holds_pair, list_marks
 
 _OPEN = r"<[^\W\d]\w{0,30}(?:\s[^<>\n]{0,200})?>"
 _CLOSE = r"</\w{1,30}>"
@@ -78,18 +79,20 @@ _CUE = compile_later(
 
 def without_markup(text: str, roles: RoleWords) -> str:
     """Return the text with turns in markup as lines; the text itself where its turns are in none."""
-    if "&lt;" in text and "<" not in text and _names_two(_ESCAPED, text, roles):
+    marks = list_marks(text)
+    if "&" in marks and "<" not in marks and "&lt;" in text and _names_two(_ESCAPED, text, roles):
         text = html.unescape(text)
-    if "<" in text and "</" in text:
+        marks = list_marks(text)
+    if "<" in marks and holds_pair(text, "</"):
         return _without_tags(text, roles)
-    if "[/" in text:
+    if "[" in marks and holds_pair(text, "[/"):
         if _names_two(_BB, "\n" + text, roles):
             return _BB_TAG.sub("**", text)
         if _names_two(_BRACKETED, text, roles):
             return _without_tags(_BRACKETED_TAG.sub(r"<\1>", text), roles)
-    if "\\" in text and _names_two(_LATEX_LABEL, text, roles):
+    if "\\" in marks and _names_two(_LATEX_LABEL, text, roles):
         return _LATEX.sub(r"\n\1:", _LATEX_BLOCK.sub("", "\n" + text))[1:]
-    if text.count(" --> ") > _FEW:
+    if marks.count(">") > _FEW and text.count(" --> ") > _FEW:
         return _CUE.sub(lambda cue: f"\n{cue[1]}: " if cue[1] else "\n", "\n" + text)[1:]
     return text
 
