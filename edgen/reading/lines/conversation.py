@@ -82,15 +82,18 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
         found = split_lines(_FOOT.sub("]\nProbability", _INLINE.of(roles).sub("\n", text)), roles)
     if not found.lines or stand_behind(found):
         return None
+    inside = look_inside(found.lines)
+    bodies = [line.body for line in found.lines]
     if count_speakers(found.lines) > 1:
-        found = cut_at_other_words(found, roles)
+        found = cut_at_other_words(found, roles, last=not inside.called)
     quoted = ">" in found.lines[0].prefix and all(
         line.prefix.lstrip().startswith(">") for line in found.lines
     )
     if quoted:
         found = without_quote_marks(found)
-    headed = drop_shared_marks(found)
-    inside = look_inside(found.lines)
+    headed = drop_shared_marks(found, several=inside.several)
+    if bodies != [line.body for line in found.lines]:
+        inside = look_inside(found.lines)
     blocks = [_read_block(group, inside, roles) for group in split_groups(found, inside)[:MAX_CONVERSATIONS]]
     if inline or quoted:
         blocks[0].repairs.append(Repair.LAYOUT)
@@ -113,7 +116,8 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
 
 def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConversation:
     """Return the conversation of a group of lines."""
-    texts = [line.body.strip() for line in group.lines]
+    whole = len(group.lines) == len(inside.texts)
+    texts = inside.texts if whole else [line.body.strip() for line in group.lines]
     drop_nested(group, [text[:1] for text in texts])
     cut_at_end(group, inside)
     lines, head = group.lines, group.head
@@ -213,10 +217,9 @@ class _Reader:
         A turn of which only the ends may belong to the layout is read here, any other by `turn`. A mark that
         no turn has is not searched for in each of them.
         """
-        whole = inside.whole
-        escaped, invisible = "\\" in whole, holds_invisible(whole)
-        marked = inside.marked
-        several, staged = "\n" in whole, '"' in self.openers
+        marks, several, marked = inside.marks, inside.several, inside.marked
+        escaped, invisible = "\\" in marks, holds_invisible(marks)
+        staged = '"' in self.openers
         before = "".join({line.prefix for line in lines})
         halved, opened = bool(before.strip()), any(map(before.__contains__, "<[("))
         listed, openers, entries = self.listed, self.openers, self.block.entries

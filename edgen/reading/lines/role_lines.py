@@ -22,6 +22,8 @@ from edgen.reading.text.marker import find_marker
 _SCANNER = json.JSONDecoder()
 _BOLD = frozenset("*_'")
 _STRINGS = frozenset("\"'")
+_ODD = _BOLD | _STRINGS | {*"-="}  # with which a body begins that may hold a part of its label
+_ASSIGNS = (":", "=")
 _TRIPLE = ('"""', "'''")
 _MENTIONS = frozenset("@:\"")
 _SIGN = compile_later(r"[^\W_]|\{")  # of a number, a key or an object
@@ -165,17 +167,23 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
     lines: list[RoleLine] = []
     names: dict[str, str] = {}
     read: dict[str, RoleLine] = {}  # labels as they were read first: most are written again
-    for label, prefix, *groups, body in zip(*[iter(parts)] * 12, strict=True):
+    for number, (label, prefix, body) in enumerate(zip(parts[::12], parts[1::12], parts[11::12], strict=True)):
         if (same := read.get(label)) is None:
+            groups = parts[12 * number + 2 : 12 * number + 11]
             same = read[label] = _read_label(label, prefix, groups, names, roles)
         line = RoleLine(same.role, label, body, prefix, same.kind, same.named, False, same.form)
-        if same.kind == "alone":
-            _open_value(line)
+        lines.append(line)
+        keyed = same.kind == "alone" and prefix.rstrip(" \t\"'")[-1:] in _ASSIGNS
+        if not keyed and body.lstrip()[:1] not in _ODD:  # most
+            continue
+        if keyed:
+            _open_key(line)
+        elif same.kind == "alone":
+            _open_rule(line)
         if body[:1] in _BOLD and body[0] in prefix:
             _open(line)
         if (same.kind != "colon" or "-" in prefix) and line.body.lstrip()[:1] in _STRINGS:
             decode_text(line)
-        lines.append(line)
     if lines and all(
         line.kind == "tag" and line.body.startswith("\n") and KEY.match(line.body) for line in lines
     ):
@@ -255,12 +263,9 @@ def _is_prose(line: RoleLine, article: str | None, tag: str | None) -> bool:
     return article is not None or (bracketed and not line.prefix.rstrip().endswith("("))
 
 
-def _open_value(line: RoleLine) -> None:
-    """Move the text between a name that fills its line and the speech to the label: a key, or a rule under
-    the name."""
-    if line.prefix.rstrip(" \t\"'")[-1:] in (":", "="):
-        _open_key(line)
-    elif (rule := UNDERLINE.match(line.body)) is not None:
+def _open_rule(line: RoleLine) -> None:
+    """Move a rule under a name that fills its line to the label."""
+    if (rule := UNDERLINE.match(line.body)) is not None:
         line.label += rule[0]
         line.body = line.body[rule.end() :]
 
@@ -373,8 +378,9 @@ _FOOT = compile_later(r"(?i)\n[^\n]{0,60}(?:probab|likelihood|chance)|\n[^\S\n]*
 _MARKS = " \t*_"
 
 
-def cut_at_other_words(found: Lines, roles: RoleWords) -> Lines:
-    """Return the text also cut at lines inside a turn that call a role by another word and speak.
+def cut_at_other_words(found: Lines, roles: RoleWords, *, last: bool) -> Lines:
+    """Return the text also cut at lines inside a turn that call a role by another word and speak, where only
+    the `last` turn may hold some.
 
     Examples are `Tutor:`, `The student:` and `Die Lehrerin:`. So no speaker's words become part of another's.
     `Maestro: is a teacher` explains a word. The text after the turns is not cut.
@@ -383,15 +389,17 @@ def cut_at_other_words(found: Lines, roles: RoleWords) -> Lines:
     def find_role(name: str, body: str) -> str | None:
         return None if body.lstrip(_MARKS)[:1].islower() else roles.look_up_role(name)
 
-    lines: list[RoleLine] = []
-    for line in found.lines:
+    lines = found.lines[:-1] if last else []
+    for line in found.lines[len(lines) :]:
         lines.append(line)
         if (":" not in line.body and "：" not in line.body) or "\n" not in line.body.rstrip():
             continue
         end = len(line.body)
         if line is found.lines[-1]:
-            foot, marked = _FOOT.search(line.body), find_marker(line.body)
-            end = min(end, foot.start() if foot else end, len(marked.said) if marked else end)
+            end = foot.start() if (foot := _FOOT.search(line.body)) else end
+            if "\n" not in line.body[:end].rstrip():
+                continue
+            end = min(end, len(marked.said) if (marked := find_marker(line.body)) else end)
         body, inside = cut_at_names(line.body[:end], find_role)
         if inside:
             inside[-1].body += line.body[end:]

@@ -50,9 +50,9 @@ _HEADING = compile_later(
 )
 
 
-def drop_shared_marks(found: Lines) -> bool:
+def drop_shared_marks(found: Lines, *, several: bool) -> bool:
     """Take the marks that all turns have out of their bodies; return whether headings between turns went as
-    well."""
+    well. `several`: a turn before the last may have several lines."""
     lines = found.lines
     if len(lines) < _LEAST:
         return False
@@ -76,7 +76,7 @@ def drop_shared_marks(found: Lines) -> bool:
         _drop_columns(lines)
     if (mark := next((mark for mark in _EMPHASIS if first.startswith(mark)), None)) is not None:
         _drop_emphasis(lines, mark)
-    return _drop_headings(lines)
+    return several and _drop_headings(lines)
 
 
 def without_quote_marks(found: Lines) -> Lines:
