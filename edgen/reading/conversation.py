@@ -163,7 +163,11 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
     if "\n" not in text:
         breaks = _BREAKS.of(roles).match(text)
         text = text.replace("\r" if breaks is None else breaks[1], "\n")
-    elif "<" in list_marks(text) and text.count("<br") > _FEW_BREAKS and len(_BREAK.findall(text)) > _FEW_BREAKS:
+    elif (
+        "<" in list_marks(text)
+        and text.count("<br") > _FEW_BREAKS
+        and len(_BREAK.findall(text)) > _FEW_BREAKS
+    ):
         text = _BREAK.sub("\n", text)
     if "<" in list_marks(text) and "<|" in text:
         text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")

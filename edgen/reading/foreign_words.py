@@ -58,6 +58,8 @@ _STEMS = (
     "प्रायिक", "הסתברות",
 )  # fmt: skip
 _ASCII_STEMS = tuple(filter(str.isascii, _STEMS))
+# The others, with a letter of theirs that few texts hold.
+_RARE = {stem: max(stem) for stem in _STEMS if not stem.isascii()}
 _FOOT = compile_later(
     rf"(?i)(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}})[:：=]"
     r"(?P<value>[^\d\n]{0,16}\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?)[^\w\n]{0,12}\Z"
@@ -89,6 +91,7 @@ _END_WORDS = (
 )
 _ENDED = compile_later(rf"(?i)[\[(（【<]\s?(?:{_END_WORDS})\s?[.!。！]?\s?[\])）】>]")
 _END = "[end of conversation]"
+_FEW_COLONS = 60
 _HEADING_LENGTH = 60  # characters
 
 
@@ -156,7 +159,10 @@ def translate_probability(text: str, roles: RoleWords) -> str | None:
     such line."""
     foreign = holds_foreign_letters(text)
     lower = text.lower() if foreign else fold(text)
-    stems = [stem for stem in (_STEMS if foreign else _ASCII_STEMS) if stem in lower]
+    stems = [stem for stem in _ASCII_STEMS if stem in lower]
+    if foreign:
+        marks = list_marks(lower)
+        stems += [stem for stem, rare in _RARE.items() if rare in marks and stem in lower]
     if not stems and "probab" not in lower:
         return None
     lines, lowered = text.split("\n"), lower.split("\n")
@@ -242,7 +248,7 @@ def _translate_labels(text: str, roles: RoleWords, languages: tuple[str, ...]) -
 def _find_labels(text: str, roles: RoleWords) -> list[tuple[int, int, _Word]]:
     """Return (start, end, word) of the labels at the beginnings of lines, and in lists and objects."""
     table = _build_table(roles)
-    quoted = '"' in text or "“" in text
+    quoted = _may_be_quoted(text)
     found = {}
     for pattern in (table.at_lines, table.elsewhere)[: 1 + quoted]:
         for match in islice(pattern.finditer("\n" + text), _MOST):
@@ -257,6 +263,25 @@ def _find_labels(text: str, roles: RoleWords) -> list[tuple[int, int, _Word]]:
                     table.words[_make_key(word)],
                 )
     return sorted(found.values(), key=lambda label: label[0])
+
+
+def _may_be_quoted(text: str) -> bool:
+    """Return whether a text may hold labels in lists and objects: a quotation mark next to a colon."""
+    marks = list_marks(text)
+    if '"' not in marks and "“" not in marks:
+        return False
+    if marks.count(":") + marks.count("：") > _FEW_COLONS:
+        return True
+    for colon in ":：":
+        at = text.find(colon) if colon in marks else -1
+        while at >= 0:
+            if (
+                text[at + 1 : at + 5].lstrip()[:1] in ('"', "“")
+                or text[max(0, at - 10) : at].rstrip()[-1:] == '"'
+            ):
+                return True
+            at = text.find(colon, at + 1)
+    return False
 
 
 def _rename_labels(text: str, found: Iterable[tuple[int, int, _Word]], languages: Collection[str]) -> str:

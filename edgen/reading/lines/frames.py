@@ -14,10 +14,8 @@ Linear in the text's length.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
-from os.path import commonprefix
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
@@ -25,7 +23,7 @@ from edgen.reading.lines.line import TOKEN, RoleLine, find_kind, find_shape
 from edgen.reading.lines.role_lines import decode_text
 from edgen.reading.lines.speakers import Speakers, list_abbreviations, list_known_speakers
 from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
-from edgen.reading.text.characters import fold
+from edgen.reading.text.characters import find_common_start, fold
 from edgen.reading.text.marker import may_mark
 
 _LEAST = 2  # turns of each speaker
@@ -58,6 +56,7 @@ _CLOSED_BY = {'"': '"', "“": '”"', "„": '“”"', "«": "»", "「": "」
 _OPENS = compile_later("[" + "".join(_CLOSED_BY) + "]")
 # What stands before a speaker who is named after a text.
 _SIGNS = compile_later(r"(?:[-–—]{1,2}|[\[(<|]|[\"”»][ ]?[,;|])[^\S\n]?[*_\"']{0,3}\Z")
+_QUOTED_LINE = compile_later(r"(?m)^> ?")
 _ENDS_SIGN = " .,;:*_\"')]>|\n"
 _AFTER_SIGN = frozenset(_ENDS_SIGN)
 
@@ -198,7 +197,7 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
     """Return the end of each label's frame, the longest that most share; None for a label without it."""
     rights = [text[label.end : label.end + _RIGHT] for label in labels]
     # All share these tokens; a word or blanks at the end may be the beginning of longer ones.
-    shared = TOKEN.findall(commonprefix(rights))
+    shared = TOKEN.findall(find_common_start(rights))
     if shared and (shared[-1].isalnum() or shared[-1][0] in " \t"):
         del shared[-1]
     ends = dict.fromkeys(range(len(labels)), sum(map(len, shared)))
@@ -333,8 +332,7 @@ def _may_quote(line: str) -> bool:
 
 def _find_quotation(line: str, known: Speakers) -> tuple[str, str] | None:
     """Return who speaks in a line and the quotation, with its marks; None unless there is one of each."""
-    opened = _OPENS.search(line, 0, _AROUND)
-    if opened is None:
+    if not line or (opened := _OPENS.search(line, 0, _AROUND)) is None:
         return None
     start, mark = opened.start(), opened[0]
     dash = mark in "—–"
@@ -344,7 +342,7 @@ def _find_quotation(line: str, known: Speakers) -> tuple[str, str] | None:
     behind = line[end + 1 :]
     if end < start + 2 or start + len(behind) > _AROUND:
         return None
-    roles = {found.role for part in (line[:start], behind) for found in known.iterate_all(part)}
+    roles = {role for part in (line[:start], behind) if part for _, _, role in known.find_in(part)}
     if len(roles) != 1:
         return None
     said = line[1:end].strip() if dash else line[start : end + 1]
@@ -372,17 +370,18 @@ def _rewrite_signed(text: str, known: Speakers) -> str | None:
 def _find_signer(paragraph: str, known: Speakers) -> tuple[str, str] | None:
     """Return who signs a paragraph, and the text above or before this; None if nobody does."""
     begin = max(0, len(paragraph) - _LEFT)
-    if paragraph.rstrip(_ENDS_SIGN).lower().endswith(known.known):
-        for found in reversed([*known.iterate_all(paragraph[begin:])]):
-            start, end = begin + found.start, begin + found.end
+    sign = paragraph[begin:]
+    if sign.rstrip(_ENDS_SIGN).lower().endswith(known.known):
+        for start, end, role in reversed(known.find_in(sign)):
+            start, end = begin + start, begin - end
             if not _AFTER_SIGN.issuperset(paragraph[end:]):
                 return None
             before = _without_article(paragraph[:start])
-            sign = _SIGNS.search(before, max(0, len(before) - 8))
-            said = before[: sign.start()] if sign is not None else _cut_before_verb(before)
+            mark = _SIGNS.search(before, max(0, len(before) - 8))
+            said = before[: mark.start()] if mark is not None else _cut_before_verb(before)
             if not said.strip():
                 return None
-            return found.role, re.sub(r"(?m)^> ?", "", said).strip()
+            return role, (_QUOTED_LINE.sub("", said) if ">" in said else said).strip()
     return None
 
 

@@ -25,7 +25,7 @@ _STRINGS = frozenset("\"'")
 _ODD = _BOLD | _STRINGS | {*"-="}  # with which a body begins that may hold a part of its label
 _ASSIGNS = (":", "=")
 _TRIPLE = ('"""', "'''")
-_MENTIONS = frozenset("@:\"")
+_MENTIONS = frozenset('@:"')
 _SIGN = compile_later(r"[^\W_]|\{")  # of a number, a key or an object
 _KINDS = ("colon", "tag", "alone", "dash")
 
@@ -166,11 +166,13 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
         return bare, _find_people(bare.lines)
     lines: list[RoleLine] = []
     names: dict[str, str] = {}
-    read: dict[str, RoleLine] = {}  # labels as they were read first: most are written again
-    for number, (label, prefix, body) in enumerate(zip(parts[::12], parts[1::12], parts[11::12], strict=True)):
-        if (same := read.get(label)) is None:
+    # Labels as they were read first, by their separator as well: most are written again.
+    read: dict[tuple[str, str | None], RoleLine] = {}
+    columns = (parts[::12], parts[1::12], parts[7::12], parts[11::12])
+    for number, (label, prefix, tag, body) in enumerate(zip(*columns, strict=True)):
+        if (same := read.get((label, tag))) is None:
             groups = parts[12 * number + 2 : 12 * number + 11]
-            same = read[label] = _read_label(label, prefix, groups, names, roles)
+            same = read[label, tag] = _read_label(label, prefix, groups, names, roles)
         line = RoleLine(same.role, label, body, prefix, same.kind, same.named, False, same.form)
         lines.append(line)
         keyed = same.kind == "alone" and prefix.rstrip(" \t\"'")[-1:] in _ASSIGNS
@@ -205,7 +207,8 @@ def _read_label(
     article, name, word, note, colon, tag, dash, person, of = groups
     by_name = roles.by_name
     if word is None or name is None:
-        assert person is not None and of is not None
+        assert person is not None
+        assert of is not None
         role = by_name[of.lower()]
         names.setdefault(person.strip(" ()[],/").lower(), role)
         return RoleLine(role, label, "", prefix, "colon", True)
@@ -219,7 +222,9 @@ def _read_label(
     elif name != word or note is not None:
         line.named = note is not None or not roles.is_bare(name)
         line.form = _find_form(name[len(word) :], note)
-        odd = odd or (note is not None and note[0] == "/" and note[1:].lower() in by_name)  # `Teacher/Student: 2`
+        odd = odd or (
+            note is not None and note[0] == "/" and note[1:].lower() in by_name
+        )  # `Teacher/Student: 2`
         if note is not None and not note.strip(" ,")[:1].isdigit():
             names.setdefault(note.strip(" ()[],/").lower(), line.role)
     line.role = "" if odd else line.role

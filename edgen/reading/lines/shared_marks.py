@@ -13,11 +13,11 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Sequence
-from os.path import commonprefix
 
 from edgen.core.text import compile_later
 from edgen.reading.lines.line import Lines, RoleLine, find_shape
 from edgen.reading.lines.role_lines import decode_text
+from edgen.reading.text.characters import find_common_start
 from edgen.reading.text.surroundings import read_value_of_line
 
 _LEAST = 3  # turns: fewer may well agree by chance
@@ -95,7 +95,7 @@ def _drop_leading(lines: Sequence[RoleLine], leading: str) -> None:
     if all(map(_SMILEY_FIRST.match, texts)):
         return
     marks = texts[0][: len(texts[0]) - len(texts[0].lstrip(f"{leading} "))]
-    marks = commonprefix([marks, *texts])
+    marks = find_common_start([marks, *texts])
     if not marks.strip() or any(text == marks for text in texts):
         return
     for line, text in zip(lines, texts, strict=True):
@@ -139,7 +139,7 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
     The last text may lack the part that separates a text from the next.
     """
     bodies = [line.body.rstrip() for line in lines[:-1]]
-    shared = commonprefix([body[: -_MOST_ENDS - 1 : -1] for body in bodies])[::-1]
+    shared = find_common_start([body[: -_MOST_ENDS - 1 : -1] for body in bodies])[::-1]
     start = next(
         (at for at, mark in enumerate(shared) if mark not in _SPOKEN_ENDS and not mark.isalnum()), -1
     )

@@ -6,9 +6,8 @@ and each word is looked up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import RoleWords
@@ -16,14 +15,6 @@ from edgen.reading.vocabulary import find_letters
 
 _LETTERS = compile_later(r"[^\W\d_]+")
 _BEGINNING = 6  # letters of an abbreviation, and one more
-
-
-class NamedSpeaker(NamedTuple):
-    """A speaker's word in a text: where it starts and ends, and the role."""
-
-    start: int
-    end: int
-    role: str
 
 
 class Speakers:
@@ -45,7 +36,8 @@ class Speakers:
     def select_within(self, text: str) -> Speakers:
         """Return the words that a text holds, which are looked for in its lines at a lower cost."""
         lowered = self._fold(text)
-        letters = self._by_first.keys() & (_LETTERS.findall(text) if self._exact else find_letters(text))
+        letters = find_letters(text, exact=True) if self._exact else find_letters(text)
+        letters &= self._by_first.keys()
         words = [word for first in letters for word in self._by_first[first] if word in lowered]
         held = {word: self.words[word] for word in (*words, *[mark for mark in self._marks if mark in text])}
         return Speakers(held, exact=self._exact)
@@ -65,23 +57,6 @@ class Speakers:
                 at = lowered.find(word, end)
         found.sort()
         return found
-
-    def iterate_all(self, text: str) -> Iterator[NamedSpeaker]:
-        """Yield the words for speakers that begin with a letter, in their order."""
-        lowered = self._fold(text)
-        if not any(map(lowered.__contains__, self._by_first)):  # most lines
-            return
-        last = 0
-        for match in _LETTERS.finditer(lowered):
-            start = match.start()
-            if start < last:
-                continue
-            for word in self._by_first.get(match[0], ()):
-                end = start + len(word)
-                if lowered.startswith(word, start) and not lowered[end : end + 1].isalpha():
-                    last = end
-                    yield NamedSpeaker(start, end, self.words[word])
-                    break
 
     def _fold(self, text: str) -> str:
         lowered = text if self._exact else text.lower()

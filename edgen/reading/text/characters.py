@@ -86,6 +86,13 @@ def excerpt(text: str) -> str:
     return words
 
 
+def find_common_start(texts: Sequence[str]) -> str:
+    """Return the characters with which all texts begin: the first and the last in their order tell."""
+    first, last = min(texts), max(texts)
+    differ = (at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
+    return first[: next(differ, len(first))]
+
+
 def are_spoken(texts: Sequence[str]) -> bool:
     """Return whether most of the texts are sentences, as turns are.
 
