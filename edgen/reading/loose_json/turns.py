@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -217,15 +218,25 @@ def _read_turns_by_values(items: list[Any], roles: RoleWords) -> list[tuple[str,
     speak, and the longest texts stand under another."""
     objects = [_flatten(item) for item in items if is_object(item)]
     objects = [item for item in objects if len(item) > 1]
-    shared = set.intersection(*map(set, objects)) if len(objects) > 1 else set()
+    if len(objects) < 2:
+        return []
+    shared = [key for key in objects[0] if all(key in item for item in objects)]
     texts = {key: [item[key] for item in objects] for key in shared}
     texts = {key: some for key, some in texts.items() if all(isinstance(text, str) for text in some)}
-    named = {
-        key: {roles.find_role_in(name) or roles.alias(name) for name in said} for key, said in texts.items()
-    }
-    who = next((key for key, spoken in named.items() if None not in spoken and len(spoken) > 1), None)
+    who = next((key for key, said in texts.items() if len(_find_speakers(said, roles)) > 1), None)
     said = [(sum(map(len, some)), some) for key, some in texts.items() if key != who]
     return list(zip(texts[who], max(said)[1], strict=True)) if who is not None and said else []
+
+
+def _find_speakers(names: Iterable[str], roles: RoleWords) -> set[str]:
+    """Return the roles that some names speak of; none where a name speaks of no role."""
+    found: set[str] = set()
+    for name in {*names}:
+        role = roles.find_role_in(name) or roles.alias(name)
+        if role is None:
+            return set()
+        found.add(role)
+    return found
 
 
 def _flatten(item: Any) -> dict[str, Any]:
