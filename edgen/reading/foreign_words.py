@@ -49,11 +49,13 @@ _BRACKETED = RolePattern(r"【(NAME)】[ ]?[:：]?")
 
 _CHANCE = (
     r"wahrscheinlichkeit|probabilités?|probabilidade?|probabilità|waarschijnlijkheid|prawdopodobieństwo"
-    r"|olasılık|xác\ssuất|вероятность|ймовірність|概率|機率|机率|可能性|確率|확률|가능성|احتمال|संभावना|प्रायिकता|הסתברות"
+    r"|olasılık|xác\ssuất|вероятность|ймовірність|概率|機率|机率|可能性|確率|확률|가능성|احتمال|संभावना|प्रायिकता|הסתברות|sannolikhet(?:en)?|sandsynlighed(?:en)?|sannsynlighet(?:en)?|todennäköisyys"
+    r"|pravděpodobnost|πιθανότητα|kemungkinan|probabilitas|valószínűség|probabilitatea?"
 )
 # Every one of these words holds one of these.
 _STEMS = (
     "wahrsch", "probabilid", "probabilité", "probabilità", "waarsch", "prawdop", "olas", "xác su", "вероят", "ймовір", "概率", "率", "可能性", "확률",
+    "sannolik", "sandsynlig", "sannsynlig", "todennäk", "pravděpod", "πιθανότ", "kemungkin", "probabilit", "valószín",
     "가능성", "احتمال", "संभाव",
     "प्रायिक", "הסתברות",
 )  # fmt: skip
@@ -71,10 +73,11 @@ _ESCAPED = compile_later(r"\\\\|(?P<letters>(?:\\u(?!00[0-7])[0-9a-fA-F]{4})+)")
 _HEADING = compile_later(
     r"(?im)^([^\w\n]{0,16})(?:das\s)?(?:gespräch|unterhaltung|dialog|dialogue|conversación|diálogo"
     r"|conversazione|dialogo|conversa|gesprek|(?:cuộc\s)?(?:hội|đối)\sthoại|cuộc\strò\schuyện"
-    r"|разговор|диалог|对话|對話|会話|対話|대화|المحادثة|الحوار|बातचीत|वार्तालाप|संवाद)([^\w\n]{0,8})$"
+    r"|разговор|диалог|对话|對話|会話|対話|대화|المحادثة|الحوار|बातचीत|वार्तालाप|संवाद|samtale?t?|keskustelu|rozhovor|συζήτηση|percakapan|beszélgetés"
+    r"|conversați[ea])([^\w\n]{0,8})$"
 )
 _NOT = compile_later(
-    r"(?i)(?<![^\W_])(?:nicht|kein\w{0,2}|un\w{0,20}verst\w+|pas|no|non|não|niet|geen|nie|не|không|değil"
+    r"(?i)(?<![^\W_])(?:nicht|kein\w{0,2}|un\w{0,20}verst\w+|pas|no|non|não|niet|geen|nie|не|không|değil|inte|ikke|δεν|tidak|nem"
     r"|לא)(?![^\W_])|不|没|未|ない|않|못|\bلم\b|\bلا\b|عدم|नहीं"
 )
 _SIGNS = str.maketrans({"٫": ".", "٪": "%", "％": "%"})
@@ -87,7 +90,9 @@ _END_WORDS = (
     r"|konuşma(?:nın)?\ssonu|kết\sthúc\s(?:cuộc\s)?(?:(?:hội|đối)\sthoại|trò\schuyện)|(?:对话|對話|会话|谈话"
     r"|对話)(?:结束|結束|到此结束|完)|结束对话|(?:会話|対話)の?(?:終了|終わり)"
     r"|(?:대화|수업)(?:의)?\s?(?:종료|끝)|نهاية\s(?:المحادثة|الحوار)|انتهت\sالمحادثة"
-    r"|(?:बातचीत|वार्तालाप|संवाद)\s?(?:का\sअंत|समाप्त)|סוף\sהשיחה"
+    r"|(?:बातचीत|वार्तालाप|संवाद)\s?(?:का\sअंत|समाप्त)|סוף\sהשיחה|slutt?\spå\ssamtalen?t?|samtalens?\sslutt?"
+    r"|keskustelun\sloppu|keskustelu\späättyy|konec\srozhovoru|τέλος\s(?:της\s)?(?:συζήτησης|συνομιλίας)"
+    r"|akhir\s(?:dari\s)?percakapan|(?:a\s)?beszélgetés\svége|sfârșitul\sconversației"
 )
 _ENDED = compile_later(rf"(?i)[\[(（【<]\s?(?:{_END_WORDS})\s?[.!。！]?\s?[\])）】>]")
 _END = "[end of conversation]"

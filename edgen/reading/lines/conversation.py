@@ -162,6 +162,8 @@ def _read_tail(block: LineConversation, tail: str, late: str, given: list[Any]) 
     values, rest = surroundings.split_probabilities(tail)
     values = values or surroundings.split_probabilities(late)[0]
     block.probabilities = values or given or surroundings.find_last_value(rest)
+    if not block.probabilities and block.head[:2].strip()[:1].isdigit() and "\n" not in block.head.strip():
+        block.probabilities = surroundings.find_last_value(block.head)  # a number alone
     ended = any(ended for _, _, ended in block.entries)
     if late and ended:
         block.repairs.append(Repair.AFTER_END_MARKER)

@@ -32,6 +32,8 @@ _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
 _CLOSERS = frozenset([*_OPENING, "/", "|"])
 _CHECKS = "✓✔☑✅"  # after messages that were read
 _CHECKED = compile_later(rf"[ ]?[{_CHECKS}]+(?=[^\S\n]*(?:\n|\Z))")
+_CLOCK = compile_later(r"(?i)\s?[\[(]\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?[\])]\Z")
+_MOST_CLOCK = 20  # characters
 _ENDING = frozenset(")]}><|/\\")  # with which the end of a turn begins
 _SPOKEN_ENDS = frozenset(".,!?…。！？;:\"'“”‘’*_ ")
 # What people type: `:)`, `;-)`, `(^_^)`, `\o/`.
@@ -134,11 +136,18 @@ def _are_alike(lines: list[str], roles: Collection[str] = ()) -> bool:
 
 
 def _drop_ends(lines: Sequence[RoleLine]) -> None:
-    """Remove the marks with which all texts end: `),`, `"/>`.
+    """Remove the marks with which all texts end: `),`, `"/>`, `[10:05]`.
 
     The last text may lack the part that separates a text from the next.
     """
     bodies = [line.body.rstrip() for line in lines[:-1]]
+    clocks = [_CLOCK.search(body, max(0, len(body) - _MOST_CLOCK)) for body in bodies]
+    if all(clocks):
+        for line, clock in zip(lines, clocks, strict=False):
+            line.body = line.body[: clock.start()] if clock else line.body
+        said, rest, below = lines[-1].body.partition("\n")
+        lines[-1].body = _CLOCK.sub("", said) + rest + below
+        return
     shared = find_common_start([body[: -_MOST_ENDS - 1 : -1] for body in bodies])[::-1]
     start = next(
         (at for at, mark in enumerate(shared) if mark not in _SPOKEN_ENDS and not mark.isalnum()), -1

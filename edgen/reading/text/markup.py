@@ -34,7 +34,9 @@ _ATTRIBUTE = compile_later(
     r"(?i)\b(?:speaker|role|name|who|from|by|character|agent|class)\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']"
     r"|([^\s\"'<>]{1,40}))"
 )
-_GIVEN = compile_later(r"(?i)\s(?:value|score|probab\w{0,30}|likelihood|chance)\s?=\s?[\"']?(\d[\d.,]{0,9}%?)")
+_GIVEN = compile_later(
+    r"(?i)\s(?:value|score|probab\w{0,30}|likelihood|chance)\s?=\s?[\"']?(\d[\d.,]{0,9}%?)"
+)
 # In a tag that is there for the speaker, as `<speaker type="teacher"/>`, any attribute may name it.
 _SPEAKER_TAGS = frozenset({"speaker", "role", "name", "who", "from", "character", "author"})
 _ANY_ATTRIBUTE = compile_later(r"\b\w{1,20}\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']|([^\s\"'<>]{1,40}))")
