@@ -43,7 +43,7 @@ from edgen.reading.other_speaker import holds_other_speaker
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RolePattern, RoleWords
 from edgen.reading.text import surroundings
-from edgen.reading.text.characters import are_spoken, excerpt, replace_surrogates
+from edgen.reading.text.characters import are_spoken, excerpt, list_marks, replace_surrogates
 from edgen.reading.text.marker import find_marker
 from edgen.reading.text.markup import without_markup
 from edgen.reading.text.quotes import trim
@@ -163,9 +163,13 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
     if "\n" not in text:
         breaks = _BREAKS.of(roles).match(text)
         text = text.replace("\r" if breaks is None else breaks[1], "\n")
-    elif text.count("<br") > _FEW_BREAKS and len(_BREAK.findall(text)) > _FEW_BREAKS:
+    elif (
+        "<" in list_marks(text)
+        and text.count("<br") > _FEW_BREAKS
+        and len(_BREAK.findall(text)) > _FEW_BREAKS
+    ):
         text = _BREAK.sub("\n", text)
-    if "<|" in text:
+    if "<" in list_marks(text) and "<|" in text:
         text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
     return without_markup(drop_thinking(text.removeprefix("\ufeff"), repairs, roles), roles)
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
-from edgen.reading.text.characters import find_marks
+from edgen.reading.text.characters import fold, holds_foreign_letters, list_marks
 from edgen.reading.vocabulary import find_letters, split_letters
 
 _ARTICLES = "|".join(sorted(ARTICLES - {"l"}))
@@ -30,7 +30,7 @@ _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _DIRECTION = compile_later(
     rf"(?m)[{_BIDI}]+(?=[^\w\n]{{0,4}}[:：])|(?<=[:：])[{_BIDI}]+|^[{_BIDI}]+|[{_BIDI}]+$"
 )
-_MARKS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+_MARKS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _MARK = r"(?:[^\w\n(\[:：]|_)"
 _AT_LINES = r"\n(?>(?:[^\w\n]|_){0,40})(?:\#?\d{1,4}(?>(?:[^\w\n]|_){1,8})){0,2}"
 _ELSEWHERE = r"""(?:[\[,"”][^\S\n]{1,9}(?=[^"“\n]{1,40}[:：][^\S\n]{0,3}["“])
@@ -49,14 +49,19 @@ _BRACKETED = RolePattern(r"【(NAME)】[ ]?[:：]?")
 
 _CHANCE = (
     r"wahrscheinlichkeit|probabilités?|probabilidade?|probabilità|waarschijnlijkheid|prawdopodobieństwo"
-    r"|olasılık|xác\ssuất|вероятность|ймовірність|概率|機率|机率|可能性|確率|확률|가능성|احتمال|संभावना|प्रायिकता|הסתברות"
+    r"|olasılık|xác\ssuất|вероятность|ймовірність|概率|機率|机率|可能性|確率|확률|가능성|احتمال|संभावना|प्रायिकता|הסתברות|sannolikhet(?:en)?|sandsynlighed(?:en)?|sannsynlighet(?:en)?|todennäköisyys"
+    r"|pravděpodobnost|πιθανότητα|kemungkinan|probabilitas|valószínűség|probabilitatea?"
 )
 # Every one of these words holds one of these.
 _STEMS = (
     "wahrsch", "probabilid", "probabilité", "probabilità", "waarsch", "prawdop", "olas", "xác su", "вероят", "ймовір", "概率", "率", "可能性", "확률",
+    "sannolik", "sandsynlig", "sannsynlig", "todennäk", "pravděpod", "πιθανότ", "kemungkin", "probabilit", "valószín",
     "가능성", "احتمال", "संभाव",
     "प्रायिक", "הסתברות",
 )  # fmt: skip
+_ASCII_STEMS = tuple(filter(str.isascii, _STEMS))
+# The others, with a letter of theirs that few texts hold.
+_RARE = {stem: max(stem) for stem in _STEMS if not stem.isascii()}
 _FOOT = compile_later(
     rf"(?i)(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}})[:：=]"
     r"(?P<value>[^\d\n]{0,16}\d[\d.,٫]{0,9}\s?[%％٪]?(?:\s?/\s?\d{1,3})?)[^\w\n]{0,12}\Z"
@@ -68,10 +73,11 @@ _ESCAPED = compile_later(r"\\\\|(?P<letters>(?:\\u(?!00[0-7])[0-9a-fA-F]{4})+)")
 _HEADING = compile_later(
     r"(?im)^([^\w\n]{0,16})(?:das\s)?(?:gespräch|unterhaltung|dialog|dialogue|conversación|diálogo"
     r"|conversazione|dialogo|conversa|gesprek|(?:cuộc\s)?(?:hội|đối)\sthoại|cuộc\strò\schuyện"
-    r"|разговор|диалог|对话|對話|会話|対話|대화|المحادثة|الحوار|बातचीत|वार्तालाप|संवाद)([^\w\n]{0,8})$"
+    r"|разговор|диалог|对话|對話|会話|対話|대화|المحادثة|الحوار|बातचीत|वार्तालाप|संवाद|samtale?t?|keskustelu|rozhovor|συζήτηση|percakapan|beszélgetés"
+    r"|conversați[ea])([^\w\n]{0,8})$"
 )
 _NOT = compile_later(
-    r"(?i)(?<![^\W_])(?:nicht|kein\w{0,2}|un\w{0,20}verst\w+|pas|no|non|não|niet|geen|nie|не|không|değil"
+    r"(?i)(?<![^\W_])(?:nicht|kein\w{0,2}|un\w{0,20}verst\w+|pas|no|non|não|niet|geen|nie|не|không|değil|inte|ikke|δεν|tidak|nem"
     r"|לא)(?![^\W_])|不|没|未|ない|않|못|\bلم\b|\bلا\b|عدم|नहीं"
 )
 _SIGNS = str.maketrans({"٫": ".", "٪": "%", "％": "%"})
@@ -84,10 +90,13 @@ _END_WORDS = (
     r"|konuşma(?:nın)?\ssonu|kết\sthúc\s(?:cuộc\s)?(?:(?:hội|đối)\sthoại|trò\schuyện)|(?:对话|對話|会话|谈话"
     r"|对話)(?:结束|結束|到此结束|完)|结束对话|(?:会話|対話)の?(?:終了|終わり)"
     r"|(?:대화|수업)(?:의)?\s?(?:종료|끝)|نهاية\s(?:المحادثة|الحوار)|انتهت\sالمحادثة"
-    r"|(?:बातचीत|वार्तालाप|संवाद)\s?(?:का\sअंत|समाप्त)|סוף\sהשיחה"
+    r"|(?:बातचीत|वार्तालाप|संवाद)\s?(?:का\sअंत|समाप्त)|סוף\sהשיחה|slutt?\spå\ssamtalen?t?|samtalens?\sslutt?"
+    r"|keskustelun\sloppu|keskustelu\späättyy|konec\srozhovoru|τέλος\s(?:της\s)?(?:συζήτησης|συνομιλίας)"
+    r"|akhir\s(?:dari\s)?percakapan|(?:a\s)?beszélgetés\svége|sfârșitul\sconversației"
 )
 _ENDED = compile_later(rf"(?i)[\[(（【<]\s?(?:{_END_WORDS})\s?[.!。！]?\s?[\])）】>]")
 _END = "[end of conversation]"
+_FEW_COLONS = 60
 _HEADING_LENGTH = 60  # characters
 
 
@@ -132,8 +141,7 @@ def translate(text: str, roles: RoleWords) -> Translation | None:
     """Return the text in the reader's words; None if it does not name two roles in another language."""
     text = _normalize_text(text)
     # A text with no letters but ASCII's, as most, is split in a tenth of the time of the search for labels.
-    foreign = any(mark.isalpha() and not mark.isascii() for mark in {*find_marks(text)})
-    if not foreign and _build_table(roles).unknown.isdisjoint(find_letters(text)):
+    if not holds_foreign_letters(text) and _build_table(roles).unknown.isdisjoint(find_letters(text)):
         return None
     labelled = _translate_labels(text, roles, tuple(roles.languages))
     if labelled is None:
@@ -154,8 +162,12 @@ def translate_conversation(turn: str, roles: RoleWords) -> str:
 def translate_probability(text: str, roles: RoleWords) -> str | None:
     """Return the text with its last line that gives a probability in the reader's words; None if there is no
     such line."""
-    lower = text.lower()
-    stems = [stem for stem in _STEMS if stem in lower]
+    foreign = holds_foreign_letters(text)
+    lower = text.lower() if foreign else fold(text)
+    stems = [stem for stem in _ASCII_STEMS if stem in lower]
+    if foreign:
+        marks = list_marks(lower)
+        stems += [stem for stem, rare in _RARE.items() if rare in marks and stem in lower]
     if not stems and "probab" not in lower:
         return None
     lines, lowered = text.split("\n"), lower.split("\n")
@@ -206,11 +218,12 @@ def ends_conversation(text: str) -> bool:
 def _normalize_text(text: str) -> str:
     """Return the text with one kind of line end, no marks of direction around labels, and no escaped letters
     beyond ASCII."""
-    if "\\u" in text and "{" in text:
+    marks = list_marks(text)
+    if "\\" in marks and "{" in marks and "\\u" in text:
         text = _ESCAPED.sub(_unescape, text)
     if "\r" in text and "\n" not in text:
         text = text.replace("\r", "\n")
-    return text if text.isascii() or not any(map(text.__contains__, _MARKS)) else _DIRECTION.sub("", text)
+    return text if marks.isascii() or _MARKS.isdisjoint(marks) else _DIRECTION.sub("", text)
 
 
 def _unescape(match: re.Match[str]) -> str:
@@ -240,7 +253,7 @@ def _translate_labels(text: str, roles: RoleWords, languages: tuple[str, ...]) -
 def _find_labels(text: str, roles: RoleWords) -> list[tuple[int, int, _Word]]:
     """Return (start, end, word) of the labels at the beginnings of lines, and in lists and objects."""
     table = _build_table(roles)
-    quoted = '"' in text or "“" in text
+    quoted = _may_be_quoted(text)
     found = {}
     for pattern in (table.at_lines, table.elsewhere)[: 1 + quoted]:
         for match in islice(pattern.finditer("\n" + text), _MOST):
@@ -255,6 +268,25 @@ def _find_labels(text: str, roles: RoleWords) -> list[tuple[int, int, _Word]]:
                     table.words[_make_key(word)],
                 )
     return sorted(found.values(), key=lambda label: label[0])
+
+
+def _may_be_quoted(text: str) -> bool:
+    """Return whether a text may hold labels in lists and objects: a quotation mark next to a colon."""
+    marks = list_marks(text)
+    if '"' not in marks and "“" not in marks:
+        return False
+    if marks.count(":") + marks.count("：") > _FEW_COLONS:
+        return True
+    for colon in ":：":
+        at = text.find(colon) if colon in marks else -1
+        while at >= 0:
+            if (
+                text[at + 1 : at + 5].lstrip()[:1] in ('"', "“")
+                or text[max(0, at - 10) : at].rstrip()[-1:] == '"'
+            ):
+                return True
+            at = text.find(colon, at + 1)
+    return False
 
 
 def _rename_labels(text: str, found: Iterable[tuple[int, int, _Word]], languages: Collection[str]) -> str:

@@ -13,7 +13,10 @@ _WORDS: dict[str, tuple[str, str]] = {
         "طالب الطالب طالبة الطالبة تلميذ التلميذ تلميذة التلميذة",
     ),
     "Chinese": ("老师 老師 教师 教師 导师 導師", "学生 學生 同学 同學"),
+    "Czech": ("učitel učitelka", "žák žákyně student studentka"),
+    "Danish": ("lærer læreren underviser", "elev studerende"),
     "Dutch": ("leraar lerares leerkracht docent docente", "leerling student studente"),
+    "Finnish": ("opettaja", "oppilas opiskelija"),
     "French": (
         (
             "professeur professeure prof enseignant enseignante maître maîtresse instituteur institutrice "
@@ -25,16 +28,24 @@ _WORDS: dict[str, tuple[str, str]] = {
         "lehrer lehrerin lehrkraft lehrperson dozent dozentin tutor tutorin professor professorin",
         "schüler schülerin lernende lernender student studentin studierende studierender",
     ),
+    "Greek": (
+        "δάσκαλος δασκάλα καθηγητής καθηγήτρια εκπαιδευτικός",
+        "μαθητής μαθήτρια φοιτητής φοιτήτρια",
+    ),
     "Hebrew": ("מורה המורה", "תלמיד התלמיד תלמידה התלמידה סטודנט הסטודנט סטודנטית הסטודנטית"),
     "Hindi": ("शिक्षक शिक्षिका अध्यापक अध्यापिका गुरु गुरुजी", "छात्र छात्रा विद्यार्थी शिष्य"),
+    "Hungarian": ("tanár tanárnő", "diák tanuló"),
+    "Indonesian": ("guru dosen", "siswa murid mahasiswa"),
     "Italian": (
         "insegnante professore professoressa prof maestro maestra docente tutor",
         "studente studentessa alunno alunna allievo allieva",
     ),
     "Japanese": ("先生 教師 講師 教員", "生徒 学生 児童"),
     "Korean": ("선생님 선생 교사 강사", "학생"),
+    "Norwegian": ("lærer læreren", "elev student"),
     "Polish": ("nauczyciel nauczycielka", "uczeń uczennica student studentka"),
     "Portuguese": ("professor professora prof docente mestre mestra tutor tutora", "aluno aluna estudante"),
+    "Romanian": ("profesor profesoară profesoara", "elev elevă elevul student studentă"),
     "Russian": (
         "учитель учительница преподаватель преподавательница педагог",
         "ученик ученица студент студентка",
@@ -43,6 +54,7 @@ _WORDS: dict[str, tuple[str, str]] = {
         "profesor profesora profe maestro maestra docente tutor tutora",
         "estudiante alumno alumna",
     ),
+    "Swedish": ("lärare läraren lärarinna", "elev student studenten"),
     "Turkish": ("öğretmen", "öğrenci"),
     "Ukrainian": (
         "вчитель вчителька учитель учителька викладач викладачка",

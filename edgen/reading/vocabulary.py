@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from edgen.core.text import compile_later
-from edgen.reading.text.characters import find_marks
+from edgen.reading.text.characters import holds_foreign_letters, list_marks
 
 _LONGEST_WORD = 30  # characters of a word that is remembered
 _MOST_WORDS = 20_000
 TOKEN = compile_later(r"[^\W\d_]+")
-# ASCII letters in lower case, blanks for other characters of ASCII.
-_LETTERS = bytes(ord(c.lower()) if c.isalpha() else 32 for c in map(chr, range(128))) + bytes(range(128, 256))
+# ASCII letters in lower case, or as they are, and blanks for other characters of ASCII.
+_LOWERED, _LETTERS = (
+    bytes(ord(change(c)) if c.isalpha() else 32 for c in map(chr, range(128))) + bytes(range(128, 256))
+    for change in (str.lower, str)
+)
 _SPOKEN = compile_later(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 # Words at the beginning of a line that may head or end a turn, or be the key of a text.
 _OPENERS = frozenset({
@@ -22,20 +25,25 @@ _OPENERS = frozenset({
 })  # fmt: skip
 
 
-@lru_cache(maxsize=2)  # several rules ask about one reply
-def find_letters(text: str) -> frozenset[str]:
-    """Return the runs of letters in a text, in lower case."""
-    return frozenset(split_letters(text))
+@lru_cache(maxsize=4)  # several rules ask about one reply
+def find_letters(text: str, *, exact: bool = False) -> frozenset[str]:
+    """Return the runs of letters in a text, in lower case if not `exact`."""
+    return frozenset(split_letters(text, exact=exact))
 
 
-def split_letters(text: str) -> list[str]:
+def split_letters(text: str, *, exact: bool = False) -> list[str]:
     """Return the same in their order."""
-    if not text.isascii():
-        for mark in {*find_marks(text)}:
+    if text.isascii():
+        encoded = text.encode()
+    elif not holds_foreign_letters(text):
+        encoded = text.encode("ascii", "replace")
+    else:
+        for mark in {*list_marks(text)}:
             if not mark.isascii() and (not mark.isalnum() or mark.isdecimal()):
                 text = text.replace(mark, " ")
-        text = text.lower().replace("\u0307", " ")  # of İ
-    return text.encode("utf-8", "surrogatepass").translate(_LETTERS).decode("utf-8", "surrogatepass").split()
+        text = text if exact else text.lower().replace("\u0307", " ")  # of İ
+        encoded = text.encode("utf-8", "surrogatepass")
+    return encoded.translate(_LETTERS if exact else _LOWERED).decode("utf-8", "surrogatepass").split()
 
 
 class WordMemory(dict[str, bool]):

@@ -21,7 +21,7 @@ from edgen.reading.lines.groups import (
     split_groups,
     take_note,
 )
-from edgen.reading.lines.line import RoleLine, count_speakers, has_half, stand_behind, strip_half_marks
+from edgen.reading.lines.line import RoleLine, count_speakers, stand_behind, strip_half_marks
 from edgen.reading.lines.role_lines import cut_at_other_words, split_lines
 from edgen.reading.lines.shared_marks import drop_shared_marks, without_quote_marks
 from edgen.reading.repairs import Repair
@@ -47,6 +47,7 @@ _INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[
 # Code that opens at the end of a turn's first line.
 _CODE = compile_later(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
 _STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # what a line begins with that may end a turn
+_HALVES = frozenset("*_|")  # with which a turn ends that may hold the other half of a mark before its role
 _STAGES = frozenset("([*")  # what a stage direction opens with
 _FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
 
@@ -81,15 +82,18 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
         found = split_lines(_FOOT.sub("]\nProbability", _INLINE.of(roles).sub("\n", text)), roles)
     if not found.lines or stand_behind(found):
         return None
+    inside = look_inside(found.lines)
+    bodies = [line.body for line in found.lines]
     if count_speakers(found.lines) > 1:
-        found = cut_at_other_words(found, roles)
+        found = cut_at_other_words(found, roles, last=not inside.called)
     quoted = ">" in found.lines[0].prefix and all(
         line.prefix.lstrip().startswith(">") for line in found.lines
     )
     if quoted:
         found = without_quote_marks(found)
-    headed = drop_shared_marks(found)
-    inside = look_inside(found.lines)
+    headed = drop_shared_marks(found, several=inside.several)
+    if bodies != [line.body for line in found.lines]:
+        inside = look_inside(found.lines)
     blocks = [_read_block(group, inside, roles) for group in split_groups(found, inside)[:MAX_CONVERSATIONS]]
     if inline or quoted:
         blocks[0].repairs.append(Repair.LAYOUT)
@@ -112,7 +116,8 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
 
 def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConversation:
     """Return the conversation of a group of lines."""
-    texts = [line.body.strip() for line in group.lines]
+    whole = len(group.lines) == len(inside.texts)
+    texts = inside.texts if whole else [line.body.strip() for line in group.lines]
     drop_nested(group, [text[:1] for text in texts])
     cut_at_end(group, inside)
     lines, head = group.lines, group.head
@@ -157,6 +162,8 @@ def _read_tail(block: LineConversation, tail: str, late: str, given: list[Any]) 
     values, rest = surroundings.split_probabilities(tail)
     values = values or surroundings.split_probabilities(late)[0]
     block.probabilities = values or given or surroundings.find_last_value(rest)
+    if not block.probabilities and block.head[:2].strip()[:1].isdigit() and "\n" not in block.head.strip():
+        block.probabilities = surroundings.find_last_value(block.head)  # a number alone
     ended = any(ended for _, _, ended in block.entries)
     if late and ended:
         block.repairs.append(Repair.AFTER_END_MARKER)
@@ -212,11 +219,11 @@ class _Reader:
         A turn of which only the ends may belong to the layout is read here, any other by `turn`. A mark that
         no turn has is not searched for in each of them.
         """
-        whole = inside.whole
-        escaped, invisible = "\\" in whole, holds_invisible(whole)
-        marked = inside.marked
-        several, staged = "\n" in whole, '"' in self.openers
-        halved = any(prefix and not prefix.isspace() for prefix in {line.prefix for line in lines})
+        marks, several, marked = inside.marks, inside.several, inside.marked
+        escaped, invisible = "\\" in marks, holds_invisible(marks)
+        staged = '"' in self.openers
+        before = "".join({line.prefix for line in lines})
+        halved, opened = bool(before.strip()), any(map(before.__contains__, "<[("))
         listed, openers, entries = self.listed, self.openers, self.block.entries
         for line, text in zip(lines[:-1], texts, strict=False):
             said: str | None = text
@@ -227,7 +234,7 @@ class _Reader:
             if said is not None:
                 if listed and said[-1:] == ",":
                     said = said[:-1].rstrip()
-                if halved and has_half(line.prefix, said):
+                if halved and (opened or said[-1:] in _HALVES or said[:1] == ">"):
                     said = strip_half_marks(line, said, self.roles).strip()
                 first = said[:1]
                 if first in openers:

@@ -14,7 +14,6 @@ Linear in the text's length.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -24,13 +23,12 @@ from edgen.reading.lines.line import TOKEN, RoleLine, find_kind, find_shape
 from edgen.reading.lines.role_lines import decode_text
 from edgen.reading.lines.speakers import Speakers, list_abbreviations, list_known_speakers
 from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
-from edgen.reading.text.characters import fold
+from edgen.reading.text.characters import find_common_start, fold
 from edgen.reading.text.marker import may_mark
 
 _LEAST = 2  # turns of each speaker
 _LEFT = 60  # characters before a speaker's word
 _RIGHT = 60  # characters of a frame after it
-_NEAR = 20  # of most frames
 _MOST_LABELS = 400  # of a conversation in an unknown layout
 _MOST = 0.75  # of the lines that begin alike, which go on alike
 _ALTERNATING = 6  # labels with nothing but a full stop
@@ -58,6 +56,7 @@ _CLOSED_BY = {'"': '"', "“": '”"', "„": '“”"', "«": "»", "「": "」
 _OPENS = compile_later("[" + "".join(_CLOSED_BY) + "]")
 # What stands before a speaker who is named after a text.
 _SIGNS = compile_later(r"(?:[-–—]{1,2}|[\[(<|]|[\"”»][ ]?[,;|])[^\S\n]?[*_\"']{0,3}\Z")
+_QUOTED_LINE = compile_later(r"(?m)^> ?")
 _ENDS_SIGN = " .,;:*_\"')]>|\n"
 _AFTER_SIGN = frozenset(_ENDS_SIGN)
 
@@ -119,14 +118,16 @@ def _may_define(part: str, roles: RoleWords) -> bool:
         defined = len(shorts)
         at = lowered.find(name)
         while at >= 0:
-            before = part[max(0, at - 40) : at].rstrip("*_`\"' ")
-            before = before.removesuffix(" the").removesuffix(" an").removesuffix(" a").rstrip()
             end = at + len(name)
             if lowered.startswith(" (", end):
                 shorts.add(part[end : end + 3])
-            mark = next((mark for mark in _LEGEND_MARKS if before.endswith(mark)), None)
-            short = [] if mark is None else before[: -len(mark)].removesuffix(" stands ").split()[-1:]
-            shorts.update(one for one in short if not one[0].islower())
+            near = max(0, at - 40)
+            before = part[part.rfind("\n", near, at) + 1 or near : at].rstrip("*_`\"' ")
+            if len(before) > 1:
+                before = before.removesuffix(" the").removesuffix(" an").removesuffix(" a").rstrip()
+                mark = next((mark for mark in _LEGEND_MARKS if before.endswith(mark)), None)
+                short = [] if mark is None else before[: -len(mark)].removesuffix(" stands ").split()[-1:]
+                shorts.update(one for one in short if not one[0].islower())
             at = lowered.find(name, end)
         if len(shorts) == defined:
             return False
@@ -137,14 +138,13 @@ def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
     """Return the first speaker's word of every line."""
     labels: list[_Label] = []
     below = 0  # start of the line after the last label's
-    for found in speakers.find_in(text):
-        if found.start < below:
+    for at, end, role in speakers.find_in(text):
+        if at < below:
             continue
-        start = text.rfind("\n", below, found.start) + 1 or below
-        if found.start - start <= _LEFT:
-            left = _without_article(text[start : found.start])
-            labels.append(_Label(start, found.end, found.role, find_shape(left)))
-        below = text.find("\n", found.end) + 1
+        start = text.rfind("\n", below, at) + 1 or below
+        if at - start <= _LEFT:
+            labels.append(_Label(start, -end, role, find_shape(_without_article(text[start:at]))))
+        below = text.find("\n", -end) + 1
         if not below:
             break
     return labels
@@ -195,30 +195,27 @@ def _speak(spoken: Sequence[str]) -> bool:
 
 def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
     """Return the end of each label's frame, the longest that most share; None for a label without it."""
-    tokens = [TOKEN.findall(text, label.end, label.end + _NEAR)[:-1] for label in labels]
-    within = [*range(len(labels))]
-    near, count = True, 0  # tokens of the frame
+    rights = [text[label.end : label.end + _RIGHT] for label in labels]
+    # All share these tokens; a word or blanks at the end may be the beginning of longer ones.
+    shared = TOKEN.findall(find_common_start(rights))
+    if shared and (shared[-1].isalnum() or shared[-1][0] in " \t"):
+        del shared[-1]
+    ends = dict.fromkeys(range(len(labels)), sum(map(len, shared)))
     while True:
-        if near and min([len(tokens[i]) for i in within]) <= count:
-            tokens = [TOKEN.findall(text, label.end, label.end + _RIGHT) for label in labels]
-            near = False
-        each = [tokens[i][count] if count < len(tokens[i]) else "" for i in within]
+        each = [token[0] if (token := TOKEN.match(rights[i], end)) else "" for i, end in ends.items()]
         kinds = each[:1] * len(each) if each.count(each[0]) == len(each) else [*map(_find_kind, each)]
         kind = kinds[0] if kinds.count(kinds[0]) == len(kinds) else Counter(kinds).most_common(1)[0][0]
         if not kind or kinds.count(kind) < _MOST * len(labels):
             break
-        going = [i for i, each in zip(within, kinds, strict=True) if each == kind]
-        if len(going) < len(within) and not _speak([labels[i].role for i in going]):
+        going = [(i, len(token)) for i, one, token in zip(ends, kinds, each, strict=True) if one == kind]
+        if len(going) < len(ends) and not _speak([labels[i].role for i, _ in going]):
             break
-        within = going
-        count += 1
-    ends: list[int | None] = [None] * len(labels)
-    for i in within:
-        shared = count
-        while shared and tokens[i][shared - 1] in _QUOTES:  # the text's own
-            shared -= 1
-        ends[i] = labels[i].end + sum(map(len, tokens[i][:shared]))
-    return ends
+        ends = {i: ends[i] + length for i, length in going}
+    # Quotation marks at its end are the text's own.
+    return [
+        label.end + len(rights[i][: ends[i]].rstrip(_QUOTES)) if i in ends else None
+        for i, label in enumerate(labels)
+    ]
 
 
 def _find_kind(token: str) -> str:
@@ -335,8 +332,7 @@ def _may_quote(line: str) -> bool:
 
 def _find_quotation(line: str, known: Speakers) -> tuple[str, str] | None:
     """Return who speaks in a line and the quotation, with its marks; None unless there is one of each."""
-    opened = _OPENS.search(line, 0, _AROUND)
-    if opened is None:
+    if not line or (opened := _OPENS.search(line, 0, _AROUND)) is None:
         return None
     start, mark = opened.start(), opened[0]
     dash = mark in "—–"
@@ -346,7 +342,7 @@ def _find_quotation(line: str, known: Speakers) -> tuple[str, str] | None:
     behind = line[end + 1 :]
     if end < start + 2 or start + len(behind) > _AROUND:
         return None
-    roles = {found.role for part in (line[:start], behind) for found in known.iterate_all(part)}
+    roles = {role for part in (line[:start], behind) if part for _, _, role in known.find_in(part)}
     if len(roles) != 1:
         return None
     said = line[1:end].strip() if dash else line[start : end + 1]
@@ -374,17 +370,18 @@ def _rewrite_signed(text: str, known: Speakers) -> str | None:
 def _find_signer(paragraph: str, known: Speakers) -> tuple[str, str] | None:
     """Return who signs a paragraph, and the text above or before this; None if nobody does."""
     begin = max(0, len(paragraph) - _LEFT)
-    if paragraph.rstrip(_ENDS_SIGN).lower().endswith(known.known):
-        for found in reversed([*known.iterate_all(paragraph[begin:])]):
-            start, end = begin + found.start, begin + found.end
+    sign = paragraph[begin:]
+    if sign.rstrip(_ENDS_SIGN).lower().endswith(known.known):
+        for start, end, role in reversed(known.find_in(sign)):
+            start, end = begin + start, begin - end
             if not _AFTER_SIGN.issuperset(paragraph[end:]):
                 return None
             before = _without_article(paragraph[:start])
-            sign = _SIGNS.search(before, max(0, len(before) - 8))
-            said = before[: sign.start()] if sign is not None else _cut_before_verb(before)
+            mark = _SIGNS.search(before, max(0, len(before) - 8))
+            said = before[: mark.start()] if mark is not None else _cut_before_verb(before)
             if not said.strip():
                 return None
-            return found.role, re.sub(r"(?m)^> ?", "", said).strip()
+            return role, (_QUOTED_LINE.sub("", said) if ">" in said else said).strip()
     return None
 
 

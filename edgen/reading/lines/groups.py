@@ -15,7 +15,7 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.reading.lines.line import Lines, RoleLine, keep
 from edgen.reading.text import surroundings
-from edgen.reading.text.characters import fold
+from edgen.reading.text.characters import find_marks, fold
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.quotes import CLOSERS, find_closing
 
@@ -35,20 +35,29 @@ _PROSE = compile_later(r"[^\S\n]*\n(?:[^\S\n]*\n){1,9}[^\S\n]*(?=[^\s#=\-_][^\n]
 
 
 class Inside(NamedTuple):
-    """The text of all turns but the last, and what may stand in it: headings, probabilities, end markers."""
+    """The stripped texts of all turns, and what may stand in one before the last: several lines, colons,
+    headings, probabilities, end markers. A rule about what is in none of them does not run."""
 
-    whole: str
+    texts: list[str]
+    marks: str  # of all but the last, line breaks before them included (`find_marks`)
+    several: bool
+    called: bool
     headed: bool
     given: bool
     marked: bool
 
 
 def look_inside(lines: Sequence[RoleLine]) -> Inside:
-    """Look for the words without which no heading, probability or end marker can stand within the turns."""
-    whole = "\x1f".join([line.body.rstrip() for line in lines[:-1]])
-    words, several = fold(whole), "\n" in whole
+    """Look for the marks and words without which a rule has nothing to do within the turns."""
+    bodies = [line.body.rstrip() for line in lines]
+    whole = "\x1f".join(bodies[:-1])
+    words, marks = fold(whole), find_marks(whole)
+    several = "\n" in marks
     return Inside(
-        whole,
+        [body.lstrip() for body in bodies],
+        marks,
+        several,
+        several and (":" in marks or "：" in marks),
         several and surroundings.may_head(words),
         several and surroundings.may_give(words),
         may_mark(words),

@@ -17,10 +17,10 @@ _BEFORE = r"""
     (?>(?:(?:[①-⑳]|(?:[a-z]|[ivx]{1,5})[.)])[^\S\n]{1,3}[^\w\n]{0,4})?)
     (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
 """.replace("KEYS", _KEYS)
-_PREFIX = rf"\n([^\w\n]{{0,40}}+{_BEFORE})"
+_PREFIX = rf"\n([^\w\n]{{0,40}}+(?=\w)%s{_BEFORE})"
 # The same before a role. Its name at the beginning shows quickly that it has no numbers and no key before it.
 _AHEAD = rf"(?=(?:ROLE)\b)(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
-_ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?:{_AHEAD}|{_BEFORE}))"
+_ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?=\w)(?:{_AHEAD}|(?!{_AHEAD}){_BEFORE}))"
 _SPEAKS = (
     r"(?:sa(?:ys|id)|tells|told|(?:speak|ask|repl|respond|answer|explain|add|continue|observe|wonder|exclaim"
     r"|whisper|admit|suggest|agree|repeat|insist|confirm)(?:s|ies|ied|e?d))(?:[ ][a-z]{2,12}ly)?"
@@ -31,7 +31,9 @@ _NOTE = (
     rf".'’]{{0,29}}|[ ]{_SPEAKS})"
 )
 _COLON = r"[^\S\n]{0,3}[:：](?:(?!:)|:(?=\s))"
+# The lookaheads at the beginning of notes and separators say which characters begin one.
 _SEPARATOR = rf"""
+    (?=[^\S\n]{{0,8}}+(?:[:：|→➜➔➤⇒›»>=「,;.—–~\n-]|\Z)|(?<=[\])】])|[ ][a-z]|\t)
     (?:({_COLON}(?:(?:\*{{1,3}}|__)(?=[^\S\n]))?)
     |([^\S\n]{{0,3}}(?:[|→➜➔➤⇒›»]|>{{1,3}}|[-=]{{1,2}}>|=(?=[ ]?["“«]))|(?<=[\])])[^\S\n]{{1,4}}(?=\S)|(?<=】)|(?=「)
         |[ ]{_SPEAKS},?[ ](?=["“«])|[^\S\n]{{0,2}}[,;][^\S\n]{{0,2}}(?=["“'])|\t|;(?=\S)|\.(?=[ ][^\s:：–—|>→=-]))
@@ -42,7 +44,7 @@ _SEPARATOR = rf"""
 _NAME = rf"""
     (?:(the[ ])|)((%s)(?:(?=[:：])|(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b|['’]s[ ](?:turn|reply|response|line)\b|_TURN(?:_\d{{1,3}})?\b)?))
     (?:(?=[:：])|(?:{_MARK}){{0,4}}?
-    ([ ]?{_NOTE})?
+    (?:(?=[ ,(\[/])([ ]?{_NOTE}))?
     (?:[*_"'”`\])】]){{0,4}})
 """
 _WORD = r"[^\W\d_][\w.'’\u0300-\u036f\u0900-\u0963-]{0,24}+"
@@ -58,10 +60,14 @@ ROLE = RolePattern(
 ROLE_ALONE = RolePattern(
     rf"({_ROLE_PREFIX}{_NAME % 'ROLE'}{_SEPARATOR}(?:((?!))())?)", re.VERBOSE | re.MULTILINE | re.IGNORECASE
 )
-ALIAS = RolePattern(rf"({_PREFIX}{_NAME % 'ROLE|ALIAS'}{_COLON})", re.VERBOSE | re.MULTILINE | re.IGNORECASE)
+_COLON_AHEAD = r"(?=[^\n:：]{1,200}+[:：])"  # no other line is looked at
+ALIAS = RolePattern(
+    rf"({_PREFIX % _COLON_AHEAD}{_NAME % 'ROLE|ALIAS'}{_COLON})",
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+)
 # Any other name at the start of a line, looked at only where the reply says whose name it is.
 NAMED = compile_later(
-    rf"({_PREFIX}({_WORD}(?:[ ]{_WORD}){{0,3}})(?:[*_\"'”`\])]){{0,4}}[ ]?[:：])",
+    rf"({_PREFIX % ''}({_WORD}(?:[ ]{_WORD}){{0,3}})(?:[*_\"'”`\])]){{0,4}}[ ]?[:：])",
     re.VERBOSE | re.MULTILINE,
 )
 # The key of a text under a name, perhaps with the mark of a block; a rule under a name.

@@ -14,7 +14,6 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.reading.roles import RoleWords
 
-_HALVES = frozenset("*_|")
 _FEW = 3  # labels below texts, and one more
 TOKEN = compile_later(r"\d+|[^\W\d_]+|[^\w\s]|_|\n|[^\S\n]+")
 
@@ -76,22 +75,18 @@ def keep(found: Lines, kept: Sequence[RoleLine]) -> Lines:
 
 def stand_behind(found: Lines) -> bool:
     """Return whether all labels stand below the texts that they name, each before a blank line."""
+    if found.lines[0].kind == "colon":
+        return False
     bodies = [line.body for line in found.lines[:-1]]
     before = [found.lead, *bodies]
     return (
-        found.lines[0].kind != "colon"
-        and len(bodies) >= _FEW
+        len(bodies) >= _FEW
         and all(text.strip() and text.rstrip(" \t")[-1:] != "\n" for text in before)
         and all(
             body.lstrip(" \t").startswith("\n") and not body.lstrip(" \t")[1:].partition("\n")[0].strip()
             for body in bodies
         )
     )
-
-
-def has_half(prefix: str, text: str) -> bool:
-    """Return whether a turn may hold the other half of the marks that stand before the role."""
-    return text[-1:] in _HALVES or text[:1] == ">" or "<" in prefix or "[" in prefix or "(" in prefix
 
 
 def strip_half_marks(line: RoleLine, text: str, roles: RoleWords) -> str:

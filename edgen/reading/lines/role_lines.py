@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from edgen.core.text import compile_later
@@ -22,7 +22,11 @@ from edgen.reading.text.marker import find_marker
 _SCANNER = json.JSONDecoder()
 _BOLD = frozenset("*_'")
 _STRINGS = frozenset("\"'")
+_ODD = _BOLD | _STRINGS | {*"-="}  # with which a body begins that may hold a part of its label
+_ASSIGNS = (":", "=")
 _TRIPLE = ('"""', "'''")
+_MENTIONS = frozenset('@:"')
+_SIGN = compile_later(r"[^\W_]|\{")  # of a number, a key or an object
 _KINDS = ("colon", "tag", "alone", "dash")
 
 # No conversation has more; what follows is left in the last turn.
@@ -137,8 +141,9 @@ def _without_examples(found: Lines) -> Lines:
     """
     lines = found.lines
     prefixes = {line.prefix for line in lines}
-    marked = {prefix for prefix in prefixes if any(c.isalnum() or c == "{" for c in prefix)}
-    marked |= {line.prefix for line in lines if _is_mentioned(line)}
+    marked = {prefix for prefix in prefixes if _SIGN.search(prefix) is not None}
+    if any(prefix[-1:] in _MENTIONS for prefix in prefixes):
+        marked |= {line.prefix for line in lines if _is_mentioned(line)}
     if not marked or len(marked) == len(prefixes):
         return found
     plain_lines = [line for line in lines if line.prefix not in marked]
@@ -159,59 +164,71 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
     lead, *parts = pattern.of(roles).split("\n" + text, MAX_LINES)
     if (bare := _cut_at_bare_names(lead, parts, roles)) is not None:
         return bare, _find_people(bare.lines)
-    by_name = roles.by_name
     lines: list[RoleLine] = []
     names: dict[str, str] = {}
-    plain = True
-    rest = iter(parts)
-    odd = False
-    for label, prefix, article, name, word, note, colon, tag, dash, person, of, body in zip(
-        *[rest] * 12, strict=True
-    ):
-        if word is None:
-            role = by_name[of.lower()]
-            names.setdefault(person.strip(" ()[],/").lower(), role)
-            line = RoleLine(role, label, body, prefix, "colon", True)
-            _open(line)
-            lines.append(line)
-            plain = False
+    # Labels as they were read first, by their separator as well: most are written again.
+    read: dict[tuple[str, str | None], RoleLine] = {}
+    columns = (parts[::12], parts[1::12], parts[7::12], parts[11::12])
+    for number, (label, prefix, tag, body) in enumerate(zip(*columns, strict=True)):
+        if (same := read.get((label, tag))) is None:
+            groups = parts[12 * number + 2 : 12 * number + 11]
+            same = read[label, tag] = _read_label(label, prefix, groups, names, roles)
+        line = RoleLine(same.role, label, body, prefix, same.kind, same.named, False, same.form)
+        lines.append(line)
+        keyed = same.kind == "alone" and prefix.rstrip(" \t\"'")[-1:] in _ASSIGNS
+        if not keyed and body.lstrip()[:1] not in _ODD:  # most
             continue
-        role = by_name[word.lower()]
-        line = RoleLine(role, label, body, prefix)
-        if colon is None:
-            plain = False
-            if tag is not None or (dash is None and prefix.rstrip().endswith(("[", "<"))):
-                line.kind = "tag"
-            else:
-                line.kind = "dash" if dash is not None else "alone"
-            if line.kind == "alone":
-                _open_value(line)
-            if _is_prose(line, article, tag) or (tag == "." and not word.isupper()):
-                line.role, odd = "", True
-        if article is not None:
-            plain, line.form = False, "article"
-        elif name != word or note is not None:
-            plain = False
-            line.named = note is not None or not roles.is_bare(name)
-            line.form = _find_form(name[len(word) :], note)
-            if note is not None and note[0] == "/" and note[1:].lower() in by_name:  # `Teacher/Student: 2`
-                line.role, odd = "", True
-            if note is not None and not note.strip(" ,")[:1].isdigit():
-                names.setdefault(note.strip(" ()[],/").lower(), role)
+        if keyed:
+            _open_key(line)
+        elif same.kind == "alone":
+            _open_rule(line)
         if body[:1] in _BOLD and body[0] in prefix:
             _open(line)
-        if (colon is None or "-" in prefix) and line.body.lstrip()[:1] in _STRINGS:
+        if (same.kind != "colon" or "-" in prefix) and line.body.lstrip()[:1] in _STRINGS:
             decode_text(line)
-        lines.append(line)
     if lines and all(
         line.kind == "tag" and line.body.startswith("\n") and KEY.match(line.body) for line in lines
     ):
         for line in lines:
             _open_key(line)
-    found = Lines(lead, lines, plain)
-    return (keep(found, [line for line in lines if line.role]) if odd else found), names or _find_people(
-        lines
-    )
+    found = Lines(lead, lines)
+    if not all(line.role for line in read.values()):
+        found = keep(found, [line for line in lines if line.role])
+    return found, names or _find_people(lines)
+
+
+def _read_label(
+    label: str, prefix: str, groups: Sequence[str | None], names: dict[str, str], roles: RoleWords
+) -> RoleLine:
+    """Return a label, without a text, as the groups of ROLE say, and note in `names` whose role it gives.
+
+    A line that only looks like a label has no role.
+    """
+    article, name, word, note, colon, tag, dash, person, of = groups
+    by_name = roles.by_name
+    if word is None or name is None:
+        assert person is not None
+        assert of is not None
+        role = by_name[of.lower()]
+        names.setdefault(person.strip(" ()[],/").lower(), role)
+        return RoleLine(role, label, "", prefix, "colon", True)
+    line = RoleLine(by_name[word.lower()], label, "", prefix)
+    if colon is None:
+        tagged = tag is not None or (dash is None and prefix.rstrip().endswith(("[", "<")))
+        line.kind = "tag" if tagged else "dash" if dash is not None else "alone"
+    odd = colon is None and (_is_prose(line, article, tag) or (tag == "." and not word.isupper()))
+    if article is not None:
+        line.form = "article"
+    elif name != word or note is not None:
+        line.named = note is not None or not roles.is_bare(name)
+        line.form = _find_form(name[len(word) :], note)
+        odd = odd or (
+            note is not None and note[0] == "/" and note[1:].lower() in by_name
+        )  # `Teacher/Student: 2`
+        if note is not None and not note.strip(" ,")[:1].isdigit():
+            names.setdefault(note.strip(" ()[],/").lower(), line.role)
+    line.role = "" if odd else line.role
+    return line
 
 
 def _cut_at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | None:
@@ -251,12 +268,9 @@ def _is_prose(line: RoleLine, article: str | None, tag: str | None) -> bool:
     return article is not None or (bracketed and not line.prefix.rstrip().endswith("("))
 
 
-def _open_value(line: RoleLine) -> None:
-    """Move the text between a name that fills its line and the speech to the label: a key, or a rule under
-    the name."""
-    if line.prefix.rstrip(" \t\"'")[-1:] in (":", "="):
-        _open_key(line)
-    elif (rule := UNDERLINE.match(line.body)) is not None:
+def _open_rule(line: RoleLine) -> None:
+    """Move a rule under a name that fills its line to the label."""
+    if (rule := UNDERLINE.match(line.body)) is not None:
         line.label += rule[0]
         line.body = line.body[rule.end() :]
 
@@ -369,8 +383,9 @@ _FOOT = compile_later(r"(?i)\n[^\n]{0,60}(?:probab|likelihood|chance)|\n[^\S\n]*
 _MARKS = " \t*_"
 
 
-def cut_at_other_words(found: Lines, roles: RoleWords) -> Lines:
-    """Return the text also cut at lines inside a turn that call a role by another word and speak.
+def cut_at_other_words(found: Lines, roles: RoleWords, *, last: bool) -> Lines:
+    """Return the text also cut at lines inside a turn that call a role by another word and speak, where only
+    the `last` turn may hold some.
 
     Examples are `Tutor:`, `The student:` and `Die Lehrerin:`. So no speaker's words become part of another's.
     `Maestro: is a teacher` explains a word. The text after the turns is not cut.
@@ -379,15 +394,17 @@ def cut_at_other_words(found: Lines, roles: RoleWords) -> Lines:
     def find_role(name: str, body: str) -> str | None:
         return None if body.lstrip(_MARKS)[:1].islower() else roles.look_up_role(name)
 
-    lines: list[RoleLine] = []
-    for line in found.lines:
+    lines = found.lines[:-1] if last else []
+    for line in found.lines[len(lines) :]:
         lines.append(line)
-        if "\n" not in line.body.rstrip() or (":" not in line.body and "：" not in line.body):
+        if (":" not in line.body and "：" not in line.body) or "\n" not in line.body.rstrip():
             continue
         end = len(line.body)
         if line is found.lines[-1]:
-            foot, marked = _FOOT.search(line.body), find_marker(line.body)
-            end = min(end, foot.start() if foot else end, len(marked.said) if marked else end)
+            end = foot.start() if (foot := _FOOT.search(line.body)) else end
+            if "\n" not in line.body[:end].rstrip():
+                continue
+            end = min(end, len(marked.said) if (marked := find_marker(line.body)) else end)
         body, inside = cut_at_names(line.body[:end], find_role)
         if inside:
             inside[-1].body += line.body[end:]

@@ -17,6 +17,7 @@ from collections.abc import Collection, Sequence
 from edgen.core.text import compile_later
 from edgen.reading.lines.line import Lines, RoleLine, find_shape
 from edgen.reading.lines.role_lines import decode_text
+from edgen.reading.text.characters import find_common_start
 from edgen.reading.text.surroundings import read_value_of_line
 
 _LEAST = 3  # turns: fewer may well agree by chance
@@ -31,6 +32,8 @@ _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
 _CLOSERS = frozenset([*_OPENING, "/", "|"])
 _CHECKS = "✓✔☑✅"  # after messages that were read
 _CHECKED = compile_later(rf"[ ]?[{_CHECKS}]+(?=[^\S\n]*(?:\n|\Z))")
+_CLOCK = compile_later(r"(?i)\s?[\[(]\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?[\])]\Z")
+_MOST_CLOCK = 20  # characters
 _ENDING = frozenset(")]}><|/\\")  # with which the end of a turn begins
 _SPOKEN_ENDS = frozenset(".,!?…。！？;:\"'“”‘’*_ ")
 # What people type: `:)`, `;-)`, `(^_^)`, `\o/`.
@@ -49,9 +52,9 @@ _HEADING = compile_later(
 )
 
 
-def drop_shared_marks(found: Lines) -> bool:
+def drop_shared_marks(found: Lines, *, several: bool) -> bool:
     """Take the marks that all turns have out of their bodies; return whether headings between turns went as
-    well."""
+    well. `several`: a turn before the last may have several lines."""
     lines = found.lines
     if len(lines) < _LEAST:
         return False
@@ -75,7 +78,7 @@ def drop_shared_marks(found: Lines) -> bool:
         _drop_columns(lines)
     if (mark := next((mark for mark in _EMPHASIS if first.startswith(mark)), None)) is not None:
         _drop_emphasis(lines, mark)
-    return _drop_headings(lines)
+    return several and _drop_headings(lines)
 
 
 def without_quote_marks(found: Lines) -> Lines:
@@ -94,8 +97,7 @@ def _drop_leading(lines: Sequence[RoleLine], leading: str) -> None:
     if all(map(_SMILEY_FIRST.match, texts)):
         return
     marks = texts[0][: len(texts[0]) - len(texts[0].lstrip(f"{leading} "))]
-    while not all(text.startswith(marks) for text in texts):
-        marks = marks[:-1]
+    marks = find_common_start([marks, *texts])
     if not marks.strip() or any(text == marks for text in texts):
         return
     for line, text in zip(lines, texts, strict=True):
@@ -134,14 +136,19 @@ def _are_alike(lines: list[str], roles: Collection[str] = ()) -> bool:
 
 
 def _drop_ends(lines: Sequence[RoleLine]) -> None:
-    """Remove the marks with which all texts end: `),`, `"/>`.
+    """Remove the marks with which all texts end: `),`, `"/>`, `[10:05]`.
 
     The last text may lack the part that separates a text from the next.
     """
     bodies = [line.body.rstrip() for line in lines[:-1]]
-    shared = bodies[0][-_MOST_ENDS:]
-    while not all(body.endswith(shared) for body in bodies):
-        shared = shared[1:]
+    clocks = [_CLOCK.search(body, max(0, len(body) - _MOST_CLOCK)) for body in bodies]
+    if all(clocks):
+        for line, clock in zip(lines, clocks, strict=False):
+            line.body = line.body[: clock.start()] if clock else line.body
+        said, rest, below = lines[-1].body.partition("\n")
+        lines[-1].body = _CLOCK.sub("", said) + rest + below
+        return
+    shared = find_common_start([body[: -_MOST_ENDS - 1 : -1] for body in bodies])[::-1]
     start = next(
         (at for at, mark in enumerate(shared) if mark not in _SPOKEN_ENDS and not mark.isalnum()), -1
     )
@@ -219,6 +226,8 @@ def _drop_headings(lines: Sequence[RoleLine]) -> bool:
     """
     headings = []
     for line in lines[:-1]:
+        if not -1 < line.body.find("\n") < len(line.body) - 1:  # most
+            continue
         said, _, last = line.body.rstrip().rpartition("\n")
         if said.strip() and len(last) <= _LONGEST and (heading := _HEADING.match(last.strip())) is not None:
             headings.append((line, said, heading))

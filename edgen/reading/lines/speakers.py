@@ -6,25 +6,15 @@ and each word is looked up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import RoleWords
 from edgen.reading.vocabulary import find_letters
 
 _LETTERS = compile_later(r"[^\W\d_]+")
-_LETTER = compile_later(r"[^\W\d_]")
 _BEGINNING = 6  # letters of an abbreviation, and one more
-
-
-class NamedSpeaker(NamedTuple):
-    """A speaker's word in a text: where it starts and ends, and the role."""
-
-    start: int
-    end: int
-    role: str
 
 
 class Speakers:
@@ -46,46 +36,35 @@ class Speakers:
     def select_within(self, text: str) -> Speakers:
         """Return the words that a text holds, which are looked for in its lines at a lower cost."""
         lowered = self._fold(text)
-        letters = self._by_first.keys() & (_LETTERS.findall(text) if self._exact else find_letters(text))
+        letters = find_letters(text, exact=True) if self._exact else find_letters(text)
+        letters &= self._by_first.keys()
         words = [word for first in letters for word in self._by_first[first] if word in lowered]
         held = {word: self.words[word] for word in (*words, *[mark for mark in self._marks if mark in text])}
         return Speakers(held, exact=self._exact)
 
-    def find_in(self, text: str) -> list[NamedSpeaker]:
-        """Return all words for speakers in a text in their order, where some overlap the longest first."""
+    def find_in(self, text: str) -> list[tuple[int, int, str]]:
+        """Return (start, -end, role) of all words for speakers in a text in their order, where some overlap the
+        longest first."""
         lowered = self._fold(text)
-        found: list[NamedSpeaker] = []
+        found: list[tuple[int, int, str]] = []
         for word, role in self.words.items():
             begins = word not in self._marks
             at = lowered.find(word)
             while at >= 0:
                 end = at + len(word)
-                if not begins or not (_LETTER.match(lowered, at - 1, at) or _LETTER.match(lowered, end)):
-                    found.append(NamedSpeaker(at, end, role))
+                if not begins or not (_is_letter(lowered[at - 1 : at]) or _is_letter(lowered[end : end + 1])):
+                    found.append((at, -end, role))
                 at = lowered.find(word, end)
-        found.sort(key=lambda one: (one.start, -one.end))
+        found.sort()
         return found
-
-    def iterate_all(self, text: str) -> Iterator[NamedSpeaker]:
-        """Yield the words for speakers that begin with a letter, in their order."""
-        lowered = self._fold(text)
-        if not any(map(lowered.__contains__, self._by_first)):  # most lines
-            return
-        last = 0
-        for match in _LETTERS.finditer(lowered):
-            start = match.start()
-            if start < last:
-                continue
-            for word in self._by_first.get(match[0], ()):
-                end = start + len(word)
-                if lowered.startswith(word, start) and not lowered[end : end + 1].isalpha():
-                    last = end
-                    yield NamedSpeaker(start, end, self.words[word])
-                    break
 
     def _fold(self, text: str) -> str:
         lowered = text if self._exact else text.lower()
         return lowered if len(lowered) == len(text) else text  # İ
+
+
+def _is_letter(char: str) -> bool:
+    return char.isalnum() and not char.isdecimal()
 
 
 @cache

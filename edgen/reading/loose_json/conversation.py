@@ -45,7 +45,7 @@ class JsonConversation:
     unspoken: bool = False  # an end marker stands under no role
     others: bool = False  # there is more than one conversation
     texts: list[str] = field(default_factory=list)  # texts that may hold a conversation in lines
-    percentages: list[str] = field(default_factory=list)  # what was understood
+    percentages: list[Any] = field(default_factory=list)  # what was understood
     people: dict[str, str] = field(default_factory=dict)  # roles by the names of persons, in lower case
 
 
@@ -82,7 +82,7 @@ def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
         # Of objects, only one under a title can be more likely than the best of the lists.
         if isinstance(value, CONTAINERS) and (titled or not is_object(value) or is_numbered(value)):
             found = read_turns(value, shapes)
-            if not found and (found := read_parts(value, shapes)):
+            if not found and (found := read_parts(value, shapes, under)):
                 titled = True
             if found and (worth := _rank_turns(found, titled=titled, given=given)) > most:
                 best, most, beside = found, worth, given
@@ -135,6 +135,8 @@ def _look_into(value: Any, depth: int, keys: Keys, result: JsonConversation) -> 
                 result.percentages += [child] if UNDERSTANDING.fullmatch(key.strip()) else []
             _note(said, child, result, keys)
         if contains:
+            if not said.probable and UNDERSTANDING.fullmatch(key.strip()):
+                result.percentages += _find_sole_number(child)
             children.append((child, depth + 1, key, own))
     own += result.probabilities[before:]
     children.reverse()

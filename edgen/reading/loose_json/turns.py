@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -21,7 +22,9 @@ _WHAT = (
     "value", "statement", "response", "words", "turn", "body",
 )  # fmt: skip
 WHOLES = frozenset({"conversation", "dialogue", "dialog", "transcript", "chat"})
-PROBABILITY = compile_later(r"(?i)probab|likelihood|chance|^p(?:_(?:underst|learn|succ|solv|help)\w{0,20})?$")
+PROBABILITY = compile_later(
+    r"(?i)probab|likelihood|chance|^p(?:rob)?(?:_(?:underst|learn|succ|solv|help)\w{0,20})?$"
+)
 # A key whose value may be a percentage of what was understood.
 UNDERSTANDING = compile_later(
     r"(?i)(?:student[_ ]?)?(?:understanding|understood|comprehension|mastery|success|learning)"
@@ -36,6 +39,7 @@ _SPEAKER = RolePattern(
 _NUMBERED = compile_later(r"[^\W\d]{0,20}[ _-]?\d{1,4}")
 _STRING = compile_later(r"[\W_\d]{0,16}([^:：\n]{1,60}?)[*_\s\"']{0,4}[:：](.*)", re.DOTALL)
 _ENDED = ("ended_by", "endedby")
+_LONGEST_NAME = 20  # characters of a name that is no text
 
 
 CONTAINERS = (dict, list)
@@ -140,9 +144,15 @@ def read_turns(value: Any, shapes: Shapes) -> list[tuple[str, str]]:
             turns += _read_turn_in_object(item, shapes)
         else:
             turns += _read_element(item, shapes)
-    return (
-        turns if any(name for name, _ in turns) else _read_turns_by_values(value, shapes.said.roles) or turns
+    names = {name for name, _ in turns}
+    # Where `s` and `t` are keys for speaker and text, `T` and `S` under one of them are who speaks.
+    if (len(names) > 1 and len(turns) <= len(value)) or len(value) < 2:
+        return turns
+    by_values = _read_turns_by_values(value, shapes.said.roles)
+    short = all(len(name) <= _LONGEST_NAME for name, _ in by_values) and are_spoken(
+        [said for _, said in by_values]
     )
+    return by_values if by_values and (short or names <= {""}) else turns
 
 
 def _read_columns(value: Any, keys: Keys) -> list[tuple[str, str]]:
@@ -192,15 +202,20 @@ def _read_turns_in_columns(value: Any, keys: Keys) -> list[tuple[str, str]]:
     )
 
 
-def read_parts(items: Any, shapes: Shapes) -> list[tuple[str, str]]:
-    """Return the turns of a conversation in parts: objects that have a list of turns each under the same
-    key, which names no
-    conversation of its own, and no probability."""
-    if (
-        is_object(items)
-        or len(items) < 2
-        or not all(type(item) is dict and shapes[(*item,)].quiet for item in items)
-    ):
+def read_parts(items: Any, shapes: Shapes, under: str | None) -> list[tuple[str, str]]:
+    """Return the turns of a conversation in parts: lists of turns, or objects that have a list of turns each
+    under the same key. The key names no conversation of its own, and no object gives a probability."""
+    if is_object(items) or len(items) < 2:
+        return []
+    if under is not None and all(type(item) is list for item in items):
+        parts = (
+            []
+            if any(map(under.lower().__contains__, WHOLES))
+            else [read_turns(item, shapes) for item in items]
+        )
+        whole = all(parts) and all(name for part in parts for name, _ in part)
+        return [turn for part in parts for turn in part] if whole else []
+    if not all(type(item) is dict and shapes[(*item,)].quiet for item in items):
         return []
     for key in items[0]:
         if key.strip().lower() in WHOLES or not all(type(item.get(key)) is list for item in items):
@@ -217,15 +232,25 @@ def _read_turns_by_values(items: list[Any], roles: RoleWords) -> list[tuple[str,
     speak, and the longest texts stand under another."""
     objects = [_flatten(item) for item in items if is_object(item)]
     objects = [item for item in objects if len(item) > 1]
-    shared = set.intersection(*map(set, objects)) if len(objects) > 1 else set()
+    if len(objects) < 2:
+        return []
+    shared = [key for key in objects[0] if all(key in item for item in objects)]
     texts = {key: [item[key] for item in objects] for key in shared}
     texts = {key: some for key, some in texts.items() if all(isinstance(text, str) for text in some)}
-    named = {
-        key: {roles.find_role_in(name) or roles.alias(name) for name in said} for key, said in texts.items()
-    }
-    who = next((key for key, spoken in named.items() if None not in spoken and len(spoken) > 1), None)
+    who = next((key for key, said in texts.items() if len(_find_speakers(said, roles)) > 1), None)
     said = [(sum(map(len, some)), some) for key, some in texts.items() if key != who]
     return list(zip(texts[who], max(said)[1], strict=True)) if who is not None and said else []
+
+
+def _find_speakers(names: Iterable[str], roles: RoleWords) -> set[str]:
+    """Return the roles that some names speak of; none where a name speaks of no role."""
+    found: set[str] = set()
+    for name in {*names}:
+        role = roles.find_role_in(name) or roles.alias(name)
+        if role is None:
+            return set()
+        found.add(role)
+    return found
 
 
 def _flatten(item: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from edgen.core.text import compile_later
 from edgen.reading.repairs import Repair
@@ -10,6 +11,9 @@ from edgen.reading.repairs import Repair
 _SURROGATE = compile_later("[\ud800-\udfff]")
 _ENDS = tuple(".!?…。！？।؟")
 _WORDS = 4  # blanks
+_FEW = 4
+_SHORT = 400  # characters of an excerpt
+_SHOWN = 60  # characters of its one line
 _PRINTED = bytes(range(32, 127))
 _PLAIN = b"0123456789 .,!?'-;/%+$" + bytes(range(65, 91)) + bytes(range(97, 123))
 
@@ -36,9 +40,32 @@ def find_marks(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").translate(None, _PLAIN).decode("utf-8", "surrogatepass")
 
 
+@lru_cache(maxsize=4)  # the rules for one reply ask for them again and again
+def list_marks(text: str) -> str:
+    """Return `find_marks` of a whole reply. A rule about a mark that is not among them does not run."""
+    return find_marks(text)
+
+
+@lru_cache(maxsize=4)
+def holds_foreign_letters(text: str) -> bool:
+    """Return whether a whole reply holds letters beyond ASCII's, or circled numbers."""
+    marks = list_marks(text)
+    return not marks.isascii() and any(mark.isalnum() and not mark.isascii() for mark in {*marks})
+
+
+def holds_pair(text: str, pair: str) -> bool:
+    """Return whether a text holds two characters in a row: quicker than `in` where the first is rare."""
+    at = text.find(pair[0])
+    for _ in range(_FEW):
+        if at < 0 or text[at + 1 : at + 2] == pair[1]:
+            return at >= 0
+        at = text.find(pair[0], at + 1)
+    return pair in text
+
+
 def replace_surrogates(text: str, repairs: list[str]) -> str:
     """Return the text with U+FFFD for every lone surrogate."""
-    if is_encodable(text):
+    if is_encodable(text if len(text) < _SHORT else list_marks(text)):
         return text
     repairs.append(Repair.BAD_CHARACTERS)
     return _SURROGATE.sub("\ufffd", text)
@@ -52,8 +79,18 @@ def fold(text: str) -> str:
 
 def excerpt(text: str) -> str:
     """Return the beginning of a text on one line."""
-    words = " ".join(replace_surrogates(text[:400], []).split())
-    return words if len(words) <= 60 else words[:57] + "..."
+    for length in (2 * _SHOWN, _SHORT):  # most texts hold few blanks
+        words = " ".join(replace_surrogates(text[:length], []).split())
+        if len(words) > _SHOWN:
+            return words[: _SHOWN - 3] + "..."
+    return words
+
+
+def find_common_start(texts: Sequence[str]) -> str:
+    """Return the characters with which all texts begin: the first and the last in their order tell."""
+    first, last = min(texts), max(texts)
+    differ = (at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
+    return first[: next(differ, len(first))]
 
 
 def are_spoken(texts: Sequence[str]) -> bool:

@@ -35,6 +35,9 @@ _SHORT = compile_later(
 )
 
 
+_SHORTEST = 11  # characters of a marker: `end of chat`
+
+
 class MarkedText(msgspec.Struct, frozen=True, gc=False):
     """A text split at its first marker.
 
@@ -68,8 +71,7 @@ def hold_no_marker(texts: Sequence[str]) -> bool:
 
 def find_marker(text: str) -> MarkedText | None:
     """Return the text split at its first end marker; None if it holds none."""
-    words = fold(text)
-    if not may_mark(words):
+    if len(text) < _SHORTEST or not may_mark(fold(text)):
         return None
     candidate = _CANDIDATE.search(text)
     match = None if candidate is None else _BRACKETED.search(text, max(0, candidate.start() - 4))

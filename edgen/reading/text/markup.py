@@ -17,6 +17,7 @@ from functools import cache
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import RolePattern, RoleWords
+from edgen.reading.text.characters import holds_pair, list_marks
 
 _OPEN = r"<[^\W\d]\w{0,30}(?:\s[^<>\n]{0,200})?>"
 _CLOSE = r"</\w{1,30}>"
@@ -33,7 +34,12 @@ _ATTRIBUTE = compile_later(
     r"(?i)\b(?:speaker|role|name|who|from|by|character|agent|class)\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']"
     r"|([^\s\"'<>]{1,40}))"
 )
-_GIVEN = compile_later(r"(?i)\svalue\s?=\s?[\"']?(\d[\d.,]{0,9}%?)")
+_GIVEN = compile_later(
+    r"(?i)\s(?:value|score|probab\w{0,30}|likelihood|chance)\s?=\s?[\"']?(\d[\d.,]{0,9}%?)"
+)
+# In a tag that is there for the speaker, as `<speaker type="teacher"/>`, any attribute may name it.
+_SPEAKER_TAGS = frozenset({"speaker", "role", "name", "who", "from", "character", "author"})
+_ANY_ATTRIBUTE = compile_later(r"\b\w{1,20}\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']|([^\s\"'<>]{1,40}))")
 _WORD = compile_later(r"[^\W\d_]+")
 # A speaker's tag, perhaps with a number and a word for its turn: `teacher`, `student2`, `teacher_turn`.
 _PART = compile_later(
@@ -78,18 +84,20 @@ _CUE = compile_later(
 
 def without_markup(text: str, roles: RoleWords) -> str:
     """Return the text with turns in markup as lines; the text itself where its turns are in none."""
-    if "&lt;" in text and "<" not in text and _names_two(_ESCAPED, text, roles):
+    marks = list_marks(text)
+    if "&" in marks and "<" not in marks and "&lt;" in text and _names_two(_ESCAPED, text, roles):
         text = html.unescape(text)
-    if "<" in text and "</" in text:
+        marks = list_marks(text)
+    if "<" in marks and holds_pair(text, "</"):
         return _without_tags(text, roles)
-    if "[/" in text:
+    if "[" in marks and holds_pair(text, "[/"):
         if _names_two(_BB, "\n" + text, roles):
             return _BB_TAG.sub("**", text)
         if _names_two(_BRACKETED, text, roles):
             return _without_tags(_BRACKETED_TAG.sub(r"<\1>", text), roles)
-    if "\\" in text and _names_two(_LATEX_LABEL, text, roles):
+    if "\\" in marks and _names_two(_LATEX_LABEL, text, roles):
         return _LATEX.sub(r"\n\1:", _LATEX_BLOCK.sub("", "\n" + text))[1:]
-    if text.count(" --> ") > _FEW:
+    if marks.count(">") > _FEW and text.count(" --> ") > _FEW:
         return _CUE.sub(lambda cue: f"\n{cue[1]}: " if cue[1] else "\n", "\n" + text)[1:]
     return text
 
@@ -163,19 +171,24 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     text = _put_labels_first(text, known)
     speakers: set[str] = set()
     elements: set[str] = set()
+    named: dict[tuple[str, str | None], str | None] = {}  # most tags are written again
 
     def label_tag(match: re.Match[str]) -> str:
         tag, attributes, rest, name = match.groups()
-        if (speaker := _find_speaker(tag, attributes, known)) is None:
+        key = (tag, attributes)
+        speaker = named[key] if key in named else named.setdefault(key, _find_speaker(*key, known))
+        if speaker is None:
             if name is None or _WORD.match(name)[0].lower() not in known:  # type: ignore[index]
                 if name is None and _CHANCE.match(text, match.end()):
                     return f"{_BEGIN}\n"
-                if _CHANCE.search(tag) or (attributes and _CHANCE.search(attributes)):
-                    return f"{_BEGIN}\nProbability:{_END}{rest or ''}"
-                if name is None or not _CHANCE.search(name):
+                chance = name if name and _CHANCE.search(name) else None
+                if (chance is None and _CHANCE.search(tag)) or (attributes and _CHANCE.search(attributes)):
+                    chance = "Probability"
+                if chance is None:
                     return match[0]
                 given = _GIVEN.search(attributes) if attributes else None
-                return f"{_BEGIN}\n{name}:{_END}{given[1] if given else ''}"
+                said = given[1] if given else "" if name == chance else rest or ""
+                return f"{_BEGIN}\n{chance}:{_END}{said}"
             speakers.add(name.strip().lower())
             return f"{_BEGIN}\n{name.strip()}:{_END}"
         speakers.add(speaker.lower())
@@ -227,7 +240,8 @@ def _find_speaker(tag: str, attributes: str | None, known: frozenset[str]) -> st
         return part[1]
     if attributes is None:
         return None
-    for quoted, bare in _ATTRIBUTE.findall(attributes):
+    given = _ANY_ATTRIBUTE if tag.lower() in _SPEAKER_TAGS else _ATTRIBUTE
+    for quoted, bare in given.findall(attributes):
         word = next((word for word in _WORD.findall(quoted or bare) if word.lower() in known), None)
         if word is not None:
             return str(word)

@@ -50,6 +50,8 @@ _LAST_SENTENCE = compile_later(r"(?i)(?<=[.!][ ])[^.!]{0,30}(?:probability|likel
 _SEPARATORS = r"(?:[:：=≈]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
 _SEPARATOR = compile_later(_SEPARATORS)
 _NUMBERED = compile_later(_SEPARATORS + r"(?=[^\w\n]{0,12}\d)")
+# Before a number that ends the line, no mark is needed.
+_AT_END = compile_later(r"[ ](?=[^\w\n]{0,4}(?:\d{1,3}(?:\.\d{1,3})?\s?%|[01]?\.\d{1,4})[^\w\n]{0,6}\Z)")
 _SCALE = compile_later(
     r"(?i)[(\[][^()\[\]\n\d]{0,30}\b0(?:\.0)?\s?%?\s?(?:-|–|—|to|and)\s?(?:1|1\.0|100)\s?%?[)\]]"
 )
@@ -78,7 +80,7 @@ _NEUTRAL = frozenset({
     "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent",
     "probability", "prob",
     "likelihood", "chance", "const", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let",
-    "roughly",
+    "roughly", "info", "decision",
 })  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
@@ -148,6 +150,8 @@ def read_value_of_line(line: str) -> str | None:
                 return "" if is_negated(line) else next(filter(None, found.groups()))
             if separator is None:
                 return ""
+    if separator is None and (last := _AT_END.search(line, likely.end())) is not None:
+        separator = last
     label, value = (line, "") if separator is None else (line[: separator.start()], line[separator.end() :])
     words = _list_telling_words(label)
     if words and not _is_about_success(words):

@@ -15,7 +15,7 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, RolePattern, RoleWords
-from edgen.reading.text.characters import fold
+from edgen.reading.text.characters import fold, holds_pair
 
 _NAMES = "think|thinking|thought|thoughts|reasoning|reason|reflection|scratchpad|analysis|planning|plan"
 _OPEN = compile_later(rf"(?i)\n[^\S\n]{{0,40}}[<\[](?P<name>{_NAMES})[>\]]")
@@ -34,7 +34,7 @@ _HINT = compile_later(r"[<\[/](?:think|thought|reason|reflection|scratchpad|anal
 
 def may_hold_thinking(text: str) -> bool:
     """Return whether a text may hold a block: cheap, as it is asked of every reply."""
-    if "<" not in text and ("/" not in text or "[/" not in text):
+    if "<" not in text and not holds_pair(text, "[/"):
         return False
     return "<|channel|>" in text or _HINT.search(fold(text)) is not None
 
