@@ -1,4 +1,4 @@
-"""OpenAI's Responses format.
+"""OpenAI's Responses dialect.
 
 Nothing is stored: each call carries all of its input. Continuing an earlier answer is refused, as is every
 other unsupported field that would shape the answer. Errors and models are those of Chat Completions.
@@ -8,31 +8,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from edgen.core.values import Message, Reply, Usage
-from edgen.simulator.service import wire_openai
-from edgen.simulator.service.wire import (
+from edgen.core.values import Message, Reply
+from edgen.simulator.service.dialect import (
     MODEL,
     BadCall,
     WireCall,
+    add_usage,
     check_call,
     check_fields,
     check_top_logprobs,
     decode,
+    encode,
     find_tool,
+    join_parts,
     pair_pieces_with_tokens,
     parse_schema,
+    render_event,
     split_pieces,
 )
+from edgen.simulator.service.openai_chat import OpenAIErrors, list_logprobs
 from edgen.simulator.text import count_tokens
-
-make_error = wire_openai.make_error
-make_fault = wire_openai.make_fault
-render_models = wire_openai.render_models
-encode_model = wire_openai.encode_model
 
 
 class _Part(msgspec.Struct):
@@ -106,7 +105,6 @@ class _Body(msgspec.Struct):
 
 
 _BODY, _REPEATED = msgspec.json.Decoder(_Body), msgspec.json.Decoder(dict[str, Any])
-_encode = msgspec.json.Encoder().encode
 # Accepted and ignored.
 _OF_NO_USE = {
     "max_tool_calls",
@@ -153,24 +151,46 @@ _AGAIN: dict[str, Any] = {
 }
 
 
-def read(body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # noqa: ARG001
-    """Read a call from a body. Raises BadCall."""
-    check_fields(body, _KNOWN, _ONLY)
-    value = decode(_BODY, body)
-    messages = _read_messages(value)
-    check_call(messages, 1, value.max_output_tokens)
-    form = None if value.text is None else value.text.format
-    return WireCall(
-        messages=messages,
-        model=value.model,
-        temperature=value.temperature,
-        max_tokens=value.max_output_tokens,
-        json_mode=form is not None and form.type != "text",
-        stream=bool(value.stream),
-        top_logprobs=_read_top_logprobs(value),
-        repeated=_repeat_settings(body),
-        **_choose_schema(value, form),
-    )
+class OpenAIResponses(OpenAIErrors):
+    """Responses."""
+
+    paths: ClassVar = {r"(?:/v1)?/responses": "complete", r"/v1/responses/input_tokens": "count"}
+
+    def read(self, body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # noqa: ARG002
+        check_fields(body, _KNOWN, _ONLY)
+        value = decode(_BODY, body)
+        messages = _read_messages(value)
+        check_call(messages, 1, value.max_output_tokens)
+        form = None if value.text is None else value.text.format
+        return WireCall(
+            messages=messages,
+            model=value.model,
+            temperature=value.temperature,
+            max_tokens=value.max_output_tokens,
+            json_mode=form is not None and form.type != "text",
+            stream=bool(value.stream),
+            top_logprobs=_read_top_logprobs(value),
+            repeated=_repeat_settings(body),
+            **_choose_schema(value, form),
+        )
+
+    def count(self, body: bytes) -> bytes:
+        check_fields(body, _COUNTED, {})
+        value = decode(_BODY, body)
+        said = sum(count_tokens(message.content) for message in _read_messages(value))
+        said += sum(count_tokens(encode(tool).decode()) for tool in value.tools or ())
+        return encode({"object": "response.input_tokens", "input_tokens": said})
+
+    def answer(self, call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
+        return encode(_make_response(call, replies[0], name))
+
+    def render_events(self, call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+        """Yield the response without output, each item in pieces, the whole response."""
+        for number, (kind, fields) in enumerate(_list_events(_make_response(call, replies[0], name))):
+            yield render_event(kind, {"sequence_number": number, **fields})
+
+
+RESPONSES = OpenAIResponses()
 
 
 def _read_top_logprobs(value: _Body) -> int | None:
@@ -211,36 +231,20 @@ def _read_item(item: _Item) -> list[Message]:
     match item.type:
         case "message":
             role = "system" if item.role == "developer" else item.role
-            return [Message(role, _join(item.content or ""))]
+            return [Message(role, join_parts(item.content, _read_words))]
         case "function_call":
             return [Message("assistant", item.arguments)]
         case "function_call_output":
-            return [Message("user", _join(item.output))]
+            return [Message("user", join_parts(item.output, _read_words))]
         case "reasoning":
             return []
     raise BadCall(f"An input item of type '{item.type}' cannot be simulated; leave it out.", "input")
 
 
-def _join(content: str | list[_Part]) -> str:
-    if isinstance(content, str):
-        return content
-    if any(part.type not in ("input_text", "output_text", "refusal") for part in content):
+def _read_words(part: _Part) -> str:
+    if part.type not in ("input_text", "output_text", "refusal"):
         raise BadCall("Only text can be read; the input holds a part of another type.", "input")
-    return "\n".join([part.text or part.refusal for part in content])
-
-
-def count(body: bytes) -> bytes:
-    """Answer a body whose tokens are to count. Raises BadCall."""
-    check_fields(body, _COUNTED, {})
-    value = decode(_BODY, body)
-    said = sum(count_tokens(message.content) for message in _read_messages(value))
-    said += sum(count_tokens(_encode(tool).decode()) for tool in value.tools or ())
-    return _encode({"object": "response.input_tokens", "input_tokens": said})
-
-
-def answer(call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
-    """Return a Response object."""
-    return _encode(_make_response(call, replies[0], name))
+    return part.text or part.refusal
 
 
 def _make_response(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
@@ -286,12 +290,12 @@ def _make_content(reply: Reply) -> dict[str, Any]:
         "type": "output_text",
         "text": reply.text,
         "annotations": [],
-        "logprobs": wire_openai.list_logprobs(reply),
+        "logprobs": list_logprobs(reply),
     }
 
 
 def _make_usage(reply: Reply) -> dict[str, Any]:
-    usage = reply.usage or Usage(0, 0)
+    usage = add_usage([reply])
     return {
         "input_tokens": usage.prompt_tokens,
         "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
@@ -302,13 +306,6 @@ def _make_usage(reply: Reply) -> dict[str, Any]:
 
 
 _Event = tuple[str, dict[str, Any]]
-
-
-def render_events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
-    """Yield the answer as events: the response without output, each item in pieces, the whole response."""
-    for number, (kind, fields) in enumerate(_list_events(_make_response(call, replies[0], name))):
-        value = _encode({"type": kind, "sequence_number": number, **fields})
-        yield b"event: %b\ndata: %b\n\n" % (kind.encode(), value)
 
 
 def _list_events(whole: dict[str, Any]) -> Iterator[_Event]:

@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions format.
+"""OpenAI's Chat Completions dialect.
 
 Fields without effect here are accepted, also those of compatible servers. Unsupported fields that would shape
 the answer and unknown fields are refused.
@@ -9,23 +9,27 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from edgen.core.values import Message, Reply
-from edgen.simulator.faults import Fault
-from edgen.simulator.service.wire import (
+from edgen.simulator.service.dialect import (
     MODEL,
     BadCall,
+    Dialect,
     Refusal,
+    Trouble,
     WireCall,
+    add_usage,
     check_call,
     check_fields,
     check_top_logprobs,
     decode,
     describe_picture,
+    encode,
     find_tool,
+    join_parts,
     list_tokens,
     pair_pieces_with_tokens,
     parse_schema,
@@ -126,7 +130,6 @@ _OF_NO_USE = {
 }
 _KNOWN = _OF_NO_USE | set(_Body.__struct_fields__)
 _ONLY = {"modalities": ["text"], "logit_bias": {}, "functions": [], "function_call": "none"}
-_encode = msgspec.json.Encoder().encode
 _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
     "system": "system",
     "developer": "system",
@@ -135,39 +138,107 @@ _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
     "tool": "user",
     "function": "user",
 }
-# fault -> (HTTP status, error type, error code, message)
-_FAULTS: dict[str, tuple[int, str, str | None, str]] = {
-    "429": (429, "requests", "rate_limit_exceeded", "Rate limit reached (simulated)."),
-    "500": (500, "server_error", None, "The server had an error (simulated)."),
-    "503": (503, "server_error", None, "The engine is overloaded (simulated)."),
-    "401": (401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided (simulated)."),
-    "404": (404, "invalid_request_error", "model_not_found", "The model does not exist (simulated)."),
-    "quota": (429, "insufficient_quota", "insufficient_quota", "You exceeded your quota (simulated)."),
-}
+_INVALID = "invalid_request_error"
 
 
-def read(body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # noqa: ARG001
-    """Read a call from a body. Raises BadCall."""
-    check_fields(body, _KNOWN, _ONLY)
-    value = decode(_BODY, body)
-    max_tokens = value.max_completion_tokens if value.max_completion_tokens is not None else value.max_tokens
-    messages = tuple([Message(_ROLES[m.role], _join(m.content)) for m in value.messages])
-    choices = 1 if value.n is None else value.n
-    check_call(messages, choices, max_tokens)
-    return WireCall(
-        messages=messages,
-        model=value.model,
-        seed=value.seed,
-        temperature=value.temperature,
-        max_tokens=max_tokens,
-        stop=(value.stop,) if isinstance(value.stop, str) else tuple(value.stop or ()),
-        choices=choices,
-        json_mode=value.response_format is not None and value.response_format.type != "text",
-        stream=bool(value.stream),
-        include_usage=value.stream_options is not None and bool(value.stream_options.include_usage),
-        top_logprobs=_read_top_logprobs(value),
-        **_choose_schema(value),
-    )
+class OpenAIErrors(Dialect):
+    """The errors and models that OpenAI's two dialects share."""
+
+    other_kind = _INVALID
+    faults: ClassVar = {
+        "429": Trouble(429, "Rate limit reached (simulated).", "requests", "rate_limit_exceeded"),
+        "500": Trouble(500, "The server had an error (simulated).", "server_error"),
+        "503": Trouble(503, "The engine is overloaded (simulated).", "server_error"),
+        "401": Trouble(401, "Incorrect API key provided (simulated).", _INVALID, "invalid_api_key"),
+        "404": Trouble(404, "The model `{model}` does not exist (simulated).", _INVALID, "model_not_found"),
+        "quota": Trouble(
+            429, "You exceeded your quota (simulated).", "insufficient_quota", "insufficient_quota"
+        ),
+    }
+
+    def make_error(self, status: int, message: str, field: str | None = None) -> Refusal:
+        code = "unsupported_parameter" if field else None
+        return self.render_error(Trouble(status, message, _INVALID, code, field))
+
+    def render_error(self, trouble: Trouble, seconds: float | None = None) -> Refusal:
+        headers = {}
+        if seconds is not None:
+            # The header takes whole seconds; the exact wait is in a second one, as at OpenAI.
+            headers["Retry-After"] = str(math.ceil(seconds))
+            if seconds % 1:
+                headers["retry-after-ms"] = f"{seconds * 1000:g}"
+        error = {
+            "message": trouble.message,
+            "type": trouble.kind,
+            "param": trouble.field,
+            "code": trouble.code,
+        }
+        return Refusal(trouble.status, encode({"error": error}), headers)
+
+    def describe_model(self, name: str) -> dict[str, Any]:
+        return {"id": name, "object": "model", "created": 0, "owned_by": "edgen (simulated)"}
+
+    def list_models(self, models: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        return {"object": "list", "data": models}
+
+
+class OpenAIChat(OpenAIErrors):
+    """Chat Completions."""
+
+    paths: ClassVar = {r"(?:/v1)?/chat/completions": "complete"}
+
+    def read(self, body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # noqa: ARG002
+        check_fields(body, _KNOWN, _ONLY)
+        value = decode(_BODY, body)
+        max_tokens = value.max_tokens if value.max_completion_tokens is None else value.max_completion_tokens
+        messages = tuple(
+            [Message(_ROLES[m.role], join_parts(m.content, _read_words)) for m in value.messages]
+        )
+        choices = 1 if value.n is None else value.n
+        check_call(messages, choices, max_tokens)
+        return WireCall(
+            messages=messages,
+            model=value.model,
+            seed=value.seed,
+            temperature=value.temperature,
+            max_tokens=max_tokens,
+            stop=(value.stop,) if isinstance(value.stop, str) else tuple(value.stop or ()),
+            choices=choices,
+            json_mode=value.response_format is not None and value.response_format.type != "text",
+            stream=bool(value.stream),
+            include_usage=value.stream_options is not None and bool(value.stream_options.include_usage),
+            top_logprobs=_read_top_logprobs(value),
+            **_choose_schema(value),
+        )
+
+    def answer(self, call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
+        value = _make_head(call, name, "chat.completion")
+        value["choices"] = [
+            {
+                "index": i,
+                "message": {"role": "assistant", **_make_content(call, reply, name)},
+                "logprobs": _make_logprobs(call, reply, list_logprobs(reply)),
+                "finish_reason": _finish(reply, call),
+            }
+            for i, reply in enumerate(replies)
+        ]
+        return encode(value | {"usage": _make_usage(replies)})
+
+    def render_events(self, call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+        """Yield chat.completion.chunk objects, then [DONE]."""
+        head = _make_head(call, name, "chat.completion.chunk")
+        if call.include_usage:
+            head["usage"] = None
+        for i, reply in enumerate(replies):
+            for delta, finish, logprobs in _list_deltas(call, reply, name):
+                choice = {"index": i, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
+                yield b"data: " + encode(head | {"choices": [choice]}) + b"\n\n"
+        if call.include_usage:
+            yield b"data: " + encode(head | {"choices": [], "usage": _make_usage(replies)}) + b"\n\n"
+        yield b"data: [DONE]\n\n"
+
+
+CHAT = OpenAIChat()
 
 
 def _read_top_logprobs(value: _Body) -> int | None:
@@ -192,23 +263,12 @@ def _choose_schema(value: _Body) -> dict[str, Any]:
     return {"schema": parse_schema(True if form.json_schema is None else form.json_schema.schema)}
 
 
-def _join(content: str | list[_Part] | None) -> str:
-    if content is None or isinstance(content, str):
-        return content or ""
-    return "\n".join(map(_read_words, content))
-
-
 def _read_words(part: _Part) -> str:
     if part.type == "text":
         return part.text
     if part.type == "image_url" and part.image_url is not None:
         return describe_picture(*part.image_url.url.removeprefix("data:").split(";base64,", 1))
     raise BadCall("Only texts and pictures can be read; a message holds a part of another type.")
-
-
-def count(body: bytes) -> bytes:  # noqa: ARG001
-    """Raise BadCall: the format has no token counts."""
-    raise BadCall("Tokens cannot be counted here.")
 
 
 def _make_head(call: WireCall, name: str, kind: str) -> dict[str, Any]:
@@ -232,26 +292,8 @@ def _make_tool_call(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
 
 
 def _make_usage(replies: Sequence[Reply]) -> dict[str, int]:
-    counts = [reply.usage for reply in replies if reply.usage is not None]
-    prompt = counts[0].prompt_tokens if counts else 0
-    completion = sum([usage.completion_tokens for usage in counts])
+    prompt, completion = (usage := add_usage(replies)).prompt_tokens, usage.completion_tokens
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
-
-
-def answer(call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
-    """Return a chat.completion object."""
-    value = _make_head(call, name, "chat.completion")
-    value["choices"] = [
-        {
-            "index": i,
-            "message": {"role": "assistant", **_make_content(call, reply, name)},
-            "logprobs": _make_logprobs(call, reply, list_logprobs(reply)),
-            "finish_reason": _finish(reply, call),
-        }
-        for i, reply in enumerate(replies)
-    ]
-    value["usage"] = _make_usage(replies)
-    return _encode(value)
 
 
 def _make_content(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
@@ -289,66 +331,15 @@ def _is_withheld(reply: Reply) -> bool:
     return reply.refusal is not None and reply.finish_reason == "stop"
 
 
-def render_events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
-    """Yield chat.completion.chunk objects, then [DONE]."""
-    head = _make_head(call, name, "chat.completion.chunk")
-    if call.include_usage:
-        head["usage"] = None
-
-    def render_chunk(
-        index: int, delta: dict[str, Any], finish: str | None = None, logprobs: dict[str, Any] | None = None
-    ) -> bytes:
-        choice = {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
-        return b"data: " + _encode(head | {"choices": [choice]}) + b"\n\n"
-
-    for i, reply in enumerate(replies):
-        yield render_chunk(i, {"role": "assistant", "content": ""})
-        if call.tool and not _is_withheld(reply):
-            yield render_chunk(i, {"tool_calls": [_make_tool_call(call, reply, name)]})
-        else:
-            field, text = ("refusal", reply.refusal or "") if _is_withheld(reply) else ("content", reply.text)
-            for piece, tokens in pair_pieces_with_tokens(text, list_logprobs(reply)):
-                yield render_chunk(i, {field: piece}, logprobs=_make_logprobs(call, reply, tokens))
-        yield render_chunk(i, {}, _finish(reply, call))
-    if call.include_usage:
-        yield b"data: " + _encode(head | {"choices": [], "usage": _make_usage(replies)}) + b"\n\n"
-    yield b"data: [DONE]\n\n"
-
-
-def make_fault(struck: Fault, call: WireCall) -> Refusal:
-    """Return a transport fault in OpenAI's words, with Retry-After if it has seconds."""
-    status, kind, code, message = _FAULTS[struck.name]
-    if struck.name == "404":
-        message = f"The model `{call.model}` does not exist (simulated)."
-    headers = {}
-    if struck.seconds is not None:
-        # The header takes whole seconds; the exact wait is in a second one, as at OpenAI.
-        headers["Retry-After"] = str(math.ceil(struck.seconds))
-        if struck.seconds % 1:
-            headers["retry-after-ms"] = f"{struck.seconds * 1000:g}"
-    return Refusal(status, _render_error(message, kind, code), headers)
-
-
-def make_error(status: int, message: str, field: str | None = None) -> Refusal:
-    """Return an error that the caller can fix."""
-    code = "unsupported_parameter" if field else None
-    return Refusal(status, _render_error(message, "invalid_request_error", code, field), {})
-
-
-def _render_error(message: str, kind: str, code: str | None, field: str | None = None) -> bytes:
-    return _encode({"error": {"message": message, "type": kind, "param": field, "code": code}})
-
-
-def render_model(name: str) -> dict[str, Any]:
-    """Return a model object."""
-    return {"id": name, "object": "model", "created": 0, "owned_by": "edgen (simulated)"}
-
-
-def render_models(names: Sequence[str]) -> bytes:
-    """Return a list of model objects."""
-    return _encode({"object": "list", "data": [render_model(name) for name in names]})
-
-
-def encode_model(name: str) -> bytes:
-    """Return one model object."""
-    return _encode(render_model(name))
+def _list_deltas(
+    call: WireCall, reply: Reply, name: str
+) -> Iterator[tuple[dict[str, Any], str | None, dict[str, Any] | None]]:
+    """Yield the pieces of one answer, each with its finish reason and log probabilities."""
+    yield {"role": "assistant", "content": ""}, None, None
+    if call.tool and not _is_withheld(reply):
+        yield {"tool_calls": [_make_tool_call(call, reply, name)]}, None, None
+    else:
+        field, text = ("refusal", reply.refusal or "") if _is_withheld(reply) else ("content", reply.text)
+        for piece, tokens in pair_pieces_with_tokens(text, list_logprobs(reply)):
+            yield {field: piece}, None, _make_logprobs(call, reply, tokens)
+    yield {}, _finish(reply, call), None

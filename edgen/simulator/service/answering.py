@@ -12,7 +12,7 @@ from edgen.core.values import Reply
 from edgen.simulator import faults as fault
 from edgen.simulator.logprobs import score
 from edgen.simulator.prompts.prompt_scene import SceneFinder
-from edgen.simulator.service.wire import WireCall
+from edgen.simulator.service.dialect import WireCall
 from edgen.simulator.text import make_request_key, respond
 
 _REMEMBERED = 100_000  # requests whose repetitions are counted
