@@ -116,7 +116,7 @@ OTHER_THINGS = {
     "edgen/reading/speaker_patterns.py": "words for speakers: tutee",
     "edgen/reading/phrase_kinds.py": "words of teachers and students: guided, tutoring",
     "edgen/simulator/phrases.txt": "words of teachers and students: exercises",
-    "edgen/simulator/service/gemini_fields.py": "a service's field `retrieval`",
+    "edgen/simulator/service/gemini_request.py": "a service's field `retrieval`",
 }
 
 

@@ -183,12 +183,8 @@ class AnthropicMessages(Dialect):
         return Refusal(trouble.status, encode({"type": "error", "error": error, "request_id": None}), headers)
 
     def describe_model(self, name: str) -> dict[str, Any]:
-        return {
-            "type": "model",
-            "id": name,
-            "display_name": f"{name} (simulated)",
-            "created_at": "1970-01-01T00:00:00Z",
-        }
+        created = "1970-01-01T00:00:00Z"
+        return {"type": "model", "id": name, "display_name": f"{name} (simulated)", "created_at": created}
 
     def list_models(self, models: Sequence[dict[str, Any]]) -> dict[str, Any]:
         first, last = models[0]["id"], models[-1]["id"]

@@ -20,8 +20,7 @@ from edgen.simulator.service.batch_service import (
     BatchService,
     Operation,
     Place,
-    UploadTooLargeError,
-    find_place,
+    cut_page,
     read_limit,
     save,
 )
@@ -31,6 +30,7 @@ from edgen.simulator.service.dialect import BadCall, Refusal, decode, encode
 MOST_REQUESTS = 100_000
 MOST_BYTES = 256 * 1000 * 1000
 _MOST_LISTED = 1000
+_TOO_LARGE = BadCall(f"A batch takes {MOST_BYTES} bytes at most.", status=413)
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -54,12 +54,12 @@ class AnthropicBatches(BatchService):
     dialect = MESSAGES
     paths = (r"/v1/messages/(?P<kind>batches)(?:/(?P<id>[^/]+))?(?:/(?P<action>cancel|results))?",)
     operations: ClassVar = {
-        ("POST", "batches", False, None): "create",
-        ("GET", "batches", False, None): "list",
-        ("GET", "batches", True, None): "describe",
-        ("GET", "batches", True, "results"): "download",
-        ("POST", "batches", True, "cancel"): "cancel",
-        ("DELETE", "batches", True, None): "delete",
+        "POST batches": "create",
+        "GET batches": "list",
+        "GET batches/*": "describe",
+        "GET batches/*/results": "download",
+        "POST batches/*/cancel": "cancel",
+        "DELETE batches/*": "delete",
     }
     line = msgspec.json.Decoder(_Line)
     no_stream = "stream: a request of a batch cannot be streamed"
@@ -90,8 +90,11 @@ class AnthropicBatches(BatchService):
         if operation == "download" and item.output is None:
             raise BadCall(f"{item.id} has no results yet.", status=404)
 
-    def describe_deleted(self, item: File | SimulatedBatch) -> dict[str, Any]:
-        return {"id": item.id, "type": "message_batch_deleted"}
+    def describe_end(
+        self, deleted: bool, item: File | SimulatedBatch, request: web.BaseRequest
+    ) -> dict[str, Any]:
+        done = {"id": item.id, "type": "message_batch_deleted"}
+        return done if deleted else self.describe(item, request)
 
     def describe(self, item: File | SimulatedBatch, request: web.BaseRequest) -> dict[str, Any]:
         assert isinstance(item, SimulatedBatch)
@@ -126,27 +129,19 @@ class AnthropicBatches(BatchService):
         if after and before:
             raise BadCall("after_id and before_id cannot be given at once")
         cursor = after or before
-        found = find_place(items, cursor)
-        if cursor and found is None:
+        if cursor and all(batch.id != cursor for batch in items):
             raise self.make_missing_error(place._replace(id=cursor), request)
-        if before:
-            start, end = max(0, (found or 0) - limit), found or 0
-            more = start > 0
-        else:
-            start = 0 if found is None else found + 1
-            end = start + limit
-            more = end < len(items)
-        data = [self.describe(batch, request) for batch in items[start:end]]
+        here, more = cut_page(items[::-1] if before else items, cursor, limit)
+        here = here[::-1] if before else here
+        data = [self.describe(batch, request) for batch in here]
         first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
         return {"data": data, "has_more": more, "first_id": first, "last_id": last}
 
     async def read_creation(self, request: web.BaseRequest, place: Place) -> Creation:  # noqa: ARG002
         path = self.store.choose_place()
         try:
-            await save(request.content.iter_chunked(1 << 18), path, MOST_BYTES)
+            await save(request.content.iter_chunked(1 << 18), path, MOST_BYTES, _TOO_LARGE)
             asked = decode(_CREATE, path.read_bytes()).requests
-        except UploadTooLargeError:
-            raise BadCall(f"A batch takes {MOST_BYTES} bytes at most.", status=413) from None
         finally:
             path.unlink(missing_ok=True)
         _check_ids([line.name for line in asked])

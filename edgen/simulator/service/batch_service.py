@@ -32,10 +32,6 @@ class Place(NamedTuple):
     action: str | None = None  # the last part of the path
 
 
-class UploadTooLargeError(Exception):
-    """The upload exceeds the vendor's limit."""
-
-
 class BatchFaults:
     """The batch faults of one server. The same call gets the same faults, in the order of its tries."""
 
@@ -69,16 +65,11 @@ class BatchFaults:
 class BatchService(BatchFormat):
     """A vendor's files and batches. Errors of a method are BadCalls."""
 
-    dialect: ClassVar[Dialect]
-    """Of the vendor: its clients' headers, and its errors."""
-    paths: ClassVar[Sequence[str]]
-    """Patterns with groups `kind`, `id` and `action`."""
-    operations: ClassVar[Mapping[tuple[str, str, bool, str | None], Operation]]
-    """By method, kind, whether the path has an id, and action."""
-    batch_id: ClassVar[str]
-    """Beginning of a batch's id."""
-    file_id: ClassVar[str] = ""
-    """Beginning of a file's id."""
+    dialect: ClassVar[Dialect]  # whose clients these are, and whose errors
+    paths: ClassVar[Sequence[str]]  # patterns with groups `kind`, `id` and `action`
+    operations: ClassVar[Mapping[str, Operation]]  # by method and path, as in `GET files/*/content`
+    batch_id: ClassVar[str]  # beginning of a batch's id
+    file_id: ClassVar[str] = ""  # beginning of a file's id
 
     def __init__(self, store: Store, faults: BatchFaults) -> None:
         self.store = store
@@ -97,12 +88,13 @@ class BatchService(BatchFormat):
     def describe(self, item: File | SimulatedBatch, request: web.BaseRequest) -> dict[str, Any]:
         """Return a file or a batch in the API's format."""
 
-    def describe_cancelled(self, batch: SimulatedBatch, request: web.BaseRequest) -> dict[str, Any]:
-        """Return the answer to a cancellation."""
-        return self.describe(batch, request)
-
-    def describe_deleted(self, item: File | SimulatedBatch) -> dict[str, Any]:  # noqa: ARG002
-        """Return the answer to a deletion."""
+    def describe_end(
+        self,
+        deleted: bool,  # noqa: ARG002
+        item: File | SimulatedBatch,  # noqa: ARG002
+        request: web.BaseRequest,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        """Return the answer to a deletion, or else to a cancellation."""
         return {}
 
     @abstractmethod
@@ -139,8 +131,8 @@ class BatchService(BatchFormat):
             return self.make_error(problem)
 
     async def _answer(self, request: web.BaseRequest, place: Place) -> web.StreamResponse | Refusal:
-        route = (request.method, place.kind, place.id is not None, place.action)
-        match operation := self.operations.get(route):
+        parts = (place.kind, place.id and "*", place.action)
+        match operation := self.operations.get(f"{request.method} {'/'.join(filter(None, parts))}"):
             case "upload":
                 return await self.upload(request, place)
             case "create":
@@ -153,21 +145,20 @@ class BatchService(BatchFormat):
         if operation is None:
             raise make_method_error(request)
         self.check_operation(operation, item)
-        if operation == "describe":
-            return reply(self.describe(item, request))
-        if isinstance(item, File):
-            if operation == "download":
-                return await self._send(request, item)
-            self.store.remove(item.id)
-            return reply(self.describe_deleted(item))
-        if operation == "download":
-            assert item.output is not None
-            return await self._send(request, item.output)
-        if operation == "cancel":
-            self.store.cancel(item)
-            return reply(self.describe_cancelled(item, request))
-        await self.store.drop(item)
-        return reply(self.describe_deleted(item))
+        match operation, item:
+            case "describe", _:
+                return reply(self.describe(item, request))
+            case "download", _:
+                file = item if isinstance(item, File) else item.output
+                assert file is not None  # as checked above
+                return await self._send(request, file)
+            case "delete", File():
+                self.store.remove(item.id)
+            case "delete", SimulatedBatch():
+                await self.store.drop(item)
+            case "cancel", SimulatedBatch():
+                self.store.cancel(item)
+        return reply(self.describe_end(operation == "delete", item, request))
 
     def _list_items(self, kind: str) -> list[Any]:
         if kind == "files":
@@ -218,15 +209,17 @@ def make_method_error(request: web.BaseRequest) -> BadCall:
     return BadCall(f"{request.path} does not take {request.method}.", status=405)
 
 
-async def save(chunks: AsyncIterable[bytes], path: Path, most: int, already: int = 0) -> int:
-    """Append chunks to a file after its `already` bytes; return the number of new bytes. Raises
-    UploadTooLargeError at more than `most` bytes in all; the caller removes the written part."""
+async def save(
+    chunks: AsyncIterable[bytes], path: Path, most: int, too_large: BadCall, already: int = 0
+) -> int:
+    """Append chunks to a file after its `already` bytes; return the number of new bytes. Raises `too_large` at
+    more than `most` bytes in all; the caller removes the written part."""
     came = 0
     with path.open("ab") as into:
         async for chunk in chunks:
             came += len(chunk)
             if already + came > most:
-                raise UploadTooLargeError
+                raise too_large
             into.write(chunk)
     return came
 
@@ -236,14 +229,10 @@ def read_limit(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
 
 
-def find_place(items: Sequence[Any], id_: str | None) -> int | None:
-    """Return the index of the item with this id."""
-    return next((place for place, item in enumerate(items) if item.id == id_), None)
-
-
 def cut_page(items: Sequence[Any], after: str | None, limit: int) -> tuple[Sequence[Any], bool]:
     """Return at most `limit` items following the one with the id `after`, and whether there are more. An
     unknown id: no items."""
-    found = find_place(items, after)
-    start = 0 if not after else len(items) if found is None else found + 1
+    start = 0
+    if after:
+        start = next((place + 1 for place, item in enumerate(items) if item.id == after), len(items))
     return items[start : start + limit], start + limit < len(items)

@@ -59,16 +59,11 @@ class Checked(NamedTuple):
 class BatchFormat(ABC):
     """Reader and writer of a vendor's batch files. Used from another thread."""
 
-    errors_apart: ClassVar[bool] = False
-    """Failures are in a separate file."""
-    partial: ClassVar[bool] = True
-    """Answers from before the end are available."""
-    line: ClassVar[msgspec.json.Decoder[Any]]
-    """Decoder of a line: `name`, and the request as `body`."""
-    no_stream: ClassVar[str] = ""
-    """The error for a streamed request."""
-    result_id: ClassVar[str]
-    """Beginning of a result file's id."""
+    errors_apart: ClassVar[bool] = False  # failures are in a separate file
+    partial: ClassVar[bool] = True  # answers from before the end are available
+    line: ClassVar[msgspec.json.Decoder[Any]]  # of a line: `name`, and the request as `body`
+    no_stream: ClassVar[str] = ""  # the error for a streamed request
+    result_id: ClassVar[str]  # beginning of a result file's id
 
     @abstractmethod
     def check(self, batch: SimulatedBatch, lines: Iterable[bytes]) -> Checked:

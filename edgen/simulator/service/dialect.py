@@ -94,16 +94,11 @@ class Dialect(ABC):
     """A vendor's format of single calls: its paths, and how it writes everything. Every method is a pure
     function."""
 
-    paths: ClassVar[Mapping[str, Action]]
-    """Patterns of paths and what they do; a group is the model."""
-    headers: ClassVar[Collection[str]] = ()
-    """Headers that only this vendor's clients send."""
-    faults: ClassVar[Mapping[str, Trouble]]
-    """Errors by transport fault."""
-    kinds: ClassVar[Mapping[int, str]] = {}
-    """Words for errors, by status."""
-    other_kind: ClassVar[str]
-    """The word for other errors."""
+    paths: ClassVar[Mapping[str, Action]]  # patterns of paths, and what they do; a group is the model
+    headers: ClassVar[Collection[str]] = ()  # that only this vendor's clients send
+    faults: ClassVar[Mapping[str, Trouble]]  # errors by transport fault
+    kinds: ClassVar[Mapping[int, str]] = {}  # words for errors, by status
+    other_kind: ClassVar[str]  # the word for other errors
 
     @abstractmethod
     def read(self, body: bytes, model: str = "", *, stream: bool = False) -> WireCall:

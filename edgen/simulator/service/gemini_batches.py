@@ -24,7 +24,6 @@ from edgen.simulator.service.batch_service import (
     BatchService,
     Operation,
     Place,
-    UploadTooLargeError,
     cut_page,
     read_limit,
     reply,
@@ -130,17 +129,18 @@ class GeminiBatches(BatchService):
         r"/(?P<kind>upload-session)/(?P<id>[0-9a-f]+)",
     )
     operations: ClassVar = {
-        ("POST", "models", True, None): "create",
-        **{(method, "upload", False, None): "upload" for method in ("POST", "PUT")},
-        **{(method, "upload-session", True, None): "upload" for method in ("POST", "PUT")},
-        ("GET", "batches", False, None): "list",
-        ("GET", "batches", True, None): "describe",
-        ("POST", "batches", True, ":cancel"): "cancel",
-        ("DELETE", "batches", True, None): "delete",
-        ("GET", "files", False, None): "list",
-        ("GET", "files", True, None): "describe",
-        ("GET", "files", True, ":download"): "download",
-        ("DELETE", "files", True, None): "delete",
+        "POST models/*": "create",
+        **dict.fromkeys(
+            ("POST upload", "PUT upload", "POST upload-session/*", "PUT upload-session/*"), "upload"
+        ),
+        "GET batches": "list",
+        "GET batches/*": "describe",
+        "POST batches/*/:cancel": "cancel",
+        "DELETE batches/*": "delete",
+        "GET files": "list",
+        "GET files/*": "describe",
+        "GET files/*/:download": "download",
+        "DELETE files/*": "delete",
     }
     partial = False
     line = msgspec.json.Decoder(_Line)
@@ -191,9 +191,6 @@ class GeminiBatches(BatchService):
     def describe(self, item: File | SimulatedBatch, request: web.BaseRequest) -> dict[str, Any]:
         return _describe_file(item, request.host) if isinstance(item, File) else _describe_operation(item)
 
-    def describe_cancelled(self, batch: SimulatedBatch, request: web.BaseRequest) -> dict[str, Any]:  # noqa: ARG002
-        return {}
-
     def list_page(self, items: list[Any], place: Place, request: web.BaseRequest) -> dict[str, Any]:
         """Return a page of a list; its token is the last name on it."""
         size = read_limit(request.query.get("pageSize", "50"))
@@ -235,7 +232,7 @@ class GeminiBatches(BatchService):
         if "query" in commands:
             return reply({}, upload.describe())
         if "cancel" in commands:
-            self._forget(place.id)
+            self._uploads.pop(place.id).path.unlink(missing_ok=True)
             return reply({}, {"X-Goog-Upload-Status": "cancelled"})
         if "upload" in commands:
             if request.headers.get("X-Goog-Upload-Offset") != str(upload.received):
@@ -278,22 +275,19 @@ class GeminiBatches(BatchService):
 
     async def _receive(self, request: web.BaseRequest, number: str, upload: _Upload) -> None:
         """Append a chunk to an upload. Raises BadCall."""
+        too_large = BadCall(f"The file is larger than {MOST_BYTES} bytes.")
+        chunks = request.content.iter_any()
         try:
             upload.path.touch()
-            upload.received += await save(
-                request.content.iter_any(), upload.path, MOST_BYTES, upload.received
-            )
-        except UploadTooLargeError:
-            self._forget(number)
-            raise BadCall(f"The file is larger than {MOST_BYTES} bytes.") from None
+            upload.received += await save(chunks, upload.path, MOST_BYTES, too_large, upload.received)
+        except BadCall:
+            self._uploads.pop(number).path.unlink(missing_ok=True)
+            raise
         except BaseException:
             # Discard the bytes of a broken chunk: it is sent again from its start.
             with upload.path.open("ab") as file:
                 file.truncate(upload.received)
             raise
-
-    def _forget(self, number: str) -> None:
-        self._uploads.pop(number).path.unlink(missing_ok=True)
 
 
 def _make_file_error(name: str) -> BadCall:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -18,6 +18,7 @@ from edgen.simulator.service.dialect import BadCall, decode
 _UNDERSCORE = re.compile("_([a-z])")
 _CAPITAL = re.compile("(?<!^)([A-Z])")
 _ANY = msgspec.json.Decoder()
+_REFUSED = object()
 
 
 class GeminiFields(msgspec.Struct, rename="camel"):
@@ -160,23 +161,16 @@ def read_request(body: bytes, kind: type[T]) -> T:
         raise BadCall(f"The request body cannot be read: {problem}.") from None
 
 
-class _Names(NamedTuple):
-    """The names of a message's fields. `below`: messages within it, by field."""
-
-    known: frozenset[str]
-    refused: frozenset[str]
-    below: Mapping[str, type[GeminiFields]]
-
-
 @cache
-def _list_names(kind: type[GeminiFields]) -> _Names:
-    below = dict(kind.CHECKED)
-    for field in msgspec.structs.fields(kind):
-        below |= (
-            dict.fromkeys([field.encode_name], *inner) if (inner := list(_find_messages(field.type))) else {}
-        )
-    known = {*kind.__struct_encode_fields__, *kind.IGNORED.split(), *kind.CHECKED}
-    return _Names(frozenset(known), frozenset(kind.REFUSED.split()), below)
+def _list_fields(kind: type[GeminiFields]) -> Mapping[str, Any]:
+    """Return what happens to each known field: the message within it is read, or it is ignored (None), or
+    REFUSED."""
+    return {
+        **dict.fromkeys(kind.REFUSED.split(), _REFUSED),
+        **dict.fromkeys(kind.IGNORED.split()),
+        **kind.CHECKED,
+        **{one.encode_name: next(_find_messages(one.type), None) for one in msgspec.structs.fields(kind)},
+    }
 
 
 def _find_messages(hint: Any) -> Iterator[type[GeminiFields]]:
@@ -194,16 +188,17 @@ def _read_fields(value: Any, kind: type[GeminiFields], place: str = "") -> Any:
         return [_read_fields(one, kind, f"{place}[{i}]") for i, one in enumerate(value)]
     if not isinstance(value, dict):
         return value
-    names, plain = _list_names(kind), {}
+    fields, plain = _list_fields(kind), {}
     for name, inner in value.items():
-        if (key := to_camel(name)) in names.refused and inner is not None:
-            raise BadCall(f"The field '{key}' cannot be simulated; leave it out.")
-        if key not in names.known and key not in names.refused:
+        if (key := to_camel(name)) not in fields:
             raise _make_unknown_field_error(name, place)
-        if inner is not None:
-            within = f"{place}.{_to_snake(key)}" if place else _to_snake(key)
-            below = names.below.get(key)
-            plain[key] = inner if below is None else _read_fields(inner, below, within)
+        below = fields[key]
+        if inner is None:
+            continue
+        if below is _REFUSED:
+            raise BadCall(f"The field '{key}' cannot be simulated; leave it out.")
+        within = f"{place}.{_to_snake(key)}" if place else _to_snake(key)
+        plain[key] = inner if below is None else _read_fields(inner, below, within)
     return plain
 
 

@@ -19,7 +19,6 @@ from edgen.simulator.service.batch_service import (
     BatchService,
     Operation,
     Place,
-    UploadTooLargeError,
     cut_page,
     make_method_error,
     read_limit,
@@ -45,6 +44,7 @@ MOST_BYTES = 200 * 1024 * 1024
 # Endpoints of batches, with their dialects.
 ENDPOINTS: dict[str, Dialect] = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES}
 _MOST_PROBLEMS = 100
+_TOO_LARGE = BadCall(f"The file is larger than {MOST_BYTES} bytes, the most that a batch takes.", status=413)
 
 _Key = Annotated[str, msgspec.Meta(max_length=64)]
 _Value = Annotated[str, msgspec.Meta(max_length=512)]
@@ -73,15 +73,7 @@ _WHY = {
     "expired": ("batch_expired", "This request could not be executed before the completion window expired."),
     "cancelled": ("batch_cancelled", "This request was not executed because the batch was cancelled."),
 }
-_STAMPED: tuple[State, ...] = (
-    "in_progress",
-    "finalizing",
-    "completed",
-    "failed",
-    "expired",
-    "cancelling",
-    "cancelled",
-)
+_STAMPED = ["in_progress", "finalizing", "completed", "failed", "expired", "cancelling", "cancelled"]
 
 
 class OpenAIBatches(BatchService):
@@ -90,15 +82,15 @@ class OpenAIBatches(BatchService):
     dialect = CHAT
     paths = (r"(?:/v1)?/(?P<kind>files|batches)(?:/(?P<id>[^/]+))?(?:/(?P<action>content|cancel))?",)
     operations: ClassVar = {
-        ("POST", "files", False, None): "upload",
-        ("GET", "files", False, None): "list",
-        ("GET", "files", True, None): "describe",
-        ("GET", "files", True, "content"): "download",
-        ("DELETE", "files", True, None): "delete",
-        ("POST", "batches", False, None): "create",
-        ("GET", "batches", False, None): "list",
-        ("GET", "batches", True, None): "describe",
-        ("POST", "batches", True, "cancel"): "cancel",
+        "POST files": "upload",
+        "GET files": "list",
+        "GET files/*": "describe",
+        "GET files/*/content": "download",
+        "DELETE files/*": "delete",
+        "POST batches": "create",
+        "GET batches": "list",
+        "GET batches/*": "describe",
+        "POST batches/*/cancel": "cancel",
     }
     errors_apart = True
     line = msgspec.json.Decoder(_Line)
@@ -151,8 +143,11 @@ class OpenAIBatches(BatchService):
     def describe(self, item: File | SimulatedBatch, request: web.BaseRequest) -> dict[str, Any]:  # noqa: ARG002
         return _describe_file(item) if isinstance(item, File) else _describe_batch(item)
 
-    def describe_deleted(self, item: File | SimulatedBatch) -> dict[str, Any]:
-        return {"id": item.id, "object": "file", "deleted": True}
+    def describe_end(
+        self, deleted: bool, item: File | SimulatedBatch, request: web.BaseRequest
+    ) -> dict[str, Any]:
+        done = {"id": item.id, "object": "file", "deleted": True}
+        return done if deleted else self.describe(item, request)
 
     def list_page(self, items: list[Any], place: Place, request: web.BaseRequest) -> dict[str, Any]:
         usual, most = (10_000, 10_000) if place.kind == "files" else (20, 100)
@@ -182,15 +177,12 @@ class OpenAIBatches(BatchService):
                     purpose = (await part.text())[:100]
                 elif part.name == "file" and not name:
                     name = part.filename or "file"
-                    await save(_iterate_chunks(part), path, MOST_BYTES)
+                    await save(_iterate_chunks(part), path, MOST_BYTES, _TOO_LARGE)
             _check_upload(name, purpose)
             kept = True
             made = self.store.add(f"{self.file_id}{make_id()}", path, name, purpose)
             await asyncio.sleep(self.faults.compute_delay(made))
             return reply(_describe_file(made))
-        except UploadTooLargeError:
-            what = f"The file is larger than {MOST_BYTES} bytes, the most that a batch takes."
-            raise BadCall(what, status=413) from None
         except (ValueError, HttpProcessingError) as problem:
             raise BadCall(f"The form cannot be read: {problem}.") from None
         finally:
@@ -283,7 +275,7 @@ def _describe_file(file: File) -> dict[str, Any]:
 
 
 def _describe_batch(batch: SimulatedBatch) -> dict[str, Any]:
-    stamps = {
+    stamps: dict[str, int | None] = {
         f"{state}_at": int(batch.stamps[state]) if state in batch.stamps else None for state in _STAMPED
     }
     errors = {"object": "list", "data": [problem._asdict() for problem in batch.problems]}

@@ -7,7 +7,7 @@ other unsupported field that would shape the answer. Errors and models are those
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -64,11 +64,6 @@ class _Tool(msgspec.Struct):
     parameters: Any = True
 
 
-class _Chosen(msgspec.Struct):
-    type: Literal["function"]
-    name: str
-
-
 class _Reasoning(msgspec.Struct):
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
 
@@ -97,7 +92,7 @@ class _Body(msgspec.Struct):
     text: _TextConfig | None = None  # form of the answer
     reasoning: _Reasoning | None = None  # reasoning effort
     tools: list[_Tool] | None = None  # of which one may be called
-    tool_choice: Literal["none", "auto", "required"] | _Chosen | None = None  # forces a tool
+    tool_choice: Literal["none", "auto", "required"] | _Tool | None = None  # forces a tool
     stream: bool | None = None  # the answer is sent as events
     include: list[_Included] | None = None  # further parts of the answer, such as log probabilities
     top_logprobs: int | None = None  # likely tokens at each position
@@ -106,34 +101,14 @@ class _Body(msgspec.Struct):
 
 _BODY, _REPEATED = msgspec.json.Decoder(_Body), msgspec.json.Decoder(dict[str, Any])
 # Accepted and ignored.
-_OF_NO_USE = {
-    "max_tool_calls",
-    "parallel_tool_calls",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "safety_identifier",
-    "service_tier",
-    "store",
-    "stream_options",
-    "top_p",
-    "truncation",
-    "user",
-}
-_KNOWN = _OF_NO_USE | set(_Body.__struct_fields__)
-_ONLY = {"background": False}
+_OF_NO_USE = (
+    "max_tool_calls parallel_tool_calls prompt_cache_key prompt_cache_options prompt_cache_retention "
+    "safety_identifier service_tier store stream_options top_p truncation user"
+)
+_KNOWN = {*_OF_NO_USE.split(), *_Body.__struct_fields__}
 # Fields of a request for token counts.
-_COUNTED = {
-    "input",
-    "instructions",
-    "model",
-    "parallel_tool_calls",
-    "reasoning",
-    "text",
-    "tool_choice",
-    "tools",
-    "truncation",
-}
+_COUNTED_NAMES = "input instructions model parallel_tool_calls reasoning text tool_choice tools truncation"
+_COUNTED = frozenset(_COUNTED_NAMES.split())
 # Request fields that an answer repeats, with their defaults.
 _AGAIN: dict[str, Any] = {
     "instructions": None,
@@ -157,7 +132,7 @@ class OpenAIResponses(OpenAIErrors):
     paths: ClassVar = {r"(?:/v1)?/responses": "complete", r"/v1/responses/input_tokens": "count"}
 
     def read(self, body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # noqa: ARG002
-        check_fields(body, _KNOWN, _ONLY)
+        check_fields(body, _KNOWN, {"background": False})
         value = decode(_BODY, body)
         messages = _read_messages(value)
         check_call(messages, 1, value.max_output_tokens)
@@ -203,7 +178,7 @@ def _read_top_logprobs(value: _Body) -> int | None:
 
 def _choose_schema(value: _Body, form: _Format | None) -> dict[str, Any]:
     """Return the schema for the answer: a required tool takes precedence over a format."""
-    if value.tool_choice == "required" or isinstance(value.tool_choice, _Chosen):
+    if value.tool_choice == "required" or isinstance(value.tool_choice, _Tool):
         tools = {tool.name: tool.parameters for tool in value.tools or ()}
         return find_tool(tools, None if value.tool_choice == "required" else value.tool_choice.name)
     if form is None or form.type != "json_schema":
@@ -319,13 +294,13 @@ def _list_events(whole: dict[str, Any]) -> Iterator[_Event]:
         )
         state = {"status": "in_progress"} if "status" in item else {}
         yield "response.output_item.added", {"output_index": index, "item": item | empty | state}
-        yield from _PIECES[item["type"]](item, {"item_id": item["id"], "output_index": index})
+        place = {"item_id": item["id"], "output_index": index}
+        if "content" in item:
+            yield from _list_message_events(item, place)
+        elif "arguments" in item:
+            yield from _list_argument_events(item, place)
         yield "response.output_item.done", {"output_index": index, "item": item}
     yield f"response.{whole['status']}", {"response": whole}
-
-
-def _list_thought_events(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:  # noqa: ARG001
-    yield from ()
 
 
 def _list_argument_events(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:
@@ -348,10 +323,3 @@ def _list_message_events(item: dict[str, Any], place: dict[str, Any]) -> Iterato
     scored = {"logprobs": part["logprobs"]} if field == "text" else {}
     yield f"{kind}.done", {**place, field: part[field], **scored}
     yield "response.content_part.done", {**place, "part": part}
-
-
-_PIECES: dict[str, Callable[[dict[str, Any], dict[str, Any]], Iterator[_Event]]] = {
-    "reasoning": _list_thought_events,
-    "function_call": _list_argument_events,
-    "message": _list_message_events,
-}

@@ -235,8 +235,9 @@ async def exchange(
 class Recording:
     """The answers of one server, in order. Random ids become numbers, in the order in which they occur."""
 
-    def __init__(self, address: str, mask: Callable[[bytes], bytes] = lambda answer: answer) -> None:
+    def __init__(self, address: str, mask: Callable[[bytes], bytes] = lambda answer: answer, pause: float = 0) -> None:
         self._address = address
+        self._pause = pause  # seconds before the first look at a batch
         self._mask = mask
         self._ids: dict[bytes, bytes] = {}
         self.answers: list[str] = []
@@ -253,6 +254,7 @@ class Recording:
 
     async def wait(self, path: str, found: bytes, headers: dict[str, str] | None = None) -> bytes:
         """Ask until the answer has a part that matches, and keep that answer."""
+        await asyncio.sleep(self._pause)
         for _ in range(1000):
             if re.search(found, await self.say("GET", path, headers=headers, keep=False)):
                 return await self.say("GET", path, headers=headers)
@@ -534,7 +536,8 @@ async def record(
 
     async def group(work: Callable[[Recording], Awaitable[None]], **options: Any) -> list[str]:
         async with serve(**options) as address:
-            recording = Recording(address, mask)
+            # A fault that is drawn anew for each call needs the same number of calls.
+            recording = Recording(address, mask, 0.5 if "batch_503" in options.get("faults", "") else 0)
             await work(recording)
             return recording.answers
 
