@@ -162,6 +162,7 @@ def check_fields(body: bytes, known: Container[str], only: Mapping[str, object])
 
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
 def parse_schema(value: Any) -> bytes:
@@ -216,8 +217,15 @@ def choose_words(reply: Reply) -> str:
 
 
 def is_whole_call(call: WireCall, reply: Reply) -> bool:
-    """Return whether the reply is the complete arguments of a required tool."""
-    return bool(call.tool) and reply.finish_reason == "stop" and reply.refusal is None
+    """Return whether the reply is the complete arguments of a required tool, an object. A model that declines
+    in its text calls none."""
+    if not call.tool or reply.finish_reason != "stop" or reply.refusal is not None:
+        return False
+    try:
+        _OBJECT.decode(reply.text)
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 def list_tokens(reply: Reply) -> tuple[Token, ...]:

@@ -1,8 +1,8 @@
 """A recorder of the simulator's server: a broad set of requests, and every byte that comes back.
 
-`python tests/simulator/service/recorder.py TREE FILE` records the server of a tree, for comparing two of them.
-There the clock stands still and random ids are counted, so that all bytes are the same. `record` gives the
-answers by group; dates, versions and random ids are replaced.
+`python tests/simulator/service/recorder.py TREE FILE` records the server of a tree with all of the requests, for
+comparing two trees. There the clock stands still and random ids are counted, so that all bytes are the same.
+`record` yields the answers by group; random ids become numbers, and headers of the HTTP library are left out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 SCHEMA: dict[str, Any] = {
@@ -171,11 +171,33 @@ COUNTS = {
         "generateContentRequest": {"model": "models/gem", **{k: v for k, v in RICH[CONTENT].items() if k != "labels"}},
     },
 }  # fmt: skip
-STRANGE: list[Any] = [None, 5, -1, 0, 1.5, 10**20, "x", "", [], {}, True, False, ["x"], [5], [{}], {"zzz": 1}, {"type": "zzz"}]
+STRANGE: list[Any] = [
+    None,
+    5,
+    -1,
+    0,
+    1.5,
+    10**20,
+    "x",
+    "",
+    [],
+    {},
+    True,
+    False,
+    ["x"],
+    [5],
+    [{}],
+    {"zzz": 1},
+    {"type": "zzz"},
+]
 VERSION = {"anthropic-version": "2023-06-01"}
 GOOGLE = {"x-goog-api-key": "k"}
 
-_RANDOM = re.compile(rb"face[0-9a-f]{8,20}")
+# Ids that a server draws: of batches, files and uploads, not of answers.
+_RANDOM = re.compile(
+    rb"(?<![a-z0-9])(?:file-|batch_|msgbatch_|batch_req_|req_|results_|files/batch-|files/|batches/|upload-session/)"
+    rb"([0-9a-f]{12}(?:[0-9a-f]{12})?)(?![0-9a-f])"
+)
 _HEADERS = re.compile(rb"\r\n(Date|Server|Last-Modified|ETag): [^\r]*", re.IGNORECASE)
 
 Say = Callable[..., Awaitable[bytes]]
@@ -235,7 +257,9 @@ async def exchange(
 class Recording:
     """The answers of one server, in order. Random ids become numbers, in the order in which they occur."""
 
-    def __init__(self, address: str, mask: Callable[[bytes], bytes] = lambda answer: answer, pause: float = 0) -> None:
+    def __init__(
+        self, address: str, mask: Callable[[bytes], bytes] = lambda answer: answer, pause: float = 0
+    ) -> None:
         self._address = address
         self._pause = pause  # seconds before the first look at a batch
         self._mask = mask
@@ -243,19 +267,29 @@ class Recording:
         self.answers: list[str] = []
 
     async def say(
-        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, *, keep: bool = True
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        *,
+        keep: bool = True,
     ) -> bytes:
         raw = await exchange(self._address, method, path, body, headers)
         if keep:
-            shown = _HEADERS.sub(rb"\r\n\1: -", raw)
-            shown = _RANDOM.sub(lambda found: self._ids.setdefault(found[0], b"<%d>" % len(self._ids)), shown)
-            self.answers.append(f"{method} {path}\n" + self._mask(shown).decode("utf-8", "replace"))
+            shown = f"{method} {path}\n".encode() + _HEADERS.sub(rb"\r\n\1: -", raw)
+            shown = _RANDOM.sub(self._number, shown)
+            self.answers.append(self._mask(shown).decode("utf-8", "replace"))
         return raw
+
+    def _number(self, found: re.Match[bytes]) -> bytes:
+        number = self._ids.setdefault(found[1], b"<%d>" % len(self._ids))
+        return found[0][: found.start(1) - found.start()] + number
 
     async def wait(self, path: str, found: bytes, headers: dict[str, str] | None = None) -> bytes:
         """Ask until the answer has a part that matches, and keep that answer."""
         await asyncio.sleep(self._pause)
-        for _ in range(1000):
+        for _ in range(6000):
             if re.search(found, await self.say("GET", path, headers=headers, keep=False)):
                 return await self.say("GET", path, headers=headers)
             await asyncio.sleep(0.01)
@@ -279,7 +313,18 @@ async def record_mutations(say: Say, share: int = 1) -> None:
         for number, changed in enumerate(mutate(body)):
             if number % share == 0:
                 await say("POST", path, changed)
-        for strange in (b"", b"{", b"[]", b"5", b'"x"', b"null", b"\xff", b"[" * 5000, b'{"model": "\xff"}', b"{}"):
+        for strange in (
+            b"",
+            b"{",
+            b"[]",
+            b"5",
+            b'"x"',
+            b"null",
+            b"\xff",
+            b"[" * 5000,
+            b'{"model": "\xff"}',
+            b"{}",
+        ):
             await say("POST", path, strange)
     for path, body in PLAIN.items():
         for form in (CHAT, RESPONSES, MESSAGES, CONTENT):
@@ -323,7 +368,9 @@ def _form(*parts: tuple[str, str | None, bytes]) -> tuple[bytes, dict[str, str]]
 
 
 def _jsonl(lines: list[Any]) -> bytes:
-    return b"".join((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n" for line in lines)
+    return b"".join(
+        (line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n" for line in lines
+    )
 
 
 def _find(raw: bytes, pattern: str) -> str:
@@ -343,9 +390,10 @@ OPENAI_END = rb'"status":"(completed|failed|expired|cancelled)"'
 async def record_openai_batches(recording: Recording, end: bytes = OPENAI_END) -> None:
     say = recording.say
     for url in (CHAT, RESPONSES):
-        lines = [
-            _line(i, url, PLAIN[url] | change) for i, change in enumerate(KINDS[url] * 4)
-        ] + [_line(1000, url, PLAIN[url] | {"stream": True}), _line(1001, url, PLAIN[url] | {"frobnicate": 1})]
+        lines = [_line(i, url, PLAIN[url] | change) for i, change in enumerate(KINDS[url] * 4)] + [
+            _line(1000, url, PLAIN[url] | {"stream": True}),
+            _line(1001, url, PLAIN[url] | {"frobnicate": 1}),
+        ]
         created = {
             "input_file_id": await _upload(say, _jsonl(lines)), "endpoint": url, "completion_window": "24h", "metadata": {"a": "b"},
         }  # fmt: skip
@@ -359,16 +407,29 @@ async def record_openai_batches(recording: Recording, end: bytes = OPENAI_END) -
         await say("PUT", f"/v1/batches/{batch}")
         await say("GET", f"/v1beta/batches/{batch}", None, GOOGLE)
         await say("GET", f"/v1/messages/batches/{batch}", None, VERSION)
-    for page in ("limit=1", f"after={batch}", "limit=1&after=x", "purpose=batch", "purpose=batch_output&order=asc", ""):
+    for page in (
+        "limit=1",
+        f"after={batch}",
+        "limit=1&after=x",
+        "purpose=batch",
+        "purpose=batch_output&order=asc",
+        "",
+    ):
         await say("GET", f"/v1/batches?{page}")
         await say("GET", f"/v1/files?{page}")
     first = _find(await say("GET", "/v1/files?order=asc&limit=1"), "file-[0-9a-f]{24}")
-    for method, path in (("GET", ""), ("GET", "/content"), ("POST", ""), ("DELETE", "/content"), ("DELETE", ""), ("GET", "")):
+    for method, path in (
+        ("GET", ""),
+        ("GET", "/content"),
+        ("POST", ""),
+        ("DELETE", "/content"),
+        ("DELETE", ""),
+        ("GET", ""),
+    ):
         await say(method, f"/v1/files/{first}{path}")
-    await _record_openai_refusals(recording)
 
 
-async def _record_openai_refusals(recording: Recording) -> None:
+async def record_refused_openai_batches(recording: Recording) -> None:
     say = recording.say
     good = _line(1, CHAT, PLAIN[CHAT])
     bad: list[list[Any]] = [
@@ -377,7 +438,11 @@ async def _record_openai_refusals(recording: Recording) -> None:
         [b"[]", b"{", good, good], [b"{"] * 102, [_line(i, CHAT, {}) for i in range(3)],
     ]  # fmt: skip
     for lines in bad:
-        created = {"input_file_id": await _upload(say, _jsonl(lines)), "endpoint": CHAT, "completion_window": "24h"}
+        created = {
+            "input_file_id": await _upload(say, _jsonl(lines)),
+            "endpoint": CHAT,
+            "completion_window": "24h",
+        }
         batch = _find(await say("POST", "/v1/batches", created), "batch_[0-9a-f]{24}")
         await recording.wait(f"/v1/batches/{batch}", OPENAI_END)
     file = created["input_file_id"]
@@ -387,7 +452,10 @@ async def _record_openai_refusals(recording: Recording) -> None:
             await say("POST", "/v1/batches", changed)
     for metadata in ({"a" * 65: "b"}, {"a": "b" * 513}, {f"{i}": "b" for i in range(17)}):
         await say("POST", "/v1/batches", {**created, "metadata": metadata})
-    other = _find(await say("POST", "/v1/files", *_form(("purpose", None, b"assistants"), ("file", "a.txt", b"x"))), "file-[0-9a-f]{24}")
+    other = _find(
+        await say("POST", "/v1/files", *_form(("purpose", None, b"assistants"), ("file", "a.txt", b"x"))),
+        "file-[0-9a-f]{24}",
+    )
     await say("POST", "/v1/batches", {**created, "input_file_id": other})
     await say("POST", "/v1/files", b"x", {"Content-Type": "text/plain"})
     for parts in (
@@ -400,7 +468,9 @@ async def _record_openai_refusals(recording: Recording) -> None:
     await say("GET", f"/v1beta/files/{file}", None, GOOGLE)
 
 
-async def record_anthropic_batches(recording: Recording, end: bytes = rb'"processing_status":"ended"') -> None:
+async def record_anthropic_batches(
+    recording: Recording, end: bytes = rb'"processing_status":"ended"'
+) -> None:
     say, path = recording.say, "/v1/messages/batches"
     requests = [
         {"custom_id": f"r{i}", "params": PLAIN[MESSAGES] | change}
@@ -413,7 +483,14 @@ async def record_anthropic_batches(recording: Recording, end: bytes = rb'"proces
         for method, action in (("POST", "/cancel"), ("PUT", ""), ("POST", "/results"), ("POST", "")):
             await say(method, f"{path}/{batch}{action}")
     assert whole
-    for query in ("limit=1", f"after_id={batch}", f"before_id={batch}", "limit=1001", "limit=2", f"limit=1&after_id={batch}"):
+    for query in (
+        "limit=1",
+        f"after_id={batch}",
+        f"before_id={batch}",
+        "limit=1001",
+        "limit=2",
+        f"limit=1&after_id={batch}",
+    ):
         listed = await say("GET", f"{path}?{query}")
     await say("GET", f"{path}?limit=1&before_id={_find(await say('GET', path), 'msgbatch_[0-9a-f]{24}')}")
     last = json.loads((await say("GET", path)).split(b"\r\n\r\n", 1)[1])["last_id"]
@@ -421,19 +498,32 @@ async def record_anthropic_batches(recording: Recording, end: bytes = rb'"proces
     assert listed
     await say("DELETE", f"{path}/{batch}")
     await say("GET", f"{path}/{batch}")
-    good = requests[0]
+
+
+async def record_refused_anthropic_batches(recording: Recording) -> None:
+    say, path = recording.say, "/v1/messages/batches"
+    good = {"custom_id": "r", "params": PLAIN[MESSAGES]}
     for changed in mutate({"requests": [good]}):
         raw = await say("POST", path, changed, keep=False)
         if b"msgbatch_" not in raw:
             await say("POST", path, changed)
-    for bad in ([good, good], [{**good, "custom_id": "a b"}], [{**good, "custom_id": ""}], [{**good, "custom_id": "a" * 65}]):
+    for bad in (
+        [good, good],
+        [{**good, "custom_id": "a b"}],
+        [{**good, "custom_id": ""}],
+        [{**good, "custom_id": "a" * 65}],
+    ):
         await say("POST", path, {"requests": bad})
     for strange in (b"", b"{", b"[]"):
         await say("POST", path, strange)
 
 
 async def _send_file(say: Say, data: bytes, **about: Any) -> str:
-    start = {**GOOGLE, "X-Goog-Upload-Command": "start", "X-Goog-Upload-Header-Content-Length": str(len(data))}
+    start = {
+        **GOOGLE,
+        "X-Goog-Upload-Command": "start",
+        "X-Goog-Upload-Header-Content-Length": str(len(data)),
+    }
     raw = await say("POST", "/upload/v1beta/files", {"file": about}, start)
     path = _find(raw, "/upload-session/[0-9a-f]{24}")
     half = len(data) // 2
@@ -455,8 +545,12 @@ GEMINI_END = rb'"done":true'
 async def record_gemini_batches(recording: Recording, end: bytes = GEMINI_END) -> None:
     say, create = recording.say, "/v1beta/models/gem:batchGenerateContent"
     requests = [PLAIN[CONTENT] | change for change in KINDS[CONTENT] * 4] + [{"frobnicate": 1}]
-    file = await _send_file(say, _jsonl([{"key": f"r{i}", "request": one} for i, one in enumerate(requests)]), displayName="in")
-    named = await _send_file(say, _jsonl([{"request": requests[0]}]), name="files/my-own", mime_type="text/plain")
+    file = await _send_file(
+        say, _jsonl([{"key": f"r{i}", "request": one} for i, one in enumerate(requests)]), displayName="in"
+    )
+    named = await _send_file(
+        say, _jsonl([{"request": requests[0]}]), name="files/my-own", mime_type="text/plain"
+    )
     for config in (
         {"file_name": file}, {"fileName": named}, {"requests": {"requests": [{"request": one} for one in requests]}},
     ):  # fmt: skip
@@ -476,12 +570,20 @@ async def record_gemini_batches(recording: Recording, end: bytes = GEMINI_END) -
         ("DELETE", batch), ("GET", batch), ("GET", named), ("GET", f"{named}:download"), ("POST", named), ("DELETE", named), ("GET", named),
     ):  # fmt: skip
         await say(method, f"/v1beta/{path}", None, GOOGLE)
-    await _record_gemini_refusals(recording, file)
 
 
-async def _record_gemini_refusals(recording: Recording, file: str) -> None:
+async def record_refused_gemini_batches(recording: Recording) -> None:
     say, create = recording.say, "/v1beta/models/gem:batchGenerateContent"
-    for data in (b"", b"{\n", b"\xff\n", b"{}\n", b'{"key": 5, "request": {}}\n', b'{"request": {}}\n{\n', b'{"request": {}}\n'):
+    file = await _send_file(say, _jsonl([{"key": "r", "request": PLAIN[CONTENT]}]))
+    for data in (
+        b"",
+        b"{\n",
+        b"\xff\n",
+        b"{}\n",
+        b'{"key": 5, "request": {}}\n',
+        b'{"request": {}}\n{\n',
+        b'{"request": {}}\n',
+    ):
         bad = await _send_file(say, data)
         raw = await say("POST", create, {"batch": {"inputConfig": {"fileName": bad}}}, GOOGLE)
         await recording.wait(f"/v1beta/{_find(raw, 'batches/[0-9a-f]{24}')}", GEMINI_END, GOOGLE)
@@ -506,11 +608,17 @@ async def record_batch_ends(recording: Recording, *, cancel: bool) -> None:
     """Record batches that end before their answers are there: cancelled, or expired."""
     say, messages, create = recording.say, "/v1/messages/batches", "/v1beta/models/gem:batchGenerateContent"
     lines = [_line(i, CHAT, PLAIN[CHAT]) for i in range(3)]
-    created = {"input_file_id": await _upload(say, _jsonl(lines)), "endpoint": CHAT, "completion_window": "24h"}
+    created = {
+        "input_file_id": await _upload(say, _jsonl(lines)),
+        "endpoint": CHAT,
+        "completion_window": "24h",
+    }
     requests = [{"custom_id": f"r{i}", "params": PLAIN[MESSAGES]} for i in range(3)]
     inline = {"batch": {"inputConfig": {"requests": {"requests": [{"request": PLAIN[CONTENT]}] * 3}}}}
     openai = "/v1/batches/" + _find(await say("POST", "/v1/batches", created), "batch_[0-9a-f]{24}")
-    anthropic = f"{messages}/" + _find(await say("POST", messages, {"requests": requests}), "msgbatch_[0-9a-f]{24}")
+    anthropic = f"{messages}/" + _find(
+        await say("POST", messages, {"requests": requests}), "msgbatch_[0-9a-f]{24}"
+    )
     gemini = "/v1beta/" + _find(await say("POST", create, inline, GOOGLE), "batches/[0-9a-f]{24}")
     if cancel:
         await recording.wait(openai, rb'"status":"in_progress"')
@@ -529,10 +637,13 @@ async def record_batch_ends(recording: Recording, *, cancel: bool) -> None:
 
 
 async def record(
-    serve: Callable[..., Any], mask: Callable[[bytes], bytes] = lambda answer: answer, share: int = 1
+    serve: Callable[..., Any],
+    mask: Callable[[bytes], bytes] = lambda answer: answer,
+    share: int = 1,
+    more_faults: Sequence[str] = (),
 ) -> AsyncIterator[tuple[str, list[str]]]:
     """Yield the name and the answers of each group of requests. `serve` opens a server with options; of the
-    changed bodies, one in `share` is sent."""
+    changed bodies, one in `share` is sent; batches are recorded with `more_faults` as well."""
 
     async def group(work: Callable[[Recording], Awaitable[None]], **options: Any) -> list[str]:
         async with serve(**options) as address:
@@ -544,21 +655,48 @@ async def record(
     yield "single calls", await group(lambda r: record_single_calls(r.say))
     yield "seed", await group(lambda r: record_single_calls(r.say), seed=7)
     yield "paths", await group(lambda r: record_paths(r.say))
-    yield "slots", await group(lambda r: r.say("GET", "/props"), slots=4)  # type: ignore[arg-type,return-value]
-    for name in ("refusal", "filtered", "empty", "truncated", "garbage", "judge_first"):
+    yield "slots", await group(_record_slots, slots=4)
+    for name in ("refusal", "filtered", "empty", "truncated", "garbage"):
         yield name, await group(lambda r: record_single_calls(r.say), faults=f"{name}=1")
-    for name in ("429=1", "429=1:0.5", "429=1:2.5", "500=1", "503=1", "401=1", "404=1", "quota=1", "reset=1", "slow=1:0.01"):
+    for name in (
+        "429=1",
+        "429=1:0.5",
+        "429=1:2.5",
+        "500=1",
+        "503=1",
+        "401=1",
+        "404=1",
+        "quota=1",
+        "reset=1",
+        "slow=1:0.01",
+    ):
         yield name, await group(lambda r: _record_each(r.say), faults=name)
     yield "OpenAI's batches", await group(record_openai_batches, batch_seconds=0)
     yield "Anthropic's batches", await group(record_anthropic_batches, batch_seconds=0)
     yield "Gemini's batches", await group(record_gemini_batches, batch_seconds=0)
-    for faults in ("429=0.3,quota=0.2,slow=0.1:9,reset=0.1", "refusal=0.5,filtered=0.5", "batch_503=0.2", "404=1", "batch_slow=1:0.01"):
-        for work in (_survive(record_openai_batches), _survive(record_anthropic_batches), _survive(record_gemini_batches)):
+    yield "refused batches of OpenAI's", await group(record_refused_openai_batches, batch_seconds=0)
+    yield "refused batches of Anthropic's", await group(record_refused_anthropic_batches, batch_seconds=0)
+    yield "refused batches of Gemini's", await group(record_refused_gemini_batches, batch_seconds=0)
+    for faults in (
+        "429=0.3,quota=0.2,slow=0.1:9,reset=0.1",
+        "refusal=0.5,filtered=0.5",
+        "404=1",
+        "batch_slow=1:0.01",
+        *more_faults,
+    ):
+        for work in (
+            _survive(record_openai_batches),
+            _survive(record_anthropic_batches),
+            _survive(record_gemini_batches),
+        ):
             yield f"{faults} {work.__name__}", await group(work, faults=faults, batch_seconds=0)
     lost = "batch_create_lost=1:0.01"
     yield lost, await group(_record_lost, faults=lost, batch_seconds=0)
     yield "cancelled", await group(lambda r: record_batch_ends(r, cancel=True), batch_seconds=600)
-    yield "expired", await group(lambda r: record_batch_ends(r, cancel=False), batch_seconds=600, batch_window=0.3)
+    yield (
+        "expired",
+        await group(lambda r: record_batch_ends(r, cancel=False), batch_seconds=600, batch_window=0.3),
+    )
     yield "changed bodies", await group(lambda r: record_mutations(r.say, share))
 
 
@@ -575,6 +713,10 @@ def _survive(work: Callable[[Recording], Awaitable[None]]) -> Callable[[Recordin
     return run
 
 
+async def _record_slots(recording: Recording) -> None:
+    await recording.say("GET", "/props")
+
+
 async def _record_each(say: Say) -> None:
     for path, body in PLAIN.items():
         await say("POST", path, body)
@@ -586,11 +728,18 @@ async def _record_lost(recording: Recording) -> None:
     created = {
         "input_file_id": await _upload(say, _jsonl([_line(1, CHAT, PLAIN[CHAT])])), "endpoint": CHAT, "completion_window": "24h",
     }  # fmt: skip
-    inline = {"batch": {"displayName": "b", "inputConfig": {"requests": {"requests": [{"request": PLAIN[CONTENT]}]}}}}
+    inline = {
+        "batch": {
+            "displayName": "b",
+            "inputConfig": {"requests": {"requests": [{"request": PLAIN[CONTENT]}]}},
+        }
+    }
     for _ in range(2):
         await say("POST", "/v1/batches", created)
         await say("POST", "/v1/batches", {**created, "metadata": {"a": "b"}})
-        await say("POST", "/v1/messages/batches", {"requests": [{"custom_id": "r", "params": PLAIN[MESSAGES]}]})
+        await say(
+            "POST", "/v1/messages/batches", {"requests": [{"custom_id": "r", "params": PLAIN[MESSAGES]}]}
+        )
         await say("POST", "/v1beta/models/gem:batchGenerateContent", inline, GOOGLE)
 
 
@@ -607,18 +756,14 @@ def main(tree: str, file: str) -> None:
     import edgen
 
     assert str(edgen.__file__).startswith(tree), edgen.__file__
+    from edgen.simulator.options import ServerOptions
     from edgen.simulator.service.server import serve_options
-
-    try:
-        from edgen.simulator.service.options import ServerOptions
-    except ImportError:
-        from edgen.simulator.options import ServerOptions
 
     async def collect() -> dict[str, list[str]]:
         def serve(**changes: Any) -> Any:
             return serve_options(ServerOptions(**{"port": 0, **changes}))
 
-        return {name: answers async for name, answers in record(serve)}
+        return {name: answers async for name, answers in record(serve, more_faults=["batch_503=0.2"])}
 
     with open(file, "w") as into:
         json.dump(asyncio.run(collect()), into, indent=0)
