@@ -77,7 +77,7 @@ def respond(
     )
     text, finish, refusal = _answer(request, protocol)
     if schema is not None and fault is None:
-        from edgen.simulator import form_filling, structured
+        from edgen.simulator.schemas import form_filling, structured
 
         text = structured.fit_to_schema(form_filling.pour(text, schema), schema, rng)
     for sequence in filter(None, stop):

@@ -21,8 +21,8 @@ from edgen.core.pictures import WORDS, look_at
 from edgen.core.values import Message, Reply, Token, Usage
 from edgen.simulator.faults import Fault
 from edgen.simulator.logprobs import MOST as MOST_TOKENS
-from edgen.simulator.schema_patterns import UnfitSchema
-from edgen.simulator.structured import read_schema
+from edgen.simulator.schemas.schema_patterns import UnfitSchema
+from edgen.simulator.schemas.structured import read_schema
 from edgen.simulator.text import CHARS_PER_TOKEN
 
 MODEL = "edgen-simulator"

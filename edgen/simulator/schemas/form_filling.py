@@ -18,8 +18,8 @@ from edgen.core.values import END_MARKER, Conversation
 from edgen.reading.answers.body import object_in
 from edgen.reading.conversation import read
 from edgen.reading.roles import find_words
-from edgen.simulator.schema_patterns import UnfitSchema
-from edgen.simulator.structured import accepts
+from edgen.simulator.schemas.schema_patterns import UnfitSchema
+from edgen.simulator.schemas.structured import accepts
 
 Part = Mapping[str, Any]  # a part of a JSON Schema
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
