@@ -11,7 +11,7 @@ import msgspec
 
 from edgen.core.forms import BOUNDS, Form, without_bounds
 from edgen.core.values import Rejection, Reply
-from edgen.simulator.structured import fit_to_schema
+from edgen.simulator.schemas.structured import fit_to_schema
 
 
 def check_what_fits_is_read(asked: Form, reader: Callable[[str], Any]) -> None:

@@ -115,8 +115,8 @@ DEFAULTS = r"education[\W_]+dialogue|(?:sync)?educationenv"
 OTHER_THINGS = {
     "edgen/reading/speaker_patterns.py": "words for speakers: tutee",
     "edgen/reading/phrase_kinds.py": "words of teachers and students: guided, tutoring",
-    "edgen/simulator/phrases.txt": "words of teachers and students: exercises",
-    "edgen/simulator/service/gemini_fields.py": "a service's field `retrieval`",
+    "edgen/simulator/phrases/phrases.txt": "words of teachers and students: exercises",
+    "edgen/simulator/service/gemini_request.py": "a service's field `retrieval`",
 }
 
 

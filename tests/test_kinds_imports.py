@@ -39,11 +39,11 @@ REMAINING: dict[str, tuple[str, ...]] = {
     # The embedded model is a layer: it knows how the engine words prompts and reads replies.
     "edgen/simulator/provider.py": ("edgen.simulator",),
     # Its sentences come from a section of the space file; the scene is what the simulator speaks of.
-    "edgen/simulator/phrases_section.py": ("edgen.space",),
+    "edgen/simulator/phrases/section.py": ("edgen.space",),
     "edgen/domains/*/simulation.py": ("edgen.protocols.simulation", "edgen.space.scene"),
     "edgen/evaluation/measures/mentioned.py": ("edgen.space.scene",),
     "edgen/evaluation/measures/recited.py": ("edgen.space.scene",),
-    "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judge",),
+    "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judging.judge",),
     # Commands, Python functions and askers of a domain are none of the five kinds.
     "edgen/domains/*/signatures.py": ("edgen.core.events",),
     "edgen/domains/*/options.py": ("edgen.asking.options", "edgen.core.options"),

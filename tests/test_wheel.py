@@ -34,7 +34,7 @@ def test_the_wheel_runs_where_there_is_no_checkout(tmp_path: Path) -> None:
         "_data/validators/conversation.schema.json",
         "_data/jobs/quickstart.yaml",
         "preferences/judge_directed.txt",
-        "simulator/phrases.txt",
+        "simulator/phrases/phrases.txt",
         "py.typed",
     } <= names
     folders = get_args(Folder)

@@ -130,8 +130,8 @@ class Simulator:
 
 def _parse_schema(schema: bytes) -> bytes:
     """Return the schema for `respond`. Raises CallError for an unsupported one."""
-    from edgen.simulator.schema_patterns import UnfitSchema
-    from edgen.simulator.structured import read_schema_text
+    from edgen.simulator.schemas.schema_patterns import UnfitSchema
+    from edgen.simulator.schemas.structured import read_schema_text
 
     try:
         return read_schema_text(schema)

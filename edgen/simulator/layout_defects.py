@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from edgen.core.values import END_MARKER
-from edgen.simulator.dialogue import Entries, as_json, as_published
+from edgen.simulator.conversation.dialogue import Entries, as_json, as_published
 
 
 class PlainAnswer(NamedTuple):

@@ -40,8 +40,8 @@ class SimulatorProvider(RequestFeatures, BatchAnswers, LocalCalls, Provider):
 
     def schema_problem(self, config: SimulatorConfig, schema: bytes) -> str | None:  # noqa: ARG002
         """Return the part of the schema that cannot be simulated."""
-        from edgen.simulator.schema_patterns import UnfitSchema
-        from edgen.simulator.structured import read_schema_text
+        from edgen.simulator.schemas.schema_patterns import UnfitSchema
+        from edgen.simulator.schemas.structured import read_schema_text
 
         try:
             read_schema_text(schema)

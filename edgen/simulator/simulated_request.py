@@ -19,12 +19,12 @@ from edgen.core.registry import part_of
 from edgen.core.values import Message
 from edgen.protocols.base import Protocol, SimulatedAnswers
 from edgen.simulator import layout_defects
-from edgen.simulator.dialogue import SpokenDialogue, converse, render
-from edgen.simulator.phrases import PhraseSpeaker, Way, list_aspects
+from edgen.simulator.conversation.dialogue import SpokenDialogue, converse, render
+from edgen.simulator.phrases.book import PhraseSpeaker, Way, list_aspects
 from edgen.simulator.prompts import conversation_prompt, prompt_roles
 
 if TYPE_CHECKING:
-    from edgen.simulator.phrase_turns import Talk
+    from edgen.simulator.phrases.turns import Talk
     from edgen.simulator.prompts.agent_prompt import AgentPrompt
     from edgen.space.scene import Scene
 
@@ -147,7 +147,7 @@ class SimulatedRequest:
         return clean
 
     def _talk_over(self, scene: Scene, task: conversation_prompt.ConversationPrompt) -> SpokenDialogue:
-        from edgen.simulator.scene_talk import talk_over
+        from edgen.simulator.conversation.scene_talk import talk_over
 
         return talk_over(scene, task, self._rng)
 
@@ -155,7 +155,7 @@ class SimulatedRequest:
         """Return the part of the scene's role; None without a scene or a role."""
         if self.scene is None or self.scene.role is None:
             return None
-        from edgen.simulator.phrase_turns import Talk
+        from edgen.simulator.phrases.turns import Talk
 
         return Talk(self.scene, self.scene.role, self._rng)
 
@@ -175,13 +175,13 @@ class SimulatedRequest:
     def turn(self) -> str | None:
         """Return a side's next turn."""
         if (scene := self._speaking_scene) is not None and scene.role is not None:
-            from edgen.simulator.scene_talk import speak_next
+            from edgen.simulator.conversation.scene_talk import speak_next
 
             said = speak_next(scene, self.messages, self.fault, self._rng)
             return self._garble() or self.as_json("text", said)
         if self._place is None:
             return None
-        from edgen.simulator import turns
+        from edgen.simulator.conversation import turns
 
         return self._garble() or self.as_json(
             "text", turns.speak(self._place, self.fault, self._rng, self._list_aspects(self.scene))
@@ -189,7 +189,7 @@ class SimulatedRequest:
 
     def probability(self) -> str | None:
         """Return the number for a closing question."""
-        from edgen.simulator import closing_question
+        from edgen.simulator.conversation import closing_question
 
         asked = closing_question.read(self.messages, self._place)
         if asked is not None:
@@ -203,7 +203,8 @@ class SimulatedRequest:
         )
 
     def _close(self, turns: tuple[str, ...]) -> str:
-        from edgen.simulator import closing_question, planted_worth
+        from edgen.simulator.conversation import closing_question
+        from edgen.simulator.judging import planted_worth
 
         if self._planted is None:
             return closing_question.answer(turns, self._rng)
@@ -215,14 +216,14 @@ class SimulatedRequest:
         # A turn may contain anything, so heard turns are never read as a judge's prompt.
         if self._place is not None and self._place.said:
             return None
-        from edgen.simulator import judge
+        from edgen.simulator.judging import judge
 
         comparison = judge.read(self.messages)
         if comparison is None:
             return None
         quality = judge.rate_quality
         if self._planted is not None:
-            from edgen.simulator import planted_worth
+            from edgen.simulator.judging import planted_worth
 
             quality = functools.partial(planted_worth.rate_quality, self._planted)
         return self.as_json("answer", judge.answer(comparison, self.fault, self._rng, quality))
@@ -231,7 +232,7 @@ class SimulatedRequest:
         """Return the scores of a rubric."""
         if self._place is not None and self._place.said:  # as for a verdict
             return None
-        from edgen.simulator import rubric
+        from edgen.simulator.judging import rubric
 
         sheet = rubric.read(self.messages)
         return sheet and rubric.answer(sheet, self.fault, self._rng)
@@ -251,7 +252,7 @@ class SimulatedRequest:
         return agent_prompt.read(self.messages)
 
     def _answer_anything(self) -> str:
-        from edgen.simulator import turns
+        from edgen.simulator.conversation import turns
 
         if self.fault == "garbage":
             return self._make_garbage()

@@ -77,10 +77,10 @@ def respond(
     )
     text, finish, refusal = _answer(request, protocol)
     if schema is not None and fault is None:
-        from edgen.simulator import form_filling, structured
+        from edgen.simulator.schemas import form_filling, structured
 
         text = structured.fit_to_schema(form_filling.pour(text, schema), schema, rng)
-    for sequence in stop:
+    for sequence in filter(None, stop):
         text = text.split(sequence, 1)[0]
     if max_tokens is not None and len(text) > max_tokens * CHARS_PER_TOKEN:
         text, finish = text[: max_tokens * CHARS_PER_TOKEN], "length"

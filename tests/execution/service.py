@@ -16,7 +16,7 @@ import msgspec
 from aiohttp import web
 
 from edgen.core.values import Message
-from edgen.simulator.structured import read_schema
+from edgen.simulator.schemas.structured import read_schema
 from edgen.simulator.text import respond
 from tests import ROOT as ROOT  # many take it from here
 from tests import fork_server

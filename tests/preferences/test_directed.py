@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from edgen.preferences import judge_directed as directed
 from edgen.preferences.judge_directed import find_first_directed, judge_directed
 from edgen.reading.role_words import LANGUAGES
-from edgen.simulator.turns import TELLS_JUDGE
+from edgen.simulator.conversation.turns import TELLS_JUDGE
 from tests.simulator import lessons
 from tests.timing import takes_at_most
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from edgen.simulator.structured import fit_to_schema, read_schema
+from edgen.simulator.schemas.structured import fit_to_schema, read_schema
 from tests.json_server import serving_json
 
 _NO_CONSTRAINTS = {"minimum", "maximum", "minLength", "maxLength", "multipleOf"}

@@ -28,8 +28,10 @@ from edgen.providers.gemini.config import GeminiConfig
 from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.vertex.config import VertexConfig
 from edgen.providers.vertex.online import VertexBackend
-from edgen.simulator.service import wire_anthropic, wire_gemini, wire_openai
-from edgen.simulator.service.wire import BadCall
+from edgen.simulator.service.anthropic import MESSAGES
+from edgen.simulator.service.dialect import BadCall
+from edgen.simulator.service.gemini import GEMINI
+from edgen.simulator.service.openai_chat import CHAT
 from edgen.simulator.text import respond
 from tests import pictures
 from tests.providers.fakes import TRUSTING, FakeServer, answer, request
@@ -85,7 +87,7 @@ async def test_openai_gets_image_urls_with_data(fake: FakeServer) -> None:
             ],
         },
     ]
-    read = wire_openai.read(json.dumps(body).encode())
+    read = CHAT.read(json.dumps(body).encode())
     assert read.messages[1].content == "Look: \n[a picture]\n and \n[a picture]\n. Which?"
 
 
@@ -102,7 +104,7 @@ async def test_anthropic_gets_image_blocks(fake: FakeServer) -> None:
             ],
         }
     ]
-    assert wire_anthropic.read(json.dumps(body).encode()).messages[1].content == "[a picture]\n\nWhat is it?"
+    assert MESSAGES.read(json.dumps(body).encode()).messages[1].content == "[a picture]\n\nWhat is it?"
 
 
 async def test_anthropic_s_prompt_cache_ends_with_a_picture(fake: FakeServer) -> None:
@@ -121,7 +123,7 @@ async def test_google_gets_inline_data(fake: FakeServer, kind: str) -> None:
     assert body["systemInstruction"] == {"parts": [{"text": "Be short."}]}
     image = {"inlineData": {"mimeType": "image/webp", "data": b64(one)}}
     assert body["contents"] == [{"role": "user", "parts": [{"text": "Look: "}, image]}]
-    read = wire_gemini.read(json.dumps(body).encode(), "m", stream=False)
+    read = GEMINI.read(json.dumps(body).encode(), "m", stream=False)
     assert read.messages[1].content == "Look: \n[a picture]"
 
 
@@ -272,10 +274,10 @@ def test_the_simulator_s_server_takes_pictures_only(data: str) -> None:
     url = f"data:image/png;base64,{data}"
     part = {"type": "image_url", "image_url": {"url": url}}
     with pytest.raises(BadCall, match="a picture is invalid"):
-        wire_openai.read(json.dumps({"messages": [{"role": "user", "content": [part]}]}).encode())
+        CHAT.read(json.dumps({"messages": [{"role": "user", "content": [part]}]}).encode())
     stated = {"type": "image_url", "image_url": {"url": f"data:image/gif;base64,{b64(shown())}"}}
     with pytest.raises(BadCall, match="a picture is image/png"):
-        wire_openai.read(json.dumps({"messages": [{"role": "user", "content": [stated]}]}).encode())
+        CHAT.read(json.dumps({"messages": [{"role": "user", "content": [stated]}]}).encode())
     link = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/cat.png"}}
     with pytest.raises(BadCall, match="a picture is invalid"):
-        wire_openai.read(json.dumps({"messages": [{"role": "user", "content": [link]}]}).encode())
+        CHAT.read(json.dumps({"messages": [{"role": "user", "content": [link]}]}).encode())

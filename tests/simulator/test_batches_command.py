@@ -9,11 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen.simulator.service import gemini_batches, openai_batches
-from edgen.simulator.service.wire import Refusal, WireCall
+from edgen.simulator.faults import NO_FAULTS
+from edgen.simulator.service.answering import SimulatedModel
+from edgen.simulator.service.batch_service import BatchFaults
+from edgen.simulator.service.batches import SimulatedBatch, Store
+from edgen.simulator.service.dialect import Refusal, WireCall
+from edgen.simulator.service.gemini_batches import GeminiBatches
+from edgen.simulator.service.openai_batches import OpenAIBatches
 from tests.cli.test_simulator import simulator
 from tests.dose import dose
 from tests.simulator.batching import (
+    ENDPOINT,
     create,
     ended,
     gemini_line,
@@ -58,16 +64,19 @@ def test_a_line_that_passes_can_be_read(
     tmp_path_factory: pytest.TempPathFactory, at: int, what: bytes, gemini: bool
 ) -> None:
     """Whatever is in a file is refused as a whole, or is a request or a refusal of its own."""
-    form = gemini_batches.GeminiBatchFormat("models/g") if gemini else openai_batches.OpenAIBatchFormat()
+    kind = GeminiBatches if gemini else OpenAIBatches
+    form = kind(Store(SimulatedModel(NO_FAULTS, 0), 0, 0), BatchFaults(NO_FAULTS))
     line = jsonl([gemini_line(1) if gemini else openai_line(1)])
     at %= len(line)
     file = tmp_path_factory.getbasetemp() / "lines.jsonl"
     file.write_bytes(line[:at] + what + line[at + len(what) :])
-    checked = form.check(file)
+    batch = SimulatedBatch("b", form, form.dialect, file, "", {"endpoint": ENDPOINT}, 0, 0, 0)
+    with file.open("rb") as lines:
+        checked = form.check(batch, lines)
     if not checked.problems:
         with file.open("rb") as lines:
             pieces = list(lines)
         for piece in pieces:
-            name, call = form.read(piece)
+            name, call = form.read(batch, piece)
             assert isinstance(name, str)
             assert isinstance(call, WireCall | Refusal)

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
-from edgen.simulator.service import wire_anthropic, wire_gemini, wire_openai, wire_responses
-from edgen.simulator.service.wire import BadCall
+from edgen.simulator.service.anthropic import MESSAGES
+from edgen.simulator.service.dialect import BadCall
+from edgen.simulator.service.gemini import GEMINI
+from edgen.simulator.service.openai_chat import CHAT
+from edgen.simulator.service.openai_responses import RESPONSES
 from tests.late import Late
 
 types = Late("google.genai.types")
@@ -20,19 +23,19 @@ CONTENTS: Any = [{"parts": [{"text": "hello"}]}]
 
 
 def gemini(**body: Any) -> Any:
-    return wire_gemini.read(json.dumps({"contents": CONTENTS} | body).encode(), "m", stream=False)
+    return GEMINI.read(json.dumps({"contents": CONTENTS} | body).encode(), "m", stream=False)
 
 
 # By endpoint: what reads a body, a body that is taken, the SDK's request type, and those of its fields that are refused.
 ENDPOINTS: dict[str, tuple[Callable[[bytes], Any], dict[str, Any], str, set[str]]] = {
     "chat completions": (
-        wire_openai.read,
+        CHAT.read,
         {"model": "m", "messages": SAID},
         "openai.types.chat.completion_create_params:CompletionCreateParamsBase",
         {"audio", "moderation", "prediction", "web_search_options", "functions", "function_call", "logit_bias", "modalities"},
     ),
     "responses": (
-        wire_responses.read,
+        RESPONSES.read,
         {"model": "m", "input": "hello"},
         "openai.types.responses.response_create_params:ResponseCreateParamsBase",
         {
@@ -41,19 +44,19 @@ ENDPOINTS: dict[str, tuple[Callable[[bytes], Any], dict[str, Any], str, set[str]
         },
     ),
     "input tokens": (
-        wire_responses.count,
+        RESPONSES.count,
         {"model": "m", "input": "hello"},
         "openai.types.responses.input_token_count_params:InputTokenCountParams",
         {"conversation", "personality", "previous_response_id"},
     ),
     "messages": (
-        wire_anthropic.read,
+        MESSAGES.read,
         {"model": "m", "max_tokens": 9, "messages": SAID},
         "anthropic.types.message_create_params:MessageCreateParamsBase",
         {"container", "diagnostics", "speed", "user_profile_id", "workspace_id"},
     ),
     "count tokens": (
-        wire_anthropic.count,
+        MESSAGES.count,
         {"model": "m", "messages": SAID},
         "anthropic.types.message_count_tokens_params:MessageCountTokensParams",
         {"speed", "user_profile_id", "workspace_id"},
@@ -189,7 +192,7 @@ def test_fields_of_googles_sdk_are_known_or_refused_by_name() -> None:
 
 
 def test_gemini_counts_strictly() -> None:
-    count = wire_gemini.count
+    count = GEMINI.count
     assert json.loads(count(json.dumps({"contents": CONTENTS}).encode())) == {"totalTokens": 2}
     whole = {
         "generate_content_request": {

@@ -11,9 +11,9 @@ import jsonschema
 import pytest
 
 from edgen.core.values import Message
-from edgen.simulator.form_filling import pour
-from edgen.simulator.schema_patterns import UnfitSchema
-from edgen.simulator.structured import fit_to_schema
+from edgen.simulator.schemas.form_filling import pour
+from edgen.simulator.schemas.schema_patterns import UnfitSchema
+from edgen.simulator.schemas.structured import fit_to_schema
 from edgen.simulator.text import respond
 from tests import ROOT
 

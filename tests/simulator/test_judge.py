@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from edgen.core.values import Message
 from edgen.protocols.fence import fence_text
-from edgen.simulator import judge
+from edgen.simulator.conversation.turns import TELLS_JUDGE
 from edgen.simulator.faults import JUDGE, NO_FAULTS, Faults, describe_faults, parse
-from edgen.simulator.judge import ShownPair, rate_quality
+from edgen.simulator.judging import judge
+from edgen.simulator.judging.judge import ShownPair, rate_quality
 from edgen.simulator.text import respond
-from edgen.simulator.turns import TELLS_JUDGE
 from tests.dose import dose
 from tests.simulator import lessons
 from tests.simulator.prompts import every_scenario

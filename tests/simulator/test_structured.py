@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgen.simulator.schema_patterns import UnfitSchema
-from edgen.simulator.structured import fit_to_schema, read_schema
+from edgen.simulator.schemas.schema_patterns import UnfitSchema
+from edgen.simulator.schemas.structured import fit_to_schema, read_schema
 
 
 def made(schema: Any, seed: int = 0, text: str = "no JSON") -> Any:

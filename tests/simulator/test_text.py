@@ -14,7 +14,7 @@ import pytest
 
 from edgen.core.values import Message
 from edgen.reading import phrase_kinds as ways
-from edgen.simulator.phrases import BOOK, compile_book
+from edgen.simulator.phrases.book import BOOK, compile_book
 from edgen.simulator.text import VERSION, respond
 from tests import ROOT
 from tests.dose import dose

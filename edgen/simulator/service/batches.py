@@ -1,9 +1,9 @@
 """Batches of the simulator's server: files, results and timing.
 
 A batch's lines are answered evenly over `seconds` from its creation, and it expires after `window` seconds.
-Cancellation or expiry freezes it at `min(1, elapsed / seconds)` of its answers. Vendors' formats are in
-`openai_batches`, `gemini_batches` and `anthropic_batches`. Files are in a temporary folder that ends with the
-server.
+Cancellation or expiry freezes it at `min(1, elapsed / seconds)` of its answers. Files are in a
+temporary folder that ends with the server. Vendors' formats are in `openai_batches`, `gemini_batches` and
+`anthropic_batches`.
 """
 
 from __future__ import annotations
@@ -12,28 +12,25 @@ import asyncio
 import math
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 from uuid import uuid4
 
-from aiohttp import web
+import msgspec
 
-from edgen.core.values import Reply
-from edgen.simulator import faults as fault
-from edgen.simulator.answering import SimulatedModel
-from edgen.simulator.service.wire import MARK, Refusal, WireCall
+from edgen.simulator.service.answering import SimulatedModel
+from edgen.simulator.service.dialect import BadCall, Dialect, Refusal, WireCall
 
 State = Literal[
     "validating", "failed", "in_progress", "finalizing", "completed", "expired", "cancelling", "cancelled"
 ]
 ENDED: frozenset[State] = frozenset({"failed", "completed", "expired", "cancelled"})
 
-_BYTES = {**MARK, "Content-Type": "application/octet-stream"}
 _AT_ONCE = 32  # lines answered between two checks of the clock
 _LEAST_WAIT = 0.02  # seconds
 # Transport faults that break a connection, not a request: they do not occur in a batch.
@@ -59,31 +56,40 @@ class Checked(NamedTuple):
     problems: list[BatchProblem]
 
 
-class BatchFormat(Protocol):
-    """Reader and writer of one batch's files. Used from another thread."""
+class BatchFormat(ABC):
+    """Reader and writer of a vendor's batch files. Used from another thread."""
 
-    errors_apart: bool  # failures are in a separate file
-    partial: bool  # answers from before the end are available
+    errors_apart: ClassVar[bool] = False  # failures are in a separate file
+    partial: ClassVar[bool] = True  # answers from before the end are available
+    line: ClassVar[msgspec.json.Decoder[Any]]  # of a line: `name`, and the request as `body`
+    no_stream: ClassVar[str] = ""  # the error for a streamed request
+    result_id: ClassVar[str]  # beginning of a result file's id
 
-    def check(self, file: Path) -> Checked:
-        """Check an input file before anything is answered."""
+    @abstractmethod
+    def check(self, batch: SimulatedBatch, lines: Iterable[bytes]) -> Checked:
+        """Check the input before anything is answered."""
 
-    def read(self, line: bytes) -> tuple[str, WireCall | Refusal]:
+    def read(self, batch: SimulatedBatch, line: bytes) -> tuple[str, WireCall | Refusal]:
         """Return the name and request of a checked line, or its error if invalid."""
+        value = self.line.decode(line)
+        try:
+            call = batch.dialect.read(bytes(value.body), batch.model)
+            if call.stream:
+                raise BadCall(self.no_stream)
+        except BadCall as problem:
+            return value.name, batch.dialect.make_error(400, str(problem), problem.field)
+        return value.name, call
 
-    def make_fault(self, struck: fault.Fault, call: WireCall) -> Refusal:
-        """Return a transport fault in the vendor's online wording."""
+    @abstractmethod
+    def render_answer(self, name: str, body: bytes) -> bytes:
+        """Return a line of a result file with an answer."""
 
-    def encode_answer(self, name: str, call: WireCall, replies: list[Reply], number: str) -> bytes:
-        """Return a line of a result file, `number` being 24 hex digits that identify the request."""
-
-    def encode_refusal(self, name: str, refusal: Refusal) -> bytes:
+    @abstractmethod
+    def render_refusal(self, name: str, refusal: Refusal) -> bytes:
         """Return a line for a refused request."""
 
-    def make_result_id(self) -> str:
-        """Return a new id for a result file."""
-
-    def encode_unanswered(self, name: str, state: State) -> bytes:
+    @abstractmethod
+    def render_unanswered(self, name: str, state: State) -> bytes:
         """Return a line for a request not reached before its batch was `cancelled` or `expired`."""
 
 
@@ -106,7 +112,9 @@ class SimulatedBatch:
 
     id: str  # the service's
     format: BatchFormat  # the vendor's
+    dialect: Dialect  # of its requests
     source: Path  # path of the requests
+    model: str  # of its requests; empty until they were checked, if it is theirs to name
     facts: dict[str, Any]  # the vendor format's notes of its creation
     seconds: float  # over which its requests are answered
     window: float  # seconds until it expires
@@ -115,7 +123,6 @@ class SimulatedBatch:
     state: State = "validating"  # present state
     stamps: dict[State, float] = field(default_factory=dict)  # times of states, by the wall clock
     problems: list[BatchProblem] = field(default_factory=list)  # of its requests' form
-    model: str = ""  # of its requests
     total: int = 0  # requests of the batch
     completed: int = 0  # answered requests
     failed: int = 0  # failed requests
@@ -153,6 +160,16 @@ class SimulatedBatch:
             self.stamps[state] = time.time()
 
 
+class Creation(NamedTuple):
+    """A batch to begin."""
+
+    source: File | bytes  # its requests, as a file or as lines
+    dialect: Dialect  # of its requests
+    facts: dict[str, Any]  # the vendor format's notes
+    token: str | None = None  # identifies the creation; None: the batch's id
+    model: str = ""  # of its requests, if they do not name it
+
+
 class Store:
     """The files and batches of one server. Call every method on the loop."""
 
@@ -166,8 +183,6 @@ class Store:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # One thread: batches share a processor anyway, and a second would only slow the server.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches")
-        self._calls: Counter[str] = Counter()
-        self._lost: set[str] = set()
 
     # -- files
 
@@ -192,24 +207,32 @@ class Store:
 
     # -- batches
 
-    def begin(
-        self, id_: str, format_: BatchFormat, source: File | bytes, facts: dict[str, Any]
-    ) -> SimulatedBatch:
-        """Begin a batch over a file, or over lines. Returns at once: it is validating."""
+    def begin(self, id_: str, format_: BatchFormat, creation: Creation) -> SimulatedBatch:
+        """Begin a batch. Returns at once: it is validating."""
         path = self.choose_place()
-        if isinstance(source, File):
-            path.hardlink_to(source.path)
+        if isinstance(creation.source, File):
+            path.hardlink_to(creation.source.path)
         else:
-            path.write_bytes(source)
+            path.write_bytes(creation.source)
         now = asyncio.get_running_loop().time()
-        made = SimulatedBatch(id_, format_, path, facts, self._seconds, self._window, now)
+        made = SimulatedBatch(
+            id_,
+            format_,
+            creation.dialect,
+            path,
+            creation.model,
+            creation.facts,
+            self._seconds,
+            self._window,
+            now,
+        )
         self.batches[id_] = made
         self._tasks[id_] = asyncio.create_task(self._work(made))
         return made
 
-    def of(self, kind: type[BatchFormat]) -> list[SimulatedBatch]:
-        """Return the batches in formats of a kind, newest first."""
-        return [batch for batch in reversed(self.batches.values()) if isinstance(batch.format, kind)]
+    def of(self, format_: BatchFormat) -> list[SimulatedBatch]:
+        """Return the batches in a format, newest first."""
+        return [batch for batch in reversed(self.batches.values()) if batch.format is format_]
 
     def cancel(self, batch: SimulatedBatch) -> None:
         """Stop answering a batch; an ended one is unchanged."""
@@ -238,53 +261,11 @@ class Store:
         with suppress(asyncio.CancelledError):
             await task
 
-    # -- faults
-
-    def should_refuse(self, call: str) -> bool:
-        """Count a call about batches; return whether it is refused as overloaded."""
-        if not self._answering.faults.batch:
-            return False
-        self._calls[call] += 1
-        tries = self._calls[call] - 1
-        return fault.choose_batch_fault(self._answering.faults, "batch_503", call.encode(), tries) is not None
-
-    async def lose(self, request: web.BaseRequest, token: str) -> None:
-        """Withhold the answer to this creation if the fault strikes: once per token."""
-        struck = fault.choose_batch_fault(
-            self._answering.faults, "batch_create_lost", token.encode("utf-8", "replace")
-        )
-        if struck is None or token in self._lost:
-            return
-        self._lost.add(token)
-        await asyncio.sleep(struck.seconds or 0)
-        if request.transport is not None:
-            request.transport.abort()
-
-    def compute_delay(self, file: File) -> float:
-        """Return the seconds by which a transfer is delayed."""
-        struck = fault.choose_batch_fault(self._answering.faults, "batch_slow", file.id.encode())
-        return 0.0 if struck is None else struck.seconds or 0.0
-
-    async def send(self, request: web.BaseRequest, file: File) -> web.StreamResponse:
-        """Send a file: at once, or with a pause between its two halves."""
-        if not (pause := self.compute_delay(file)):
-            return web.FileResponse(file.path, headers=_BYTES)
-        content = file.path.read_bytes()
-        half = len(content) // 2
-        response = web.StreamResponse(headers={**_BYTES, "Content-Length": str(len(content))})
-        await response.prepare(request)
-        await response.write(content[:half])
-        await asyncio.sleep(pause)
-        await response.write(content[half:])
-        await response.write_eof()
-        return response
-
     # -- work
 
     async def _work(self, batch: SimulatedBatch) -> None:
         try:
-            checked = await self._run_in_thread(lambda: batch.format.check(batch.source))
-            batch.total, batch.model, batch.problems = checked
+            batch.total, batch.model, batch.problems = await self._run_in_thread(lambda: _check(batch))
             if not batch.problems:
                 batch.come_to("in_progress")
                 await self._answer(batch)
@@ -328,25 +309,24 @@ class Store:
         made: dict[bool, list[bytes]] = {True: [], False: []}
         # Providers promise no order, so clients must not rely on one.
         for line in reversed(lines):
-            answered, result = self._answer_line(batch.format, line)
+            answered, result = self._answer_line(batch, line)
             made[answered].append(result)
         _append(self._write_results(batch, errors=False), made[True])
         _append(self._write_results(batch, errors=True), made[False])
         batch.completed += len(made[True])
         batch.failed += len(made[False])
 
-    def _answer_line(self, format_: BatchFormat, line: bytes) -> tuple[bool, bytes]:
+    def _answer_line(self, batch: SimulatedBatch, line: bytes) -> tuple[bool, bytes]:
         """Return whether a request was answered, and its line in the results."""
-        name, call = format_.read(line)
+        name, call = batch.format.read(batch, line)
         if isinstance(call, Refusal):
-            return False, format_.encode_refusal(name, call)
+            return False, batch.format.render_refusal(name, call)
         key = self._answering.make_key(call)
         struck = self._answering.strike(key)
         if struck is not None and struck.name not in _ONLINE:
-            return False, format_.encode_refusal(name, format_.make_fault(struck, call))
-        return True, format_.encode_answer(
-            name, call, self._answering.make_replies(call, key), key.hex()[:24]
-        )
+            return False, batch.format.render_refusal(name, batch.dialect.make_fault(struck, call))
+        replies = self._answering.make_replies(call, key)
+        return True, batch.format.render_answer(name, batch.dialect.answer(call, replies, key.hex()[:24]))
 
     def _write_results(self, batch: SimulatedBatch, *, errors: bool) -> Path:
         suffix = ".errors" if errors and batch.format.errors_apart else ".output"
@@ -358,7 +338,7 @@ class Store:
         with batch.source.open("rb") as source, path.open("ab") as into:
             source.seek(batch.offset)
             into.writelines(
-                batch.format.encode_unanswered(batch.format.read(line)[0], end) for line in source
+                batch.format.render_unanswered(batch.format.read(batch, line)[0], end) for line in source
             )
 
     def _close(self, batch: SimulatedBatch, end: State) -> None:
@@ -372,7 +352,17 @@ class Store:
         path = self._write_results(batch, errors=errors)
         if not path.exists():
             return None
-        return self.add(batch.format.make_result_id(), path, f"{batch.id}_{kind}.jsonl", "batch_output")
+        return self.add(batch.format.result_id + make_id(), path, f"{batch.id}_{kind}.jsonl", "batch_output")
+
+
+def make_id() -> str:
+    """Return 24 unique hex digits."""
+    return uuid4().hex[:24]
+
+
+def _check(batch: SimulatedBatch) -> Checked:
+    with batch.source.open("rb") as lines:
+        return batch.format.check(batch, lines)
 
 
 def _find_end(batch: SimulatedBatch) -> State:

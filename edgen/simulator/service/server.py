@@ -16,7 +16,7 @@ import re
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -24,36 +24,42 @@ from aiohttp.http_exceptions import HttpProcessingError
 from edgen.core.errors import InputError
 from edgen.core.system import handle_signals
 from edgen.simulator import faults as fault
-from edgen.simulator.answering import SimulatedModel
 from edgen.simulator.options import ServerOptions
 from edgen.simulator.prompts.prompt_scene import SceneFinder
-from edgen.simulator.service import (
-    anthropic_batches,
-    gemini_batches,
-    openai_batches,
-    wire_anthropic,
-    wire_gemini,
-    wire_openai,
-    wire_responses,
-)
+from edgen.simulator.service.answering import SimulatedModel
+from edgen.simulator.service.anthropic import MESSAGES
+from edgen.simulator.service.anthropic_batches import AnthropicBatches
+from edgen.simulator.service.batch_service import BatchFaults, BatchService
 from edgen.simulator.service.batches import Store
+from edgen.simulator.service.dialect import (
+    JSON,
+    MARK,
+    MODEL,
+    MODEL_PATHS,
+    Action,
+    BadCall,
+    Dialect,
+    Refusal,
+    WireCall,
+    encode,
+)
+from edgen.simulator.service.gemini import GEMINI
+from edgen.simulator.service.gemini_batches import GeminiBatches
 from edgen.simulator.service.hosts import Hosts
-from edgen.simulator.service.wire import JSON, MARK, MODEL, BadCall, Refusal, WireCall, WireFormat
+from edgen.simulator.service.openai_batches import OpenAIBatches
+from edgen.simulator.service.openai_chat import CHAT
+from edgen.simulator.service.openai_responses import RESPONSES
 
+DIALECTS: tuple[Dialect, ...] = (CHAT, RESPONSES, GEMINI, MESSAGES)
 _EVENTS = {**MARK, "Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
 _MAX_BODY = 64 * 1024 * 1024
-# Modules that implement Wire.
-_OPENAI: WireFormat = wire_openai
-_RESPONSES: WireFormat = wire_responses
-_GEMINI: WireFormat = wire_gemini
-_ANTHROPIC: WireFormat = wire_anthropic
 
 
 class _Route(NamedTuple):
-    """The target of a path: action, format and model."""
+    """The target of a path: action, dialect and model."""
 
-    action: str
-    wire: WireFormat
+    action: Action | Literal["root", "props"]
+    dialect: Dialect
     model: str = ""
 
 
@@ -137,9 +143,9 @@ class _Handler:
             scenes.load()
         self._answering = SimulatedModel(fault.parse(options.faults), options.seed, scenes)
         self._store = Store(self._answering, options.batch_seconds, options.batch_window)
-        self._openai = openai_batches.OpenAIBatchService(self._store)
-        self._gemini = gemini_batches.GeminiBatchService(self._store)
-        self._anthropic = anthropic_batches.AnthropicBatchService(self._store)
+        faults = BatchFaults(self._answering.faults)
+        kinds: tuple[type[BatchService], ...] = (OpenAIBatches, GeminiBatches, AnthropicBatches)
+        self._batches = [kind(self._store, faults) for kind in kinds]
 
     async def aclose(self) -> None:
         """Cancel all batches and remove their files."""
@@ -147,47 +153,47 @@ class _Handler:
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         if (why := self._hosts.explain_refusal(request.headers)) is not None:
-            return _answer_refusal(wire_openai.make_error(403, why))
+            return _answer_refusal(CHAT.make_error(403, why))
         vendor = _find_vendor(request)
         route = _find_route(request.path, vendor)
         if route is None:
             return await self._answer_batches(request, vendor)
-        wire = route.wire
+        dialect = route.dialect
         expected = "POST" if route.action in ("complete", "stream", "count") else "GET"
         if request.method != expected:
-            return _answer_refusal(
-                wire.make_error(405, f"{request.path} takes {expected}, not {request.method}.")
-            )
-        if route.action == "root":
-            return web.Response(text=_GREETING, headers=MARK)
-        if route.action == "props":
-            if self._slots is None:
-                return _answer_refusal(wire.make_error(404, "This server answers all calls at once."))
-            return web.json_response({"total_slots": self._slots}, headers=MARK)
-        if route.action == "models":
-            return web.Response(body=wire.render_models([MODEL]), headers=JSON)
-        if route.action == "model":
-            return web.Response(body=wire.encode_model(route.model), headers=JSON)
+            why = f"{request.path} takes {expected}, not {request.method}."
+            return _answer_refusal(dialect.make_error(405, why))
+        match route.action:
+            case "root":
+                return web.Response(text=_GREETING, headers=MARK)
+            case "props" if self._slots is None:
+                return _answer_refusal(dialect.make_error(404, "This server answers all calls at once."))
+            case "props":
+                return web.json_response({"total_slots": self._slots}, headers=MARK)
+            case "models":
+                models = dialect.list_models([dialect.describe_model(MODEL)])
+                return web.Response(body=encode(models), headers=JSON)
+            case "model":
+                return web.Response(body=encode(dialect.describe_model(route.model)), headers=JSON)
         body = await request.read()
         try:
             if route.action == "count":
-                return web.Response(body=wire.count(body), headers=JSON)
-            call = wire.read(body, route.model, stream=route.action == "stream")
+                return web.Response(body=dialect.count(body), headers=JSON)
+            call = dialect.read(body, route.model, stream=route.action == "stream")
         except BadCall as problem:
-            return _answer_refusal(wire.make_error(400, str(problem), problem.field))
+            return _answer_refusal(dialect.make_error(400, str(problem), problem.field))
         async with self._free:
-            return await self._complete(request, call, wire)
+            return await self._complete(request, call, dialect)
 
-    async def _answer_batches(self, request: web.BaseRequest, vendor: WireFormat) -> web.StreamResponse:
-        beside = (self._gemini, self._openai) if vendor is _GEMINI else (self._openai, self._gemini)
-        for service in (self._anthropic, *beside):
-            answer = await service.handle(request)
-            if answer is not None:
+    async def _answer_batches(self, request: web.BaseRequest, vendor: Dialect) -> web.StreamResponse:
+        # Some paths of batches are those of several vendors: the client's own comes first.
+        for service in sorted(self._batches, key=lambda service: service.dialect is not vendor):
+            if (answer := await service.handle(request)) is not None:
                 return _answer_refusal(answer) if isinstance(answer, Refusal) else answer
         return _answer_refusal(vendor.make_error(404, f"There is nothing at {request.path}."))
 
     async def _complete(
-        self, request: web.BaseRequest, call: WireCall, wire: WireFormat
+        self, request: web.BaseRequest, call: WireCall, dialect: Dialect
     ) -> web.StreamResponse:
         loop = asyncio.get_running_loop()
         due = loop.time() + self._latency
@@ -204,13 +210,13 @@ class _Handler:
         if (delay := due - loop.time()) > 0:
             await asyncio.sleep(delay)
         if struck is not None:
-            return _answer_fault(request, struck, call, wire)
+            return _answer_fault(request, struck, call, dialect)
         name = key.hex()[:24]
         if not call.stream:
-            return web.Response(body=wire.answer(call, replies, name), headers=JSON)
+            return web.Response(body=dialect.answer(call, replies, name), headers=JSON)
         response = web.StreamResponse(headers=_EVENTS)
         await response.prepare(request)
-        for event in wire.render_events(call, replies, name):
+        for event in dialect.render_events(call, replies, name):
             await response.write(event)
         await response.write_eof()
         return response
@@ -223,57 +229,41 @@ _GREETING = (
     "/v1beta/files and /v1beta/models/{model}:batchGenerateContent, /v1/messages/batches. There is no model: "
     "every answer is simulated.\n"
 )
-_FIXED = {
-    "/": _Route("root", _OPENAI),
-    "/v1": _Route("root", _OPENAI),
-    "/props": _Route("props", _OPENAI),  # as llama.cpp's
-    "/v1/chat/completions": _Route("complete", _OPENAI),
-    "/chat/completions": _Route("complete", _OPENAI),
-    "/v1/responses": _Route("complete", _RESPONSES),
-    "/responses": _Route("complete", _RESPONSES),
-    "/v1/responses/input_tokens": _Route("count", _RESPONSES),
-    "/v1/messages": _Route("complete", _ANTHROPIC),
-    "/v1/messages/count_tokens": _Route("count", _ANTHROPIC),
-    "/v1beta/models": _Route("models", _GEMINI),
-    "/v1alpha/models": _Route("models", _GEMINI),
+# The server's own paths; the second is llama.cpp's.
+_OWN: dict[str, _Route] = {
+    **dict.fromkeys(("/", "/v1"), _Route("root", CHAT)),
+    "/props": _Route("props", CHAT),
 }
-# Vertex AI puts the project and its region before a model.
-_MODEL_PATH = re.compile(
-    r"(?:/(v1|v1beta|v1alpha))?(?:/projects/[^/]+/locations/[^/]+/publishers/google)?/models/([^:]+)(:?)(.*)"
-)
-_METHODS = {"generateContent": "complete", "streamGenerateContent": "stream", "countTokens": "count"}
-# All vendors have a /v1/models, and clients without a configured version request /models; their headers
-# identify the vendor.
-_HEADERS = {"x-goog-api-key": _GEMINI, "x-goog-api-client": _GEMINI, "anthropic-version": _ANTHROPIC}
+_ROUTES = [
+    (dialect, action, re.compile(path))
+    for dialect in DIALECTS
+    for path, action in {**MODEL_PATHS, **dialect.paths}.items()
+]
 
 
-def _find_vendor(request: web.BaseRequest) -> WireFormat:
-    return next((wire for header, wire in _HEADERS.items() if header in request.headers), _OPENAI)
+def _find_vendor(request: web.BaseRequest) -> Dialect:
+    """Return the dialect of the request's client, by its headers; without them OpenAI's."""
+    return next((one for one in DIALECTS if any(name in request.headers for name in one.headers)), CHAT)
 
 
-def _find_route(path: str, vendor: WireFormat) -> _Route | None:
-    """Return the target of a path, None if there is none."""
-    if path in ("/v1/models", "/models"):
-        return _Route("models", vendor)
-    if path in _FIXED:
-        return _FIXED[path]
-    found = _MODEL_PATH.fullmatch(path)
-    if found is None:
-        return None
-    version, model, colon, method = found.groups()
-    if method in _METHODS:
-        return _Route(_METHODS[method], _GEMINI, model)
-    if colon:
-        return None
-    return _Route("model", vendor if version in ("v1", None) else _GEMINI, model)
+def _find_route(path: str, vendor: Dialect) -> _Route | None:
+    """Return the target of a path, None if there is none. Paths of several vendors are the client's own."""
+    if path in _OWN:
+        return _OWN[path]
+    found = [
+        _Route(action, dialect, "".join(match.groups()))
+        for dialect, action, pattern in _ROUTES
+        if (match := pattern.fullmatch(path))
+    ]
+    return next((route for route in found if route.dialect is vendor), found[0] if found else None)
 
 
 def _answer_fault(
-    request: web.BaseRequest, struck: fault.Fault, call: WireCall, wire: WireFormat
+    request: web.BaseRequest, struck: fault.Fault, call: WireCall, dialect: Dialect
 ) -> web.Response:
     """Return a transport fault as seen by the client: an error, or a broken connection."""
     if struck.name != "reset":
-        return _answer_refusal(wire.make_fault(struck, call))
+        return _answer_refusal(dialect.make_fault(struck, call))
     if request.transport is not None:
         request.transport.abort()
     return web.Response()  # not sent

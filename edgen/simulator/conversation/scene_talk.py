@@ -8,12 +8,12 @@ from random import Random
 from typing import Any
 
 from edgen.core.values import END_MARKER, Message
-from edgen.simulator.dialogue import SpokenDialogue
-from edgen.simulator.phrase_turns import Talk
+from edgen.simulator.conversation.dialogue import SpokenDialogue
+from edgen.simulator.conversation.turns import TELLS_JUDGE
+from edgen.simulator.phrases.turns import Talk
 from edgen.simulator.prompts.agent_prompt import read_turns_so_far
 from edgen.simulator.prompts.conversation_prompt import MARKER, ConversationPrompt
 from edgen.simulator.prompts.prompt_length import read_any_turns
-from edgen.simulator.turns import TELLS_JUDGE
 from edgen.space.scene import Scene
 
 _UNDERSTOOD = (0.35, 0.3)  # mean and half-width of the probability that the learner understood

@@ -15,7 +15,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from random import Random
 
-from edgen.simulator.phrases import BOOK
+from edgen.simulator.phrases.book import BOOK
 from edgen.simulator.prompts.agent_prompt import AgentPrompt
 from edgen.simulator.prompts.conversation_prompt import leads
 

@@ -1,4 +1,4 @@
-"""OpenAI's Responses format.
+"""OpenAI's Responses dialect.
 
 Nothing is stored: each call carries all of its input. Continuing an earlier answer is refused, as is every
 other unsupported field that would shape the answer. Errors and models are those of Chat Completions.
@@ -7,32 +7,31 @@ other unsupported field that would shape the answer. Errors and models are those
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from edgen.core.values import Message, Reply, Usage
-from edgen.simulator.service import wire_openai
-from edgen.simulator.service.wire import (
+from edgen.core.values import Message, Reply
+from edgen.simulator.service.dialect import (
     MODEL,
     BadCall,
     WireCall,
+    add_usage,
     check_call,
     check_fields,
     check_top_logprobs,
     decode,
+    encode,
     find_tool,
+    join_parts,
     pair_pieces_with_tokens,
     parse_schema,
+    render_event,
     split_pieces,
 )
+from edgen.simulator.service.openai_chat import OpenAIErrors, list_logprobs
 from edgen.simulator.text import count_tokens
-
-make_error = wire_openai.make_error
-make_fault = wire_openai.make_fault
-render_models = wire_openai.render_models
-encode_model = wire_openai.encode_model
 
 
 class _Part(msgspec.Struct):
@@ -65,11 +64,6 @@ class _Tool(msgspec.Struct):
     parameters: Any = True
 
 
-class _Chosen(msgspec.Struct):
-    type: Literal["function"]
-    name: str
-
-
 class _Reasoning(msgspec.Struct):
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
 
@@ -98,7 +92,7 @@ class _Body(msgspec.Struct):
     text: _TextConfig | None = None  # form of the answer
     reasoning: _Reasoning | None = None  # reasoning effort
     tools: list[_Tool] | None = None  # of which one may be called
-    tool_choice: Literal["none", "auto", "required"] | _Chosen | None = None  # forces a tool
+    tool_choice: Literal["none", "auto", "required"] | _Tool | None = None  # forces a tool
     stream: bool | None = None  # the answer is sent as events
     include: list[_Included] | None = None  # further parts of the answer, such as log probabilities
     top_logprobs: int | None = None  # likely tokens at each position
@@ -106,36 +100,15 @@ class _Body(msgspec.Struct):
 
 
 _BODY, _REPEATED = msgspec.json.Decoder(_Body), msgspec.json.Decoder(dict[str, Any])
-_encode = msgspec.json.Encoder().encode
 # Accepted and ignored.
-_OF_NO_USE = {
-    "max_tool_calls",
-    "parallel_tool_calls",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "safety_identifier",
-    "service_tier",
-    "store",
-    "stream_options",
-    "top_p",
-    "truncation",
-    "user",
-}
-_KNOWN = _OF_NO_USE | set(_Body.__struct_fields__)
-_ONLY = {"background": False}
+_OF_NO_USE = (
+    "max_tool_calls parallel_tool_calls prompt_cache_key prompt_cache_options prompt_cache_retention "
+    "safety_identifier service_tier store stream_options top_p truncation user"
+)
+_KNOWN = {*_OF_NO_USE.split(), *_Body.__struct_fields__}
 # Fields of a request for token counts.
-_COUNTED = {
-    "input",
-    "instructions",
-    "model",
-    "parallel_tool_calls",
-    "reasoning",
-    "text",
-    "tool_choice",
-    "tools",
-    "truncation",
-}
+_COUNTED_NAMES = "input instructions model parallel_tool_calls reasoning text tool_choice tools truncation"
+_COUNTED = frozenset(_COUNTED_NAMES.split())
 # Request fields that an answer repeats, with their defaults.
 _AGAIN: dict[str, Any] = {
     "instructions": None,
@@ -153,24 +126,46 @@ _AGAIN: dict[str, Any] = {
 }
 
 
-def read(body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # noqa: ARG001
-    """Read a call from a body. Raises BadCall."""
-    check_fields(body, _KNOWN, _ONLY)
-    value = decode(_BODY, body)
-    messages = _read_messages(value)
-    check_call(messages, 1, value.max_output_tokens)
-    form = None if value.text is None else value.text.format
-    return WireCall(
-        messages=messages,
-        model=value.model,
-        temperature=value.temperature,
-        max_tokens=value.max_output_tokens,
-        json_mode=form is not None and form.type != "text",
-        stream=bool(value.stream),
-        top_logprobs=_read_top_logprobs(value),
-        repeated=_repeat_settings(body),
-        **_choose_schema(value, form),
-    )
+class OpenAIResponses(OpenAIErrors):
+    """Responses."""
+
+    paths: ClassVar = {r"(?:/v1)?/responses": "complete", r"/v1/responses/input_tokens": "count"}
+
+    def read(self, body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # noqa: ARG002
+        check_fields(body, _KNOWN, {"background": False})
+        value = decode(_BODY, body)
+        messages = _read_messages(value)
+        check_call(messages, 1, value.max_output_tokens)
+        form = None if value.text is None else value.text.format
+        return WireCall(
+            messages=messages,
+            model=value.model,
+            temperature=value.temperature,
+            max_tokens=value.max_output_tokens,
+            json_mode=form is not None and form.type != "text",
+            stream=bool(value.stream),
+            top_logprobs=_read_top_logprobs(value),
+            repeated=_repeat_settings(body),
+            **_choose_schema(value, form),
+        )
+
+    def count(self, body: bytes) -> bytes:
+        check_fields(body, _COUNTED, {})
+        value = decode(_BODY, body)
+        said = sum(count_tokens(message.content) for message in _read_messages(value))
+        said += sum(count_tokens(encode(tool).decode()) for tool in value.tools or ())
+        return encode({"object": "response.input_tokens", "input_tokens": said})
+
+    def answer(self, call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
+        return encode(_make_response(call, replies[0], name))
+
+    def render_events(self, call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+        """Yield the response without output, each item in pieces, the whole response."""
+        for number, (kind, fields) in enumerate(_list_events(_make_response(call, replies[0], name))):
+            yield render_event(kind, {"sequence_number": number, **fields})
+
+
+RESPONSES = OpenAIResponses()
 
 
 def _read_top_logprobs(value: _Body) -> int | None:
@@ -183,7 +178,7 @@ def _read_top_logprobs(value: _Body) -> int | None:
 
 def _choose_schema(value: _Body, form: _Format | None) -> dict[str, Any]:
     """Return the schema for the answer: a required tool takes precedence over a format."""
-    if value.tool_choice == "required" or isinstance(value.tool_choice, _Chosen):
+    if value.tool_choice == "required" or isinstance(value.tool_choice, _Tool):
         tools = {tool.name: tool.parameters for tool in value.tools or ()}
         return find_tool(tools, None if value.tool_choice == "required" else value.tool_choice.name)
     if form is None or form.type != "json_schema":
@@ -211,36 +206,20 @@ def _read_item(item: _Item) -> list[Message]:
     match item.type:
         case "message":
             role = "system" if item.role == "developer" else item.role
-            return [Message(role, _join(item.content or ""))]
+            return [Message(role, join_parts(item.content, _read_words))]
         case "function_call":
             return [Message("assistant", item.arguments)]
         case "function_call_output":
-            return [Message("user", _join(item.output))]
+            return [Message("user", join_parts(item.output, _read_words))]
         case "reasoning":
             return []
     raise BadCall(f"An input item of type '{item.type}' cannot be simulated; leave it out.", "input")
 
 
-def _join(content: str | list[_Part]) -> str:
-    if isinstance(content, str):
-        return content
-    if any(part.type not in ("input_text", "output_text", "refusal") for part in content):
+def _read_words(part: _Part) -> str:
+    if part.type not in ("input_text", "output_text", "refusal"):
         raise BadCall("Only text can be read; the input holds a part of another type.", "input")
-    return "\n".join([part.text or part.refusal for part in content])
-
-
-def count(body: bytes) -> bytes:
-    """Answer a body whose tokens are to count. Raises BadCall."""
-    check_fields(body, _COUNTED, {})
-    value = decode(_BODY, body)
-    said = sum(count_tokens(message.content) for message in _read_messages(value))
-    said += sum(count_tokens(_encode(tool).decode()) for tool in value.tools or ())
-    return _encode({"object": "response.input_tokens", "input_tokens": said})
-
-
-def answer(call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
-    """Return a Response object."""
-    return _encode(_make_response(call, replies[0], name))
+    return part.text or part.refusal
 
 
 def _make_response(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
@@ -286,12 +265,12 @@ def _make_content(reply: Reply) -> dict[str, Any]:
         "type": "output_text",
         "text": reply.text,
         "annotations": [],
-        "logprobs": wire_openai.list_logprobs(reply),
+        "logprobs": list_logprobs(reply),
     }
 
 
 def _make_usage(reply: Reply) -> dict[str, Any]:
-    usage = reply.usage or Usage(0, 0)
+    usage = add_usage([reply])
     return {
         "input_tokens": usage.prompt_tokens,
         "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
@@ -302,13 +281,6 @@ def _make_usage(reply: Reply) -> dict[str, Any]:
 
 
 _Event = tuple[str, dict[str, Any]]
-
-
-def render_events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
-    """Yield the answer as events: the response without output, each item in pieces, the whole response."""
-    for number, (kind, fields) in enumerate(_list_events(_make_response(call, replies[0], name))):
-        value = _encode({"type": kind, "sequence_number": number, **fields})
-        yield b"event: %b\ndata: %b\n\n" % (kind.encode(), value)
 
 
 def _list_events(whole: dict[str, Any]) -> Iterator[_Event]:
@@ -322,13 +294,13 @@ def _list_events(whole: dict[str, Any]) -> Iterator[_Event]:
         )
         state = {"status": "in_progress"} if "status" in item else {}
         yield "response.output_item.added", {"output_index": index, "item": item | empty | state}
-        yield from _PIECES[item["type"]](item, {"item_id": item["id"], "output_index": index})
+        place = {"item_id": item["id"], "output_index": index}
+        if "content" in item:
+            yield from _list_message_events(item, place)
+        elif "arguments" in item:
+            yield from _list_argument_events(item, place)
         yield "response.output_item.done", {"output_index": index, "item": item}
     yield f"response.{whole['status']}", {"response": whole}
-
-
-def _list_thought_events(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:  # noqa: ARG001
-    yield from ()
 
 
 def _list_argument_events(item: dict[str, Any], place: dict[str, Any]) -> Iterator[_Event]:
@@ -351,10 +323,3 @@ def _list_message_events(item: dict[str, Any], place: dict[str, Any]) -> Iterato
     scored = {"logprobs": part["logprobs"]} if field == "text" else {}
     yield f"{kind}.done", {**place, field: part[field], **scored}
     yield "response.content_part.done", {**place, "part": part}
-
-
-_PIECES: dict[str, Callable[[dict[str, Any], dict[str, Any]], Iterator[_Event]]] = {
-    "reasoning": _list_thought_events,
-    "function_call": _list_argument_events,
-    "message": _list_message_events,
-}

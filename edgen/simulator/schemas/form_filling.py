@@ -18,8 +18,8 @@ from edgen.core.values import END_MARKER, Conversation
 from edgen.reading.answers.body import object_in
 from edgen.reading.conversation import read
 from edgen.reading.roles import find_words
-from edgen.simulator.schema_patterns import UnfitSchema
-from edgen.simulator.structured import accepts
+from edgen.simulator.schemas.schema_patterns import UnfitSchema
+from edgen.simulator.schemas.structured import accepts
 
 Part = Mapping[str, Any]  # a part of a JSON Schema
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -29,9 +29,8 @@ _BULLET = re.compile(r"\A\s*(?:[-*•]|\d{1,4}[.)])\s+")
 
 def pour(text: str, schema: bytes) -> str:
     """Return an answer's content as JSON of the form, or the answer if its content does not go in."""
-    properties = {
-        name: _find_part(one) for name, one in msgspec.json.decode(schema).get("properties", {}).items()
-    }
+    described = _find_part(msgspec.json.decode(schema)).get("properties", {})
+    properties = {name: _find_part(one) for name, one in described.items()}
     held = object_in(text)
     bounded = bool(_list_places(properties.get("conversation", {})))
     if held is not None and properties.keys() <= held.keys() and not bounded:

@@ -7,25 +7,24 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass
 
 from edgen.core.values import Reply
 from edgen.simulator import faults as fault
 from edgen.simulator.logprobs import score
 from edgen.simulator.prompts.prompt_scene import SceneFinder
-from edgen.simulator.service.wire import WireCall
+from edgen.simulator.service.dialect import WireCall
 from edgen.simulator.text import make_request_key, respond
 
 _REMEMBERED = 100_000  # requests whose repetitions are counted
 
 
+@dataclass(slots=True)
 class _Tally:
     """Numbers of tries and answers of a request."""
 
-    __slots__ = ("answered", "tried")
-
-    def __init__(self) -> None:
-        self.tried = 0
-        self.answered = 0
+    tried: int = 0
+    answered: int = 0
 
 
 class SimulatedModel:

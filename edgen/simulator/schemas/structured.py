@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 import jsonschema_rs
 import msgspec
 
-from edgen.simulator.phrases import PhraseSpeaker
-from edgen.simulator.schema_patterns import MOST_TEXT, UnfitSchema, make_match
+from edgen.simulator.phrases.book import PhraseSpeaker
+from edgen.simulator.schemas.schema_patterns import MOST_TEXT, UnfitSchema, make_match
 
 MOST_BYTES = 256 * 1024  # of a schema
 _MOST_VALUES = 10_000  # of one answer

@@ -13,9 +13,9 @@ import msgspec
 
 from edgen.core.values import Message
 from edgen.reading.answers.scores import MOST_SCORE
-from edgen.simulator.judge import find_fenced, split_turns
-from edgen.simulator.phrases import PhraseSpeaker
-from edgen.simulator.tone import measure_tone
+from edgen.simulator.conversation.tone import measure_tone
+from edgen.simulator.judging.judge import find_fenced, split_turns
+from edgen.simulator.phrases.book import PhraseSpeaker
 
 _ASKED = "JSON object with a number from 0 to 10 for each criterion"
 

@@ -13,7 +13,8 @@ from random import Random
 from typing import Any
 
 from edgen.reading.detect import loops
-from edgen.simulator.phrase_slots import (
+from edgen.simulator.phrases.book import BOOK, PhraseSpeaker
+from edgen.simulator.phrases.slots import (
     LONG_ENOUGH,
     find_last_example,
     names_item,
@@ -22,7 +23,6 @@ from edgen.simulator.phrase_slots import (
     split_words,
     tidy,
 )
-from edgen.simulator.phrases import BOOK, PhraseSpeaker
 from edgen.space.scene import HEARD, KNOWLEDGE, RolePhrases, Scene
 
 _ASKING = re.compile(r"[^.!?\n]+\?")  # a sentence that asks

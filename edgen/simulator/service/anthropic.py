@@ -1,4 +1,4 @@
-"""Anthropic's Messages format, version 2023-06-01.
+"""Anthropic's Messages dialect, version 2023-06-01.
 
 Required tools are called, and formats are obeyed. Features that cannot be simulated and fields unknown to the
 API are refused.
@@ -8,21 +8,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from edgen.core.values import FinishReason, Message, Reply, Usage
-from edgen.simulator.faults import Fault
-from edgen.simulator.service.wire import (
+from edgen.core.values import FinishReason, Message, Reply
+from edgen.simulator.service.dialect import (
     BadCall,
+    Dialect,
     Refusal,
+    Trouble,
     WireCall,
+    add_usage,
     check_call,
+    choose_words,
     decode,
     describe_picture,
+    encode,
     find_tool,
+    is_whole_call,
+    join_parts,
     parse_schema,
+    render_event,
     split_pieces,
 )
 from edgen.simulator.text import count_tokens
@@ -106,52 +113,85 @@ class _Counted(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _BODY, _COUNTED = msgspec.json.Decoder(_Body), msgspec.json.Decoder(_Counted)
-_encode = msgspec.json.Encoder().encode
 _FINISH: dict[FinishReason, str] = {
     "stop": "end_turn",
     "length": "max_tokens",
     "content_filter": "refusal",
     "other": "pause_turn",
 }
-_TYPES = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    405: "invalid_request_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    500: "api_error",
-    529: "overloaded_error",
-}
-# fault -> (HTTP status, message); overload has its own status
-_FAULTS = {
-    "429": (429, "This request would exceed your organization's rate limit (simulated)."),
-    "500": (500, "Internal server error (simulated)."),
-    "503": (529, "Overloaded (simulated)."),
-    "401": (401, "invalid x-api-key (simulated)"),
-    "404": (404, "model: {model} (simulated)"),
-    "quota": (400, "Your credit balance is too low to access the Anthropic API (simulated)."),
-}
 
 
-def read(body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # noqa: ARG001
-    """Read a call from a body. Raises BadCall."""
-    value = decode(_BODY, body)
-    if value.temperature is not None and not 0 <= value.temperature <= 1:
-        raise BadCall("temperature: range: 0..1")
-    check_call(value.messages, 1, value.max_tokens)
-    if value.messages[0].role != "user":
-        raise BadCall("messages: first message must use the user role")
-    return WireCall(
-        messages=_read_messages(value),
-        model=value.model,
-        temperature=value.temperature,
-        max_tokens=value.max_tokens,
-        stop=tuple(value.stop_sequences),
-        stream=value.stream,
-        **_choose_schema(value),
-    )
+class AnthropicMessages(Dialect):
+    """Messages."""
+
+    paths: ClassVar = {r"/v1/messages": "complete", r"/v1/messages/count_tokens": "count"}
+    headers = ("anthropic-version",)
+    other_kind = "api_error"
+    kinds: ClassVar = {
+        400: "invalid_request_error",
+        401: "authentication_error",
+        403: "permission_error",
+        404: "not_found_error",
+        405: "invalid_request_error",
+        413: "request_too_large",
+        429: "rate_limit_error",
+        500: "api_error",
+        529: "overloaded_error",
+    }
+    faults: ClassVar = {
+        "429": Trouble(429, "This request would exceed your organization's rate limit (simulated)."),
+        "500": Trouble(500, "Internal server error (simulated)."),
+        "503": Trouble(529, "Overloaded (simulated)."),  # a status of its own
+        "401": Trouble(401, "invalid x-api-key (simulated)"),
+        "404": Trouble(404, "model: {model} (simulated)"),
+        "quota": Trouble(400, "Your credit balance is too low to access the Anthropic API (simulated)."),
+    }
+
+    def read(self, body: bytes, model: str = "", *, stream: bool = False) -> WireCall:  # noqa: ARG002
+        value = decode(_BODY, body)
+        if value.temperature is not None and not 0 <= value.temperature <= 1:
+            raise BadCall("temperature: range: 0..1")
+        check_call(value.messages, 1, value.max_tokens)
+        if value.messages[0].role != "user":
+            raise BadCall("messages: first message must use the user role")
+        return WireCall(
+            messages=_read_messages(value),
+            model=value.model,
+            temperature=value.temperature,
+            max_tokens=value.max_tokens,
+            stop=tuple(value.stop_sequences),
+            stream=value.stream,
+            **_choose_schema(value),
+        )
+
+    def count(self, body: bytes) -> bytes:
+        value = decode(_COUNTED, body)
+        said = [*[one.content for one in _read_messages(value)], bytes(value.tools).decode()]
+        return encode({"input_tokens": sum(map(count_tokens, said))})
+
+    def answer(self, call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
+        return encode(_make_message(call, replies[0], name))
+
+    def render_events(self, call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
+        """Yield the message without content, its text in pieces, its end."""
+        for kind, fields in _list_events(_make_message(call, replies[0], name)):
+            yield render_event(kind, fields)
+
+    def render_error(self, trouble: Trouble, seconds: float | None = None) -> Refusal:
+        headers = {} if seconds is None else {"Retry-After": str(math.ceil(seconds))}
+        error = {"type": trouble.kind, "message": trouble.message}
+        return Refusal(trouble.status, encode({"type": "error", "error": error, "request_id": None}), headers)
+
+    def describe_model(self, name: str) -> dict[str, Any]:
+        created = "1970-01-01T00:00:00Z"
+        return {"type": "model", "id": name, "display_name": f"{name} (simulated)", "created_at": created}
+
+    def list_models(self, models: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        first, last = models[0]["id"], models[-1]["id"]
+        return {"data": models, "has_more": False, "first_id": first, "last_id": last}
+
+
+MESSAGES = AnthropicMessages()
 
 
 def _choose_schema(value: _Body) -> dict[str, Any]:
@@ -165,15 +205,9 @@ def _choose_schema(value: _Body) -> dict[str, Any]:
 def _read_messages(value: _Body | _Counted) -> tuple[Message, ...]:
     if not isinstance(value.system, str) and any(block.type != "text" for block in value.system):
         raise BadCall("system: only text blocks are taken")
-    system = _join(value.system)
-    said = [Message(one.role, _join(one.content)) for one in value.messages]
+    system = join_parts(value.system, _read_words)
+    said = [Message(one.role, join_parts(one.content, _read_words)) for one in value.messages]
     return tuple([Message("system", system), *said] if system else said)
-
-
-def _join(content: str | list[_Block]) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(map(_read_words, content))
 
 
 def _read_words(block: _Block) -> str:
@@ -183,26 +217,14 @@ def _read_words(block: _Block) -> str:
         case "tool_use":
             return bytes(block.input).decode()
         case "tool_result":
-            return _join(block.content)
+            return join_parts(block.content, _read_words)
         case "image" if block.source is not None:
             return describe_picture(block.source.media_type, block.source.data)
     raise BadCall("Only texts and pictures can be read; a message holds a block of another type.")
 
 
-def count(body: bytes) -> bytes:
-    """Answer a body whose tokens are to count. Raises BadCall."""
-    value = decode(_COUNTED, body)
-    said = [*[one.content for one in _read_messages(value)], bytes(value.tools).decode()]
-    return _encode({"input_tokens": sum(map(count_tokens, said))})
-
-
-def answer(call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
-    """Return a Message object."""
-    return _encode(_make_message(call, replies[0], name))
-
-
 def _make_message(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
-    text, refused = _choose_words(reply), reply.finish_reason == "content_filter"
+    text, refused = choose_words(reply), reply.finish_reason == "content_filter"
     value: dict[str, Any] = {
         "id": f"msg_{name}",
         "type": "message",
@@ -214,7 +236,7 @@ def _make_message(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
         "usage": _make_usage(reply),
         "simulated": True,
     }
-    if call.tool and reply.finish_reason == "stop" and reply.refusal is None:
+    if is_whole_call(call, reply):
         called = {
             "type": "tool_use",
             "id": f"toolu_{name}",
@@ -227,72 +249,25 @@ def _make_message(call: WireCall, reply: Reply, name: str) -> dict[str, Any]:
     return value
 
 
-def _choose_words(reply: Reply) -> str:
-    """Return the text: the model declines in it; only a filter stops it."""
-    return reply.refusal if reply.refusal and reply.finish_reason == "stop" else reply.text
-
-
 def _make_usage(reply: Reply) -> dict[str, int]:
-    usage = reply.usage or Usage(0, 0)
+    usage = add_usage([reply])
     return {"input_tokens": usage.prompt_tokens, "output_tokens": usage.completion_tokens}
 
 
-def render_events(call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
-    """Yield the answer as events: the message without content, its text in pieces, its end."""
-    whole = _make_message(call, replies[0], name)
+def _list_events(whole: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each event's type and fields."""
     begun = whole | {"content": [], "stop_reason": None, "usage": whole["usage"] | {"output_tokens": 0}}
-    yield _render_event("message_start", message=begun)
+    yield "message_start", {"message": begun}
     for block in whole["content"]:
         if block["type"] == "text":
             begun, text, kind, field = block | {"text": ""}, block["text"], "text_delta", "text"
         else:
             begun, text = block | {"input": {}}, bytes(block["input"]).decode()
             kind, field = "input_json_delta", "partial_json"
-        yield _render_event("content_block_start", index=0, content_block=begun)
+        yield "content_block_start", {"index": 0, "content_block": begun}
         for piece in split_pieces(text):
-            yield _render_event("content_block_delta", index=0, delta={"type": kind, field: piece})
-        yield _render_event("content_block_stop", index=0)
+            yield "content_block_delta", {"index": 0, "delta": {"type": kind, field: piece}}
+        yield "content_block_stop", {"index": 0}
     end = {key: whole[key] for key in ("stop_reason", "stop_sequence", "stop_details") if key in whole}
-    yield _render_event("message_delta", delta=end, usage=whole["usage"])
-    yield _render_event("message_stop")
-
-
-def _render_event(kind: str, **fields: Any) -> bytes:
-    return b"event: %b\ndata: %b\n\n" % (kind.encode(), _encode({"type": kind, **fields}))
-
-
-def make_fault(struck: Fault, call: WireCall) -> Refusal:
-    """Return a transport fault in Anthropic's words, with Retry-After if it has seconds."""
-    status, message = _FAULTS[struck.name]
-    headers = {} if struck.seconds is None else {"Retry-After": str(math.ceil(struck.seconds))}
-    return Refusal(status, _render_error(status, message.format(model=call.model)), headers)
-
-
-def make_error(status: int, message: str, field: str | None = None) -> Refusal:  # noqa: ARG001
-    """Return an error that the caller can fix."""
-    return Refusal(status, _render_error(status, message), {})
-
-
-def _render_error(status: int, message: str) -> bytes:
-    kind = _TYPES.get(status, "api_error")
-    return _encode({"type": "error", "error": {"type": kind, "message": message}, "request_id": None})
-
-
-def _make_model(name: str) -> dict[str, Any]:
-    return {
-        "type": "model",
-        "id": name,
-        "display_name": f"{name} (simulated)",
-        "created_at": "1970-01-01T00:00:00Z",
-    }
-
-
-def render_models(names: Sequence[str]) -> bytes:
-    """Return a page of models."""
-    value = {"data": [_make_model(name) for name in names], "has_more": False}
-    return _encode(value | {"first_id": names[0], "last_id": names[-1]})
-
-
-def encode_model(name: str) -> bytes:
-    """Return one model."""
-    return _encode(_make_model(name))
+    yield "message_delta", {"delta": end, "usage": whole["usage"]}
+    yield "message_stop", {}

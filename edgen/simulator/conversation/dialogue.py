@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from edgen.core.values import END_MARKER, Role
 from edgen.reading import phrase_kinds as ways
-from edgen.simulator.phrases import PhraseSpeaker, Way, fit_inside_sentence, is_grudging, join, nod_to
+from edgen.simulator.phrases.book import PhraseSpeaker, Way, fit_inside_sentence, is_grudging, join, nod_to
 from edgen.simulator.prompts.answer_form import Json
 from edgen.simulator.prompts.conversation_prompt import ConversationPrompt, ScenarioBrief
 

@@ -1,21 +1,28 @@
-"""Common parts of all wire formats: a call read from a body, and errors."""
+"""The declaration of a vendor's dialect, and what all dialects share: calls, errors, pieces of a stream."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterable, Callable, Container, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
-from uuid import uuid4
+from abc import ABC, abstractmethod
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from edgen.core.pictures import WORDS, look_at
-from edgen.core.values import Message, Reply, Token
+from edgen.core.values import Message, Reply, Token, Usage
 from edgen.simulator.faults import Fault
 from edgen.simulator.logprobs import MOST as MOST_TOKENS
-from edgen.simulator.schema_patterns import UnfitSchema
-from edgen.simulator.structured import read_schema
+from edgen.simulator.schemas.schema_patterns import UnfitSchema
+from edgen.simulator.schemas.structured import read_schema
 from edgen.simulator.text import CHARS_PER_TOKEN
 
 MODEL = "edgen-simulator"
@@ -25,6 +32,7 @@ MOST_CHOICES = 128
 _PIECE = 48  # characters, whole tokens
 
 T = TypeVar("T")
+encode = msgspec.json.Encoder().encode
 
 
 class WireCall(NamedTuple):
@@ -56,40 +64,83 @@ class Refusal(NamedTuple):
 
 
 class BadCall(Exception):  # noqa: N818 - an answer to give, not a failure of this program
-    """An invalid body. Its text is a sentence for the caller; `field` is the invalid field, if the vendor
+    """An invalid request. Its text is a sentence for the caller; `field` is the invalid field, if the vendor
     names it separately."""
 
-    def __init__(self, message: str, field: str | None = None) -> None:
+    def __init__(self, message: str, field: str | None = None, status: int = 400) -> None:
         super().__init__(message)
         self.field = field
+        self.status = status
 
 
-class WireFormat(Protocol):
-    """A vendor's format. Every method is a pure function."""
+class Trouble(NamedTuple):
+    """An error, independent of how a vendor writes it."""
 
-    def read(self, body: bytes, model: str, *, stream: bool) -> WireCall:
-        """Read a call from a body; the path gives model and streaming. Raises BadCall."""
+    status: int  # of HTTP
+    message: str  # for the caller; `{model}` is the call's model
+    kind: str = ""  # the vendor's word for it; empty: by status
+    code: str | None = None  # the vendor's second word
+    field: str | None = None  # the invalid field
 
-    def count(self, body: bytes) -> bytes:
+
+Action = Literal["complete", "stream", "count", "models", "model"]
+
+VERTEX = "(?:/projects/[^/]+/locations/[^/]+/publishers/google)?"  # Vertex AI's project before a model
+MODEL_PATHS: dict[str, Action] = {"(?:/v1)?/models": "models", f"(?:/v1)?{VERTEX}/models/([^:]+)": "model"}
+"""Paths that all vendors have; clients without a configured version leave it out."""
+
+
+class Dialect(ABC):
+    """A vendor's format of single calls: its paths, and how it writes everything. Every method is a pure
+    function."""
+
+    paths: ClassVar[Mapping[str, Action]]  # patterns of paths, and what they do; a group is the model
+    headers: ClassVar[Collection[str]] = ()  # that only this vendor's clients send
+    faults: ClassVar[Mapping[str, Trouble]]  # errors by transport fault
+    kinds: ClassVar[Mapping[int, str]] = {}  # words for errors, by status
+    other_kind: ClassVar[str]  # the word for other errors
+
+    @abstractmethod
+    def read(self, body: bytes, model: str = "", *, stream: bool = False) -> WireCall:
+        """Read a call from a body; the path gives model and streaming, if at all. Raises BadCall."""
+
+    def count(self, body: bytes) -> bytes:  # noqa: ARG002
         """Answer a body whose tokens are to count. Raises BadCall."""
+        raise BadCall("Tokens cannot be counted here.")
 
+    @abstractmethod
     def answer(self, call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
         """Return the body of a whole answer; `name` is 24 hex digits that identify the request."""
 
+    @abstractmethod
     def render_events(self, call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
         """Yield the answer as server-sent events."""
 
-    def make_fault(self, fault: Fault, call: WireCall) -> Refusal:
+    @abstractmethod
+    def render_error(self, trouble: Trouble, seconds: float | None = None) -> Refusal:
+        """Return an error; `seconds` is the wait before the next try."""
+
+    @abstractmethod
+    def describe_model(self, name: str) -> dict[str, Any]:
+        """Return one model."""
+
+    @abstractmethod
+    def list_models(self, models: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Return a page of models."""
+
+    def make_fault(self, struck: Fault, call: WireCall) -> Refusal:
         """Return the error for a transport fault with an HTTP status."""
+        trouble = self.faults[struck.name]
+        kind = trouble.kind or self._find_kind(trouble.status)
+        said = trouble._replace(kind=kind, message=trouble.message.format(model=call.model))
+        return self.render_error(said, struck.seconds)
 
     def make_error(self, status: int, message: str, field: str | None = None) -> Refusal:
         """Return an error caused by the caller; `field` as in BadCall."""
+        return self.render_error(Trouble(status, message, self._find_kind(status), field=field))
 
-    def render_models(self, names: Sequence[str]) -> bytes:
-        """Return a list of models."""
-
-    def encode_model(self, name: str) -> bytes:
-        """Return one model."""
+    def _find_kind(self, status: int) -> str:
+        return self.kinds.get(status, self.other_kind)
 
 
 def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
@@ -111,6 +162,7 @@ def check_fields(body: bytes, known: Container[str], only: Mapping[str, object])
 
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
 def parse_schema(value: Any) -> bytes:
@@ -141,6 +193,39 @@ def pair_pieces_with_tokens(text: str, tokens: Sequence[T]) -> Iterator[tuple[st
     count = _PIECE // CHARS_PER_TOKEN
     for i, piece in enumerate(split_pieces(text)):
         yield piece, tokens[i * count : (i + 1) * count]
+
+
+def join_parts(content: str | Iterable[T] | None, read: Callable[[T], str]) -> str:
+    """Return a message's text: as it is, or `read` from its parts."""
+    return content or "" if content is None or isinstance(content, str) else "\n".join(map(read, content))
+
+
+def render_event(kind: str, value: dict[str, Any]) -> bytes:
+    """Return a server-sent event with a type."""
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), encode({"type": kind, **value}))
+
+
+def add_usage(replies: Sequence[Reply]) -> Usage:
+    """Return the usage of a call: its prompt once, and all of its answers."""
+    counts = [reply.usage or Usage(0, 0) for reply in replies]
+    return Usage(counts[0].prompt_tokens, sum([usage.completion_tokens for usage in counts]))
+
+
+def choose_words(reply: Reply) -> str:
+    """Return the text where a format has no field for refusals: the model declines in it."""
+    return reply.refusal if reply.refusal and reply.finish_reason == "stop" else reply.text
+
+
+def is_whole_call(call: WireCall, reply: Reply) -> bool:
+    """Return whether the reply is the complete arguments of a required tool, an object. A model that declines
+    in its text calls none."""
+    if not call.tool or reply.finish_reason != "stop" or reply.refusal is not None:
+        return False
+    try:
+        _OBJECT.decode(reply.text)
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 def list_tokens(reply: Reply) -> tuple[Token, ...]:
@@ -177,34 +262,3 @@ def check_call(messages: Sequence[object], choices: int, max_tokens: int | None)
         raise BadCall(f"Between 1 and {MOST_CHOICES} answers can be had at once, not {choices}.")
     if max_tokens is not None and max_tokens < 1:
         raise BadCall("The largest number of tokens must be at least 1.")
-
-
-class UploadTooLargeError(Exception):
-    """The upload exceeds the vendor's limit."""
-
-
-def make_id() -> str:
-    """Return 24 unique hex digits."""
-    return uuid4().hex[:24]
-
-
-async def save(chunks: AsyncIterable[bytes], path: Path, most: int, already: int = 0) -> int:
-    """Append chunks to a file after its `already` bytes; return the number of new bytes. Raises TooLargeError
-    at more than `most` bytes in all; the caller removes the written part."""
-    came = 0
-    with path.open("ab") as into:
-        async for chunk in chunks:
-            came += len(chunk)
-            if already + came > most:
-                raise UploadTooLargeError
-            into.write(chunk)
-    return came
-
-
-def cut_page(items: list[T], name: Callable[[T], str], after: str | None, limit: int) -> tuple[list[T], bool]:
-    """Return at most `limit` items following the one named `after`, and whether there are more. An unknown
-    name: no items."""
-    start = 0
-    if after:
-        start = next((i + 1 for i, item in enumerate(items) if name(item) == after), len(items))
-    return items[start : start + limit], start + limit < len(items)

@@ -1,0 +1,1 @@
+"""Conversations and single turns that a model would write."""

@@ -1,0 +1,1 @@
+"""Answers of judges, and the truth that they can be compared with."""

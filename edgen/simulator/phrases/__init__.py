@@ -1,0 +1,1 @@
+"""What roles say: the phrase book, and the phrases of spaces."""
