@@ -184,6 +184,7 @@ async def test_a_signal_while_partitions_start(tmp_path: Path) -> None:
         for signals in (1, 2):
             process = begin(job, run)
             while not partition_processes(process.pid):
+                assert process.poll() is None, "it starts some"
                 await asyncio.sleep(0.001)
             for _ in range(signals):
                 process.send_signal(signal.SIGINT)
