@@ -7,6 +7,7 @@ pickled. A process of this machine does one piece after another, and ends when t
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import pickle
 import queue
@@ -197,9 +198,17 @@ def send(pipe: IO[bytes], data: bytes) -> None:
 
 def _read_frame(pipe: IO[bytes]) -> bytes | None:
     """Return the next pickle; None at the end."""
-    size = int.from_bytes(pipe.read(_HEAD), "big")
-    data = pipe.read(size)
+    size = int.from_bytes(_read(pipe, _HEAD), "big")
+    data = _read(pipe, size)
     return data if size and len(data) == size else None
+
+
+def _read(pipe: IO[bytes], size: int) -> bytes:
+    """Return so many bytes, or fewer at the end."""
+    data = bytearray()
+    while len(data) < size and (more := pipe.read(size - len(data))):
+        data += more
+    return bytes(data)
 
 
 def receive() -> Iterator[bytes]:
@@ -211,7 +220,9 @@ def receive() -> Iterator[bytes]:
 
 
 def _receive(received: queue.SimpleQueue[bytes]) -> None:
-    while (data := _read_frame(sys.stdin.buffer)) is not None:
+    # Not sys.stdin.buffer, whose lock this thread would hold while Python shuts down, which is a fatal error.
+    pipe: Any = io.FileIO(0, closefd=False)
+    while (data := _read_frame(pipe)) is not None:
         received.put(data)
     os._exit(1)
 

@@ -120,6 +120,21 @@ def test_a_process_with_another_version_is_a_sentence() -> None:
     assert b"this one 0.0.9. Install the same on all nodes." in said
 
 
+def test_a_process_that_ends_does_not_wait_for_its_input() -> None:
+    """The thread that reads holds no lock of Python's standard input, without which Python cannot shut down."""
+    code = "import sys; from edgen.runtime.processes import receive; next(receive()); sys.stdin.close(); print('closed')"
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    send(child.stdin, b"x")
+    try:
+        assert child.stdout.readline() == b"closed\n"
+        assert child.wait(600) == 0
+    finally:
+        child.kill()
+        child.communicate()
+
+
 def test_a_killed_process_is_an_error_and_none_outlives_its_parent(tmp_path: Path) -> None:
     def pid_in(path: Path) -> int:
         end = time.monotonic() + 60

@@ -20,6 +20,7 @@ from edgen.core.plugins.faults import FaultyPluginError
 from edgen.core.resources import find
 from edgen.core.values import Reply, Request
 from edgen.execution import online_scheduler
+from edgen.execution.client.model_client import ModelClient
 from edgen.execution.cluster import worker as worker_module
 from edgen.execution.cluster.messages import Called, FirstReply, OpenRequest, Permit, UnitOutcome
 from edgen.execution.cluster.plain_call import PlainCall
@@ -306,7 +307,7 @@ def note_taken(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, bytes]]:
     return taken
 
 
-@pytest.mark.parametrize("step", ["make_statements", "make_reply_statements"])
+@pytest.mark.parametrize("step", ["make_statements", "make_reply_statements", "end_answered"])
 @pytest.mark.parametrize(
     "bug", [ZeroDivisionError("a bug"), EdgenError("a plugin's bug")], ids=["edgen", "plugin"]
 )
@@ -314,11 +315,17 @@ async def test_a_bug_at_the_head_keeps_no_reply_of_its_moment_from_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, bug: Exception
 ) -> None:
     """But for one whose own row has the bug. The next start makes the calls that are not stored."""
-    where: Any = OutcomeRecorder if step == "make_statements" else Ledger
+    owners = {
+        "make_statements": OutcomeRecorder,
+        "make_reply_statements": Ledger,
+        "end_answered": ModelClient,
+    }
+    where: Any = owners[step]
     right, failed = getattr(where, step), list[int]()
 
     def fail_once(self: Any, place: Any, *given: Any) -> Any:
-        scenario = place[0] if where is OutcomeRecorder else place.scenario
+        address = place.request.address if where is ModelClient else place
+        scenario = place[0] if where is OutcomeRecorder else address.scenario
         if scenario >= 350 and not failed:
             failed.append(scenario)
             raise bug

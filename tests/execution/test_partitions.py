@@ -184,6 +184,7 @@ async def test_a_signal_while_partitions_start(tmp_path: Path) -> None:
         for signals in (1, 2):
             process = begin(job, run)
             while not partition_processes(process.pid):
+                assert process.poll() is None, "it starts some"
                 await asyncio.sleep(0.001)
             for _ in range(signals):
                 process.send_signal(signal.SIGINT)
@@ -191,6 +192,7 @@ async def test_a_signal_while_partitions_start(tmp_path: Path) -> None:
             made = await end(process)
             assert made.code == 130, made.err
             assert "Traceback" not in made.err
+            assert "Fatal Python error" not in made.err
         again = await edgen("generate", job, "-o", run)
         assert again.code == 0, again.err
         assert COUNT <= server.asked.total() <= COUNT + IN_FLIGHT

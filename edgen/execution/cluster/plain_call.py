@@ -124,7 +124,7 @@ class PlainCall:
                 else:
                     self.text = called.text
             now = asyncio.get_running_loop().time()
-            client.end_answered(call, ticket, reply, now - ticket.started, now)
+            call.latency = now - ticket.started
             if isinstance(called, FirstReply):
                 call.key, call.request = called.key, Request(called.address, (), 0, called.role)
                 costs = called.charged_tokens, called.cost_usd
@@ -133,7 +133,8 @@ class PlainCall:
             else:
                 self.answer = client.answer(call, reply)
             self.checksum = called.checksum
-            self._units.keep_answer(self)
+            self._units.keep_answer(self)  # before anything else may go wrong
+            client.end_answered(call, ticket, reply, call.latency, now)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
             self._units.give_up(rollout, error)
 

@@ -17,6 +17,7 @@ import msgspec
 from edgen.config import CallSettings
 from edgen.core.errors import CallError, EdgenError, FailureKind
 from edgen.core.plugins.faults import find_fault
+from edgen.core.text import replace_surrogates
 from edgen.core.values import Reply, Request
 from edgen.core.version import __version__
 from edgen.execution.client.backend_calls import complete_once
@@ -209,9 +210,10 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - the head raises it
             known = error if isinstance(error, EdgenError) else find_fault(error)
             if known is not None:
-                self._wire.send(Broken(str(known), known.exit_code, known.reason))
+                said = Broken(replace_surrogates(str(known)), known.exit_code, known.reason)
             else:
-                self._wire.send(Broken("", fault=traceback.format_exc()))
+                said = Broken("", fault=replace_surrogates(traceback.format_exc()))
+            self._wire.send(said)
             permit = message.first if isinstance(message, Take) else message
             if isinstance(permit, Permit):  # the head ignores it if it has the call's result
                 self._wire.send(Called(permit.number, None, _BROKEN))
