@@ -13,9 +13,10 @@ import contextvars
 import errno
 import os
 import signal
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from edgen.core.errors import UsageError
@@ -116,17 +117,34 @@ def edit_lines() -> None:
         import readline  # noqa: F401 - importing it is what it takes
 
 
+_BLOCKED = 1.0  # seconds
+
+
 @contextlib.contextmanager
 def handle_signals(
     loop: asyncio.AbstractEventLoop, signals: Iterable[int], handler: Callable[[int], None]
 ) -> Iterator[None]:
     """Let a loop call `handler` with the number of each of these signals; restore the earlier handlers
-    afterwards."""
+    afterwards. If the loop has not come to a signal after a second, since other code keeps it, the next one
+    raises KeyboardInterrupt in that code."""
+    unheard: list[float] = []  # when signals came that the loop has not come to
+
+    def hear(number: int) -> None:
+        unheard.clear()
+        handler(number)
+
+    def interrupt_blocked(_number: int, _frame: FrameType | None) -> None:
+        unheard.append(time.monotonic())
+        if unheard[-1] - unheard[0] > _BLOCKED:
+            raise KeyboardInterrupt
+
     before = {number: signal.getsignal(number) for number in signals}
     with _pause_signals():  # handlers change one by one
         for number in before:
             try:
-                loop.add_signal_handler(number, handler, number)
+                loop.add_signal_handler(number, hear, number)
+                signal.signal(number, interrupt_blocked)  # the loop still hears of it by its own pipe
+                signal.siginterrupt(number, False)
             except NotImplementedError:  # a loop on Windows
                 signal.signal(number, lambda came, _: _hand_over(loop, handler, came))
     try:

@@ -262,6 +262,7 @@ def list_flaws(format_: Format) -> Iterator[str]:
     for place, kind in _PARTS.items():
         if not isinstance(given := getattr(format_, place), kind):
             yield f"has a `{place}` that is no {kind.__name__}: {given!r}"
+    yield from _list_wrong_types(format_)
     if not callable(format_.rows):
         yield f"has `rows` that cannot be called: {format_.rows!r}"
     own = format_.Options
@@ -289,3 +290,23 @@ def list_flaws(format_: Format) -> Iterator[str]:
         list(list_flags(own))
     except Exception as error:  # noqa: BLE001 - a plugin may have fields of any type
         yield f"has `Options` that cannot become flags ({type(error).__name__}: {error})"
+
+
+def _list_wrong_types(format_: Format) -> Iterator[str]:
+    """Yield the fields of a format that have no text, or no texts, where a card needs them, as clauses."""
+    card = format_.card if isinstance(format_.card, FormatCard) else FormatCard()
+    for name in ("summary", "use"):
+        if not isinstance(given := getattr(format_, name), str):
+            yield f"has a `{name}` that is no text: {given!r}"
+    each = {"needs": format_.needs, "notes": card.notes, "tags": card.tags, "tasks": card.tasks}
+    for name, given in each.items():
+        if not isinstance(given, tuple | list) or not all(isinstance(one, str) for one in given):
+            yield f"has `{name}` that are no tuple of texts: {given!r}"
+    for name, given in {"reasons": card.reasons, "tables": format_.tables}.items():
+        if name == "tables" and (callable(given) or isinstance(given, tuple)):
+            continue
+        texts = isinstance(given, Mapping) and all(
+            isinstance(one, str) for pair in given.items() for one in pair
+        )
+        if not texts:
+            yield f"has `{name}` that are no mapping from names to texts: {given!r}"

@@ -69,6 +69,8 @@ def list_flags(options: type[FormatOptions]) -> tuple[Flag, ...]:
 
 
 def _make_flag(field: _Declared) -> Flag:
+    if not isinstance(field.kind, _KINDS):
+        raise TypeError(f"`{field.name}` has a type that no option can have; take {_TAKES}")
     flag = flag_of(field.name)
     switch = isinstance(field.kind, inspect.BoolType)
     notes = [] if field.default in (None, ()) else [f"default: {_format_default(field)}"]
@@ -258,4 +260,8 @@ def _format_default(field: _Declared) -> str:
 
 
 _METAVARS: Mapping[type, str] = {inspect.IntType: "N", inspect.FloatType: "X"}
+_KINDS = (
+    inspect.BoolType, inspect.IntType, inspect.FloatType, inspect.StrType, inspect.LiteralType, inspect.VarTupleType,
+)  # fmt: skip
+_TAKES = "bool, int, float, str, a Literal of texts or tuple[str, ...]"
 _SHOWN = 5  # formats named in an error

@@ -30,6 +30,7 @@ from edgen.execution.client.server_queue import Lane
 from edgen.execution.session import Charged, RunSession, make_signal_error
 from edgen.runtime.control import Control
 from edgen.runtime.deadline import Deadline
+from edgen.runtime.loop_watch import watch_loop
 from edgen.runtime.snapshot import (
     Activity,
     Flow,
@@ -258,6 +259,7 @@ async def supervise(parts: Sequence[Supervised], control: Control) -> None:
         beside += [_stop_when_gone(presence, monitors) for presence in watches]
         if control.deadline is not None:
             beside.append(_stop_in_time(control.deadline, monitors))
+        await stack.enter_async_context(watch_loop())
         for task in beside:
             await stack.enter_async_context(_run_beside(task))
         stack.enter_context(control.interrupts(partial(_on_signal, monitors)))

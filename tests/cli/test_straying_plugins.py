@@ -260,3 +260,14 @@ def test_a_measure_that_changes_the_scenario_changes_no_other_figure(
     assert found.pop("odd")["n"]["n"] == 12
     del found["definitions"]["odd"]
     assert found == alone
+
+
+def test_running_code_of_a_plugin_is_found(command: Command, site: Site, job: Path, tmp_path: Path) -> None:
+    work = """import sys
+        from edgen.core.plugins.faults import describe_running
+        yield next(work)
+        raise ValueError(describe_running((lambda: sys._getframe())()))"""
+    site.add("protocols", "odd", PROTOCOL.replace("WORK", work))
+    ended = command("generate", job, "--set", "protocol=odd", "-o", tmp_path / "run")
+    place = f"({site.folder / 'odd_pack.py'}, line 13, in <lambda>)"
+    assert f"raised ValueError: The protocol 'odd' of odd-pack 1.0 {place}" in ended.err

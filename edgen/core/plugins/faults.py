@@ -76,6 +76,20 @@ def find_fault(error: BaseException) -> FaultyPluginError | None:
     return None
 
 
+def describe_running(frame: FrameType | None) -> str | None:
+    """Return which plugin's code runs in a frame or in its callers, and where, as the beginning of a
+    sentence; None if none does."""
+    foreign = [plugin for plugin in registry.list_plugins() if plugin.package != DISTRIBUTION]
+    while frame is not None:
+        module = _find_module_name(frame)
+        if found := [plugin for plugin in foreign if _is_in(module, plugin)]:
+            own = next((plugin for plugin in found if _find_home(plugin) == module), found[0])
+            code = frame.f_code
+            return f"{describe(own)} ({Path(code.co_filename)}, line {frame.f_lineno}, in {code.co_name})"
+        frame = frame.f_back
+    return None
+
+
 def refuse_value(kind: Kind, name: str, said: str) -> NoReturn:
     """Raise FaultyPluginError for a value that an object of this kind must not return; `said` is the clause
     about it, as in "returned a str, not a Reply". For edgen's own objects, raise TypeError."""

@@ -1,0 +1,74 @@
+"""A watch on the event loop: plugins whose code keeps it from everything else are named, since neither answers
+nor signals are heard meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+
+from edgen.core import registry
+from edgen.core.plugins.faults import describe_running
+
+BLOCKED = 20.0  # seconds after which a plugin is named
+_EVERY = 1.0  # seconds between two looks
+
+
+class LoopWatch:
+    """Compares the times at which a loop came by with the clock of a thread."""
+
+    def __init__(self, thread: int) -> None:
+        self._thread = thread  # the loop's, by its identifier
+        self._came_by = time.monotonic()
+        self._named: set[str] = set()
+        self._ended = threading.Event()
+
+    async def come_by(self) -> None:
+        """Note again and again that the loop is not kept."""
+        while True:
+            self._came_by = time.monotonic()
+            await asyncio.sleep(_EVERY)
+
+    def watch(self) -> None:
+        """Look again and again until `end`."""
+        while not self._ended.wait(_EVERY):
+            self.look(time.monotonic())
+
+    def look(self, now: float) -> None:
+        """Warn, once for each place, of a plugin that keeps the loop."""
+        if now - self._came_by < BLOCKED:
+            return
+        said = describe_running(sys._current_frames().get(self._thread))
+        if said is not None and said not in self._named:
+            self._named.add(said)
+            logging.getLogger("edgen").warning(
+                "edgen: %s has kept all other calls waiting for %d s. Await what takes long, or use "
+                "asyncio.to_thread. Ctrl-C twice, with a second in between, stops it.",
+                said,
+                now - self._came_by,
+            )
+
+    def end(self) -> None:
+        """End the thread."""
+        self._ended.set()
+
+
+@contextlib.asynccontextmanager
+async def watch_loop() -> AsyncIterator[None]:
+    """Watch the running loop meanwhile, if there are plugins of other packages."""
+    if all(plugin.package == registry.DISTRIBUTION for plugin in registry.list_plugins()):
+        yield
+        return
+    watch = LoopWatch(threading.get_ident())
+    beat = asyncio.create_task(watch.come_by())
+    thread = threading.Thread(target=watch.watch, name="loop watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        watch.end()
+        beat.cancel()
