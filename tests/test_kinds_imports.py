@@ -41,7 +41,7 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/evaluation/measures/recited.py": ("edgen.space.scene",),
     "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judge",),
     # Commands, Python functions and askers of a domain are none of the five kinds.
-    "edgen/domains/*/signatures.py": ("edgen.core.events",),
+    "edgen/domains/*/signatures.py": ("edgen.execution.progress",),
     "edgen/domains/*/options.py": ("edgen.core.options",),
     "edgen/domains/*/*command.py": ("edgen.cli", "edgen.core.options", "edgen.runtime.options"),
     "edgen/domains/guided/machines/functions.py": ("edgen.core", "edgen.planning", "edgen.space"),

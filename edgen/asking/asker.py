@@ -26,13 +26,13 @@ from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import RunError
 from edgen.core.values import Rejection, Reply, Request, Status, TaskId
 from edgen.core.version import __version__
+from edgen.execution.progress import Title
 from edgen.execution.session import RunSession
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.base import Rules
 from edgen.protocols.task import Settled, Spent, Task, Tasks
 from edgen.providers import Backend
-from edgen.runtime.snapshot import Title
 from edgen.space.splits import hash_group
 from edgen.store.ledger import RunPlan
 from edgen.store.run_reader import RunReader

@@ -30,13 +30,13 @@ from edgen.core.files import write_new
 from edgen.core.system import run_in_thread
 from edgen.core.text import quantity
 from edgen.execution.pieces import check_part
+from edgen.execution.progress import Activity, Snapshot, StatusEvent, add_usage
 from edgen.execution.session import make_signal_error
 from edgen.generation.options import GenerateOptions
 from edgen.merging.merge import merge
 from edgen.planning.load import JobSource
 from edgen.providers.trust import Consents
 from edgen.runtime.control import Control, Trust, explain_os_errors
-from edgen.runtime.snapshot import Activity, Snapshot, StatusEvent, add_usage
 from edgen.store.run_folder import RunFolder
 
 _PLAN, _BUDGET = "partitions.json", "budget.yaml"
