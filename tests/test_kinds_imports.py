@@ -47,8 +47,8 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/domains/guided/machines/functions.py": ("edgen.core", "edgen.planning", "edgen.space"),
     "edgen/domains/retrieval/functions.py": ("edgen.api.objects.arguments", "edgen.runtime"),
     "edgen/domains/retrieval/ranking*.py": (
-        "edgen.asking", "edgen.core.digest", "edgen.core.options", "edgen.planning", "edgen.prompting", "edgen.protocols.task",
-        "edgen.runtime", "edgen.store.ledger",
+        "edgen.asking", "edgen.core.digest", "edgen.core.options", "edgen.execution.progress", "edgen.planning",
+        "edgen.prompting", "edgen.protocols.task", "edgen.runtime", "edgen.store.ledger",
     ),
     "edgen/domains/education/adherence*.py": (
         "edgen.asking", "edgen.core.pair", "edgen.evaluation", "edgen.planning", "edgen.prompting",

@@ -25,8 +25,8 @@ async def is_nothing_left(
     part: range | None,
     control: Control,
 ) -> bool:
-    """Return whether all work on a run whose arms have ledgers is done. `whole`: the job as `inline_files` has
-    it; `plans`: by arm; `part`: the scenarios to make, None for all."""
+    """Return whether all work on a run whose arms have ledgers is done. `whole`: the job as `inline_files`
+    has it; `plans`: by arm; `part`: the scenarios to make, None for all."""
     prints = {}
     for arm, plan in plans.items():
         async with open_backends(
