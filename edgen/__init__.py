@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from edgen.api.objects.run import Conversation, Run
     from edgen.api.objects.run_functions import annotate, candidates, compare, select
     from edgen.core import errors
-    from edgen.core.events import Event
     from edgen.core.values import Reply, Request, Token, Usage
     from edgen.evaluation.function_measure import measure
+    from edgen.execution.progress import Event
 
 _HOMES = {
     "edgen.api.objects.functions": ("agenerate", "generate", "open"),
@@ -36,7 +36,7 @@ _HOMES = {
     "edgen.api.objects.results": ("Candidates", "Comparison", "Layer", "Pairs", "Stats"),
     "edgen.api.objects.run": ("Conversation", "Run"),
     "edgen.api.objects.run_functions": ("annotate", "candidates", "compare", "select"),
-    "edgen.core.events": ("Event",),
+    "edgen.execution.progress": ("Event",),
     "edgen.core.values": ("Reply", "Request", "Token", "Usage"),
     "edgen.evaluation.function_measure": ("measure",),
 }

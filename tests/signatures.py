@@ -74,7 +74,9 @@ _IMPORTS = """\
 if TYPE_CHECKING:
     from edgen.api.objects.arguments import AnyRun
     from edgen.api.objects.job import AnyJob
-    from edgen.core.events import Listener
+    from edgen.execution.progress import Listener
+    from edgen.core.pair import Source
+    from edgen.execution.progress import Listener
 """
 PAGES = (
     SignedPage(ROOT / "edgen" / "api" / "objects" / "signatures.py", _IMPORTS, _FUNCTIONS),

@@ -45,14 +45,14 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/evaluation/measures/recited.py": ("edgen.space.scene",),
     "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judging.judge",),
     # Commands, Python functions and askers of a domain are none of the five kinds.
-    "edgen/domains/*/signatures.py": ("edgen.core.events",),
+    "edgen/domains/*/signatures.py": ("edgen.execution.progress",),
     "edgen/domains/*/options.py": ("edgen.asking.options", "edgen.core.options"),
     "edgen/domains/*/*command.py": ("edgen.cli", "edgen.core.options", "edgen.runtime.options"),
     "edgen/domains/guided/machines/functions.py": ("edgen.core", "edgen.planning", "edgen.space"),
     "edgen/domains/retrieval/functions.py": ("edgen.api.objects.arguments", "edgen.runtime"),
     "edgen/domains/retrieval/ranking*.py": (
-        "edgen.asking", "edgen.core.digest", "edgen.core.options", "edgen.planning", "edgen.prompting", "edgen.protocols.parts",
-        "edgen.runtime", "edgen.store.ledger",
+        "edgen.asking", "edgen.core.digest", "edgen.core.options", "edgen.execution.progress", "edgen.planning",
+        "edgen.prompting", "edgen.protocols.parts", "edgen.runtime", "edgen.store.ledger",
     ),
     "edgen/domains/education/adherence*.py": (
         "edgen.asking", "edgen.core.pair", "edgen.evaluation", "edgen.planning", "edgen.prompting",

@@ -16,10 +16,10 @@ from edgen.cost.duration import Duration
 from edgen.cost.estimate import Already, BudgetReach, PlanEstimate, estimate, list_budgets, list_prices
 from edgen.cost.options import EstimateOptions
 from edgen.cost.usage import UsageRange, add_up
+from edgen.execution.progress import Tokens
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
 from edgen.runtime.backends import count_arms_at_once, do_services_differ
-from edgen.runtime.snapshot import Tokens
 from edgen.store.run_folder import RunFolder
 
 

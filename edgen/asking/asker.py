@@ -27,13 +27,13 @@ from edgen.core.errors import RunError
 from edgen.core.forms import Form
 from edgen.core.values import Rejection, Reply, Request, Status, TaskId
 from edgen.core.version import __version__
+from edgen.execution.progress import Title
 from edgen.execution.session import RunSession
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.prompting import Prompt, load_prompt
 from edgen.protocols.base import Question, Rules, Template, ask
 from edgen.protocols.parts import Settled, Spent, Task, Tasks
 from edgen.providers import Backend
-from edgen.runtime.snapshot import Title
 from edgen.space import Space
 from edgen.space.splits import hash_group
 from edgen.store.ledger import RunPlan

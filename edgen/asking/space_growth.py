@@ -15,6 +15,7 @@ from edgen.core.errors import CallError, ProviderError, TemplateError, UsageErro
 from edgen.core.files import remove_leftovers
 from edgen.core.values import Reply, Request, TaskId
 from edgen.core.version import __version__
+from edgen.execution.progress import ProgressCounts
 from edgen.execution.rollout import add_advice
 from edgen.execution.session import RunSession
 from edgen.prompting import Prompt
@@ -22,7 +23,6 @@ from edgen.protocols.parts import Spent
 from edgen.protocols.space_growth import BARREN, BATCH, VARIABLES, Expanded, ask_for_values
 from edgen.space import Entry, Space, digest_content
 from edgen.space.entries import is_forbidden
-from edgen.store.ledger.status import ProgressCounts
 
 
 class GrowthAsker(FileAsker[None, Expanded]):

@@ -20,13 +20,12 @@ import msgspec
 
 from edgen.cli.output import CommandEnd, call_at_end, list_ending_signals, note
 from edgen.core.errors import LockedError, ShortError
-from edgen.core.events import Event
 from edgen.core.system import handle_signals
 from edgen.core.text import escape_hidden, format_span
+from edgen.execution.progress import Event, Snapshot, StatusEvent, describe_progress
 from edgen.runtime.control import Control, Trust
 from edgen.runtime.deadline import Deadline
 from edgen.runtime.options import WorkOptions
-from edgen.runtime.snapshot import Snapshot, StatusEvent, describe_progress
 
 _METRICS_EVERY = 5.0  # seconds
 

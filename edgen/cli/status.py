@@ -23,7 +23,7 @@ from edgen.core.options import option
 from edgen.core.text import describe_counts, describe_reasons, escape_hidden, format_dollars, format_span
 
 if TYPE_CHECKING:
-    from edgen.runtime.snapshot import Amount, Tokens
+    from edgen.execution.progress import Amount, Tokens
     from edgen.runtime.status import StatusReport
 
 

@@ -22,8 +22,8 @@ from edgen.core.values import Reply, Request
 from edgen.execution.client.budget import Budget, Spending
 from edgen.execution.client.budget_lease import Purse
 from edgen.execution.client.model_client import ModelClient
+from edgen.execution.online_scheduler import Watchdog
 from edgen.execution.session import make_clients
-from edgen.execution.watchdog import Watchdog
 from edgen.providers import Backend, make
 from edgen.store.budget_book import BudgetBook
 

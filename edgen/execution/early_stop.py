@@ -27,8 +27,8 @@ from edgen.store.ledger.opening import decode_fact
 
 if TYPE_CHECKING:
     from edgen.execution.client.form_support import FormSupport
+    from edgen.execution.progress import ProgressCounts
     from edgen.store.ledger import Ledger
-    from edgen.store.ledger.status import ProgressCounts
 
 ANSWERS = 40  # answers needed for a verdict
 SETTLED = 20  # conversations, or other tasks, needed for one

@@ -1,4 +1,4 @@
-"""Whether a run is finished, and whether its files are those of its ledger: decided read-only."""
+"""Finished runs: a look, without any change, whether all is made and the files are those of the ledger."""
 
 from __future__ import annotations
 

@@ -13,13 +13,13 @@ from typing import Protocol
 
 from edgen.core.system import run_in_thread
 from edgen.core.values import Status
+from edgen.execution.progress import ProgressCounts
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Expression
 from edgen.planning.gates import make_rejection
 from edgen.planning.plan import Plan
 from edgen.protocols.labelled_units import read_said_layers
 from edgen.store.ledger import Ledger, Outcome, Scope
-from edgen.store.ledger.status import ProgressCounts
 
 KEPT = -1
 

@@ -11,10 +11,8 @@ from edgen.protocols.base import find_rounds
 from edgen.store.ledger import RunPlan
 
 
-def check_part(job: Job, part: range | None) -> None:
+def check_part(job: Job, part: range) -> None:
     """Raise UsageError unless a job has these scenarios and can be made in pieces."""
-    if part is None:
-        return
     if job.top_up:
         raise UsageError(
             "--range and `top_up: true` do not go together: how many scenarios a top-up plans depends on "

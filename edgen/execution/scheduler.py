@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from edgen.core.errors import EdgenError
-from edgen.core.events import Events
 from edgen.core.values import TaskId
-from edgen.store.ledger import Ledger, ProgressCounts
+from edgen.execution.progress import Events, ProgressCounts
+from edgen.store.ledger import Ledger
 from edgen.store.ledger.facts import WorkerCounts
 
 if TYPE_CHECKING:  # showing counts needs no client

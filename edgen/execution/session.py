@@ -19,7 +19,6 @@ import msgspec
 
 from edgen.config import CallSettings, Limits, find_backend_name
 from edgen.core.errors import EdgenError, ShortError, SignalError
-from edgen.core.events import Events
 from edgen.core.values import TaskId
 from edgen.core.version import __version__
 from edgen.execution.batch.open_batches import end_batch_period
@@ -30,6 +29,7 @@ from edgen.execution.client.form_support import restore_forms
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.person_client import PersonClient
 from edgen.execution.online_scheduler import make_online_scheduler
+from edgen.execution.progress import Events, ProgressCounts
 from edgen.execution.scheduler import Scheduler, SchedulerFactory, Work
 from edgen.protocols.parts import Tasks
 from edgen.providers import Backend, list_servers
@@ -51,7 +51,6 @@ from edgen.store.ledger.facts import (
     read_servers,
     read_timeouts,
 )
-from edgen.store.ledger.status import ProgressCounts
 
 _STAYS = "What this run holds of the budget counts as spent until it starts again."
 _NOTE_EVERY = 1.0  # seconds between notes of the session's counts

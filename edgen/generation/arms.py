@@ -24,6 +24,7 @@ from edgen.execution.client.fleet import keep_identities
 from edgen.execution.costly_changes import find_dropped_arms, find_rework
 from edgen.execution.ordered_gates import MakeInOrder
 from edgen.execution.pieces import check_part, check_piece
+from edgen.execution.progress import ProgressCounts, Title
 from edgen.execution.run import ActiveRun
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.execution.session import Charged, RunSession, SharedState
@@ -36,7 +37,6 @@ from edgen.planning.speakers import find_doubts
 from edgen.providers import Backend
 from edgen.runtime.backends import count_arms_at_once, list_configs, open_backends, open_scheduler
 from edgen.runtime.control import Control, explain_os_errors
-from edgen.runtime.snapshot import Title
 from edgen.runtime.status import StatusReport, read_run_status
 from edgen.runtime.supervise import Monitor, Supervised, find_use_elsewhere, supervise
 from edgen.selection.select import refuse_selected
@@ -44,7 +44,6 @@ from edgen.space.splits import choose_common_side
 from edgen.store.inputs_copy import restore_inputs
 from edgen.store.ledger import Ledger, describe_lost_replies
 from edgen.store.ledger.facts import MEASURES
-from edgen.store.ledger.status import ProgressCounts
 from edgen.store.locks import lock_run
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import Manifest, list_file_warnings, read_manifest
@@ -146,8 +145,9 @@ class _Generation:
         self, source: JobSource, plans: Mapping[Arm, Plan], options: GenerateOptions, control: Control
     ) -> None:
         whole = source.job
-        for plan in plans.values():
-            check_part(plan.job, options.scenarios)
+        if options.scenarios is not None:
+            for plan in plans.values():
+                check_part(plan.job, options.scenarios)
         self._whole, self._plans, self._reach = whole, plans, source.reach
         self._options, self._control = options, control
         self._folder = find_folder(whole, options)

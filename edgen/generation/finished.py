@@ -8,11 +8,11 @@ from typing import Any
 from edgen.annotation.layer import has_job_layers
 from edgen.config import find_backend_name
 from edgen.execution.finished import is_finished
+from edgen.execution.progress import Title, read_still_snapshot
 from edgen.execution.session import settle_lease
 from edgen.planning.plan import Plan
 from edgen.runtime.backends import list_configs, open_backends
 from edgen.runtime.control import Control
-from edgen.runtime.snapshot import Title, read_still_snapshot
 from edgen.runtime.supervise import start_event
 from edgen.store.ledger import run_status
 from edgen.store.run_folder import RunFolder
@@ -25,8 +25,8 @@ async def is_nothing_left(
     part: range | None,
     control: Control,
 ) -> bool:
-    """Return whether all work on a run whose arms have ledgers is done. `whole`: the job as `inline_files` has
-    it; `plans`: by arm; `part`: the scenarios to make, None for all."""
+    """Return whether all work on a run whose arms have ledgers is done. `whole`: the job as `inline_files`
+    has it; `plans`: by arm; `part`: the scenarios to make, None for all."""
     prints = {}
     for arm, plan in plans.items():
         async with open_backends(

@@ -17,13 +17,12 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from edgen.core.errors import EdgenError, LockedError, UselessError
-from edgen.core.events import Event
 from edgen.core.system import handle_signals
+from edgen.execution.progress import Event, StatusEvent
 from edgen.generation.arms import Generated, make_arms, plan_arms
 from edgen.generation.partitions import PartitionMessage, PartitionWork
 from edgen.runtime.control import Control
 from edgen.runtime.processes import receive
-from edgen.runtime.snapshot import StatusEvent
 
 _PATIENCE = 30.0  # seconds for a partition's process of a killed start to end
 

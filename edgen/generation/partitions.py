@@ -31,6 +31,7 @@ from edgen.core.options import CallMode
 from edgen.core.system import run_in_thread
 from edgen.core.text import quantity
 from edgen.execution.pieces import check_part
+from edgen.execution.progress import Activity, Snapshot, StatusEvent, add_usage
 from edgen.execution.session import make_signal_error
 from edgen.generation.options import GenerateOptions
 from edgen.merging.merge import merge
@@ -38,7 +39,6 @@ from edgen.planning.load import JobSource
 from edgen.providers.trust import Consents
 from edgen.runtime.backends import find_address
 from edgen.runtime.control import Control, Trust, explain_os_errors
-from edgen.runtime.snapshot import Activity, Snapshot, StatusEvent, add_usage
 from edgen.store.run_folder import RunFolder
 
 _PLAN, _BUDGET = "partitions.json", "budget.yaml"

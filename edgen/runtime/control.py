@@ -18,8 +18,8 @@ from typing import Any
 
 from edgen.config import BackendConfig
 from edgen.core.errors import InputError, RunError, StoppedError, UsageError
-from edgen.core.events import Event, Events
 from edgen.core.files import write_whole
+from edgen.execution.progress import Event, Events
 from edgen.providers import list_key_requests
 from edgen.providers.trust import (
     Allowed,

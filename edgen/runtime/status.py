@@ -17,9 +17,9 @@ from msgspec import UNSET, UnsetType
 from edgen.config import load_kept_job
 from edgen.core.errors import EdgenError, ShortError
 from edgen.core.text import describe_counts
+from edgen.execution.progress import Amount, CallCounts, Tokens, UsageCounts, add_amounts, add_usage
 from edgen.protocols.reasons import REASONS, explain_own_reasons
 from edgen.runtime.budget_status import BudgetStatus
-from edgen.runtime.snapshot import Amount, CallCounts, Tokens, UsageCounts, add_amounts, add_usage
 from edgen.store.layers import list_layer_names
 from edgen.store.ledger import OPEN, LedgerSummary, NotedBatch, count_outstanding_at, read_summary
 from edgen.store.ledger.facts import (

@@ -21,18 +21,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.core.errors import EdgenError, StoppedError, UselessError
-from edgen.core.events import Event, Events
 from edgen.core.system import is_hangup
 from edgen.core.text import round_usd
 from edgen.core.version import __version__
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.server_queue import Lane
-from edgen.execution.session import Charged, RunSession, make_signal_error
-from edgen.runtime.control import Control
-from edgen.runtime.deadline import Deadline
-from edgen.runtime.loop_watch import watch_loop
-from edgen.runtime.snapshot import (
+from edgen.execution.progress import (
     Activity,
+    Event,
+    Events,
     Flow,
     Snapshot,
     StatusEvent,
@@ -41,6 +38,10 @@ from edgen.runtime.snapshot import (
     add_usage,
     count_usage_before,
 )
+from edgen.execution.session import Charged, RunSession, make_signal_error
+from edgen.runtime.control import Control
+from edgen.runtime.deadline import Deadline
+from edgen.runtime.loop_watch import watch_loop
 from edgen.store.ledger import OPEN, Ledger, describe_lost_replies, sum_charges_at
 from edgen.store.locks import FolderWatch
 from edgen.store.run_folder import RunFolder

@@ -17,8 +17,8 @@ from edgen.config import CallSettings, Job, Limits
 from edgen.core.errors import CallError, FailureKind, ProviderError
 from edgen.core.values import Address, Message, Reply, Request
 from edgen.execution.client.model_client import ModelClient
+from edgen.execution.online_scheduler import START, Watchdog
 from edgen.execution.session import make_clients
-from edgen.execution.watchdog import START, Watchdog
 from edgen.simulator.config import SimulatorConfig
 from edgen.simulator.text import respond
 from tests.clock import run_virtual

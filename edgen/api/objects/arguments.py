@@ -19,9 +19,9 @@ import msgspec
 from edgen.api.objects.runner import QuestionOptions
 from edgen.config.backends import Forms
 from edgen.core.errors import UsageError
-from edgen.core.events import Listener
 from edgen.core.options import TrustHosts, find_option, option
 from edgen.core.yaml_values import suggest_name
+from edgen.execution.progress import Listener
 
 
 class WithFolder(Protocol):

@@ -15,7 +15,7 @@ from edgen.api.objects.progress import find_progress
 from edgen.api.objects.run import Run
 from edgen.api.objects.runner import run_in_loop, run_in_thread
 from edgen.core.errors import ShortError, UsageError
-from edgen.core.events import Listener
+from edgen.execution.progress import Listener
 from edgen.generation.arms import Generated
 from edgen.generation.arms import generate as make_run
 from edgen.generation.options import GenerateOptions

@@ -8,9 +8,8 @@ import sys
 from typing import Any
 
 from edgen.api.objects.html import escape
-from edgen.core.events import Event, Listener
 from edgen.core.text import escape_hidden
-from edgen.runtime.snapshot import Snapshot, StatusEvent, describe_progress
+from edgen.execution.progress import Event, Listener, Snapshot, StatusEvent, describe_progress
 
 _NOTES = 5  # of the last remarks that a notebook shows
 

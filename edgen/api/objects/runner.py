@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from edgen.api.objects.job import read_overrides
 from edgen.api.objects.progress import find_progress
-from edgen.core.events import Event, Listener
+from edgen.execution.progress import Event, Listener
 from edgen.runtime.control import Control, Trust
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from edgen.api.objects.arguments import AnyRun
     from edgen.api.objects.job import AnyJob
-    from edgen.core.events import Listener
+    from edgen.execution.progress import Listener
 
 
 def generate(

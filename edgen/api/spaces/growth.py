@@ -16,9 +16,9 @@ from edgen.asking.space_growth import GrowthAsker, build_grown_space
 from edgen.core.errors import ShortError, SpaceError, UsageError
 from edgen.core.files import write_new
 from edgen.core.yaml_values import suggest_name
+from edgen.execution.progress import CallCounts, Tokens, UsageCounts
 from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.runtime.control import Control
-from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts
 from edgen.space import dump_space, load_space, parse_space
 from edgen.space.entries import MAX_ENTRIES
 from edgen.space.model import name_list

@@ -17,9 +17,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from edgen.core.events import Event
 from edgen.core.text import escape_hidden_json
-from edgen.runtime.snapshot import Snapshot, StatusEvent
+from edgen.execution.progress import Event, Snapshot, StatusEvent
 
 _PROGRESS_EVERY = 10.0  # seconds
 

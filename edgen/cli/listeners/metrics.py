@@ -15,7 +15,7 @@ from pathlib import Path
 from edgen.cli.output import CommandEnd
 from edgen.core.errors import UsageError
 from edgen.core.files import Part, write_whole
-from edgen.runtime.snapshot import Activity, Snapshot
+from edgen.execution.progress import Activity, Snapshot
 
 Labels = Mapping[str, str]
 _LAST_SUCCESS = "edgen_last_success_time_seconds"

@@ -1,7 +1,8 @@
 """Requests to people: requests that a person answers, with what that person may see.
 
 A protocol states the `View` of a request that people answer; `view_of` (edgen.protocols.views) makes one for
-a request without one. It waits in the mailbox of a run (`edgen.store.people.mailbox`) until somebody answers it.
+a request without one. It waits in the mailbox of a run (`edgen.store.people.mailbox`) until somebody answers
+it.
 
 The fields of an answer are what a form's JSON Schema asks for, as places to fill in. One list of fields
 serves every page and the terminal, and knows no protocol: a text is written, one of some values or a short

@@ -34,6 +34,7 @@ from edgen.domains.retrieval.ranking_protocol import (
     rank_by_windows,
 )
 from edgen.domains.retrieval.truth import NONE
+from edgen.execution.progress import CallCounts, Tokens, UsageCounts
 from edgen.plugin import Address, Job, Rejection, Reply, Request, Turn
 from edgen.plugin.answers import replace_surrogates
 from edgen.plugin.errors import ShortError, TemplateError
@@ -41,7 +42,6 @@ from edgen.plugin.files import write_lines
 from edgen.plugin.texts import describe_counts
 from edgen.prompting import Prompt
 from edgen.protocols.parts import Spent
-from edgen.runtime.snapshot import CallCounts, Tokens, UsageCounts
 from edgen.store.ledger import LedgerReader
 
 FIRST = "bm25"  # the order that a model begins with

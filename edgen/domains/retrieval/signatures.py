@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from edgen.core.events import Listener
+    from edgen.execution.progress import Listener
 
 
 def score(

@@ -25,13 +25,13 @@ import msgspec
 from edgen.config import CallSettings
 from edgen.core.digest import compute_sha256
 from edgen.core.errors import RETRYABLE, CallError, FailureKind, ProviderError, RunError
-from edgen.core.events import Events
 from edgen.core.text import seconds
 from edgen.core.values import MAX_ANSWER
 from edgen.execution.batch.ownership import find_batch_file
 from edgen.execution.batch.results import ResultCounts, check_lines, read_results
 from edgen.execution.batch.round import make_token
 from edgen.execution.batch.service_calls import TRANSFER, ServiceCalls, make_service_error
+from edgen.execution.progress import Events
 from edgen.execution.rollout import GO_ON, describe_failure
 from edgen.providers.batches import (
     BatchService,

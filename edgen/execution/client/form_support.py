@@ -24,7 +24,7 @@ from edgen.prompting.answer_schema import fits_schema
 from edgen.store.ledger.opening import decode_fact
 
 if TYPE_CHECKING:
-    from edgen.core.events import Events
+    from edgen.execution.progress import Events
     from edgen.store.ledger import Ledger
 
 Way = Literal["schema", "no_bounds", "plain", "prose"]

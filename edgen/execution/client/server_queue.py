@@ -1,4 +1,4 @@
-"""One server of a service: its window, its circuit, its speed, the calls that wait for it, and calls to it."""
+"""One server of a service: its window, its circuit, its speed, the queue for it, and calls to it."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ _any_json = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 def read_wall_time() -> float:
-    """Return the seconds since the epoch for a note, within the bounds of a moment: a machine without a battery
-    may report 1970."""
+    """Return the seconds since the epoch, within the bounds of a moment: a machine without a battery may
+    report 1970."""
     return min(max(time.time(), EARLIEST), LATEST)
 
 

@@ -72,49 +72,6 @@ class LedgerCounts(TokenCounts, kw_only=True):
     cost_usd: float | None = None
 
 
-class ProgressCounts(LedgerCounts):
-    """The running counts of a run. At every moment planned = accepted + rejected + failed + pending. Calls,
-    tokens and cost are this session's; `cost_usd` is None while no backend has a price."""
-
-    planned: int = 0  # conversations
-    accepted: int = 0  # conversations
-    rejected: Counter[str] = msgspec.field(default_factory=Counter)  # conversations by reason
-    failed: Counter[str] = msgspec.field(default_factory=Counter)  # conversations by reason
-    # Retried calls by reason: the kind of failure, or why an answer was unusable.
-    retried_by: Counter[str] = msgspec.field(default_factory=Counter)
-    kept: int = 0  # outcomes settled by earlier sessions
-
-    def settle(self, status: Status, reason: str | None, count: int = 1) -> None:
-        if status is Status.ACCEPTED:
-            self.accepted += count
-        elif status is Status.REJECTED:
-            self.rejected[reason or "unknown"] += count
-        else:
-            self.failed[reason or "unknown"] += count
-
-    def add_answer(self, usage: Usage | None, cost_usd: float | None) -> None:
-        """Count a fetched answer and its charges."""
-        self.made += 1
-        if usage is not None:
-            self.add(usage)
-        if cost_usd is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + cost_usd
-
-    def take(self, status: RunStatus) -> None:
-        """Count everything that earlier sessions settled."""
-        self.planned, self.accepted = status.planned, status.accepted
-        self.rejected, self.failed = Counter(status.rejected), Counter(status.failed)
-        self.kept = self.ended
-
-    @property
-    def ended(self) -> int:
-        return self.accepted + self.rejected.total() + self.failed.total()
-
-    @property
-    def pending(self) -> int:
-        return self.planned - self.ended
-
-
 class LedgerSession(NamedTuple):
     """A session as noted. Times are seconds since the epoch."""
 

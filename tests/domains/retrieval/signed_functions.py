@@ -11,7 +11,7 @@ PAGE = SignedPage(
     ROOT / "edgen" / "domains" / "retrieval" / "signatures.py",
     """\
 if TYPE_CHECKING:
-    from edgen.core.events import Listener
+    from edgen.execution.progress import Listener
 """,
     (
         Signed("score", "functions.py", (ScoreOptions,), free=None),

@@ -10,9 +10,9 @@ import pytest
 
 from edgen.config import parse_job
 from edgen.core.errors import CallError, FailureKind, ProviderError
-from edgen.core.events import Events
 from edgen.execution.batch.lifecycle import BatchLifecycle
 from edgen.execution.batch.manual import give_up
+from edgen.execution.progress import Events
 from edgen.store.ledger import Ledger, read_batches_at
 from tests.execution.batch.desk import Line, NamelessDesk
 from tests.execution.batch.test_scheduler import SELFPLAY, STEPS, Killed, execute, job

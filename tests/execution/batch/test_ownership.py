@@ -13,11 +13,11 @@ import pytest
 
 from edgen.config import parse_job
 from edgen.core.errors import CallError, DamagedError, FailureKind, ProviderError, RunError
-from edgen.core.events import Events
 from edgen.core.values import MAX_ANSWER
 from edgen.execution.batch.manual import give_up
 from edgen.execution.batch.ownership import find_batch_file
 from edgen.execution.batch.results import read_results
+from edgen.execution.progress import Events
 from edgen.providers.batches import OversizedError
 from edgen.store.ledger import Ledger, read_batches_at
 from tests.execution.batch.desk import Desk

@@ -1,21 +1,109 @@
-"""The state of a run, or of one arm, at one moment: the values that bars, logs, metrics and callbacks
-show. `UsageCounts` sums tokens and dollars.
+"""Progress of a run: events for any number of listeners, the running counts, and the state at one moment.
+
+    run · start · progress · rate · retries · circuit_opened · circuit_closed · batch · note · stage · finish
+
+are the events. `text` is a sentence for a person; `facts` are the same as JSON-able values.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgen.core.events import Event
 from edgen.core.text import describe_reasons, format_dollars, format_short, format_span, round_usd
+from edgen.core.values import Status, Usage
 from edgen.store.ledger import LedgerCounts, RunStatus, TokenCounts
 from edgen.store.ledger.facts import WorkerCounts
-from edgen.store.ledger.status import ProgressCounts
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One event."""
+
+    name: str
+    text: str = ""
+    facts: dict[str, Any] = {}
+
+
+Listener = Callable[[Event], object]
+
+
+class Events(msgspec.Struct, eq=False):
+    """A channel for events. Without listeners, it does nothing."""
+
+    listeners: list[Listener] = []
+    """Each gets every event; it must not raise, and must not block."""
+
+    def listen(self, listener: Listener) -> None:
+        """Send every event from now on to `listener`."""
+        self.listeners.append(listener)
+
+    def tell(self, name: str, text: str = "", **facts: Any) -> None:
+        """Send an event with this name, text and facts."""
+        self.send(Event(name, text, facts))
+
+    @contextlib.contextmanager
+    def report_stages(self) -> Iterator[Callable[[str], None]]:
+        """Yield a function to call with the name of the present stage, for work without counts."""
+        tell = partial(self.tell, "stage")
+        try:
+            yield tell
+        finally:
+            tell("")
+
+    def send(self, event: Event) -> None:
+        """Send an event to every listener."""
+        for listener in self.listeners:
+            listener(event)
+
+
+class ProgressCounts(LedgerCounts):
+    """The running counts of a run. At every moment planned = accepted + rejected + failed + pending. Calls,
+    tokens and cost are this session's; `cost_usd` is None while no backend has a price."""
+
+    planned: int = 0  # conversations
+    accepted: int = 0  # conversations
+    rejected: Counter[str] = msgspec.field(default_factory=Counter)  # conversations by reason
+    failed: Counter[str] = msgspec.field(default_factory=Counter)  # conversations by reason
+    # Retried calls by reason: the kind of failure, or why an answer was unusable.
+    retried_by: Counter[str] = msgspec.field(default_factory=Counter)
+    kept: int = 0  # outcomes settled by earlier sessions
+
+    def settle(self, status: Status, reason: str | None, count: int = 1) -> None:
+        if status is Status.ACCEPTED:
+            self.accepted += count
+        elif status is Status.REJECTED:
+            self.rejected[reason or "unknown"] += count
+        else:
+            self.failed[reason or "unknown"] += count
+
+    def add_answer(self, usage: Usage | None, cost_usd: float | None) -> None:
+        """Count a fetched answer and its charges."""
+        self.made += 1
+        if usage is not None:
+            self.add(usage)
+        if cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + cost_usd
+
+    def take(self, status: RunStatus) -> None:
+        """Count everything that earlier sessions settled."""
+        self.planned, self.accepted = status.planned, status.accepted
+        self.rejected, self.failed = Counter(status.rejected), Counter(status.failed)
+        self.kept = self.ended
+
+    @property
+    def ended(self) -> int:
+        return self.accepted + self.rejected.total() + self.failed.total()
+
+    @property
+    def pending(self) -> int:
+        return self.planned - self.ended
 
 
 class CallCounts(msgspec.Struct, frozen=True):
@@ -107,6 +195,11 @@ def add_amounts(amounts: list[Amount]) -> Amount | UnsetType:
     return Amount.of(sum(one.tokens for one in amounts), sum(one.cost_usd for one in amounts))
 
 
+def count_usage_before(status: RunStatus) -> UsageCounts:
+    """Return the usage of earlier starts, without replayed calls."""
+    return UsageCounts.of(msgspec.structs.replace(status.counts, replayed=0))
+
+
 class Flow(msgspec.Struct, frozen=True):
     """Flow of calls to one server of a role: calls under way, calls allowed, and whether it requested a pause
     or cannot be reached. `server`: its address, if the service has several."""
@@ -173,11 +266,6 @@ class StatusEvent(Event, frozen=True, kw_only=True):
     """An event that says how the work stands: `start`, `progress`, and `finish` at its end."""
 
     snapshot: Snapshot
-
-
-def count_usage_before(status: RunStatus) -> UsageCounts:
-    """Return the usage of earlier starts, without replayed calls."""
-    return UsageCounts.of(msgspec.structs.replace(status.counts, replayed=0))
 
 
 def read_still_snapshot(status: RunStatus, title: Title) -> Snapshot:
