@@ -32,8 +32,7 @@ from edgen.core.values import (
 )
 from edgen.reading.roles import learns, teaches
 from edgen.space.entries import is_forbidden
-from edgen.space.model import Space, SpaceRole, list_layout_roles
-from edgen.space.scene import Scene, SpaceBook
+from edgen.space.model import Scene, Space, SpaceBook, SpaceRole, list_layout_roles
 
 if TYPE_CHECKING:
     from edgen.reading.roles import OwnWords, RoleWords
