@@ -18,7 +18,7 @@ import msgspec
 from edgen.config import BackendConfig, Branch, CallSettings, TooLong
 from edgen.core.forms import AnyForm, Form
 from edgen.core.resources import Folder
-from edgen.core.text import join_list
+from edgen.core.text import is_forbidden, join_list
 from edgen.core.values import (
     AnswerTime,
     Conversation,
@@ -31,7 +31,6 @@ from edgen.core.values import (
     TaskId,
 )
 from edgen.reading.roles import learns, teaches
-from edgen.space.entries import is_forbidden
 from edgen.space.model import Scene, Space, SpaceBook, SpaceRole, list_layout_roles
 
 if TYPE_CHECKING:
