@@ -36,7 +36,7 @@ from edgen.core.options import (
     declare_template,
 )
 from edgen.core.plugins.faults import require_type
-from edgen.core.registry import PluginError, find, list_names, part_of
+from edgen.core.registry import find, part_of
 from edgen.core.resources import Folder
 from edgen.core.values import ROLES, Role
 
@@ -203,20 +203,6 @@ def list_templates(job: Job, space: Any) -> dict[str, Any]:
     if not isinstance(found, dict):
         require_type("protocol", job.protocol, found, dict, "a dict of templates")
     return found
-
-
-def find_protocol(name: str) -> Any:
-    """Return the conversation protocol with this name; None if there is no usable one."""
-    try:
-        protocol = find("protocol", name)
-    except PluginError:
-        return None
-    return protocol if hasattr(protocol, "Config") else None
-
-
-def list_conversation_protocols() -> list[str]:
-    """Return the names of the protocols for jobs."""
-    return [name for name in list_names("protocol") if find_protocol(name) is not None]
 
 
 def settings_of(job: Job) -> Any:
