@@ -26,10 +26,10 @@ from edgen.config.label_set import MOST_LABELS, LabelDefinition, LabelSet
 from edgen.core import registry
 from edgen.core.options import find_option
 from edgen.core.space_layouts import list_layouts
-from edgen.space.entries import MAX_ENTRIES
+from edgen.space.entries import MAX_DIMENSIONS, MAX_ENTRIES
 from edgen.space.knowledge import FILE_NAME
 from edgen.space.model import find_section, list_section_names
-from edgen.space.parse import MAX_DIMENSIONS, MAX_EXCLUDED, MAX_ROLES, Head, OpenSpace
+from edgen.space.parse import MAX_EXCLUDED, MAX_ROLES, Head, OpenSpace
 from tests import ROOT, job_page
 
 VALIDATORS = ROOT / "validators"

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import edgen
-from edgen.config.job import list_conversation_protocols
+from edgen.config.loading import list_conversation_protocols
 from edgen.core import registry, resources
 from edgen.core.errors import JobError
 from edgen.core.values import Rejection, Reply

@@ -40,9 +40,9 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/simulator/provider.py": ("edgen.simulator",),
     # Its sentences come from a section of the space file; the scene is what the simulator speaks of.
     "edgen/simulator/phrases/section.py": ("edgen.space",),
-    "edgen/domains/*/simulation.py": ("edgen.protocols.simulation", "edgen.space.scene"),
-    "edgen/evaluation/measures/mentioned.py": ("edgen.space.scene",),
-    "edgen/evaluation/measures/recited.py": ("edgen.space.scene",),
+    "edgen/domains/*/simulation.py": ("edgen.protocols.simulation", "edgen.space.model"),
+    "edgen/evaluation/measures/mentioned.py": ("edgen.space.model", "edgen.space.phrases"),
+    "edgen/evaluation/measures/recited.py": ("edgen.space.model", "edgen.space.phrases"),
     "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judging.judge",),
     # Commands, Python functions and askers of a domain are none of the five kinds.
     "edgen/domains/*/signatures.py": ("edgen.execution.progress",),

@@ -16,8 +16,7 @@ from edgen.planning.allowed_files import make_unlimited_reach
 from edgen.planning.project_files import plan_for_space, write_job, write_templates
 from edgen.protocols.base import SelfDescription, Starter
 from edgen.space import load_space, render_space_files
-from edgen.space.dump import dump_space
-from edgen.space.parse import fits_lists
+from edgen.space.parse import dump_space, fits_lists
 
 SCHEMAS = "schemas"
 _OUTSIDE = r"\.\./([\w/-]+\.\w+)"  # a file next to the folder of the shipped jobs

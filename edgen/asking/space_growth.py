@@ -13,6 +13,7 @@ from edgen.asking.asker import FileAsker
 from edgen.config import Job
 from edgen.core.errors import CallError, ProviderError, TemplateError, UsageError
 from edgen.core.files import remove_leftovers
+from edgen.core.text import is_forbidden
 from edgen.core.values import Reply, Request, TaskId
 from edgen.core.version import __version__
 from edgen.execution.progress import ProgressCounts
@@ -22,7 +23,6 @@ from edgen.prompting import Prompt
 from edgen.protocols.parts import Spent
 from edgen.protocols.space_growth import BARREN, BATCH, VARIABLES, Expanded, ask_for_values
 from edgen.space import Entry, Space, digest_content
-from edgen.space.entries import is_forbidden
 
 
 class GrowthAsker(FileAsker[None, Expanded]):

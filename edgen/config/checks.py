@@ -20,16 +20,14 @@ from edgen.config.job import (
     RolesAndSettings,
     find_backend_name,
     find_job_protocol,
-    find_protocol,
     list_asked_roles,
-    list_conversation_protocols,
     list_templates,
 )
 from edgen.config.job_parts import MOST_LAYERS
 from edgen.config.label_set import LabelSet, set_problems
 from edgen.config.served import ServedConfig
 from edgen.core.errors import JobError, Problem
-from edgen.core.registry import find, part_of
+from edgen.core.registry import find, find_all, part_of
 from edgen.core.text import compile_later
 from edgen.core.values import ROLES, Role
 from edgen.core.yaml_values import shorten_word
@@ -147,10 +145,8 @@ def _find_protocol_problems(job: Job) -> list[Problem]:
         if template.name is None and template.file is None
     ]
     if job.branch is not None and not settings.branches:
-        others = {
-            name: part_of(find_protocol(name), RolesAndSettings) for name in list_conversation_protocols()
-        }
-        able = next((name for name, part in others.items() if part.branches), None)
+        others = find_all("protocol")
+        able = next((one.name for one in others if part_of(one, RolesAndSettings).branches), None)
         hint = f"; {able} does: `protocol: {able}`" if able else ""
         problems.append(Problem("$.branch", f"the {job.protocol} protocol does not branch{hint}"))
     problems += settings.problems(job)

@@ -36,7 +36,7 @@ from edgen.core.options import (
     declare_template,
 )
 from edgen.core.plugins.faults import refuse_value, require_type
-from edgen.core.registry import PluginError, find, list_names, part_of
+from edgen.core.registry import find, part_of
 from edgen.core.resources import Folder
 from edgen.core.text import shorten
 from edgen.core.values import ROLES, Role
@@ -207,20 +207,6 @@ def list_templates(job: Job, space: Any) -> dict[str, Any]:
         said = f"returned {shorten(repr(wrong), 80)} from `templates`, where a Template has to be"
         refuse_value("protocol", job.protocol, said)
     return found
-
-
-def find_protocol(name: str) -> Any:
-    """Return the conversation protocol with this name; None if there is no usable one."""
-    try:
-        protocol = find("protocol", name)
-    except PluginError:
-        return None
-    return protocol if hasattr(protocol, "Config") else None
-
-
-def list_conversation_protocols() -> list[str]:
-    """Return the names of the protocols for jobs."""
-    return [name for name in list_names("protocol") if find_protocol(name) is not None]
 
 
 def settings_of(job: Job) -> Any:

@@ -17,7 +17,7 @@ import msgspec
 
 from edgen.config.backends import BackendConfig, Price, find_prices
 from edgen.config.checks import check
-from edgen.config.job import KNOBS, Job, find_protocol, list_conversation_protocols, resolve_values
+from edgen.config.job import KNOBS, Job, resolve_values
 from edgen.core.errors import DamagedError, FileError, JobError, Problem, UsageError
 from edgen.core.kept_files import find_damage, has_digest
 from edgen.core.registry import PluginError, find, list_names
@@ -210,6 +210,20 @@ def convert_values(value: dict[str, Any], source: str) -> Job:
         raise JobError.of(source, found)
     converted: Job = msgspec.structs.replace(job, protocol_settings=settings)
     return converted
+
+
+def find_protocol(name: str) -> Any:
+    """Return the conversation protocol with this name; None if there is no usable one."""
+    try:
+        protocol = find("protocol", name)
+    except PluginError:
+        return None
+    return protocol if hasattr(protocol, "Config") else None
+
+
+def list_conversation_protocols() -> list[str]:
+    """Return the names of the protocols for jobs."""
+    return [name for name in list_names("protocol") if find_protocol(name) is not None]
 
 
 def list_known_keys() -> list[str]:

@@ -18,6 +18,8 @@ from typing import Any, cast
 NONE = "–"
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _KEPT = frozenset("\n\t")
+_BIDI_OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_FORBIDDEN_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
@@ -33,6 +35,11 @@ def escape_invisible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(escape_character(char) if _is_hidden(char) else char for char in text)
+
+
+def is_forbidden(char: str) -> bool:
+    """Return whether this character is forbidden in a text of one line, such as a value of a space."""
+    return char in _BIDI_OVERRIDES or unicodedata.category(char) in _FORBIDDEN_CATEGORIES
 
 
 def escape_markdown(text: str) -> str:

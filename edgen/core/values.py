@@ -223,7 +223,7 @@ class Request(msgspec.Struct, frozen=True):
     speakers: tuple[tuple[str, ...], ...] = ()
     """The roles of a requested whole conversation, each with synonyms, for the simulator."""
     scene: Any = None
-    """The scenario with its space and the role that speaks (`edgen.space.scene`), for the simulator. It
+    """The scenario with its space and the role that speaks (`edgen.space.model.Scene`), for the simulator. It
     shapes no model's answer."""
     other_form: bool = False
     """It asks in words for what was asked with a schema before, and for nothing else."""

@@ -63,9 +63,9 @@ from edgen.protocols.labelling import Unit, make_labelling_variables, make_label
 from edgen.protocols.parts import AnsweringModel, Settled, Spent, Task
 from edgen.reading.answers.unit_labels import LabelChoices
 from edgen.space import Space, digest_content
-from edgen.space.model import list_layout_roles
+from edgen.space.model import SpaceBook, list_layout_roles
+from edgen.space.phrases import PHRASES
 from edgen.space.sampling import Sampler
-from edgen.space.scene import PHRASES, SpaceBook
 from edgen.space.splits import hash_group
 from edgen.validation.schema import explain_invalid, is_json, is_valid
 

@@ -56,8 +56,7 @@ from edgen.protocols.parts import (
 from edgen.protocols.reasons import DeclaredReason, list_reason_flaws
 from edgen.protocols.simulation import Simulation
 from edgen.reading.hollow import find_hollow, find_hollow_turn
-from edgen.space.model import Space
-from edgen.space.scene import Scene
+from edgen.space.model import Scene, Space
 
 __all__ = [
     "ConversationProtocol",

@@ -18,7 +18,7 @@ import msgspec
 from edgen.config import BackendConfig, Branch, CallSettings, TooLong
 from edgen.core.forms import AnyForm, Form
 from edgen.core.resources import Folder
-from edgen.core.text import join_list
+from edgen.core.text import is_forbidden, join_list
 from edgen.core.values import (
     AnswerTime,
     Conversation,
@@ -31,9 +31,7 @@ from edgen.core.values import (
     TaskId,
 )
 from edgen.reading.roles import learns, teaches
-from edgen.space.entries import is_forbidden
-from edgen.space.model import Space, SpaceRole, list_layout_roles
-from edgen.space.scene import Scene, SpaceBook
+from edgen.space.model import Scene, Space, SpaceBook, SpaceRole, list_layout_roles
 
 if TYPE_CHECKING:
     from edgen.reading.roles import OwnWords, RoleWords

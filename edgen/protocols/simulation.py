@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol as Face
 
 from edgen.core.values import Message
-from edgen.space.scene import RolePhrases, Scene
+from edgen.space.model import Scene
+from edgen.space.phrases import RolePhrases
 
 
 class TalkFace(Face):

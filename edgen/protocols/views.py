@@ -8,7 +8,7 @@ import msgspec
 
 from edgen.core.people.requests import View
 from edgen.core.values import Message, Request, Scenario, Turn
-from edgen.space.scene import Scene
+from edgen.space.model import Scene
 
 CLOSING = "[end of conversation]"
 """The end of a person's text that closes a conversation, as templates ask models to end theirs."""

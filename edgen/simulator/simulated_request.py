@@ -26,7 +26,7 @@ from edgen.simulator.prompts import conversation_prompt, prompt_roles
 if TYPE_CHECKING:
     from edgen.simulator.phrases.turns import Talk
     from edgen.simulator.prompts.agent_prompt import AgentPrompt
-    from edgen.space.scene import Scene
+    from edgen.space.model import Scene
 
 
 class SimulatedRequest:

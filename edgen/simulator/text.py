@@ -15,7 +15,7 @@ from edgen.core.pictures import BEGIN, pictures_in, without_pictures
 from edgen.core.values import FinishReason, Message, Reply, Usage
 from edgen.simulator.faults import NO_FAULTS, Fault, Faults, choose_struck
 from edgen.simulator.simulated_request import SimulatedRequest
-from edgen.space.scene import Scene
+from edgen.space.model import Scene
 
 VERSION = 10
 DRAWS = 3

@@ -1,8 +1,7 @@
 """Spaces that scenarios are drawn from: values, files, sampling, and the split by groups."""
 
-from edgen.space.dump import dump_space, render_space_files
 from edgen.space.model import Dimension, Entry, Space, SpaceRole
-from edgen.space.parse import digest_content, load_space, parse_space
+from edgen.space.parse import digest_content, dump_space, load_space, parse_space, render_space_files
 
 __all__ = [
     "Dimension",

@@ -1,4 +1,4 @@
-"""The entries of a dimension in a file, with every problem and its path.
+"""The dimensions of a space file and their entries, with every problem and its path.
 
 A text is one visible line without control characters. A name is an identifier that templates can use and
 edgen does not. A value ends up in prompts, records and terminals. Joiners and direction marks are allowed, as
@@ -14,20 +14,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgen.core.errors import Problem
-from edgen.core.text import compile_later
+from edgen.core.space_layouts import SpaceLayout
+from edgen.core.text import compile_later, is_forbidden
 from edgen.core.yaml_values import convert, shorten_word, suggest_name
-from edgen.space.model import Combination, Entry
+from edgen.space.model import Combination, Dimension, Entry
 
-_BIDI_OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_FORBIDDEN_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"})
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0")  # fillers and the empty Braille cell
 _LAYOUT = str.maketrans("\n\t", "  ")
-
-
-def is_forbidden(char: str) -> bool:
-    """Return whether this character is forbidden in a value."""
-    return char in _BIDI_OVERRIDES or unicodedata.category(char) in _FORBIDDEN_CATEGORIES
 
 
 def is_blank(text: str) -> bool:
@@ -140,7 +134,9 @@ def _explain_taken(name: str, taken: frozenset[str], whose: str) -> str | None:
 
 
 # This many are read in seconds, and fit within the size limit of files.
+MAX_DIMENSIONS = 64
 MAX_ENTRIES = 20_000  # per dimension
+MAX_TOTAL = 40_000  # entries of a space
 MAX_DEPTH = 8  # of lists and mappings in a field
 _KINDS = {
     bool: "true or false",
@@ -335,3 +331,64 @@ def _describe_duplicate(value: str, earlier: Entry | None, path: str, first: str
     else:
         said = f"differs from {first} only in invisible characters or in the Unicode form of its letters"
     return Problem(path, f"{quote(value)} {said}; remove one (or give one a higher weight)")
+
+
+def read_lists(
+    value: dict[str, Any], layout: SpaceLayout, problems: list[Problem], keep: bool
+) -> tuple[Dimension, ...]:
+    """Read the lists of a layout."""
+    listed = [one for one in layout.dimensions if one.list in value]
+    _check_total([value[one.list] for one in listed], problems)
+    elsewhere = {field: layout.lists[name] for field, name in layout.fields.items()}
+    return tuple(
+        Dimension(
+            one.name,
+            read_entries(
+                value[one.list], f"$.{one.list}", problems, keep=keep, fields=one.fields, elsewhere=elsewhere
+            ),
+        )
+        for one in listed
+    )
+
+
+def read_dimensions(value: dict[str, Any], problems: list[Problem], keep: bool) -> tuple[Dimension, ...]:
+    listed = value.get("dimensions")
+    if not isinstance(listed, dict) or not listed:
+        if "dimensions" in value:
+            message = "expected a mapping of names to lists, as in {topic: [Tides, Waves]}"
+            problems.append(Problem("$.dimensions", message))
+        return ()
+    if len(listed) > MAX_DIMENSIONS:
+        message = f"{len(listed):,} dimensions are too many; a space has at most {MAX_DIMENSIONS}"
+        problems.append(Problem("$.dimensions", message))
+        return ()
+    _check_total([one.get("values") if isinstance(one, dict) else one for one in listed.values()], problems)
+    return tuple(_read_dimension(name, one, problems, keep) for name, one in listed.items())
+
+
+def _read_dimension(name: Any, value: Any, problems: list[Problem], keep: bool) -> Dimension:
+    path = f"$.dimensions.{shorten_word(str(name))}"
+    wrong = find_dimension_problem(name) if isinstance(name, str) else "a name is a text; put it in quotes"
+    if wrong is not None:
+        problems.append(Problem(path, wrong))
+    if not isinstance(value, dict):
+        return Dimension(str(name), read_entries(value, path, problems, keep=keep))
+    known = ("values", "label")
+    unknown = [str(key) for key in value if key not in known]
+    problems += [
+        Problem(f"{path}.{shorten_word(key)}", f"unknown key{suggest_name(key, known)}") for key in unknown
+    ]
+    label = value.get("label")
+    if label is not None and (label := convert(label, str, f"{path}.label", problems)) is not None:
+        problems += [Problem(f"{path}.label", one.message) for one in find_remark_problems("name", label)]
+    if "values" not in value:
+        problems.append(Problem(f"{path}.values", "this key is missing"))
+        return Dimension(str(name), ())
+    return Dimension(str(name), read_entries(value["values"], f"{path}.values", problems, keep=keep), label)
+
+
+def _check_total(lists: list[Any], problems: list[Problem]) -> None:
+    total = sum(len(entries) for entries in lists if isinstance(entries, list))
+    if total > MAX_TOTAL:
+        message = f"{total:,} entries in all lists are too many; a space holds at most {MAX_TOTAL:,}"
+        problems.append(Problem("$", message))

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from edgen.core.errors import DataError, SpaceError, UsageError
 from edgen.core.files import write_new, write_whole
+from edgen.core.text import is_forbidden
 from edgen.core.yaml_values import MAX_BYTES
 from edgen.space import Space, dump_space, parse_space
-from edgen.space.entries import is_forbidden
 
 MAX_DATA_BYTES = 256 * 1024 * 1024  # of a file that is counted; the largest of ED's release is a tenth of it
 MAX_PROBLEMS = 20  # a file

@@ -1,4 +1,4 @@
-"""Parser of space files: read whole or refused with every problem and its path.
+"""Space files: read whole or refused with every problem and its path, and written.
 
 A file has `dimensions:`, each a list of entries, or the lists of a layout. An entry is a plain text, or a
 mapping with a weight, conditions, and fields. Values are kept exactly: Jinja code in one is plain text. Two
@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -21,15 +22,16 @@ import msgspec
 from edgen.core.errors import Problem, SpaceError
 from edgen.core.space_layouts import SpaceLayout, find_layout, list_layouts
 from edgen.core.values import ROLES
+from edgen.core.yaml_text import as_key, as_number, as_text, flow
 from edgen.core.yaml_values import convert, read_text, read_yaml, shorten_word, suggest_name
 from edgen.space.conditions import find_condition_problems
 from edgen.space.entries import (
-    find_dimension_problem,
     find_remark_problems,
     find_role_problem,
     find_text_problems,
     read_combination,
-    read_entries,
+    read_dimensions,
+    read_lists,
 )
 from edgen.space.knowledge import find_knowledge
 from edgen.space.model import (
@@ -44,10 +46,8 @@ from edgen.space.model import (
     list_layout_roles,
     list_section_names,
 )
-from edgen.space.pictures import with_pictures
+from edgen.space.pictures import format_kept_text, name_kept_file, with_names, with_pictures
 
-MAX_DIMENSIONS = 64
-MAX_TOTAL = 40_000  # entries of a space
 MAX_EXCLUDED = 1_000  # combinations
 MAX_ROLES = 20
 
@@ -109,9 +109,7 @@ def parse_space(text: str, source: str, path: Path | None = None) -> Space:
     head = _read_head(value, form, problems)
     keep = value["duplicates"] == "keep"
     dimensions = (
-        _read_dimensions(value, problems, keep)
-        if lists is None
-        else _read_lists(value, lists, problems, keep)
+        read_dimensions(value, problems, keep) if lists is None else read_lists(value, lists, problems, keep)
     )
     names = [dimension.name for dimension in dimensions]
     sections, seen = {}, names
@@ -201,67 +199,6 @@ def _read_head(value: dict[str, Any], form: type[msgspec.Struct], problems: list
             problems += find_remark_problems(key, value[key])
     said = {key: value.get(key) for key in Head.__struct_fields__}
     return Head(**said)  # type: ignore[arg-type]
-
-
-def _read_lists(
-    value: dict[str, Any], layout: SpaceLayout, problems: list[Problem], keep: bool
-) -> tuple[Dimension, ...]:
-    """Read the lists of a layout."""
-    listed = [one for one in layout.dimensions if one.list in value]
-    _check_total([value[one.list] for one in listed], problems)
-    elsewhere = {field: layout.lists[name] for field, name in layout.fields.items()}
-    return tuple(
-        Dimension(
-            one.name,
-            read_entries(
-                value[one.list], f"$.{one.list}", problems, keep=keep, fields=one.fields, elsewhere=elsewhere
-            ),
-        )
-        for one in listed
-    )
-
-
-def _read_dimensions(value: dict[str, Any], problems: list[Problem], keep: bool) -> tuple[Dimension, ...]:
-    listed = value.get("dimensions")
-    if not isinstance(listed, dict) or not listed:
-        if "dimensions" in value:
-            message = "expected a mapping of names to lists, as in {topic: [Tides, Waves]}"
-            problems.append(Problem("$.dimensions", message))
-        return ()
-    if len(listed) > MAX_DIMENSIONS:
-        message = f"{len(listed):,} dimensions are too many; a space has at most {MAX_DIMENSIONS}"
-        problems.append(Problem("$.dimensions", message))
-        return ()
-    _check_total([one.get("values") if isinstance(one, dict) else one for one in listed.values()], problems)
-    return tuple(_read_dimension(name, one, problems, keep) for name, one in listed.items())
-
-
-def _read_dimension(name: Any, value: Any, problems: list[Problem], keep: bool) -> Dimension:
-    path = f"$.dimensions.{shorten_word(str(name))}"
-    wrong = find_dimension_problem(name) if isinstance(name, str) else "a name is a text; put it in quotes"
-    if wrong is not None:
-        problems.append(Problem(path, wrong))
-    if not isinstance(value, dict):
-        return Dimension(str(name), read_entries(value, path, problems, keep=keep))
-    known = ("values", "label")
-    unknown = [str(key) for key in value if key not in known]
-    problems += [
-        Problem(f"{path}.{shorten_word(key)}", f"unknown key{suggest_name(key, known)}") for key in unknown
-    ]
-    label = value.get("label")
-    if label is not None and (label := convert(label, str, f"{path}.label", problems)) is not None:
-        problems += [Problem(f"{path}.label", one.message) for one in find_remark_problems("name", label)]
-    if "values" not in value:
-        problems.append(Problem(f"{path}.values", "this key is missing"))
-        return Dimension(str(name), ())
-    return Dimension(str(name), read_entries(value["values"], f"{path}.values", problems, keep=keep), label)
-
-
-def _check_total(lists: list[Any], problems: list[Problem]) -> None:
-    total = sum(len(entries) for entries in lists if isinstance(entries, list))
-    if total > MAX_TOTAL:
-        message = f"{total:,} entries in all lists are too many; a space holds at most {MAX_TOTAL:,}"
-        problems.append(Problem("$", message))
 
 
 def _read_roles(value: Any, names: list[str], problems: list[Problem]) -> tuple[SpaceRole, ...]:
@@ -368,3 +305,78 @@ def _are_lists(space: Space, layout: SpaceLayout) -> bool:
         for entry in dimension.entries
         for name, said in entry.fields.items()
     )
+
+
+def dump_space(space: Space, *, lists: bool = True) -> str:
+    """Return the text of a space file, as the lists of its layout if these suffice and `lists` is true. Every
+    text is quoted and unprintable characters are escaped, so it is safe to print."""
+    lines = [f"name: {as_text(space.name)}"]
+    if space.description is not None:
+        lines.append(f"description: {as_text(space.description)}")
+    if space.source is not None:
+        lines.append(f"source: {as_text(space.source)}")
+    if space.knowledge is not None:
+        lines.append(f"knowledge: {as_text(space.knowledge.file)}")
+    if space.duplicates != "refuse":
+        lines.append(f"duplicates: {space.duplicates}")
+    layout = find_layout(space.names)
+    keys = layout.lists if lists and layout is not None and fits_lists(space, layout) else {}
+    fields = () if layout is None else tuple(layout.fields)
+    if not keys:
+        lines += ["", "dimensions:"]
+    for dimension in with_names(space) if space.pictures else space.dimensions:
+        weighted = any(entry.weight != 1 for entry in dimension.entries)
+        lines += ["", f"{keys[dimension.name]}:"] if keys else _render_heading(dimension)
+        indent = "  " if keys else "    " if dimension.label is None else "      "
+        lines += [f"{indent}- {_dump_entry(entry, weighted, fields)}" for entry in dimension.entries]
+    if not keys:
+        lines += ["", "roles:"]
+        lines += [
+            f"  {as_key(role.name)}: {{sees: [{', '.join(map(as_key, role.sees))}]}}" for role in space.roles
+        ]
+    if space.exclude:
+        lines += ["", "exclude:", *(f"  - {flow(combination)}" for combination in space.exclude)]
+    for name, said in space.sections.items():
+        lines += ["", f"{name}:"]
+        for key, value in msgspec.to_builtins(said).items():
+            lines += (
+                [f"  {key}:", *_render_block(value, "    ")]
+                if isinstance(value, dict)
+                else [f"  {key}: {flow(value)}"]
+            )
+    return "\n".join(lines) + "\n"
+
+
+def render_space_files(space: Space, name: str = "space.yaml") -> dict[str, str]:
+    """Return the texts of a space's files by name: its own, its knowledge file, and its pictures."""
+    beside = {} if space.knowledge is None else {space.knowledge.file: space.knowledge.text}
+    if space.pictures:
+        beside[name_kept_file(name)] = format_kept_text(space.pictures)
+    return {name: dump_space(space), **beside}
+
+
+def _render_block(named: dict[str, Any], indent: str) -> Iterator[str]:
+    """Yield a mapping of names, with a line per value of a name."""
+    for name, one in named.items():
+        yield f"{indent}{as_key(name)}:"
+        if isinstance(one, dict):
+            yield from (f"{indent}  {as_key(key)}: {flow(value)}" for key, value in one.items())
+        else:
+            yield from (f"{indent}  - {flow(value)}" for value in one)
+
+
+def _render_heading(dimension: Dimension) -> list[str]:
+    head = [f"  {as_key(dimension.name)}:"]
+    return (
+        head if dimension.label is None else [*head, f"    label: {as_text(dimension.label)}", "    values:"]
+    )
+
+
+def _dump_entry(entry: Entry, weighted: bool, last: Sequence[str]) -> str:
+    """Return an entry, with the fields named `last` after all others."""
+    value = as_text(entry.value)
+    extra = [f"weight: {as_number(entry.weight)}"] if weighted else []
+    extra += [f"when: {flow(entry.when)}"] if entry.when else []
+    names = sorted(entry.fields, key=lambda name: last.index(name) if name in last else -1)
+    extra += [f"{name}: {flow(entry.fields[name])}" for name in names]
+    return f"{{value: {value}, {', '.join(extra)}}}" if extra else value

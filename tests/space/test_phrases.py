@@ -7,7 +7,7 @@ import pytest
 from edgen.core.errors import SpaceError
 from edgen.simulator.phrases.section import SECTION
 from edgen.space import digest_content, dump_space, parse_space
-from edgen.space.scene import find_persona, find_phrases
+from edgen.space.model import find_persona, find_phrases
 from tests.cases import named
 
 pytestmark = pytest.mark.unit

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgen.core.errors import SpaceError
+from edgen.core.text import is_forbidden
 from edgen.space import Dimension, Entry, Space, digest_content, dump_space, load_space, parse_space
-from edgen.space.entries import MAX_ENTRIES, is_blank, is_forbidden, normalize_likeness
-from edgen.space.parse import MAX_TOTAL
+from edgen.space.entries import MAX_ENTRIES, MAX_TOTAL, is_blank, normalize_likeness
 from tests import ROOT
 from tests.dose import dose
 from tests.scenarios import DIMENSIONS, ROLES

@@ -17,7 +17,7 @@ from edgen.plugin import Message, Simulation
 
 if TYPE_CHECKING:
     from edgen.protocols.simulation import TalkFace
-    from edgen.space.scene import Scene
+    from edgen.space.model import Scene
 
 _MEMBER = re.compile(r"(?m)^You are a member of a forum\b")
 _ABOUT = re.compile(r"(?m)^- ([^:\n]{1,80}): (.+)$")

@@ -16,7 +16,8 @@ from edgen.plugin import Mean, Measure, NeedsDataSet, Sample, Space, Tally, Tota
 from edgen.plugin.measures import Examples, Panel, Shared
 from edgen.plugin.texts import pictures_in, readable_name
 from edgen.plugin.texts import words as cut_words
-from edgen.space.scene import find_persona, find_persona_among
+from edgen.space.model import find_persona
+from edgen.space.phrases import find_persona_among
 
 FOLDED = "What is mentioned, recited and echoed"  # pictures of this measure, of `recited` and of `echoes`
 _STOP = frozenset(["a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",

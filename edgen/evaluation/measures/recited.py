@@ -2,7 +2,7 @@
 
 A person does not say "I am curious, and ask why all the time". A turn recites if it holds a persona's value
 of three words or more word for word, or a shorter one after its label (`tone: polite`). Which dimensions
-are personas: `edgen.space.scene`.
+are personas: `edgen.space.phrases`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from edgen.plugin import Measure, NeedsDataSet, Sample, Share, Space, Tally, Tot
 from edgen.plugin.measures import Examples, Panel, Shared
 from edgen.plugin.texts import join_words, readable_name
 from edgen.plugin.texts import words as cut_words
-from edgen.space.scene import find_persona, find_persona_among
+from edgen.space.model import find_persona
+from edgen.space.phrases import find_persona_among
 
 _FEWEST = 3  # words of a value that are no name of a method or a trait
 Labels = tuple[tuple[str, str], ...]  # of the personas: dimension, label

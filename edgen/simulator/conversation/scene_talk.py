@@ -14,7 +14,7 @@ from edgen.simulator.phrases.turns import Talk
 from edgen.simulator.prompts.agent_prompt import read_turns_so_far
 from edgen.simulator.prompts.conversation_prompt import MARKER, ConversationPrompt
 from edgen.simulator.prompts.prompt_length import read_any_turns
-from edgen.space.scene import Scene
+from edgen.space.model import Scene
 
 _UNDERSTOOD = (0.35, 0.3)  # mean and half-width of the probability that the learner understood
 

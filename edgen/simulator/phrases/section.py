@@ -9,19 +9,8 @@ from typing import TYPE_CHECKING, Any
 from edgen.plugin import Problem
 from edgen.plugin.errors import SpaceError, UsageError
 from edgen.plugin.files import convert, suggest_name
-from edgen.space.model import SpaceSection
-from edgen.space.scene import (
-    HEARD,
-    KNOWLEDGE,
-    PHRASES,
-    SLOT,
-    PhraseAnswer,
-    Phrases,
-    RolePhrases,
-    Ways,
-    find_persona,
-    find_phrases,
-)
+from edgen.space.model import SpaceSection, find_persona, find_phrases
+from edgen.space.phrases import HEARD, KNOWLEDGE, PHRASES, SLOT, PhraseAnswer, Phrases, RolePhrases, Ways
 
 if TYPE_CHECKING:
     from edgen.plugin import Space

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from edgen.space.scene import SLOT
+from edgen.space.phrases import SLOT
 
 LONG_ENOUGH = 25  # characters; nobody minds shorter words that are said twice
 _QUOTED = re.compile(r"[“\"]([^“”\"]{2,160})[”\"]")

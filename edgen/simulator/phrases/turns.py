@@ -23,7 +23,8 @@ from edgen.simulator.phrases.slots import (
     split_words,
     tidy,
 )
-from edgen.space.scene import HEARD, KNOWLEDGE, RolePhrases, Scene
+from edgen.space.model import Scene
+from edgen.space.phrases import HEARD, KNOWLEDGE, RolePhrases
 
 _ASKING = re.compile(r"[^.!?\n]+\?")  # a sentence that asks
 _NOTHING = RolePhrases()

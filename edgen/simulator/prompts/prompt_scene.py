@@ -17,7 +17,7 @@ from edgen.core.errors import EdgenError
 from edgen.core.resources import find_shipped_files
 from edgen.core.values import Message, Scenario
 from edgen.space import load_space
-from edgen.space.scene import Scene, SpaceBook
+from edgen.space.model import Scene, SpaceBook
 
 _MOST = 20_000  # characters of a brief that are searched
 _LEAST_NAMED, _LEAST_CHARS = 2, 20  # dimensions, and characters of their values, that a prompt has to name
