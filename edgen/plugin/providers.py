@@ -5,9 +5,8 @@
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 Optional parts of a provider
-    RequestFeatures: settings, answer schemas, log probabilities, several answers, pictures.
     PricesAndTokens: list prices, tokens of pictures, the vocabulary. ServiceKeys: how a key is found, and its
-        consent. BatchAnswers: a batch service. LocalCalls: answers without a paid service.
+        consent.
 Settings
     Price: of a model's tokens. KeyRequest: the consent that a key needs.
     EnvName, Positive, Seed, Text, Url: types of fields. ServedConfig: settings with an address. OPTIONAL:
@@ -23,8 +22,8 @@ One call
     encode, encode_prompt, decode: bodies of requests and answers. keep_stated: the settings that a job
         states. refuse_extra: settings that edgen writes itself. describe_config: a backend's settings as
         JSON.
-    Token: one token of a reply. FinishReason: why an answer ended. read_usage, read_member, add_counts,
-        MOST_PROMPT: counts of tokens.
+    Token: one token of a reply. FinishReason: why an answer ended. Usage: the tokens of a call; read_usage,
+        read_member, add_counts, MOST_PROMPT: counts of them.
     StatedToken, LEAST, read_token, join_tokens: tokens with log probabilities. memory_size: bytes that this
         process can have.
 Pictures
@@ -58,7 +57,6 @@ from edgen.config.backends import ServedConfig as ServedConfig
 from edgen.config.backends import Text as Text
 from edgen.config.backends import Url as Url
 from edgen.config.plugin_parts import PricesAndTokens as PricesAndTokens
-from edgen.config.plugin_parts import RequestFeatures as RequestFeatures
 from edgen.core.durations import seconds as seconds
 from edgen.core.options import Positive as Positive
 from edgen.core.person_requests import AskPeople as AskPeople
@@ -70,10 +68,9 @@ from edgen.core.system import memory_size as memory_size
 from edgen.core.threads import run_in_thread as run_in_thread
 from edgen.core.values import FinishReason as FinishReason
 from edgen.core.values import Token as Token
+from edgen.core.values import Usage as Usage
 from edgen.protocols.views import view_of as view_of
-from edgen.providers.base import BatchAnswers as BatchAnswers
 from edgen.providers.base import KeyRequest as KeyRequest
-from edgen.providers.base import LocalCalls as LocalCalls
 from edgen.providers.base import ServiceKeys as ServiceKeys
 from edgen.providers.batches import BatchLimits as BatchLimits
 from edgen.providers.batches import BatchServices as BatchServices
