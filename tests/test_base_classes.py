@@ -12,9 +12,15 @@ import edgen.plugin
 from edgen.core import registry
 from edgen.core.plugins.checks import find_flaw, find_misplaced_names, list_names_of_part
 from edgen.families import reader
-from edgen.plugin import BackendConfig, ConversationProtocol, Family, Provider, RecordContents
+from edgen.plugin import (
+    BackendConfig,
+    ConversationProtocol,
+    Family,
+    Provider,
+    RecordContents,
+    RequestFeatures,
+)
 from edgen.plugin.protocols import PlayedProtocol
-from edgen.plugin.providers import RequestFeatures
 from edgen.plugin.readers import DataSetReader
 from edgen.protocols import base as protocols
 from edgen.providers import base as providers

@@ -46,7 +46,8 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judging.judge",),
     # Commands, Python functions and askers of a domain are none of the five kinds.
     "edgen/domains/*/signatures.py": ("edgen.execution.progress",),
-    "edgen/domains/*/options.py": ("edgen.asking.options", "edgen.core.options"),
+    "edgen/domains/*/options.py": ("edgen.core.options",),
+    "edgen/domains/*/baseline_options.py": ("edgen.asking.options", "edgen.core.options"),
     "edgen/domains/*/*command.py": ("edgen.cli", "edgen.core.options", "edgen.runtime.options"),
     "edgen/domains/guided/machines/functions.py": ("edgen.core", "edgen.planning", "edgen.space"),
     "edgen/domains/retrieval/functions.py": ("edgen.api.objects.arguments", "edgen.runtime"),

@@ -11,12 +11,13 @@ it.
 
 Values that pass between edgen and a plugin
     Scenario, Turn, Conversation: a draw from a space; what was said; a finished conversation.
-    Message, Request, Reply, Usage, Address: one model call. Rejection: an unusable answer, with a reason,
+    Message, Request, Reply, Address: one model call. Rejection: an unusable answer, with a reason,
         such as "empty" (docs/protocols.md lists them).
-    CallError, FailureKind: a call that failed. InputError, Problem: what a user has to change.
+    CallError, FailureKind: a call that failed.
     Job, settings_of: the job, and the settings that it has for its protocol. Space: dimensions and roles.
 A provider
     Provider, Backend, BackendConfig, Key, Link.
+    Optional parts: RequestFeatures, BatchAnswers, LocalCalls.
 A protocol
     ConversationProtocol, Template, Prompting, Rules, Question, ask, ExpectedCall, AnswerKind, Simulation.
     Optional parts: SimulatedAnswers, SelfDescription, RolesAndSettings.
@@ -53,11 +54,10 @@ if TYPE_CHECKING:
     from edgen.config import Job as Job
     from edgen.config import settings_of as settings_of
     from edgen.config.backends import BackendConfig as BackendConfig
+    from edgen.config.backends import RequestFeatures as RequestFeatures
     from edgen.config.job import RolesAndSettings as RolesAndSettings
     from edgen.core.errors import CallError as CallError
     from edgen.core.errors import FailureKind as FailureKind
-    from edgen.core.errors import InputError as InputError
-    from edgen.core.errors import Problem as Problem
     from edgen.core.forms import AnswerKind as AnswerKind
     from edgen.core.registry import part_of as part_of
     from edgen.core.values import Address as Address
@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     from edgen.core.values import Request as Request
     from edgen.core.values import Scenario as Scenario
     from edgen.core.values import Turn as Turn
-    from edgen.core.values import Usage as Usage
     from edgen.evaluation.aggregates import Histogram as Histogram
     from edgen.evaluation.aggregates import Mean as Mean
     from edgen.evaluation.aggregates import Share as Share
@@ -107,8 +106,10 @@ if TYPE_CHECKING:
     from edgen.protocols.base import Template as Template
     from edgen.protocols.base import ask as ask
     from edgen.providers.base import Backend as Backend
+    from edgen.providers.base import BatchAnswers as BatchAnswers
     from edgen.providers.base import Key as Key
     from edgen.providers.base import Link as Link
+    from edgen.providers.base import LocalCalls as LocalCalls
     from edgen.providers.base import Provider as Provider
     from edgen.reading.conversation import read as read
     from edgen.space import Space as Space
@@ -116,12 +117,12 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "edgen.config": "Job settings_of",
-    "edgen.config.backends": "BackendConfig",
+    "edgen.config.backends": "BackendConfig RequestFeatures",
     "edgen.config.job": "RolesAndSettings",
-    "edgen.core.errors": "CallError FailureKind InputError Problem",
+    "edgen.core.errors": "CallError FailureKind",
     "edgen.core.forms": "AnswerKind",
     "edgen.core.registry": "part_of",
-    "edgen.core.values": "Address Conversation Message Rejection Reply Request Scenario Turn Usage",
+    "edgen.core.values": "Address Conversation Message Rejection Reply Request Scenario Turn",
     "edgen.evaluation.aggregates": "Histogram Mean Share Tally Total",
     "edgen.evaluation.measure": "Measure NeedsDataSet OwnCount OwnTexts figure_kinds",
     "edgen.evaluation.sample": "Sample Words",
@@ -134,7 +135,7 @@ _HOMES = {
         "ConversationProtocol ExpectedCall Prompting Question Rules SelfDescription "
         "SimulatedAnswers Simulation Template ask"
     ),
-    "edgen.providers.base": "Backend Key Link Provider",
+    "edgen.providers.base": "Backend BatchAnswers Key Link LocalCalls Provider",
     "edgen.reading.conversation": "read",
     "edgen.space": "Space",
     "edgen.space.model": "template_variables",
@@ -142,7 +143,8 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = list(_HOME_OF)
 _MOVED = {
-    "providers": "RequestFeatures PricesAndTokens ServiceKeys BatchAnswers LocalCalls",
+    "errors": "InputError Problem",
+    "providers": "PricesAndTokens ServiceKeys Usage",
     "protocols": "PlayedProtocol Session AnswerForms SharedPreparation TurnByTurn RejectionReason",
     "families": "KindDefaults LayoutChecks",
     "measures": "OwnComparisons JudgeAnswers",

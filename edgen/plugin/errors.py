@@ -6,9 +6,10 @@ They are those of `edgen.errors`.
 
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
-EdgenError: the base of all. UsageError, JobError: an unusable argument; an unusable job. DataError,
-SpaceError, TemplateError: an unusable file of that sort. FileError: the base of these. RunError: an
-unusable run folder. ShortError: less was made than was asked for.
+EdgenError: the base of all. InputError: the base of those about a user's input; Problem: one of the problems
+that it names, with its place. UsageError, JobError: an unusable argument; an unusable job. DataError,
+SpaceError, TemplateError: an unusable file of that sort. FileError: the base of these. RunError: an unusable
+run folder. ShortError: less was made than was asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from __future__ import annotations
 from edgen.core.errors import DataError as DataError
 from edgen.core.errors import EdgenError as EdgenError
 from edgen.core.errors import FileError as FileError
+from edgen.core.errors import InputError as InputError
 from edgen.core.errors import JobError as JobError
+from edgen.core.errors import Problem as Problem
 from edgen.core.errors import RunError as RunError
 from edgen.core.errors import ShortError as ShortError
 from edgen.core.errors import SpaceError as SpaceError

@@ -5,9 +5,8 @@
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 Optional parts of a provider
-    RequestFeatures: settings, answer schemas, log probabilities, several answers, pictures.
     PricesAndTokens: list prices, tokens of pictures, the vocabulary. ServiceKeys: how a key is found, and its
-        consent. BatchAnswers: a batch service. LocalCalls: answers without a paid service.
+        consent.
 Settings
     Price: of a model's tokens. KeyRequest: the consent that a key needs.
     EnvName, Positive, Seed, Text, Url: types of fields. ServedConfig: settings with an address. OPTIONAL:
@@ -23,8 +22,8 @@ One call
     encode, encode_prompt, decode: bodies of requests and answers. keep_stated: the settings that a job
         states. refuse_extra: settings that edgen writes itself. describe_config: a backend's settings as
         JSON.
-    Token: one token of a reply. FinishReason: why an answer ended. read_usage, read_member, add_counts,
-        MOST_PROMPT: counts of tokens.
+    Token: one token of a reply. FinishReason: why an answer ended. Usage: the tokens of a call; read_usage,
+        read_member, add_counts, MOST_PROMPT: counts of them.
     StatedToken, LEAST, read_token, join_tokens: tokens with log probabilities. memory_size: bytes that this
         process can have.
 Pictures
@@ -55,7 +54,6 @@ from edgen.config.backends import Forms as Forms
 from edgen.config.backends import KeyRequest as KeyRequest
 from edgen.config.backends import Price as Price
 from edgen.config.backends import PricesAndTokens as PricesAndTokens
-from edgen.config.backends import RequestFeatures as RequestFeatures
 from edgen.config.backends import Seed as Seed
 from edgen.config.backends import ServiceKeys as ServiceKeys
 from edgen.config.backends import Text as Text
@@ -72,9 +70,8 @@ from edgen.core.system import run_in_thread as run_in_thread
 from edgen.core.text import seconds as seconds
 from edgen.core.values import FinishReason as FinishReason
 from edgen.core.values import Token as Token
+from edgen.core.values import Usage as Usage
 from edgen.protocols.views import view_of as view_of
-from edgen.providers.base import BatchAnswers as BatchAnswers
-from edgen.providers.base import LocalCalls as LocalCalls
 from edgen.providers.batches import BatchLimits as BatchLimits
 from edgen.providers.batches import BatchServices as BatchServices
 from edgen.providers.batches import LineResult as LineResult

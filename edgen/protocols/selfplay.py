@@ -15,7 +15,6 @@ from edgen.plugin import (
     ExpectedCall,
     Job,
     Message,
-    Problem,
     Prompting,
     Rejection,
     Reply,
@@ -32,6 +31,7 @@ from edgen.plugin import (
     settings_of,
     template_variables,
 )
+from edgen.plugin.errors import Problem
 from edgen.plugin.forms import Form, turn_form
 from edgen.plugin.protocols import (
     CLOSING,

@@ -20,17 +20,19 @@ import msgspec
 from edgen.plugin import (
     Backend,
     BackendConfig,
+    BatchAnswers,
     CallError,
     FailureKind,
-    InputError,
     Key,
     Link,
+    LocalCalls,
     Provider,
     Reply,
     Request,
+    RequestFeatures,
 )
-from edgen.plugin.errors import EdgenError, UsageError
-from edgen.plugin.providers import BatchAnswers, LocalCalls, RequestFeatures, Text, clean_message, scrub
+from edgen.plugin.errors import EdgenError, InputError, UsageError
+from edgen.plugin.providers import Text, clean_message, scrub
 
 AnswerFunction = Callable[[Request], str | Reply | Awaitable[str | Reply]]
 

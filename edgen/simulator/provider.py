@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from edgen.plugin import Backend, InputError, Key, Link, Problem, Provider
-from edgen.plugin.providers import BatchAnswers, LocalCalls, RequestFeatures
+from edgen.plugin import Backend, BatchAnswers, Key, Link, LocalCalls, Provider, RequestFeatures
+from edgen.plugin.errors import InputError, Problem
 from edgen.simulator.config import SimulatorConfig
 
 

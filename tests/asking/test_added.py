@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import edgen
+from edgen.asking import call_estimates
 from edgen.core import registry
 from edgen.core.values import Request
 from edgen.runtime.control import Control
@@ -205,17 +206,21 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[edgen.Run]:
 class Asked:
     """A command about the run that asks a service, with `calls` to it."""
 
-    def __init__(self, capsys: pytest.CaptureFixture[str], run: edgen.Run) -> None:
-        self._command, self._run = Command(capsys), run
-        self.calls = 0
+    def __init__(
+        self, capsys: pytest.CaptureFixture[str], run: edgen.Run, service: Service, url: str
+    ) -> None:
+        self._command, self._run, self._service = Command(capsys), run, service
+        self.given = ("--set", f'backends.default={{"type": "openai", "model": "m", "base_url": "{url}"}}')
+
+    @property
+    def calls(self) -> int:
+        """The calls of the last command."""
+        return self._service.calls
 
     def __call__(self, name: str, *words: str) -> Any:
         """What the command prints with --json."""
-        with serving_json(service := Service()) as url:
-            backend = json.dumps({"type": "openai", "model": "m", "base_url": url})
-            given = ("--set", f"backends.default={backend}", "--json")
-            ended = self._command(name, self._run.folder, *words, *given)
-        self.calls = service.calls
+        self._service.calls = 0
+        ended = self._command(name, self._run.folder, *words, *self.given, "--json")
         assert ended.code == 0, ended.err
         return json.loads(ended.out)
 
@@ -227,8 +232,9 @@ class Asked:
 
 
 @pytest.fixture
-def asked(capsys: pytest.CaptureFixture[str], run: edgen.Run) -> Asked:
-    return Asked(capsys, run)
+def asked(capsys: pytest.CaptureFixture[str], run: edgen.Run) -> Iterator[Asked]:
+    with serving_json(service := Service()) as url:
+        yield Asked(capsys, run, service, url)
 
 
 def test_a_judge(run: edgen.Run, asked: Asked) -> None:
@@ -310,6 +316,27 @@ def test_an_asker_with_answers_of_its_own(run: edgen.Run, asked: Asked) -> None:
     assert model.calls == needs["missing"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("--labels", "asking"), ("--write", "shorter"), ("--write", "length")],
+    ids=lambda words: words[1],
+)
+def test_an_estimate_reads_a_ledger_once(
+    asked: Asked, words: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked("annotate", *words)
+    opened: list[Path] = []
+
+    class Reader(call_estimates.LedgerReader):
+        def __init__(self, path: Path) -> None:
+            opened.append(path)
+            super().__init__(path)
+
+    monkeypatch.setattr(call_estimates, "LedgerReader", Reader)
+    asked("annotate", *words, "--dry-run")
+    assert len(opened) == 1
+
+
 def test_what_is_wrong_with_a_package_is_said_with_its_name(
     run: edgen.Run, asked: Asked, tmp_path: Path
 ) -> None:
@@ -322,7 +349,4 @@ def test_what_is_wrong_with_a_package_is_said_with_its_name(
         (tmp_path / "site" / "my_shorter.py").write_text(code)
         sys.modules.pop("my_shorter", None)
         registry._find.cache_clear()
-        with serving_json(Service()) as url:
-            backend = json.dumps({"type": "openai", "model": "m", "base_url": url})
-            given = ("--set", f"backends.default={backend}")
-            assert said in asked.fail("annotate", "--write", "shorter", *given)
+        assert said in asked.fail("annotate", "--write", "shorter", *asked.given)

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from edgen.domains.education.layout import DIMENSIONS, LAYOUT, TOPIC_FIELDS
-from edgen.plugin import Problem, Space
-from edgen.plugin.errors import DataError
+from edgen.plugin import Space
+from edgen.plugin.errors import DataError, Problem
 from edgen.plugin.files import read_text
 from edgen.plugin.protocols import SpaceRole
 from edgen.space import Dimension, Entry

@@ -16,7 +16,6 @@ from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
     Job,
-    Problem,
     RecordContents,
     RolesAndSettings,
     SelfDescription,
@@ -29,7 +28,7 @@ from edgen.plugin import (
     template_variables,
 )
 from edgen.plugin.answers import NOT_OFFERED
-from edgen.plugin.errors import JobError
+from edgen.plugin.errors import JobError, Problem
 from edgen.plugin.families import family_of
 from edgen.plugin.files import suggest_name
 from edgen.plugin.protocols import (

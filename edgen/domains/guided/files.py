@@ -13,8 +13,8 @@ from edgen.domains.guided.machines.folder import MachineError
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine, Players
 from edgen.domains.guided.machines.world import ValueMismatchError, convert_value
-from edgen.plugin import Job, Problem, Space, settings_of
-from edgen.plugin.errors import JobError
+from edgen.plugin import Job, Space, settings_of
+from edgen.plugin.errors import JobError, Problem
 from edgen.plugin.protocols import (
     FindFile,
     Questionnaire,

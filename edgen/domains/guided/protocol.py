@@ -23,7 +23,6 @@ from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
     Job,
-    Problem,
     RecordContents,
     RolesAndSettings,
     SelfDescription,
@@ -36,7 +35,7 @@ from edgen.plugin import (
     template_variables,
 )
 from edgen.plugin.answers import NO_ACTIONS, NOT_OFFERED
-from edgen.plugin.errors import JobError
+from edgen.plugin.errors import JobError, Problem
 from edgen.plugin.families import family_of
 from edgen.plugin.protocols import (
     DeclaredReason,

@@ -20,8 +20,8 @@ from typing import Any
 import msgspec
 
 from edgen.domains.retrieval.submission import as_id, decode_leniently
-from edgen.plugin import Problem, Turn
-from edgen.plugin.errors import DataError
+from edgen.plugin import Turn
+from edgen.plugin.errors import DataError, Problem
 from edgen.plugin.texts import words as words_of
 
 _K1, _B = 1.2, 0.75

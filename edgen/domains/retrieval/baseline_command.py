@@ -13,7 +13,7 @@ from edgen.cli import options as o
 from edgen.cli.options import DomainCommand
 from edgen.cli.output import count_noun, format_cost, print_value
 from edgen.core.options import declare_output
-from edgen.domains.retrieval.options import BaselineOptions
+from edgen.domains.retrieval.baseline_options import BaselineOptions
 from edgen.plugin.errors import UsageError
 from edgen.runtime.options import WorkOptions
 

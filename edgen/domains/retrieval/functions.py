@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from edgen.api.objects.arguments import Listening, QuestionKeys, fit, split, takes
 from edgen.domains.retrieval import signatures
-from edgen.domains.retrieval.options import BaselineOptions, ScoreOptions
+from edgen.domains.retrieval.baseline_options import BaselineOptions
+from edgen.domains.retrieval.options import ScoreOptions
 from edgen.domains.retrieval.ranking import MODEL, Baseline, rank_examples
 from edgen.plugin.errors import UsageError
 from edgen.plugin.files import require_extra

@@ -15,8 +15,7 @@ from typing import Any
 
 from edgen.domains.retrieval.findings import ExampleFinding, make_finding, quote
 from edgen.domains.retrieval.submission import as_id, decode_leniently, holds_json
-from edgen.plugin import Problem
-from edgen.plugin.errors import DataError
+from edgen.plugin.errors import DataError, Problem
 from edgen.plugin.files import cut, lines_of, read_data
 
 Key = tuple[str, str]  # dialog, turn

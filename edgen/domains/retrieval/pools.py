@@ -13,8 +13,7 @@ from edgen.domains.retrieval.entries import Entries
 from edgen.domains.retrieval.findings import ExampleFinding, join_first, make_finding
 from edgen.domains.retrieval.submission import SubmittedRanking, as_id, decode_leniently
 from edgen.domains.retrieval.truth import NONE
-from edgen.plugin import Problem
-from edgen.plugin.errors import DataError
+from edgen.plugin.errors import DataError, Problem
 from edgen.plugin.files import lines_of, read_data
 
 

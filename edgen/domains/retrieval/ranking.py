@@ -11,8 +11,8 @@ from msgspec import UNSET, UnsetType
 from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.runner import FileStart
 from edgen.domains.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
+from edgen.domains.retrieval.baseline_options import BaselineOptions
 from edgen.domains.retrieval.entries import Entries
-from edgen.domains.retrieval.options import BaselineOptions
 from edgen.domains.retrieval.ranking_asker import (
     ModelRanking,
     RankingAsker,

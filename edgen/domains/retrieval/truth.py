@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgen.domains.retrieval.findings import ExampleFinding, join_first, make_finding, quote
-from edgen.plugin import Problem
-from edgen.plugin.errors import DataError
+from edgen.plugin.errors import DataError, Problem
 from edgen.plugin.files import lines_of, read_data
 
 NONE = "NONE"

@@ -9,8 +9,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from edgen.plugin import Problem, Rejection
+from edgen.plugin import Rejection
 from edgen.plugin.answers import ActedTurn, read_acted_turn
+from edgen.plugin.errors import Problem
 from edgen.plugin.protocols import Text
 
 SOLVED = "solved"  # templates for turns that solve an exercise, with any actions of the student

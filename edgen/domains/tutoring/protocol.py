@@ -22,7 +22,6 @@ from edgen.plugin import (
     AnswerKind,
     ExpectedCall,
     Job,
-    Problem,
     Recorded,
     RolesAndSettings,
     SelfDescription,
@@ -33,7 +32,7 @@ from edgen.plugin import (
     settings_of,
 )
 from edgen.plugin.answers import NO_ACTIONS
-from edgen.plugin.errors import JobError
+from edgen.plugin.errors import JobError, Problem
 from edgen.plugin.files import shorten_word
 from edgen.plugin.protocols import (
     DeclaredReason,

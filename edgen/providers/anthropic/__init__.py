@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin import Backend, BatchAnswers, Key, Link, Provider, RequestFeatures
+from edgen.plugin.errors import Problem
 from edgen.plugin.providers import (
-    BatchAnswers,
     BatchServices,
     KeyRequest,
     PictureTokens,
@@ -17,7 +17,6 @@ from edgen.plugin.providers import (
     PriceList,
     PricesAndTokens,
     PromptPicture,
-    RequestFeatures,
     ServiceKeys,
 )
 from edgen.providers.anthropic.config import AnthropicConfig

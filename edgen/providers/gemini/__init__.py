@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin import Backend, BatchAnswers, Key, Link, Provider, RequestFeatures
+from edgen.plugin.errors import Problem
 from edgen.plugin.providers import (
     LISTED_TIERS,
-    BatchAnswers,
     BatchServices,
     KeyRequest,
     PictureTokens,
@@ -15,7 +15,6 @@ from edgen.plugin.providers import (
     PriceList,
     PricesAndTokens,
     PromptPicture,
-    RequestFeatures,
     ServiceKeys,
 )
 from edgen.providers.gemini.config import GeminiConfig

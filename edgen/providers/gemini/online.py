@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import FailureKind, InputError, Key, Link, Message, Reply, Request, Usage
+from edgen.plugin import FailureKind, Key, Link, Message, Reply, Request
+from edgen.plugin.errors import InputError
 from edgen.plugin.providers import (
     Credentials,
     ErrorBody,
@@ -23,6 +24,7 @@ from edgen.plugin.providers import (
     PromptPicture,
     StatedToken,
     Token,
+    Usage,
     add_counts,
     append_path,
     decode,

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from edgen.plugin import Backend, InputError, Key, Link, Provider
+from edgen.plugin import Backend, BatchAnswers, Key, Link, Provider, RequestFeatures
+from edgen.plugin.errors import InputError
 from edgen.plugin.files import require_versions
 from edgen.plugin.formats import install_command
-from edgen.plugin.providers import (
-    BatchAnswers,
-    KeyRequest,
-    Price,
-    PricesAndTokens,
-    RequestFeatures,
-    ServiceKeys,
-    place_of,
-)
+from edgen.plugin.providers import KeyRequest, Price, PricesAndTokens, ServiceKeys, place_of
 from edgen.providers.gemini import HOST, KEY_NAMES, PRICES
 from edgen.providers.google_generativeai.config import GoogleGenerativeAIConfig
 

@@ -17,10 +17,12 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from edgen.plugin import CallError, FailureKind, InputError, Key, Message, Reply, Request, Usage
+from edgen.plugin import CallError, FailureKind, Key, Message, Reply, Request
+from edgen.plugin.errors import InputError
 from edgen.plugin.providers import (
     ErrorBody,
     Secrets,
+    Usage,
     add_hint,
     clean_message,
     describe_config,

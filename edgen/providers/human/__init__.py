@@ -7,19 +7,22 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import Backend, CallError, FailureKind, Key, Link, Problem, Provider, Reply, Request
-from edgen.plugin.protocols import TaskId
-from edgen.plugin.providers import (
-    AskPeople,
+from edgen.plugin import (
+    Backend,
     BatchAnswers,
+    CallError,
+    FailureKind,
+    Key,
+    Link,
     LocalCalls,
-    PersonRequest,
-    Price,
-    PricesAndTokens,
+    Provider,
+    Reply,
+    Request,
     RequestFeatures,
-    scrub,
-    view_of,
 )
+from edgen.plugin.errors import Problem
+from edgen.plugin.protocols import TaskId
+from edgen.plugin.providers import AskPeople, PersonRequest, Price, PricesAndTokens, scrub, view_of
 from edgen.providers.human.config import HumanConfig
 
 _NOBODY = (

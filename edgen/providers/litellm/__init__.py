@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from edgen.plugin import Backend, Key, Link, Problem, Provider
-from edgen.plugin.providers import (
-    LISTED_TIERS,
-    OPTIONAL,
-    BatchAnswers,
-    KeyRequest,
-    Price,
-    PricesAndTokens,
-    RequestFeatures,
-    ServiceKeys,
-)
+from edgen.plugin import Backend, BatchAnswers, Key, Link, Provider, RequestFeatures
+from edgen.plugin.errors import Problem
+from edgen.plugin.providers import LISTED_TIERS, OPTIONAL, KeyRequest, Price, PricesAndTokens, ServiceKeys
 from edgen.providers.litellm.config import LitellmConfig
 
 # Name used in consents in place of a variable: litellm finds the credentials itself.

@@ -7,7 +7,8 @@ import re
 import time
 from typing import Any
 
-from edgen.plugin import CallError, FailureKind, InputError, Reply
+from edgen.plugin import CallError, FailureKind, Reply
+from edgen.plugin.errors import InputError
 from edgen.plugin.providers import ErrorBody, Secrets, call_error, clean_message, read_error, scrub
 from edgen.providers.litellm.client import Exchange
 from edgen.providers.openai import online as chat

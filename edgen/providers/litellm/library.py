@@ -10,7 +10,7 @@ import logging
 import os
 from typing import Any
 
-from edgen.plugin import InputError
+from edgen.plugin.errors import InputError
 from edgen.plugin.files import require_versions
 from edgen.plugin.formats import install_command
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import CallError, FailureKind, InputError, Key, Link, Reply, Request
+from edgen.plugin import CallError, FailureKind, Key, Link, Reply, Request
+from edgen.plugin.errors import InputError
 from edgen.plugin.providers import (
     OPTIONAL,
     Credentials,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from edgen.plugin import InputError, Problem
+from edgen.plugin.errors import InputError, Problem
 from edgen.plugin.providers import names_a_key, reads_as_key
 from edgen.providers.litellm.config import LitellmConfig
 

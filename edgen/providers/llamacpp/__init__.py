@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from edgen.plugin import Backend, Key, Link, Problem, Provider
-from edgen.plugin.providers import BatchAnswers, LocalCalls, Price, PricesAndTokens, RequestFeatures
+from edgen.plugin import Backend, BatchAnswers, Key, Link, LocalCalls, Provider, RequestFeatures
+from edgen.plugin.errors import Problem
+from edgen.plugin.providers import Price, PricesAndTokens
 from edgen.providers.llamacpp.config import LlamaCppConfig
 
 _MOST_THREADS = 8  # more only wait for memory

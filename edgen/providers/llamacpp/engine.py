@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgen.plugin import InputError
+from edgen.plugin.errors import InputError
 from edgen.plugin.files import require_extra
 from edgen.providers.llamacpp import server
 from edgen.providers.llamacpp.notes import note_loaded, was_loaded

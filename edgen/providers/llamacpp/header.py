@@ -12,7 +12,7 @@ import struct
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgen.plugin import InputError
+from edgen.plugin.errors import InputError
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)

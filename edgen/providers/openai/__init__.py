@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from edgen.plugin import Backend, Key, Link, Problem, Provider
+from edgen.plugin import Backend, BatchAnswers, Key, Link, Provider, RequestFeatures
+from edgen.plugin.errors import Problem
 from edgen.plugin.providers import (
     LISTED_TIERS,
     OPTIONAL,
-    BatchAnswers,
     BatchServices,
     KeyRequest,
     PictureTokens,
@@ -17,7 +17,6 @@ from edgen.plugin.providers import (
     PriceList,
     PricesAndTokens,
     PromptPicture,
-    RequestFeatures,
     ServiceKeys,
 )
 from edgen.providers.openai.config import OpenAIConfig, ServiceConfig

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from edgen.plugin import Problem
+from edgen.plugin.errors import Problem
 from edgen.plugin.providers import OWN_HEADERS, names_a_key, reads_as_key
 from edgen.providers.openai.config import ServiceConfig
 

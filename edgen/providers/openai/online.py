@@ -19,12 +19,13 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import CallError, FailureKind, Key, Link, Reply, Request, Usage
+from edgen.plugin import CallError, FailureKind, Key, Link, Reply, Request
 from edgen.plugin.providers import (
     OPTIONAL,
     ErrorBody,
     FinishReason,
     PromptPicture,
+    Usage,
     base_address,
     decode,
     encode,

@@ -3,7 +3,8 @@ API."""
 
 from __future__ import annotations
 
-from edgen.plugin import Backend, Key, Link, Problem
+from edgen.plugin import Backend, Key, Link
+from edgen.plugin.errors import Problem
 from edgen.plugin.providers import BatchServices
 from edgen.providers.openai import ServiceProvider
 from edgen.providers.openai.config import ServiceConfig

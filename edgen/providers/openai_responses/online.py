@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.plugin import FailureKind, InputError, Key, Link, Reply, Request
+from edgen.plugin import FailureKind, Key, Link, Reply, Request
+from edgen.plugin.errors import InputError
 from edgen.plugin.providers import (
     ErrorBody,
     FinishReason,

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from edgen.plugin import Backend, Key, Link, Problem, Provider
-from edgen.plugin.providers import (
-    BatchAnswers,
-    KeyRequest,
-    PictureTokens,
-    PricesAndTokens,
-    PromptPicture,
-    RequestFeatures,
-    ServiceKeys,
-)
+from edgen.plugin import Backend, BatchAnswers, Key, Link, Provider, RequestFeatures
+from edgen.plugin.errors import Problem
+from edgen.plugin.providers import KeyRequest, PictureTokens, PricesAndTokens, PromptPicture, ServiceKeys
 from edgen.providers.gemini import PRICES
 from edgen.providers.vertex.config import VertexConfig
 

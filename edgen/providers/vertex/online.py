@@ -12,7 +12,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from edgen.plugin import CallError, FailureKind, InputError, Key, Link
+from edgen.plugin import CallError, FailureKind, Key, Link
+from edgen.plugin.errors import InputError
 from edgen.plugin.files import require_versions
 from edgen.plugin.formats import install_command
 from edgen.plugin.providers import Credentials, KeySource, clean_message

@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgen.plugin import Problem
-from edgen.plugin.errors import SpaceError, UsageError
+from edgen.plugin.errors import Problem, SpaceError, UsageError
 from edgen.plugin.files import convert, suggest_name
 from edgen.space.model import SpaceSection, find_persona, find_phrases
 from edgen.space.phrases import HEARD, KNOWLEDGE, PHRASES, SLOT, PhraseAnswer, Phrases, RolePhrases, Ways

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from edgen.api.objects.arguments import Listening, QuestionKeys
-from edgen.domains.retrieval.options import BaselineOptions, ScoreOptions
+from edgen.domains.retrieval.baseline_options import BaselineOptions
+from edgen.domains.retrieval.options import ScoreOptions
 from tests import ROOT
 from tests.signed_function import Signed, SignedPage
 

@@ -22,7 +22,7 @@ from edgen.domains.guided.machines.model import (
     Variable,
 )
 from edgen.domains.guided.machines.world import ValueMismatchError, convert_value
-from edgen.plugin import Problem
+from edgen.plugin.errors import Problem
 from edgen.plugin.files import convert
 
 MAX_SUBTASKS = 50

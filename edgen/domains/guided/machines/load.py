@@ -21,7 +21,7 @@ import msgspec
 from edgen.domains.guided.machines.files import read_machine_file, read_state
 from edgen.domains.guided.machines.folder import MachineError
 from edgen.domains.guided.machines.model import End, Machine, State
-from edgen.plugin import Problem
+from edgen.plugin.errors import Problem
 from edgen.plugin.files import read_text, read_yaml, shorten_word
 
 MAX_STATES = 5_000

@@ -16,8 +16,8 @@ import msgspec
 
 from edgen.domains.tutoring.exercises.drawing import find_thing_problem, make_drawing_name
 from edgen.domains.tutoring.exercises.model import Case, Exercise, Point, Thing, Tier, When, find_exercises
-from edgen.plugin import Problem, Scenario, Space
-from edgen.plugin.errors import SpaceError, TemplateError
+from edgen.plugin import Scenario, Space
+from edgen.plugin.errors import Problem, SpaceError, TemplateError
 from edgen.plugin.files import shorten_word, suggest_name
 from edgen.plugin.protocols import AllowedCells
 from edgen.prompting import ValueWithFields

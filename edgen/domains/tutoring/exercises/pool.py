@@ -18,8 +18,8 @@ from typing import Any
 from edgen.domains.tutoring.exercises.drawing import draw_exercise, make_drawing_name
 from edgen.domains.tutoring.exercises.grammar import Grammar, RuleError, Values
 from edgen.domains.tutoring.exercises.model import Exercise, is_right
-from edgen.plugin import Problem, Scenario
-from edgen.plugin.errors import SpaceError, TemplateError
+from edgen.plugin import Scenario
+from edgen.plugin.errors import Problem, SpaceError, TemplateError
 from edgen.space.model import Entry
 from edgen.space.pictures import names_picture
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from edgen.domains.tutoring.exercises.model import SHOWN, Case, Exercise, Exercises, Point, Thing, Tier
-from edgen.plugin import Problem
-from edgen.plugin.errors import SpaceError
+from edgen.plugin.errors import Problem, SpaceError
 from edgen.plugin.files import convert, shorten_word, suggest_name
 from edgen.space.entries import find_dimension_problem
 from edgen.space.model import SpaceSection
