@@ -12,7 +12,6 @@ from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.runner import FileStart
 from edgen.core.options import CallMode
 from edgen.domains.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
-from edgen.domains.retrieval.entries import Entries
 from edgen.domains.retrieval.options import BaselineOptions
 from edgen.domains.retrieval.ranking_asker import (
     ModelRanking,
@@ -20,6 +19,7 @@ from edgen.domains.retrieval.ranking_asker import (
     as_list,
     write_ranking,
 )
+from edgen.domains.retrieval.submissions.entries import Entries
 from edgen.plugin.errors import DataError, UsageError
 from edgen.plugin.files import suggest_name, write_lines
 from edgen.runtime.control import Control

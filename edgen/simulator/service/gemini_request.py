@@ -46,11 +46,11 @@ class FunctionResponse(GeminiFields, frozen=True):
     response: Any = None
 
 
-class Part(GeminiFields):
+class GeminiPart(GeminiFields):
     IGNORED = "thought thoughtSignature partMetadata"
     REFUSED = (
-        "audioMetadata audioTranscription codeExecutionResult documentMetadata executableCode mediaProcessing "
-        "mediaResolution speechMetadata spreadsheetMetadata toolCall toolResponse videoMetadata"
+        "audioMetadata audioTranscription codeExecutionResult documentMetadata executableCode "
+        "mediaProcessing mediaResolution speechMetadata spreadsheetMetadata toolCall toolResponse videoMetadata"
     )
 
     text: str = ""
@@ -61,7 +61,7 @@ class Part(GeminiFields):
 
 
 class Content(GeminiFields):
-    parts: list[Part] = []
+    parts: list[GeminiPart] = []
     role: Literal["user", "model", "system", "function"] | None = None
 
 
@@ -80,7 +80,7 @@ class Generation(GeminiFields):
         "audioTimestamp audioTranscriptionConfig enableAffectiveDialog imageConfig modelSelectionConfig "
         "responseFormat routingConfig speechConfig translationConfig"
     )
-    CHECKED: ClassVar = {"thinkingConfig": _Thinking}
+    CHECKED: ClassVar = {"thinkingConfig": _Thinking}  # see GeminiFields
 
     seed: int | None = None  # of the answer
     temperature: float | None = None  # of the answer
@@ -131,7 +131,7 @@ class GeminiRequest(GeminiFields):
 
     IGNORED = "labels model serviceTier store"
     REFUSED = "cachedContent continuationToken"
-    CHECKED: ClassVar = {"safetySettings": _Safety}
+    CHECKED: ClassVar = {"safetySettings": _Safety}  # see GeminiFields
 
     contents: list[Content]  # the conversation
     system_instruction: Content | None = None  # the system message

@@ -28,8 +28,8 @@ from edgen.simulator.options import ServerOptions
 from edgen.simulator.prompts.prompt_scene import SceneFinder
 from edgen.simulator.service.answering import SimulatedModel
 from edgen.simulator.service.anthropic import MESSAGES
-from edgen.simulator.service.anthropic_batches import AnthropicBatches
-from edgen.simulator.service.batch_service import BatchFaults, BatchService
+from edgen.simulator.service.anthropic_batches import AnthropicBatchServer
+from edgen.simulator.service.batch_server import BatchFaults, BatchServer
 from edgen.simulator.service.batches import Store
 from edgen.simulator.service.dialect import (
     JSON,
@@ -44,9 +44,9 @@ from edgen.simulator.service.dialect import (
     encode,
 )
 from edgen.simulator.service.gemini import GEMINI
-from edgen.simulator.service.gemini_batches import GeminiBatches
+from edgen.simulator.service.gemini_batches import GeminiBatchServer
 from edgen.simulator.service.hosts import Hosts
-from edgen.simulator.service.openai_batches import OpenAIBatches
+from edgen.simulator.service.openai_batches import OpenAIBatchServer
 from edgen.simulator.service.openai_chat import CHAT
 from edgen.simulator.service.openai_responses import RESPONSES
 
@@ -144,7 +144,7 @@ class _Handler:
         self._answering = SimulatedModel(fault.parse(options.faults), options.seed, scenes)
         self._store = Store(self._answering, options.batch_seconds, options.batch_window)
         faults = BatchFaults(self._answering.faults)
-        kinds: tuple[type[BatchService], ...] = (OpenAIBatches, GeminiBatches, AnthropicBatches)
+        kinds: tuple[type[BatchServer], ...] = (OpenAIBatchServer, GeminiBatchServer, AnthropicBatchServer)
         self._batches = [kind(self._store, faults) for kind in kinds]
 
     async def aclose(self) -> None:
