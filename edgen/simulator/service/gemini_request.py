@@ -21,7 +21,7 @@ _ANY = msgspec.json.Decoder()
 _REFUSED = object()
 
 
-class GeminiFields(msgspec.Struct, rename="camel"):
+class GeminiFields(msgspec.Struct, rename="camel", frozen=True):
     """Fields of one message that are read; lists of names say what happens to the others."""
 
     IGNORED: ClassVar[str] = ""
@@ -46,7 +46,7 @@ class FunctionResponse(GeminiFields, frozen=True):
     response: Any = None
 
 
-class GeminiPart(GeminiFields):
+class GeminiPart(GeminiFields, frozen=True):
     IGNORED = "thought thoughtSignature partMetadata"
     REFUSED = (
         "audioMetadata audioTranscription codeExecutionResult documentMetadata executableCode "
@@ -60,21 +60,21 @@ class GeminiPart(GeminiFields):
     file_data: Any = None
 
 
-class Content(GeminiFields):
+class Content(GeminiFields, frozen=True):
     parts: list[GeminiPart] = []
     role: Literal["user", "model", "system", "function"] | None = None
 
 
-class _Thinking(GeminiFields):
+class _Thinking(GeminiFields, frozen=True):
     IGNORED = "includeThoughts thinkingBudget thinkingLevel"
 
 
-class _Safety(GeminiFields):
+class _Safety(GeminiFields, frozen=True):
     IGNORED = "category threshold"
     REFUSED = "method"
 
 
-class Generation(GeminiFields):
+class Generation(GeminiFields, frozen=True):
     IGNORED = "enableEnhancedCivicAnswers frequencyPenalty mediaResolution presencePenalty topK topP"
     REFUSED = (
         "audioTimestamp audioTranscriptionConfig enableAffectiveDialog imageConfig modelSelectionConfig "
@@ -95,7 +95,7 @@ class Generation(GeminiFields):
     response_modalities: list[str] | None = None  # text only
 
 
-class Declaration(GeminiFields):
+class Declaration(GeminiFields, frozen=True):
     IGNORED = "description response responseJsonSchema"
     REFUSED = "behavior"
 
@@ -104,7 +104,7 @@ class Declaration(GeminiFields):
     parameters_json_schema: Any = None
 
 
-class Tool(GeminiFields):
+class Tool(GeminiFields, frozen=True):
     REFUSED = (
         "codeExecution computerUse enterpriseWebSearch exaAiSearch fileSearch googleMaps googleSearch "
         "googleSearchRetrieval mcpServers parallelAiSearch retrieval urlContext"
@@ -126,7 +126,7 @@ class ToolConfig(GeminiFields, frozen=True):
     function_calling_config: Calling = Calling()
 
 
-class GeminiRequest(GeminiFields):
+class GeminiRequest(GeminiFields, frozen=True):
     """A request for content; field names are the vendor's."""
 
     IGNORED = "labels model serviceTier store"
@@ -140,7 +140,7 @@ class GeminiRequest(GeminiFields):
     tool_config: ToolConfig = ToolConfig()  # forces a tool
 
 
-class CountedRequest(GeminiFields):
+class CountedRequest(GeminiFields, frozen=True):
     """A request to count tokens."""
 
     IGNORED = "model"
