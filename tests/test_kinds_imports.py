@@ -39,7 +39,7 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/domains/*/simulation.py": ("edgen.protocols.parts", "edgen.space.scene"),
     "edgen/evaluation/measures/mentioned.py": ("edgen.space.scene",),
     "edgen/evaluation/measures/recited.py": ("edgen.space.scene",),
-    "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judging.judge",),
+    "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judge",),
     # Commands, Python functions and askers of a domain are none of the five kinds.
     "edgen/domains/*/signatures.py": ("edgen.core.events",),
     "edgen/domains/*/options.py": ("edgen.core.options",),

@@ -16,6 +16,7 @@ import re
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from aiohttp import web
@@ -246,6 +247,7 @@ def _find_vendor(request: web.BaseRequest) -> Dialect:
     return next((one for one in DIALECTS if any(name in request.headers for name in one.headers)), CHAT)
 
 
+@lru_cache(maxsize=256)
 def _find_route(path: str, vendor: Dialect) -> _Route | None:
     """Return the target of a path, None if there is none. Paths of several vendors are the client's own."""
     if path in _OWN:
