@@ -3,7 +3,7 @@
     python -m bench credit            prints the table
     python -m bench.credit --write    and writes edgen/export/credit_figures.json, which cards quote
 
-Every conversation is simulated with planted worths (`edgen.simulator.judging.planted_worth`). A pair's label is right if the turn of
+Every conversation is simulated with planted worths (`edgen.simulator.planted_worth`). A pair's label is right if the turn of
 the chosen side at which the pair parts is worth more than the other's. Calls are those beyond the conversations.
 """
 
@@ -23,7 +23,7 @@ from bench.measure import ROOT, edgen
 from edgen.core.pair import turns_left
 from edgen.core.version import __version__
 from edgen.export.evidence import ALL, CUT, FILE, CreditFigures, EvidenceCase, Figure, tabulate
-from edgen.simulator.judging.planted_worth import compute_worth
+from edgen.simulator.planted_worth import compute_worth
 from edgen.stats.intervals import share
 from edgen.store.run_reader import RunReader
 

@@ -26,8 +26,8 @@ import aiohttp
 
 from bench.measure import ROOT, edgen
 from edgen.store.people import People
-from edgen.web.inviting import set_up
 from edgen.web.options import PeopleOptions
+from edgen.web.people.inviting import set_up
 
 _HIDDEN = re.compile(r'type="hidden" name="(\w+)" value="([^"]*)"')
 _TICKS = os.sysconf("SC_CLK_TCK")

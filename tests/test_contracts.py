@@ -33,7 +33,7 @@ def test_every_module_has_its_layer_and_every_library_one_home() -> None:
     assert allowed == {
         "aiohttp": {"providers", "simulator", "env.verifiers", "web"},
         "jinja2": {"prompting", "report", "web"},
-        "jsonschema": {"validation", "prompting.answer_schema", "simulator.structured"},
+        "jsonschema": {"validation", "prompting.answer_schema", "simulator.schemas.structured"},
         "matplotlib": {"report"},
         "numpy": {"stats", "evaluation", "preferences", "report", "domains"},
         "bm25s": {"domains.retrieval"},

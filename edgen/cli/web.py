@@ -68,7 +68,7 @@ def command(
 
 def _serve(places: list[Path], options: WebOptions, people: PeopleOptions, *, json: bool) -> None:
     """Serve the pages, until a signal."""
-    from edgen.web.inviting import is_loopback, require_invitations, set_up
+    from edgen.web.people.inviting import is_loopback, require_invitations, set_up
     from edgen.web.server import serve
 
     host = options.host

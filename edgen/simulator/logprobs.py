@@ -16,8 +16,8 @@ from random import Random
 import msgspec
 
 from edgen.core.values import Message, Reply, Token
+from edgen.simulator import judge
 from edgen.simulator.faults import Faults
-from edgen.simulator.judging import judge
 from edgen.simulator.text import CHARS_PER_TOKEN, choose_content_fault, make_request_key
 
 MOST = 20  # tokens returned at one position

@@ -203,8 +203,8 @@ class SimulatedRequest:
         )
 
     def _close(self, turns: tuple[str, ...]) -> str:
+        from edgen.simulator import planted_worth
         from edgen.simulator.conversation import closing_question
-        from edgen.simulator.judging import planted_worth
 
         if self._planted is None:
             return closing_question.answer(turns, self._rng)
@@ -216,14 +216,14 @@ class SimulatedRequest:
         # A turn may contain anything, so heard turns are never read as a judge's prompt.
         if self._place is not None and self._place.said:
             return None
-        from edgen.simulator.judging import judge
+        from edgen.simulator import judge
 
         comparison = judge.read(self.messages)
         if comparison is None:
             return None
         quality = judge.rate_quality
         if self._planted is not None:
-            from edgen.simulator.judging import planted_worth
+            from edgen.simulator import planted_worth
 
             quality = functools.partial(planted_worth.rate_quality, self._planted)
         return self.as_json("answer", judge.answer(comparison, self.fault, self._rng, quality))
@@ -232,10 +232,10 @@ class SimulatedRequest:
         """Return the scores of a rubric."""
         if self._place is not None and self._place.said:  # as for a verdict
             return None
-        from edgen.simulator.judging import rubric
+        from edgen.simulator import judge
 
-        sheet = rubric.read(self.messages)
-        return sheet and rubric.answer(sheet, self.fault, self._rng)
+        sheet = judge.read_rubric(self.messages)
+        return sheet and judge.answer_rubric(sheet, self.fault, self._rng)
 
     def values(self) -> str | None:
         """Return new values of a space's dimension."""

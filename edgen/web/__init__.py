@@ -5,8 +5,7 @@ runs.py          the list of runs; browse.py, conversation.py: other reading pag
 guard.py         who may see what: the owner's key and cookie, Host and Origin, headers
 sources.py       the runs that are shown, and the index of each, built in the background
 rendering.py     templates, and text that is safe to show
-invited_pages.py kinds of tasks for invited people; people.py is the owner's page, progress.py its figures
-tasks.py         units given out to people one at a time; answering.py the pages on which they answer
-voting.py        the task of voting on pairs; labelling.py that of labels
-inviting.py      what the command line sets up before the pages are served
+people/          pages of invited people: voting.py, labelling.py and play.py are kinds of tasks, tasks.py
+                 gives out their units, answering.py shows them; owner_page.py and progress.py are the
+                 owner's; inviting.py is what the command line sets up before the pages are served
 """

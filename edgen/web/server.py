@@ -15,21 +15,11 @@ from aiohttp import web
 
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.system import handle_signals
-from edgen.web import (
-    answering,
-    browse,
-    conversation,
-    invited_pages,
-    labelling,
-    people,
-    play,
-    runs,
-    starting,
-    voting,
-)
+from edgen.web import browse, conversation, runs, starting
 from edgen.web.answers import SOURCES
 from edgen.web.guard import NOT_NOW, VISITOR, PageGuard, Route, find_home, render_problem_page
-from edgen.web.invited_pages import Face
+from edgen.web.people import answering, invited_pages, labelling, owner_page, play, voting
+from edgen.web.people.invited_pages import Face
 from edgen.web.rendering import read_static_file
 from edgen.web.sources import Sources, stop_building
 
@@ -93,11 +83,11 @@ def make_app(sources: Sources, guard: PageGuard) -> web.Application:
     """Return the application that shows these runs."""
     app = web.Application(middlewares=[guard.admit, explain], client_max_size=_MOST_SENT)
     app[SOURCES] = sources
-    app[people.FACES] = FACES
+    app[owner_page.FACES] = FACES
     app[answering.QUEUES] = {}
     app[play.TYPING] = {}
     app[starting.STARTER] = starting.RunStarter(Path.cwd())
-    guard.add(app, ROUTES + starting.ROUTES + people.ROUTES + invited_pages.ROUTES)
+    guard.add(app, ROUTES + starting.ROUTES + owner_page.ROUTES + invited_pages.ROUTES)
     for face in FACES:
         guard.add(app, face.routes)
     app.router.add_route("*", "/{rest:.*}", answer_unknown)

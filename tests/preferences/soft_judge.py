@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 from edgen.core.values import Message
-from edgen.simulator.judging import judge
+from edgen.simulator import judge
 from tests.json_server import serving_json
 
 FIELDS = {"model", "messages", "seed", "max_tokens", "logprobs", "top_logprobs", "response_format"}

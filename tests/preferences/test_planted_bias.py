@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edgen.protocols.base import transcript_of
-from edgen.simulator.judging.judge import rate_quality
+from edgen.simulator.judge import rate_quality
 from edgen.store.run_parts import ComparedPair
 from edgen.store.run_reader import RunReader
 from tests.execution.service import edgen, job_text

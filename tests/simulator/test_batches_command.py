@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from edgen.simulator.faults import NO_FAULTS
 from edgen.simulator.service.answering import SimulatedModel
-from edgen.simulator.service.batch_service import BatchFaults
+from edgen.simulator.service.batch_server import BatchFaults
 from edgen.simulator.service.batches import SimulatedBatch, Store
 from edgen.simulator.service.dialect import Refusal, WireCall
-from edgen.simulator.service.gemini_batches import GeminiBatches
-from edgen.simulator.service.openai_batches import OpenAIBatches
+from edgen.simulator.service.gemini_batches import GeminiBatchServer
+from edgen.simulator.service.openai_batches import OpenAIBatchServer
 from tests.cli.test_simulator import simulator
 from tests.dose import dose
 from tests.simulator.batching import (
@@ -64,7 +64,7 @@ def test_a_line_that_passes_can_be_read(
     tmp_path_factory: pytest.TempPathFactory, at: int, what: bytes, gemini: bool
 ) -> None:
     """Whatever is in a file is refused as a whole, or is a request or a refusal of its own."""
-    kind = GeminiBatches if gemini else OpenAIBatches
+    kind = GeminiBatchServer if gemini else OpenAIBatchServer
     form = kind(Store(SimulatedModel(NO_FAULTS, 0), 0, 0), BatchFaults(NO_FAULTS))
     line = jsonl([gemini_line(1) if gemini else openai_line(1)])
     at %= len(line)

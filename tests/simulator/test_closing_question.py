@@ -8,8 +8,8 @@ from statistics import correlation, mean
 import pytest
 
 from edgen.core.values import Message
+from edgen.simulator import judge
 from edgen.simulator.faults import parse
-from edgen.simulator.judging import judge
 from edgen.simulator.text import respond
 from tests.simulator import lessons
 from tests.simulator.prompts import prompt

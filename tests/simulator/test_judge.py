@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from edgen.core.values import Message
 from edgen.protocols.fence import fence_text
+from edgen.simulator import judge
 from edgen.simulator.conversation.turns import TELLS_JUDGE
 from edgen.simulator.faults import JUDGE, NO_FAULTS, Faults, describe_faults, parse
-from edgen.simulator.judging import judge
-from edgen.simulator.judging.judge import ShownPair, rate_quality
+from edgen.simulator.judge import ShownPair, rate_quality
 from edgen.simulator.text import respond
 from tests.dose import dose
 from tests.simulator import lessons

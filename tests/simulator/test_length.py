@@ -12,7 +12,7 @@ import pytest
 from edgen.core import resources
 from edgen.core.values import END_MARKER
 from edgen.prompting import load_prompt
-from edgen.simulator.judging.judge import rate_quality
+from edgen.simulator.judge import rate_quality
 from edgen.simulator.text import respond
 from tests.dose import dose
 from tests.simulator import lessons

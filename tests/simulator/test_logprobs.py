@@ -11,9 +11,9 @@ import pytest
 from edgen.core.values import Address, Message, Request
 from edgen.reading.answers.verdict import read_verdict
 from edgen.reading.answers.verdict_logprobs import Bounds, read_preference
+from edgen.simulator import judge
 from edgen.simulator.backend import Simulator
 from edgen.simulator.config import SimulatorConfig
-from edgen.simulator.judging import judge
 from edgen.simulator.service.server import serve_options
 from tests.late import Late
 from tests.simulator import lessons

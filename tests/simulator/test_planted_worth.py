@@ -10,9 +10,9 @@ import pytest
 from edgen.config.backends import BackendConfig
 from edgen.core.values import Message
 from edgen.protocols.fence import fence_text
+from edgen.simulator import planted_worth
 from edgen.simulator.backend import Simulator
 from edgen.simulator.config import SimulatorConfig
-from edgen.simulator.judging import planted_worth
 from edgen.simulator.text import respond
 from tests.simulator import lessons
 

@@ -10,9 +10,9 @@ import pytest
 
 from edgen.core.values import END_MARKER, Message, Role
 from edgen.reading import phrase_kinds as ways
+from edgen.simulator import judge
 from edgen.simulator.conversation.turns import SECRETS, clear
 from edgen.simulator.faults import parse
-from edgen.simulator.judging import judge
 from edgen.simulator.phrases.book import BOOK
 from edgen.simulator.prompts import agent_prompt
 from edgen.simulator.text import respond

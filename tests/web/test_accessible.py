@@ -163,8 +163,8 @@ def _voter_and_labeller(walk: Walk, slug: str) -> None:
         with vera.expect_navigation():
             vera.click("button[value=first]")
     walk.look(vera, "vote-done")
-    from edgen.web.inviting import set_up
     from edgen.web.options import PeopleOptions
+    from edgen.web.people.inviting import set_up
 
     run = walk.folder / "outputs" / "rated"
     key = set_up([run], PeopleOptions(label="teacher_moves", invite="lea"))["lea"]

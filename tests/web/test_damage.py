@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from edgen.web.guard import Route
-from edgen.web.inviting import set_up
 from edgen.web.options import PeopleOptions
-from edgen.web.people import invite
+from edgen.web.people.inviting import set_up
+from edgen.web.people.owner_page import invite
 from edgen.web.sources import IndexedRun
 from tests.cli.command import call
 from tests.dose import dose

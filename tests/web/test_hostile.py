@@ -14,9 +14,9 @@ from urllib.parse import quote
 import pytest
 
 from edgen.web.guard import Route
-from edgen.web.inviting import set_up
 from edgen.web.options import PeopleOptions
-from edgen.web.people import invite
+from edgen.web.people.inviting import set_up
+from edgen.web.people.owner_page import invite
 from edgen.web.sources import IndexedRun
 from tests.web.test_pages import Answer
 from tests.web.test_voting import HOSTILE, Served, make_run, routes_of_the_application, serve

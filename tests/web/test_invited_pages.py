@@ -45,7 +45,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     run = folder / "rated"
     made = fork_server.finish("generate", "jobs/rated_pairs.yaml", "-n", "3", "-o", run, cwd=ROOT)
     assert made.returncode in (0, 3), made.stderr
-    invite = "from edgen.web.inviting import set_up; from edgen.web.options import PeopleOptions as P; import json, pathlib, sys\n"
+    invite = "from edgen.web.people.inviting import set_up; from edgen.web.options import PeopleOptions as P; import json, pathlib, sys\n"
     invite += "runs = [pathlib.Path(sys.argv[1])]; keys = set_up(runs, P(vote=True, invite='vera'))\n"
     invite += "print(json.dumps(keys | set_up(runs, P(label='teacher_moves', invite='lea'))))"
     told = fork_server.finish(run, code=invite)

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page
 
 from edgen.store.people import People
 from edgen.store.people.mailbox import Mailbox
-from edgen.web.inviting import set_up
 from edgen.web.options import PeopleOptions
+from edgen.web.people.inviting import set_up
 from tests import ROOT, fork_server
 from tests.web.players import SELFPLAY, Pages, generate
 from tests.web.serving import browsing, open_ready, serving, violations

@@ -28,8 +28,8 @@ from edgen.store.run_reader import RunReader
 from edgen.store.votes import read_filed_votes, read_stored_votes
 from edgen.web import server
 from edgen.web.guard import PageGuard, Route
-from edgen.web.inviting import set_up
 from edgen.web.options import PeopleOptions
+from edgen.web.people.inviting import set_up
 from edgen.web.sources import Sources
 from tests import fork_server
 from tests.cli.command import call

@@ -14,7 +14,7 @@ from edgen.domains.education.keywords import MEASURES, judge_by_keywords
 from edgen.plugin import Message, Scenario, Simulation, Turn
 from edgen.plugin.families import Role
 from edgen.plugin.texts import join_words, words
-from edgen.simulator.judging.judge import find_fenced
+from edgen.simulator.judge import find_fenced
 
 _WRONG = 0.1
 _DESCRIBED = re.compile(r"^(Student|Teacher)'s (preference|reaction): (.*)$", re.MULTILINE)

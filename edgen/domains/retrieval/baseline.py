@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.retrieval.submission import as_id, decode_leniently
+from edgen.domains.retrieval.submissions.ranking_file import as_id, decode_leniently
 from edgen.plugin import Turn
 from edgen.plugin.errors import DataError, Problem
 from edgen.plugin.texts import words as words_of

@@ -12,13 +12,13 @@ from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.runner import FileStart
 from edgen.domains.retrieval.baseline import BASELINES, Frequencies, rank, read_examples
 from edgen.domains.retrieval.baseline_options import BaselineOptions
-from edgen.domains.retrieval.entries import Entries
 from edgen.domains.retrieval.ranking_asker import (
     ModelRanking,
     RankingAsker,
     as_list,
     write_ranking,
 )
+from edgen.domains.retrieval.submissions.entries import Entries
 from edgen.plugin.errors import DataError, UsageError
 from edgen.plugin.files import suggest_name, write_lines
 from edgen.runtime.control import Control

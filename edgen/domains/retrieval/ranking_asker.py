@@ -33,7 +33,7 @@ from edgen.domains.retrieval.ranking_protocol import (
     list_windows,
     rank_by_windows,
 )
-from edgen.domains.retrieval.truth import NONE
+from edgen.domains.retrieval.submissions.truth import NONE
 from edgen.execution.progress import CallCounts, Tokens, UsageCounts
 from edgen.plugin import Address, Job, Rejection, Reply, Request, Turn
 from edgen.plugin.answers import replace_surrogates

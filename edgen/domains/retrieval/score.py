@@ -20,12 +20,18 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from edgen.domains.retrieval.entries import Entries
-from edgen.domains.retrieval.findings import ExampleFinding, join_first, make_finding, quote
-from edgen.domains.retrieval.intents import Key, LabelledUtterance, name_turn, read_labels, read_true_labels
-from edgen.domains.retrieval.pools import Pools
-from edgen.domains.retrieval.submission import decode_leniently, read_ranking
-from edgen.domains.retrieval.truth import Truth, read_truth
+from edgen.domains.retrieval.submissions.entries import Entries
+from edgen.domains.retrieval.submissions.findings import ExampleFinding, join_first, make_finding, quote
+from edgen.domains.retrieval.submissions.intents import (
+    Key,
+    LabelledUtterance,
+    name_turn,
+    read_labels,
+    read_true_labels,
+)
+from edgen.domains.retrieval.submissions.pools import Pools
+from edgen.domains.retrieval.submissions.ranking_file import decode_leniently, read_ranking
+from edgen.domains.retrieval.submissions.truth import Truth, read_truth
 from edgen.plugin.errors import DataError
 from edgen.plugin.files import lines_of, read_data
 from edgen.plugin.statistics import Estimate, LabelCounts, LabelFigures, bootstrap, interval, round_number

@@ -13,8 +13,8 @@ from edgen.cli.output import align_columns, count_noun, print_value
 from edgen.domains.retrieval.options import ScoreOptions
 
 if TYPE_CHECKING:
-    from edgen.domains.retrieval.findings import ExampleFinding
     from edgen.domains.retrieval.score import LabelScore, RankingScore
+    from edgen.domains.retrieval.submissions.findings import ExampleFinding
     from edgen.plugin.statistics import Estimate
 
 _PLACES = 3  # findings of a kind that are shown
@@ -99,7 +99,7 @@ def _format_value(estimate: Estimate | None) -> str:
 
 def _render_findings(findings: Sequence[ExampleFinding]) -> Iterator[str]:
     """Yield each kind with its first places."""
-    from edgen.domains.retrieval.findings import KINDS
+    from edgen.domains.retrieval.submissions.findings import KINDS
 
     for kind, (severity, title) in KINDS.items():
         those = [one for one in findings if one.kind == kind]

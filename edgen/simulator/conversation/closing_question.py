@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from edgen.core.values import Message
 from edgen.simulator.conversation.tone import measure_tone
-from edgen.simulator.judging.judge import find_fenced, split_turns
+from edgen.simulator.judge import find_fenced, split_turns
 from edgen.simulator.prompts import conversation_prompt
 from edgen.simulator.prompts.agent_prompt import AgentPrompt
 

@@ -1,1 +1,1 @@
-"""What roles say: the phrase book, and the phrases of spaces."""
+"""Phrases of roles: the phrase book, and those of spaces."""

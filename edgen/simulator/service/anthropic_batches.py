@@ -16,8 +16,8 @@ import msgspec
 from aiohttp import web
 
 from edgen.simulator.service.anthropic import MESSAGES
-from edgen.simulator.service.batch_service import (
-    BatchService,
+from edgen.simulator.service.batch_server import (
+    BatchServer,
     Operation,
     Place,
     cut_page,
@@ -48,7 +48,7 @@ _STATES: dict[State, str] = {"cancelling": "canceling", **dict.fromkeys(ENDED, "
 _UNANSWERED: dict[State, str] = {"cancelled": "canceled", "expired": "expired"}
 
 
-class AnthropicBatches(BatchService):
+class AnthropicBatchServer(BatchServer):
     """Anthropic's batches: a custom id and `params` in, a custom id and a result out."""
 
     dialect = MESSAGES

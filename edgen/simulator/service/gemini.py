@@ -34,9 +34,9 @@ from edgen.simulator.service.dialect import (
 from edgen.simulator.service.gemini_request import (
     Content,
     CountedRequest,
+    GeminiPart,
     GeminiRequest,
     Generation,
-    Part,
     convert_to_camel,
     read_request,
 )
@@ -230,7 +230,7 @@ def _join(content: Content) -> str:
     return "\n".join([part.text or _describe_part(part) for part in content.parts])
 
 
-def _describe_part(part: Part) -> str:
+def _describe_part(part: GeminiPart) -> str:
     """Return the words for a picture, or the arguments or result of a function call; else nothing."""
     if part.inline_data is not None:
         held = convert_to_camel(part.inline_data) if isinstance(part.inline_data, dict) else {}

@@ -1,9 +1,9 @@
 """The Gemini Developer API's batches (v1beta): operations, their files, and resumable uploads.
 
-Source: Google's reference (Batch API: GenerateContentBatch, BatchStats; long-running operations; Files API and
-its resumable upload protocol: a start, pieces with their offsets, the last of them finalizing) and requests
-of google-genai. An expired or cancelled batch has no results, as the Batch guide says of expired ones; a
-failed line holds a google.rpc.Status, whose codes are gRPC's. Limit of a file: 2 GB.
+Source: Google's reference (Batch API: GenerateContentBatch, BatchStats; long-running operations; Files API
+and its resumable upload protocol: a start, pieces with their offsets, the last of them finalizing) and
+requests of google-genai. An expired or cancelled batch has no results, as the Batch guide says of expired
+ones; a failed line holds a google.rpc.Status, whose codes are gRPC's. Limit of a file: 2 GB.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any, ClassVar
 import msgspec
 from aiohttp import web
 
-from edgen.simulator.service.batch_service import (
+from edgen.simulator.service.batch_server import (
     BatchFaults,
-    BatchService,
+    BatchServer,
     Operation,
     Place,
     cut_page,
@@ -116,7 +116,7 @@ class _Upload:
         return {"X-Goog-Upload-Status": "active", "X-Goog-Upload-Size-Received": str(self.received)}
 
 
-class GeminiBatches(BatchService):
+class GeminiBatchServer(BatchServer):
     """Gemini's files and batches: a key and a request in, a response or an error out. The model is in
     neither."""
 

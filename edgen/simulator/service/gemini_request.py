@@ -21,7 +21,7 @@ _ANY = msgspec.json.Decoder()
 _REFUSED = object()
 
 
-class GeminiFields(msgspec.Struct, rename="camel"):
+class GeminiFields(msgspec.Struct, rename="camel", frozen=True):
     """Fields of one message that are read; lists of names say what happens to the others."""
 
     IGNORED: ClassVar[str] = ""
@@ -46,11 +46,11 @@ class FunctionResponse(GeminiFields, frozen=True):
     response: Any = None
 
 
-class Part(GeminiFields):
+class GeminiPart(GeminiFields, frozen=True):
     IGNORED = "thought thoughtSignature partMetadata"
     REFUSED = (
-        "audioMetadata audioTranscription codeExecutionResult documentMetadata executableCode mediaProcessing "
-        "mediaResolution speechMetadata spreadsheetMetadata toolCall toolResponse videoMetadata"
+        "audioMetadata audioTranscription codeExecutionResult documentMetadata executableCode "
+        "mediaProcessing mediaResolution speechMetadata spreadsheetMetadata toolCall toolResponse videoMetadata"
     )
 
     text: str = ""
@@ -60,27 +60,27 @@ class Part(GeminiFields):
     file_data: Any = None
 
 
-class Content(GeminiFields):
-    parts: list[Part] = []
+class Content(GeminiFields, frozen=True):
+    parts: list[GeminiPart] = []
     role: Literal["user", "model", "system", "function"] | None = None
 
 
-class _Thinking(GeminiFields):
+class _Thinking(GeminiFields, frozen=True):
     IGNORED = "includeThoughts thinkingBudget thinkingLevel"
 
 
-class _Safety(GeminiFields):
+class _Safety(GeminiFields, frozen=True):
     IGNORED = "category threshold"
     REFUSED = "method"
 
 
-class Generation(GeminiFields):
+class Generation(GeminiFields, frozen=True):
     IGNORED = "enableEnhancedCivicAnswers frequencyPenalty mediaResolution presencePenalty topK topP"
     REFUSED = (
         "audioTimestamp audioTranscriptionConfig enableAffectiveDialog imageConfig modelSelectionConfig "
         "responseFormat routingConfig speechConfig translationConfig"
     )
-    CHECKED: ClassVar = {"thinkingConfig": _Thinking}
+    CHECKED: ClassVar = {"thinkingConfig": _Thinking}  # see GeminiFields
 
     seed: int | None = None  # of the answer
     temperature: float | None = None  # of the answer
@@ -95,7 +95,7 @@ class Generation(GeminiFields):
     response_modalities: list[str] | None = None  # text only
 
 
-class Declaration(GeminiFields):
+class Declaration(GeminiFields, frozen=True):
     IGNORED = "description response responseJsonSchema"
     REFUSED = "behavior"
 
@@ -104,7 +104,7 @@ class Declaration(GeminiFields):
     parameters_json_schema: Any = None
 
 
-class Tool(GeminiFields):
+class Tool(GeminiFields, frozen=True):
     REFUSED = (
         "codeExecution computerUse enterpriseWebSearch exaAiSearch fileSearch googleMaps googleSearch "
         "googleSearchRetrieval mcpServers parallelAiSearch retrieval urlContext"
@@ -126,12 +126,12 @@ class ToolConfig(GeminiFields, frozen=True):
     function_calling_config: Calling = Calling()
 
 
-class GeminiRequest(GeminiFields):
+class GeminiRequest(GeminiFields, frozen=True):
     """A request for content; field names are the vendor's."""
 
     IGNORED = "labels model serviceTier store"
     REFUSED = "cachedContent continuationToken"
-    CHECKED: ClassVar = {"safetySettings": _Safety}
+    CHECKED: ClassVar = {"safetySettings": _Safety}  # see GeminiFields
 
     contents: list[Content]  # the conversation
     system_instruction: Content | None = None  # the system message
@@ -140,7 +140,7 @@ class GeminiRequest(GeminiFields):
     tool_config: ToolConfig = ToolConfig()  # forces a tool
 
 
-class CountedRequest(GeminiFields):
+class CountedRequest(GeminiFields, frozen=True):
     """A request to count tokens."""
 
     IGNORED = "model"

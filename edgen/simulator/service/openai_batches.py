@@ -15,8 +15,8 @@ import msgspec
 from aiohttp import BodyPartReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from edgen.simulator.service.batch_service import (
-    BatchService,
+from edgen.simulator.service.batch_server import (
+    BatchServer,
     Operation,
     Place,
     cut_page,
@@ -76,7 +76,7 @@ _WHY = {
 _STAMPED = ["in_progress", "finalizing", "completed", "failed", "expired", "cancelling", "cancelled"]
 
 
-class OpenAIBatches(BatchService):
+class OpenAIBatchServer(BatchServer):
     """OpenAI's files and batches: a custom id and a body in, a response or an error out."""
 
     dialect = CHAT

@@ -100,8 +100,8 @@ _BODY = msgspec.json.Decoder(_Body)
 _OF_NO_USE = (
     "frequency_penalty metadata parallel_tool_calls presence_penalty prompt_cache_key prompt_cache_options "
     "prompt_cache_retention reasoning_effort safety_identifier service_tier store top_p user verbosity "
-    "cache_prompt chat_template_kwargs drop_params enable_thinking include_reasoning min_p provider reasoning "
-    "repeat_penalty repetition_penalty thinking top_a top_k typical_p"
+    "cache_prompt chat_template_kwargs drop_params enable_thinking include_reasoning min_p provider "
+    "reasoning repeat_penalty repetition_penalty thinking top_a top_k typical_p"
 )
 _KNOWN = {*_OF_NO_USE.split(), *_Body.__struct_fields__}
 _ONLY = {"modalities": ["text"], "logit_bias": {}, "functions": [], "function_call": "none"}

@@ -16,6 +16,7 @@ import re
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from aiohttp import web
@@ -28,8 +29,8 @@ from edgen.simulator.options import ServerOptions
 from edgen.simulator.prompts.prompt_scene import SceneFinder
 from edgen.simulator.service.answering import SimulatedModel
 from edgen.simulator.service.anthropic import MESSAGES
-from edgen.simulator.service.anthropic_batches import AnthropicBatches
-from edgen.simulator.service.batch_service import BatchFaults, BatchService
+from edgen.simulator.service.anthropic_batches import AnthropicBatchServer
+from edgen.simulator.service.batch_server import BatchFaults, BatchServer
 from edgen.simulator.service.batches import Store
 from edgen.simulator.service.dialect import (
     JSON,
@@ -44,9 +45,9 @@ from edgen.simulator.service.dialect import (
     encode,
 )
 from edgen.simulator.service.gemini import GEMINI
-from edgen.simulator.service.gemini_batches import GeminiBatches
+from edgen.simulator.service.gemini_batches import GeminiBatchServer
 from edgen.simulator.service.hosts import Hosts
-from edgen.simulator.service.openai_batches import OpenAIBatches
+from edgen.simulator.service.openai_batches import OpenAIBatchServer
 from edgen.simulator.service.openai_chat import CHAT
 from edgen.simulator.service.openai_responses import RESPONSES
 
@@ -144,7 +145,7 @@ class _Handler:
         self._answering = SimulatedModel(fault.parse(options.faults), options.seed, scenes)
         self._store = Store(self._answering, options.batch_seconds, options.batch_window)
         faults = BatchFaults(self._answering.faults)
-        kinds: tuple[type[BatchService], ...] = (OpenAIBatches, GeminiBatches, AnthropicBatches)
+        kinds: tuple[type[BatchServer], ...] = (OpenAIBatchServer, GeminiBatchServer, AnthropicBatchServer)
         self._batches = [kind(self._store, faults) for kind in kinds]
 
     async def aclose(self) -> None:
@@ -246,6 +247,7 @@ def _find_vendor(request: web.BaseRequest) -> Dialect:
     return next((one for one in DIALECTS if any(name in request.headers for name in one.headers)), CHAT)
 
 
+@lru_cache(maxsize=256)
 def _find_route(path: str, vendor: Dialect) -> _Route | None:
     """Return the target of a path, None if there is none. Paths of several vendors are the client's own."""
     if path in _OWN:

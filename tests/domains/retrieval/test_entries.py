@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgen.core.errors import DataError
-from edgen.domains.retrieval.entries import Entries
-from edgen.domains.retrieval.pools import Pools
+from edgen.domains.retrieval.submissions.entries import Entries
+from edgen.domains.retrieval.submissions.pools import Pools
 from edgen.validation.reading import cut
 
 VALUES = st.lists(

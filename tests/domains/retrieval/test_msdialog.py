@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from edgen.core.errors import ShortError, UsageError
 from edgen.core.values import Turn
-from edgen.domains.retrieval.intents import read_labels
 from edgen.domains.retrieval.negatives import are_alike
+from edgen.domains.retrieval.submissions.intents import read_labels
 from edgen.export.write import export
 from edgen.families.dialogue import DIALOGUE
 from edgen.store.run_parts import AcceptedConversation

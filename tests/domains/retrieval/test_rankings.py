@@ -15,8 +15,8 @@ from edgen.cli.options import with_declared
 from edgen.cli.output import run_guarded
 from edgen.core.errors import DataError
 from edgen.domains.retrieval import score_command
-from edgen.domains.retrieval.findings import KINDS
 from edgen.domains.retrieval.score import RankingFigures, RankingScore
+from edgen.domains.retrieval.submissions.findings import KINDS
 from tests.cli.command import get_command
 from tests.domains.retrieval.submissions import by_definition, drawn, submission, submission_file, truth_file
 

@@ -16,13 +16,11 @@ from msgspec.structs import replace
 from edgen.api.validating import validate
 from edgen.core.errors import DataError
 from edgen.core.registry import part_of
-from edgen.domains.retrieval import (
-    read_dstc7,
-    read_dstc7_dialogs,
-    read_intents,
-    read_msdialog,
-    read_responserank,
-)
+from edgen.domains.retrieval.readers import dstc7 as read_dstc7
+from edgen.domains.retrieval.readers import dstc7_dialogs as read_dstc7_dialogs
+from edgen.domains.retrieval.readers import intent_prediction as read_intents
+from edgen.domains.retrieval.readers import msdialog as read_msdialog
+from edgen.domains.retrieval.readers import responserank as read_responserank
 from edgen.evaluation.data_sets import open_data_sets
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, Sample

@@ -17,7 +17,7 @@ from edgen.domains.retrieval.export.dstc7.reworded import Rewordings
 from edgen.domains.retrieval.export.msdialog import find_agent, join_lines
 from edgen.domains.retrieval.export.sides import Side
 from edgen.domains.retrieval.negatives import WrongAnswers
-from edgen.domains.retrieval.truth import NONE
+from edgen.domains.retrieval.submissions.truth import NONE
 from edgen.plugin import Chat, LeftOut, Row, RunReader
 from edgen.plugin.formats import WrittenTexts
 from edgen.plugin.texts import hash64

@@ -22,10 +22,10 @@ from edgen.preferences.vote_units import (
 )
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import VOTE, is_vote, make_vote_unit, read_votes_of_file
-from edgen.web.answering import TaskKind
-from edgen.web.invited_pages import Face
+from edgen.web.people.answering import TaskKind
+from edgen.web.people.invited_pages import Face
+from edgen.web.people.tasks import RunUnits, Setup, read_setup
 from edgen.web.sources import IndexedRun
-from edgen.web.tasks import RunUnits, Setup, read_setup
 
 _CHOICES = ("first", "second", "tie")
 _LOOKED_AT = 200  # conversations in which a page looks for several responses to a turn

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from edgen.domains.retrieval.truth import NONE
+from edgen.domains.retrieval.submissions.truth import NONE
 from edgen.plugin import RecordContents, ReportWords, Scenario, Turn
 from edgen.plugin.families import FiledRecord, LayoutChecks
 from edgen.plugin.readers import DataSetReader, make_verbatim_record

@@ -62,7 +62,7 @@ class BatchFaults:
         return 0.0 if struck is None else struck.seconds or 0.0
 
 
-class BatchService(BatchFormat):
+class BatchServer(BatchFormat):
     """A vendor's files and batches. Errors of a method are BadCalls."""
 
     dialect: ClassVar[Dialect]  # whose clients these are, and whose errors
@@ -212,8 +212,8 @@ def make_method_error(request: web.BaseRequest) -> BadCall:
 async def save(
     chunks: AsyncIterable[bytes], path: Path, most: int, too_large: BadCall, already: int = 0
 ) -> int:
-    """Append chunks to a file after its `already` bytes; return the number of new bytes. Raises `too_large` at
-    more than `most` bytes in all; the caller removes the written part."""
+    """Append chunks to a file after its `already` bytes; return the number of new bytes. Raises `too_large`
+    at more than `most` bytes in all; the caller removes the written part."""
     came = 0
     with path.open("ab") as into:
         async for chunk in chunks:

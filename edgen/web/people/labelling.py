@@ -16,10 +16,10 @@ from edgen.core.errors import RunError, UsageError
 from edgen.core.values import Turn
 from edgen.protocols.labelled_units import LabellingTask, digest_said
 from edgen.store.run_reader import RunReader
-from edgen.web.answering import TaskKind
-from edgen.web.invited_pages import Face
+from edgen.web.people.answering import TaskKind
+from edgen.web.people.invited_pages import Face
+from edgen.web.people.tasks import RunUnits, Setup
 from edgen.web.sources import IndexedRun
-from edgen.web.tasks import RunUnits, Setup
 
 __all__ = ["FACE", "make_task_name", "set_up"]
 _KEYS = "1234567890abcdefghijklmnopqrtvwxyz"  # without those of skip and undo

@@ -12,7 +12,7 @@ from edgen.families.base import read_record_id
 from edgen.store.people import People, UnitAnswer
 from edgen.store.people.mailbox import ConversationPlace, MailboxAnswer
 from edgen.store.votes import is_vote
-from edgen.web.tasks import KNOWN, REPEAT, find_base, read_setup
+from edgen.web.people.tasks import KNOWN, REPEAT, find_base, read_setup
 
 _AT_LEAST = 2  # people, for agreement
 

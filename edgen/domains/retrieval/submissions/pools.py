@@ -9,10 +9,10 @@ from array import array
 from bisect import bisect_left
 from pathlib import Path
 
-from edgen.domains.retrieval.entries import Entries
-from edgen.domains.retrieval.findings import ExampleFinding, join_first, make_finding
-from edgen.domains.retrieval.submission import SubmittedRanking, as_id, decode_leniently
-from edgen.domains.retrieval.truth import NONE
+from edgen.domains.retrieval.submissions.entries import Entries
+from edgen.domains.retrieval.submissions.findings import ExampleFinding, join_first, make_finding
+from edgen.domains.retrieval.submissions.ranking_file import SubmittedRanking, as_id, decode_leniently
+from edgen.domains.retrieval.submissions.truth import NONE
 from edgen.plugin.errors import DataError, Problem
 from edgen.plugin.files import lines_of, read_data
 

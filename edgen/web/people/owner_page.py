@@ -18,8 +18,8 @@ from edgen.store.people.mailbox import ConversationPlace, Mailbox, has_mailbox
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import answer_html, run_of
 from edgen.web.guard import ENTER, VISITOR, Route
-from edgen.web.invited_pages import Face
-from edgen.web.progress import Progress, compute_progress, summarize_players
+from edgen.web.people.invited_pages import Face
+from edgen.web.people.progress import Progress, compute_progress, summarize_players
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 

@@ -36,7 +36,7 @@ from edgen.store.people.mailbox import Mailbox, Seat, WaitingRequest
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import answer_html
 from edgen.web.guard import VISITOR, Route
-from edgen.web.invited_pages import Face
+from edgen.web.people.invited_pages import Face
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 

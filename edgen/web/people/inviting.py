@@ -17,11 +17,11 @@ from edgen.store.people import People, has_people
 from edgen.store.run_folder import RunFolder
 from edgen.store.several_runs import open_together
 from edgen.store.votes import make_vote_task
-from edgen.web import labelling, voting
 from edgen.web.options import PeopleOptions
-from edgen.web.people import invite
+from edgen.web.people import labelling, voting
+from edgen.web.people.owner_page import invite
+from edgen.web.people.tasks import Setup, read_setup
 from edgen.web.sources import IndexedRun
-from edgen.web.tasks import Setup, read_setup
 
 _MOST_GUIDELINES = 200_000  # bytes
 

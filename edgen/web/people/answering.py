@@ -17,9 +17,18 @@ from edgen.preferences.vote_units import make_key
 from edgen.store.people import Invitation, People
 from edgen.web.answers import SOURCES, answer_html
 from edgen.web.guard import NOT_NOW, VISITOR, Route, Visitor, render_problem_page
+from edgen.web.people.tasks import (
+    Own,
+    Queue,
+    RunUnits,
+    Setup,
+    find_base,
+    read_own_answers,
+    read_setup,
+    skip_of,
+)
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
-from edgen.web.tasks import Own, Queue, RunUnits, Setup, find_base, read_own_answers, read_setup, skip_of
 
 QUEUES = web.AppKey("queues", dict[tuple[str, str], "PeopleTask"])
 _UNSTORED = "This answer could not be stored. Go back and send it again, or tell the person who invited you."

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgen.domains.retrieval.findings import ExampleFinding, join_first, make_finding, quote
+from edgen.domains.retrieval.submissions.findings import ExampleFinding, join_first, make_finding, quote
 from edgen.plugin.errors import DataError, Problem
 from edgen.plugin.files import lines_of, read_data
 

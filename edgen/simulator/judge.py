@@ -4,6 +4,9 @@ A prompt is a judge's if its last user message shows two numbered interactions, 
 the like and asks for 1 or 2, or which is better. The judge's preference is `rate_quality`, a function of one
 transcript's text. Planted faults make it prefer a slot or length instead, or obey a line in a text that looks
 like one of the prompt's.
+
+A judge with a rubric gets a fenced conversation and criteria, and answers with a JSON object of scores. All
+criteria follow from the tone of the turns, each with its own error.
 """
 
 from __future__ import annotations
@@ -16,7 +19,10 @@ from hashlib import blake2b
 from random import Random
 from typing import NamedTuple
 
+import msgspec
+
 from edgen.core.values import Message
+from edgen.reading.answers.scores import MOST_SCORE
 from edgen.reading.answers.verdict import read_verdict
 from edgen.simulator.conversation.tone import measure_tone
 from edgen.simulator.phrases.book import PhraseSpeaker
@@ -269,3 +275,40 @@ def _dress(number: int, noun: str, rng: Random) -> str:
 def _list_verdicts(number: int, noun: str) -> list[str]:
     """Return every wording of the number."""
     return [str(number), *[dress.format(noun=noun, number=number) for dress in _DRESSES]]
+
+
+_RUBRIC_ASKED = "JSON object with a number from 0 to 10 for each criterion"
+
+
+class RubricSheet(NamedTuple):
+    """The text to score, and the criteria's names."""
+
+    turns: list[str]
+    names: list[str]
+
+
+def read_rubric(messages: Sequence[Message]) -> RubricSheet | None:
+    """Read the requested scores, None if there are none."""
+    text = messages[-1].content.rstrip() if messages else ""
+    asked, _, form = text.rpartition("\n")
+    if not form.startswith("{") or _RUBRIC_ASKED not in asked[-200:] or (shown := find_fenced(text)) is None:
+        return None
+    try:
+        names = list(msgspec.json.decode(form, type=dict[str, int]))
+    except (msgspec.DecodeError, UnicodeError):
+        return None
+    return RubricSheet(split_turns(shown), names)
+
+
+def answer_rubric(sheet: RubricSheet, fault: str | None, rng: Random) -> str:
+    """Return the judge's scores; every error is drawn from `rng`."""
+    if fault in _PICKS_NONE:
+        return PhraseSpeaker(rng, {"noun": "conversation"}).say("judge.prose")
+    course = sum(map(measure_tone, sheet.turns)) / max(1, len(sheet.turns))
+    scores = {
+        name: MOST_SCORE * (0.3 + 0.9 * course) + 2 * (rng.random() + rng.random() - 1)
+        for name in sheet.names
+    }
+    return msgspec.json.encode(
+        {name: min(MOST_SCORE, max(0, round(it))) for name, it in scores.items()}
+    ).decode()

@@ -18,8 +18,8 @@ from typing import Any
 
 import msgspec
 
-from edgen.domains.retrieval.findings import ExampleFinding, join_first, make_finding, quote
-from edgen.domains.retrieval.truth import NONE
+from edgen.domains.retrieval.submissions.findings import ExampleFinding, join_first, make_finding, quote
+from edgen.domains.retrieval.submissions.truth import NONE
 from edgen.plugin.texts import replace_surrogates
 
 

@@ -1,0 +1,1 @@
+"""Readers of data sets of response selection, one each."""

@@ -1,1 +1,0 @@
-"""Answers of judges, and the truth that they can be compared with."""
