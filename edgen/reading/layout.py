@@ -312,7 +312,8 @@ def _are_lines_plain(said: Sequence[str], vocabulary: TurnWords) -> bool:
     if not vocabulary.name_nobody("\n".join([text for text in said if "\n" in text])):
         return False
     return any(len(some) < 2 for some in lines[:-1]) or all(
-        len({len(some[place].split()) for some in lines[:-1]}) > 1 for place in (0, -1)
+        any(len(some[place].split()) != count for some in lines[1:-1])
+        for place, count in ((0, len(lines[0][0].split())), (-1, len(lines[0][-1].split())))
     )
 
 

@@ -230,7 +230,9 @@ def _split_head(head: str, result: Conversation) -> tuple[str, str | None]:
     if len(values) != 1 or parse_probability(values[0][0]) != result.probability:
         return head, None
     before, below = head[: values[0].start()], head[values[0].end() :]
-    return (before, below) if len(before) >= _KEY and below and _is_apart(before, below) else (head, None)
+    return (
+        (before, below) if len(before) >= _KEY and below and _is_apart(before[-1:], below) else (head, None)
+    )
 
 
 def _find_last_line(head: str) -> str:
@@ -251,7 +253,7 @@ def _find_behind(rest: str, result: Conversation, before: Mapping[str, str]) -> 
         clear = Repair.PROBABILITY_UNCLEAR not in result.repairs and not DIGITS.search(rest)
         return (("", rest, None), label) if clear and not is_likely(fold(rest)) else None
     start, end = (place - len(label) for place in values[0].span())
-    if start <= 0 or not _is_apart(rest[:start], rest[end:]):
+    if start <= 0 or rest[0].isalnum() or not _is_apart(rest[:start], rest[end:]):
         return None
     return (rest[:start], rest[end:], find_unit(values[0][0])), label
 
@@ -281,8 +283,8 @@ def _is_marked(gap: str) -> bool:
 
 def _is_apart(before: str, after: str) -> bool:
     """Return whether the texts around a probability can be no part of it."""
-    begins, ends = before[:1], after[:1]
-    return not (begins.isalnum() or before[-1:] in "0123456789." or ends.isalnum() or ends == "%")
+    ends = after[:1]
+    return not (before[-1:] in ("", *"0123456789.") or ends.isalnum() or ends == "%")
 
 
 def _ends_as_read(rest: str, result: Conversation, labelled: str | None) -> bool:
@@ -348,7 +350,7 @@ def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str], first
     closings = {make_skeleton(gap.partition("\n")[0] if "\n" in gap else gap[:1]) for gap in gaps}
     closings = {TOKEN.sub("", closing) if "<" in closing else closing for closing in closings}
     openings = {make_skeleton(label[-1:]) if label[-1:] in _QUOTES else "" for label in (head, *gaps)}
-    if any("\n" not in gap and gap[:1] != '"' for gap in gaps):
+    if any("\n" not in gap and gap[:1] not in ('"', "'") for gap in gaps):
         return False
     return len(closings) == len(openings) == 1
 

@@ -168,24 +168,18 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
     names: dict[str, str] = {}
     # Labels as they were read first, by their separator as well: most are written again.
     read: dict[tuple[str, str | None], RoleLine] = {}
-    columns = (parts[::12], parts[1::12], parts[7::12], parts[11::12])
-    for number, (label, prefix, tag, body) in enumerate(zip(*columns, strict=True)):
-        if (same := read.get((label, tag))) is None:
+    keyed: set[int] = set()  # those on lines of their own, under a key
+    for number, label in enumerate(parts[::12]):
+        prefix, body = parts[12 * number + 1], parts[12 * number + 11]
+        if (same := read.get((label, parts[12 * number + 7]))) is None:
             groups = parts[12 * number + 2 : 12 * number + 11]
-            same = read[label, tag] = _read_label(label, prefix, groups, names, roles)
+            same = read[label, groups[5]] = _read_label(label, prefix, groups, names, roles)
+            if same.kind == "alone" and prefix.rstrip(" \t\"'")[-1:] in _ASSIGNS:
+                keyed.add(id(same))
         line = RoleLine(same.role, label, body, prefix, same.kind, same.named, False, same.form)
         lines.append(line)
-        keyed = same.kind == "alone" and prefix.rstrip(" \t\"'")[-1:] in _ASSIGNS
-        if not keyed and body.lstrip()[:1] not in _ODD:  # most
-            continue
-        if keyed:
-            _open_key(line)
-        elif same.kind == "alone":
-            _open_rule(line)
-        if body[:1] in _BOLD and body[0] in prefix:
-            _open(line)
-        if (same.kind != "colon" or "-" in prefix) and line.body.lstrip()[:1] in _STRINGS:
-            decode_text(line)
+        if body.lstrip()[:1] in _ODD or keyed:
+            _take_parts_of_label(line, keyed=id(same) in keyed)
     if lines and all(
         line.kind == "tag" and line.body.startswith("\n") and KEY.match(line.body) for line in lines
     ):
@@ -195,6 +189,20 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
     if not all(line.role for line in read.values()):
         found = keep(found, [line for line in lines if line.role])
     return found, names or _find_people(lines)
+
+
+def _take_parts_of_label(line: RoleLine, *, keyed: bool) -> None:
+    """Move what belongs to a label from the beginning of its text: a key, a rule, marks that close a bold name.
+    A quoted text is decoded."""
+    body, alone = line.body, line.kind == "alone"
+    if keyed:
+        _open_key(line)
+    elif alone:
+        _open_rule(line)
+    if body[:1] in _BOLD and body[0] in line.prefix:
+        _open(line)
+    if (line.kind != "colon" or "-" in line.prefix) and line.body.lstrip()[:1] in _STRINGS:
+        decode_text(line)
 
 
 def _read_label(

@@ -141,8 +141,10 @@ def _drop_ends(lines: Sequence[RoleLine]) -> None:
     The last text may lack the part that separates a text from the next.
     """
     bodies = [line.body.rstrip() for line in lines[:-1]]
-    clocks = [_CLOCK.search(body, max(0, len(body) - _MOST_CLOCK)) for body in bodies]
-    if all(clocks):
+    clocks = [
+        _CLOCK.search(body, max(0, len(body) - _MOST_CLOCK)) for body in bodies if body[-1:] in (")", "]")
+    ]
+    if len(clocks) == len(bodies) and all(clocks):
         for line, clock in zip(lines, clocks, strict=False):
             line.body = line.body[: clock.start()] if clock else line.body
         said, rest, below = lines[-1].body.partition("\n")
