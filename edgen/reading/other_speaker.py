@@ -75,12 +75,12 @@ def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords, marks: str | No
         return False
     patterns = make_speaker_patterns(roles)
     bracketed = not hints.isdisjoint(OPENING)
-    for kind, detect in _DETECTORS:
-        for mark in kind.intersection(hints):
-            held = [turn for turn in turns if mark in turn.text]
-            if mark == ":" and not bracketed:
-                held = [turn for turn in held if _may_label(turn.text, patterns)]
-            for turn in held:
+    for mark in hints:
+        held = [turn for turn in turns if mark in turn.text]
+        if mark == ":" and not bracketed:
+            held = [turn for turn in held if _may_label(turn.text, patterns)]
+        for turn in held:
+            for detect in _DETECTORS[mark]:
                 if detect(turn.text, turn.role, roles, patterns):
                     return True
     return False
@@ -211,16 +211,13 @@ def _has_short_label(text: str, begin: int, place: int, own: str, roles: RoleWor
     )
 
 
-# What looks for another speaker, with the marks of which a turn has to hold one.
-_DETECTORS = tuple(
-    (frozenset(marks), detect)
-    for marks, detect in (
-        (":：", _has_label),
-        ("\n<[", _has_token),
-        ("\n", _has_letter_label),
-        ("\n<{[(\\*", _has_marked_label),
-        ('"“„«', _has_quotation),
-        ("—–", _has_dashed_speech),
-    )
-)
-_HINTS = frozenset().union(*[marks for marks, _ in _DETECTORS])
+# By a mark that a turn holds, what looks for another speaker there.
+_DETECTORS = {
+    **dict.fromkeys(":：", (_has_label,)),
+    **dict.fromkeys("<[", (_has_token, _has_marked_label)),
+    "\n": (_has_token, _has_letter_label, _has_marked_label),
+    **dict.fromkeys("{(\\*", (_has_marked_label,)),
+    **dict.fromkeys('"“„«', (_has_quotation,)),
+    **dict.fromkeys("—–", (_has_dashed_speech,)),
+}
+_HINTS = frozenset(_DETECTORS)

@@ -1,12 +1,20 @@
-"""The one text form that reads back exactly: what `dump` writes."""
+"""JSON in the plain layout: what `dump` writes, which reads back exactly, and most answers under a schema."""
 
 from __future__ import annotations
+
+from functools import cache
 
 import msgspec
 
 from edgen.core.values import Conversation, Turn
+from edgen.reading.answers.probability import parse_probability
+from edgen.reading.assembly import add_repairs
+from edgen.reading.other_speaker import holds_other_speaker
+from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
-from edgen.reading.text.marker import SQUARE
+from edgen.reading.text.characters import find_marks, fold
+from edgen.reading.text.marker import SQUARE, find_marker, may_mark
+from edgen.reading.text.quotes import SILENCE, is_silent, trim
 
 
 class PlainTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,10 +36,74 @@ class PlainJson(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     verbatim: bool = False
 
 
+class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer in JSON under a schema."""
+
+    conversation: tuple[Turn, ...]
+    probability: float
+
+
 _PLAIN = msgspec.json.Decoder(PlainJson)
+_ANSWER = msgspec.json.Decoder(Answer)
+_MARKER = "[end of conversation]"
+_EMPHASIS = "*_`"
+_RULED = frozenset("[<>&")  # marks in turns for which the general reader has further rules
 
 
 def read_verbatim(text: str, roles: RoleWords) -> Conversation | None:
+    """Return the conversation that `dump` wrote, or that of a plain answer under a schema; None for any other
+    text or one that `read` cannot return."""
+    try:
+        answer = _ANSWER.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return _read_dumped(text, roles)
+    return _read_answer(answer, text, roles)
+
+
+def _read_answer(answer: Answer, text: str, roles: RoleWords) -> Conversation | None:
+    """Return the conversation of an answer with no other keys than those of the plain layout. None if the
+    general reader would read more than words in a text, except for one end marker after the last turn."""
+    turns = answer.conversation
+    said, speakers, ended_by = [turn.text for turn in turns], {turn.role for turn in turns}, None
+    if (
+        len(speakers) < 2
+        or not _find_clear_names(roles).issuperset(speakers)
+        or roles.own
+        or not all(said)
+        or "\\" in text
+        or text.count('"') != 8 * len(turns) + 4  # around keys and texts
+    ):
+        return None
+    if said[-1].endswith(_MARKER):
+        before, ended_by = said[-1].removesuffix(_MARKER), turns[-1].role
+        said[-1] = before.rstrip()
+        if not said[-1] or before[-1] in _EMPHASIS:  # which is part of the marker
+            return None
+        turns = (*turns[:-1], Turn(ended_by, said[-1]))
+    whole = " ".join(said)
+    marks = find_marks(whole)
+    probability = parse_probability(answer.probability)
+    if (
+        probability is None
+        or not _RULED.isdisjoint(marks)
+        or (may_mark(fold(whole)) and any(map(find_marker, said)))
+        or said != [*map(str.strip if whole.isascii() else trim, said)]
+        or any([is_silent(one) for one in said if one[0] in SILENCE])
+    ):
+        return None
+    result = Conversation(turns, probability, ended_by)
+    if holds_other_speaker(turns, roles, marks):
+        return add_repairs(result, last=[Repair.OTHER_SPEAKER])
+    return result
+
+
+@cache
+def _find_clear_names(roles: RoleWords) -> frozenset[str]:
+    """Return the names of roles in which the general reader finds this role alone."""
+    return frozenset(name for name in roles.names if roles.find_role_in(name) == name and roles.is_bare(name))
+
+
+def _read_dumped(text: str, roles: RoleWords) -> Conversation | None:
     """Return the conversation that `dump` wrote; None for any other text or one that `read` cannot return."""
     if '"verbatim"' not in text:
         return None
