@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -87,7 +88,7 @@ class InProcessCluster(Cluster):
             _backends=self._backends,
             _clients=make_clients(settings, self._backends, tuple(work.clients)),
         )
-        to_head.send(Beat(asyncio.get_running_loop().time()))
+        to_head.send(Beat(math.inf))  # its leases never end: a busy machine may halt this process for longer
         pool.links.append(link)
         pool._ready.set()
         self.workers.append(worker)

@@ -131,7 +131,7 @@ async def make(
     **changes: Any,
 ) -> Made:
     """A run by two workers, or by this process."""
-    limits = {"in_flight": IN_FLIGHT, "give_up_after": 5, **changes.pop("limits", {})}
+    limits = {"in_flight": IN_FLIGHT, "give_up_after": HANGING, **changes.pop("limits", {})}
     values: dict[str, Any] = {
         "name": "t", "conversations": COUNT, "space": "s", "prompt": "p", "backends": {"default": SimulatorConfig()},
         "limits": Limits(**limits), "forms": "prose", **changes,

@@ -52,7 +52,7 @@ async def make(
     values = {
         "name": "t", "conversations": conversations, "space": "education_dialogue", "prompt": "education_dialogue",
         "backends": {"default": {"type": "function", "model": config.model, "version": config.version}},
-        "limits": {"in_flight": in_flight, "give_up_after": 1, "attempts": 2},
+        "limits": {"in_flight": in_flight, "attempts": 2},
     }  # fmt: skip
     plan = make_plan(parse_job(values, "job.yaml"), Reach.of(Path("job.yaml")))
     run_folder = RunFolder(folder)
