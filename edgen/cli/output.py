@@ -250,6 +250,8 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
             return CommandEnd(2, text, reason="error")
         if (fault := find_fault(error)) is not None:
             return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
+        if error.filename is None and _is_typers(error):  # a help text
+            return CommandEnd(2, f"standard output cannot be written ({error.strerror}).", reason="error")
         if error.filename is None:
             return CommandEnd(1, trace=traceback.format_exc(), reason="bug")
         return CommandEnd(2, f"{error.filename}: {error.strerror}.", reason="error")
@@ -271,9 +273,9 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
     return CommandEnd(0)
 
 
-def _is_typers(end: SystemExit) -> bool:
-    """Return whether typer's own code raised it, as at the end of every command."""
-    trace = end.__traceback__
+def _is_typers(error: BaseException) -> bool:
+    """Return whether typer's own code raised it, as SystemExit at the end of every command."""
+    trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith("typer.")

@@ -236,18 +236,30 @@ def _convert_leaf(value: Any, type_: Any, path: str, problems: list[Problem]) ->
     if isinstance(value, float) and not math.isfinite(value):
         problems.append(Problem(path, "expected a finite number"))
         return None
-    if typing.get_origin(type_) is typing.Literal and isinstance(value, str):
-        choices = [str(choice) for choice in typing.get_args(type_)]
-        if value not in choices:
-            problems.append(
-                Problem(path, f"unknown value {shorten_word(repr(value))}{suggest_name(value, choices)}")
-            )
-            return None
+    if isinstance(value, str) and (choices := _list_choices(type_)) and value not in choices:
+        problems.append(
+            Problem(path, f"unknown value {shorten_word(repr(value))}{suggest_name(value, choices)}")
+        )
+        return None
     try:
         return msgspec.convert(value, type_, strict=True)
     except msgspec.ValidationError as problem:
         problems.append(Problem(path, _reword(str(problem), value, path)))
         return None
+
+
+def _list_choices(type_: Any) -> list[str]:
+    """Return the texts that a type allows; none if it is no choice of texts, or allows others."""
+    origin, arguments = typing.get_origin(type_), typing.get_args(type_)
+    if origin is typing.Literal:
+        return [str(choice) for choice in arguments]
+    if origin is typing.Annotated:
+        return _list_choices(arguments[0])
+    if origin not in (Union, types.UnionType) or any(
+        str in (one, *typing.get_args(one)) for one in arguments
+    ):
+        return []
+    return [choice for one in arguments for choice in _list_choices(one)]
 
 
 _NAMES = {

@@ -220,7 +220,8 @@ class RunFolder:
     @property
     def partitions_folder(self) -> Path:
         """The folder of the run's partitions, which exists until they are merged."""
-        return self.path.with_name(f"{self.path.name}.partitions")
+        path = self.path.resolve() if self.path.name in ("", "..") else self.path  # "." has no name
+        return path.parent / f"{path.name}.partitions"
 
     def partitions(self) -> list[RunFolder]:
         """Return the runs of its partitions."""

@@ -49,6 +49,8 @@ def render_sheet_head(columns: Sequence[str]) -> bytes:
 def write_sheet(path: Path, head: bytes, lines: Iterable[bytes], nothing: str) -> int:
     """Write a new file and return the number of its lines below the head. Raises UsageError where something
     is at `path`, which may be filled in, and with `nothing` where there is no line."""
+    if not path.name or path.is_dir():
+        raise UsageError(f"--sheet {path}: this is a folder; name a file in it.")
     count = 0
     with explain_write_errors(path):
         try:
