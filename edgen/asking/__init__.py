@@ -11,6 +11,7 @@ record that its ledger keeps. A start opens what answers it. The engine:
     call_estimates.py the calls that this would take, for --dry-run
     use_estimates.py  the tokens and the money, where the asker guesses its answers
     declared.py       askers that one class declares, without code of their own for starts and results
+    registered.py     askers by name, of edgen and of other packages
 
 The other modules are askers: comparisons, rollouts, annotators, writers, space_growth. Those of domains are
 in their folders.

@@ -23,7 +23,7 @@ from edgen.asking.registered import find_named_asker
 from edgen.asking.runner import RunStart
 from edgen.asking.units import AskedUnit, UnitAsker, grow_sample
 from edgen.config import Job
-from edgen.config.label_set import LabelSet
+from edgen.config.label_set import LabelSet, find_label_set
 from edgen.core.digest import compute_fingerprint, hash64
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.values import Rejection, Reply, Request
@@ -154,10 +154,13 @@ class Labeller(AnnotatorAsker):
     name, in_facts = "labelling", False
 
 
-def find_annotator(named: str | None) -> type[AnnotatorAsker]:
-    """Return the asker that `--labels` names, which brings its label set; else the one for any label set."""
+def find_annotator(named: str | None, labels: LabelSet | None = None) -> type[AnnotatorAsker]:
+    """Return the asker that `--labels`, or else `--layer`, names, which brings its label set; the one for any
+    label set if there is none, or if `labels` are another set."""
     kind = find_named_asker(named, AnnotatorAsker)
-    return Labeller if kind is None or kind.labels is None else kind
+    if kind is None or kind.labels is None:
+        return Labeller
+    return kind if labels is None or find_label_set(kind.labels) == labels else Labeller
 
 
 class AnnotatorStart(RunStart[AnnotatorAsker]):
@@ -168,7 +171,7 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
     ) -> None:
         self.options = options
         self.asking = LabellingTask(labels=labels, unit=options.unit, together=options.together)
-        kind = find_annotator(options.labels)
+        kind = find_annotator(options.labels or options.layer, labels)
         self.layer = LayerFolder(
             reader.rundir, options.layer or (labels.name if kind.labels is None else kind.name)
         )

@@ -8,8 +8,9 @@
         def ask(self, unit):
             return self.question(unit, fence_turns(...), read)
 
-`asked.ask_run` asks about a run, with the run's job, and writes asked/<name>.jsonl: a line a unit, with
-what `ask` returned. The ledger is asked/<name>/<answerer>.db; `edgen status` counts it.
+`ask_run`, and `edgen annotate --write politeness`, ask about a run, with the run's job, and write
+asked/<name>.jsonl: a line a unit, with what `ask` returned. The ledger is asked/<name>/<answerer>.db;
+`edgen status` counts it.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from edgen.asking import call_estimates
 from edgen.core import registry
 from edgen.core.values import Request
 from edgen.runtime.control import Control
+from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
 from tests.cli.command import Command
 from tests.core.test_registry import install
@@ -270,6 +271,10 @@ def test_an_annotator(run: edgen.Run, asked: Asked) -> None:
     assert asked.calls == needs["requests"] == made["units"] > 0
     noted = json.loads((run.folder / "layers" / "asking" / "annotators" / "default.json").read_text())
     assert noted["asker"] == "asking"
+    more = asked("annotate", "--layer", "asking", "--backend", "more=default")
+    assert (asked.calls, [one["annotator"] for one in more["annotators"]]) == (needs["requests"], ["more"])
+    noted = json.loads((run.folder / "layers" / "asking" / "annotators" / "more.json").read_text())
+    assert noted["asker"] == "asking", "the layer goes on as it began"
 
     model = Model()
     layer = edgen.annotate(run, "asking", by="mine=default", backends={"default": model}, progress=False)
@@ -327,7 +332,7 @@ def test_an_estimate_reads_a_ledger_once(
     asked("annotate", *words)
     opened: list[Path] = []
 
-    class Reader(call_estimates.LedgerReader):
+    class Reader(LedgerReader):
         def __init__(self, path: Path) -> None:
             opened.append(path)
             super().__init__(path)
