@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import msgspec
-from aiohttp import web
 
 from edgen.simulator.service.anthropic import MESSAGES
 from edgen.simulator.service.batch_server import (
@@ -77,7 +76,7 @@ class AnthropicBatchServer(BatchServer):
     def render_unanswered(self, name: str, state: State) -> bytes:
         return _render_result(name, _UNANSWERED[state])
 
-    def make_missing_error(self, place: Place, request: web.BaseRequest) -> BadCall:  # noqa: ARG002
+    def make_missing_error(self, place: Place) -> BadCall:
         return BadCall(f"There is no message batch '{place.id}'.", status=404)
 
     def check_operation(self, operation: Operation, item: File | SimulatedBatch) -> None:
@@ -90,13 +89,11 @@ class AnthropicBatchServer(BatchServer):
         if operation == "download" and item.output is None:
             raise BadCall(f"{item.id} has no results yet.", status=404)
 
-    def describe_end(
-        self, deleted: bool, item: File | SimulatedBatch, request: web.BaseRequest
-    ) -> dict[str, Any]:
+    def describe_end(self, deleted: bool, item: File | SimulatedBatch, place: Place) -> dict[str, Any]:
         done = {"id": item.id, "type": "message_batch_deleted"}
-        return done if deleted else self.describe(item, request)
+        return done if deleted else self.describe(item, place)
 
-    def describe(self, item: File | SimulatedBatch, request: web.BaseRequest) -> dict[str, Any]:
+    def describe(self, item: File | SimulatedBatch, place: Place) -> dict[str, Any]:
         assert isinstance(item, SimulatedBatch)
         total, ended = item.facts["total"], item.state in ENDED
         counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
@@ -105,7 +102,7 @@ class AnthropicBatchServer(BatchServer):
             counts[_UNANSWERED.get(item.state, "errored")] += total - item.done
         else:
             counts["processing"] = total
-        url = f"{request.scheme}://{request.host}/v1/messages/batches/{item.id}/results"
+        url = f"{place.request.scheme}://{place.request.host}/v1/messages/batches/{item.id}/results"
         return {
             "id": item.id,
             "type": "message_batch",
@@ -119,9 +116,9 @@ class AnthropicBatchServer(BatchServer):
             "results_url": url if item.output is not None else None,
         }
 
-    def list_page(self, items: list[Any], place: Place, request: web.BaseRequest) -> dict[str, Any]:
+    def list_page(self, items: list[Any], place: Place) -> dict[str, Any]:
         """Return a page of batches: those following `after_id`, or right before `before_id`."""
-        query = request.query
+        query = place.request.query
         limit = read_limit(query.get("limit", "20")) or 0
         if not 1 <= limit <= _MOST_LISTED:
             raise BadCall(f"limit: a number between 1 and {_MOST_LISTED} is expected")
@@ -130,17 +127,17 @@ class AnthropicBatchServer(BatchServer):
             raise BadCall("after_id and before_id cannot be given at once")
         cursor = after or before
         if cursor and all(batch.id != cursor for batch in items):
-            raise self.make_missing_error(place._replace(id=cursor), request)
+            raise self.make_missing_error(place._replace(id=cursor))
         here, more = cut_page(items[::-1] if before else items, cursor, limit)
         here = here[::-1] if before else here
-        data = [self.describe(batch, request) for batch in here]
+        data = [self.describe(batch, place) for batch in here]
         first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
         return {"data": data, "has_more": more, "first_id": first, "last_id": last}
 
-    async def read_creation(self, request: web.BaseRequest, place: Place) -> Creation:  # noqa: ARG002
+    async def read_creation(self, place: Place) -> Creation:
         path = self.store.choose_place()
         try:
-            await save(request.content.iter_chunked(1 << 18), path, MOST_BYTES, _TOO_LARGE)
+            await save(place.request.content.iter_chunked(1 << 18), path, MOST_BYTES, _TOO_LARGE)
             asked = decode(_CREATE, path.read_bytes()).requests
         finally:
             path.unlink(missing_ok=True)

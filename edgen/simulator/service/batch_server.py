@@ -25,8 +25,9 @@ Operation = Literal["upload", "create", "list", "describe", "download", "cancel"
 
 
 class Place(NamedTuple):
-    """The target of a path."""
+    """A request for files or batches, and the parts of its path."""
 
+    request: web.BaseRequest  # the request itself
     kind: str  # files or batches, or a vendor's further kinds
     id: str | None = None  # as in the path
     action: str | None = None  # the last part of the path
@@ -77,35 +78,35 @@ class BatchServer(BatchFormat):
         self._patterns = [re.compile(path) for path in self.paths]
 
     @abstractmethod
-    async def read_creation(self, request: web.BaseRequest, place: Place) -> Creation:
+    async def read_creation(self, place: Place) -> Creation:
         """Read and check a batch to begin."""
 
-    async def upload(self, request: web.BaseRequest, place: Place) -> web.Response | Refusal:
+    async def upload(self, place: Place) -> web.Response | Refusal:
         """Receive a file, or a part of it."""
         raise NotImplementedError
 
     @abstractmethod
-    def describe(self, item: File | SimulatedBatch, request: web.BaseRequest) -> dict[str, Any]:
+    def describe(self, item: File | SimulatedBatch, place: Place) -> dict[str, Any]:
         """Return a file or a batch in the API's format."""
 
     def describe_end(
         self,
         deleted: bool,  # noqa: ARG002
         item: File | SimulatedBatch,  # noqa: ARG002
-        request: web.BaseRequest,  # noqa: ARG002
+        place: Place,  # noqa: ARG002
     ) -> dict[str, Any]:
         """Return the answer to a deletion, or else to a cancellation."""
         return {}
 
     @abstractmethod
-    def list_page(self, items: list[Any], place: Place, request: web.BaseRequest) -> dict[str, Any]:
+    def list_page(self, items: list[Any], place: Place) -> dict[str, Any]:
         """Return a page of the items, which are the newest first."""
 
     def check_operation(self, operation: Operation, item: File | SimulatedBatch) -> None:
         """Raise BadCall if the item's state does not allow the operation."""
 
     @abstractmethod
-    def make_missing_error(self, place: Place, request: web.BaseRequest) -> BadCall:
+    def make_missing_error(self, place: Place) -> BadCall:
         """Return the error for an item that does not exist, or for a path that takes no such method."""
 
     def make_error(self, problem: BadCall) -> Refusal:
@@ -124,41 +125,41 @@ class BatchServer(BatchFormat):
         if self.faults.should_refuse(f"{request.method} {request.path}"):
             return self.dialect.make_fault(fault.Fault("503", 1), WireCall((), ""))
         groups = found.groupdict()
-        place = Place(groups["kind"], groups.get("id"), groups.get("action"))
+        place = Place(request, groups["kind"], groups.get("id"), groups.get("action"))
         try:
-            return await self._answer(request, place)
+            return await self._answer(place)
         except BadCall as problem:
             return self.make_error(problem)
 
-    async def _answer(self, request: web.BaseRequest, place: Place) -> web.StreamResponse | Refusal:
+    async def _answer(self, place: Place) -> web.StreamResponse | Refusal:
         parts = (place.kind, place.id and "*", place.action)
-        match operation := self.operations.get(f"{request.method} {'/'.join(filter(None, parts))}"):
+        match operation := self.operations.get(f"{place.request.method} {'/'.join(filter(None, parts))}"):
             case "upload":
-                return await self.upload(request, place)
+                return await self.upload(place)
             case "create":
-                return await self._create(request, place)
+                return await self._create(place)
             case "list":
-                return reply(self.list_page(self._list_items(place.kind), place, request))
+                return reply(self.list_page(self._list_items(place.kind), place))
         item = self._find_item(place)
         if item is None:
-            raise self.make_missing_error(place, request)
+            raise self.make_missing_error(place)
         if operation is None:
-            raise make_method_error(request)
+            raise make_method_error(place)
         self.check_operation(operation, item)
         match operation, item:
             case "describe", _:
-                return reply(self.describe(item, request))
+                return reply(self.describe(item, place))
             case "download", _:
                 file = item if isinstance(item, File) else item.output
                 assert file is not None  # as checked above
-                return await self._send(request, file)
+                return await self._send(place.request, file)
             case "delete", File():
                 self.store.remove(item.id)
             case "delete", SimulatedBatch():
                 await self.store.drop(item)
             case "cancel", SimulatedBatch():
                 self.store.cancel(item)
-        return reply(self.describe_end(operation == "delete", item, request))
+        return reply(self.describe_end(operation == "delete", item, place))
 
     def _list_items(self, kind: str) -> list[Any]:
         if kind == "files":
@@ -176,12 +177,12 @@ class BatchServer(BatchFormat):
         """Return one of the vendor's files."""
         return self.store.files.get(id_) if id_.startswith(self.file_id) else None
 
-    async def _create(self, request: web.BaseRequest, place: Place) -> web.Response:
-        creation = await self.read_creation(request, place)
+    async def _create(self, place: Place) -> web.Response:
+        creation = await self.read_creation(place)
         batch = self.store.begin(self.batch_id + make_id(), self, creation)
-        answer = reply(self.describe(batch, request))
+        answer = reply(self.describe(batch, place))
         # From here on the batch exists, even if its client never learns of it.
-        await self.faults.lose(request, creation.token or batch.id)
+        await self.faults.lose(place.request, creation.token or batch.id)
         return answer
 
     async def _send(self, request: web.BaseRequest, file: File) -> web.StreamResponse:
@@ -204,9 +205,9 @@ def reply(value: Any, headers: Mapping[str, str] | None = None) -> web.Response:
     return web.Response(body=encode(value), headers={**JSON, **(headers or {})})
 
 
-def make_method_error(request: web.BaseRequest) -> BadCall:
+def make_method_error(place: Place) -> BadCall:
     """Return the error for a method that a path does not take."""
-    return BadCall(f"{request.path} does not take {request.method}.", status=405)
+    return BadCall(f"{place.request.path} does not take {place.request.method}.", status=405)
 
 
 async def save(

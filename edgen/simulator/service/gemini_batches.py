@@ -177,33 +177,35 @@ class GeminiBatchServer(BatchServer):
     def get_item_id(self, place: Place) -> str:
         return f"{place.kind}/{place.id}"
 
-    def make_missing_error(self, place: Place, request: web.BaseRequest) -> BadCall:
+    def make_missing_error(self, place: Place) -> BadCall:
         if place.kind == "batches":
             return BadCall("Requested entity was not found.", status=404)
         if place.kind == "files":
             return _make_file_error(place.id or "")
-        return BadCall(f"{request.path} takes POST, not {request.method}.", status=405)
+        return BadCall(f"{place.request.path} takes POST, not {place.request.method}.", status=405)
 
     def check_operation(self, operation: Operation, item: File | SimulatedBatch) -> None:
         if operation == "download" and isinstance(item, File) and item.purpose == "uploaded":
             raise BadCall("Only generated files can be downloaded.")
 
-    def describe(self, item: File | SimulatedBatch, request: web.BaseRequest) -> dict[str, Any]:
-        return _describe_file(item, request.host) if isinstance(item, File) else _describe_operation(item)
+    def describe(self, item: File | SimulatedBatch, place: Place) -> dict[str, Any]:
+        return (
+            _describe_file(item, place.request.host) if isinstance(item, File) else _describe_operation(item)
+        )
 
-    def list_page(self, items: list[Any], place: Place, request: web.BaseRequest) -> dict[str, Any]:
+    def list_page(self, items: list[Any], place: Place) -> dict[str, Any]:
         """Return a page of a list; its token is the last name on it."""
-        size = read_limit(request.query.get("pageSize", "50"))
+        size = read_limit(place.request.query.get("pageSize", "50"))
         if size is None:
             raise BadCall("pageSize must be a number.")
-        here, more = cut_page(items, request.query.get("pageToken"), min(size or 50, 1000))
+        here, more = cut_page(items, place.request.query.get("pageToken"), min(size or 50, 1000))
         kind = "operations" if place.kind == "batches" else place.kind
-        value: dict[str, Any] = {kind: [self.describe(item, request) for item in here]} if here else {}
+        value: dict[str, Any] = {kind: [self.describe(item, place) for item in here]} if here else {}
         return value | ({"nextPageToken": here[-1].id} if more else {})
 
-    async def read_creation(self, request: web.BaseRequest, place: Place) -> Creation:
+    async def read_creation(self, place: Place) -> Creation:
         try:
-            body = msgspec.json.decode(await request.read(), type=dict[str, Any])
+            body = msgspec.json.decode(await place.request.read(), type=dict[str, Any])
             asked = msgspec.convert(convert_to_camel(body.get("batch")), _Asked)
             given = msgspec.convert(convert_to_camel(asked.input_config or {}), _Input)
         except _UNREADABLE as problem:
@@ -222,10 +224,12 @@ class GeminiBatchServer(BatchServer):
         facts = {"model": f"models/{place.id}", "label": asked.display_name, "file": inputs}
         return Creation(source, self.dialect, facts, asked.display_name or inputs, place.id or "")
 
-    async def upload(self, request: web.BaseRequest, place: Place) -> web.Response | Refusal:
-        commands = {part.strip() for part in request.headers.get("X-Goog-Upload-Command", "").split(",")}
+    async def upload(self, place: Place) -> web.Response | Refusal:
+        commands = {
+            part.strip() for part in place.request.headers.get("X-Goog-Upload-Command", "").split(",")
+        }
         if place.id is None:
-            return await self._begin_upload(request, commands)
+            return await self._begin_upload(place, commands)
         upload = self._uploads.get(place.id)
         if upload is None:
             raise BadCall("There is no such upload.", status=404)
@@ -235,10 +239,10 @@ class GeminiBatchServer(BatchServer):
             self._uploads.pop(place.id).path.unlink(missing_ok=True)
             return reply({}, {"X-Goog-Upload-Status": "cancelled"})
         if "upload" in commands:
-            if request.headers.get("X-Goog-Upload-Offset") != str(upload.received):
+            if place.request.headers.get("X-Goog-Upload-Offset") != str(upload.received):
                 wrong = self.make_error(BadCall(f"The upload goes on at {upload.received}."))
                 return wrong._replace(headers=upload.describe())
-            await self._receive(request, place.id, upload)
+            await self._receive(place, upload)
         if "finalize" not in commands:
             return reply({}, upload.describe())
         if upload.total is not None and upload.received != upload.total:
@@ -249,12 +253,12 @@ class GeminiBatchServer(BatchServer):
         name = upload.file.name or f"{self.file_id}{make_id()[:12]}"
         made = self.store.add(name, upload.path, upload.file.display_name, "uploaded", upload.file.mime_type)
         await asyncio.sleep(self.faults.compute_delay(made))
-        return reply({"file": _describe_file(made, request.host)}, {"X-Goog-Upload-Status": "final"})
+        return reply({"file": _describe_file(made, place.request.host)}, {"X-Goog-Upload-Status": "final"})
 
-    async def _begin_upload(self, request: web.BaseRequest, commands: set[str]) -> web.Response:
+    async def _begin_upload(self, place: Place, commands: set[str]) -> web.Response:
         if commands != {"start"}:
             raise BadCall("Only resumable uploads are taken; the first call's command is `start`.")
-        body = await request.read()
+        body = await place.request.read()
         try:
             described = msgspec.json.decode(body, type=dict[str, Any]) if body.strip() else {}
             asked = msgspec.convert(convert_to_camel(described.get("file", {})), _New)
@@ -264,24 +268,24 @@ class GeminiBatchServer(BatchServer):
             raise BadCall("A file's name is files/ and up to 40 of a-z, 0-9 and dashes.")
         if asked.name in self.store.files:
             raise BadCall(f"{asked.name} exists.", status=409)
-        length = request.headers.get("X-Goog-Upload-Header-Content-Length", "")
+        length = place.request.headers.get("X-Goog-Upload-Header-Content-Length", "")
         total = int(length) if length.isascii() and length.isdigit() else None
         if total is not None and total > MOST_BYTES:
             raise BadCall(f"The file is larger than {MOST_BYTES} bytes, the most there may be.")
         number = make_id()
         self._uploads[number] = _Upload(self.store.choose_place(), asked, total)
-        where = f"http://{request.host}/upload-session/{number}"
+        where = f"http://{place.request.host}/upload-session/{number}"
         return reply({}, {"X-Goog-Upload-URL": where, "X-Goog-Upload-Status": "active"})
 
-    async def _receive(self, request: web.BaseRequest, number: str, upload: _Upload) -> None:
+    async def _receive(self, place: Place, upload: _Upload) -> None:
         """Append a chunk to an upload. Raises BadCall."""
         too_large = BadCall(f"The file is larger than {MOST_BYTES} bytes.")
-        chunks = request.content.iter_any()
+        chunks = place.request.content.iter_any()
         try:
             upload.path.touch()
             upload.received += await save(chunks, upload.path, MOST_BYTES, too_large, upload.received)
         except BadCall:
-            self._uploads.pop(number).path.unlink(missing_ok=True)
+            self._uploads.pop(place.id or "").path.unlink(missing_ok=True)
             raise
         except BaseException:
             # Discard the bytes of a broken chunk: it is sent again from its start.

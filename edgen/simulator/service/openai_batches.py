@@ -129,9 +129,9 @@ class OpenAIBatchServer(BatchServer):
         kind = self.dialect.other_kind
         return self.dialect.render_error(Trouble(problem.status, str(problem), kind, field=problem.field))
 
-    def make_missing_error(self, place: Place, request: web.BaseRequest) -> BadCall:
+    def make_missing_error(self, place: Place) -> BadCall:
         if place.id is None:
-            return make_method_error(request)
+            return make_method_error(place)
         if place.kind == "files":
             return _make_file_error(place.id, "id")
         return BadCall(f"No batch found with id '{place.id}'.", status=404)
@@ -140,37 +140,35 @@ class OpenAIBatchServer(BatchServer):
         if operation == "cancel" and isinstance(item, SimulatedBatch) and item.state in ENDED:
             raise BadCall(f"Cannot cancel a batch with status '{item.state}'.", status=409)
 
-    def describe(self, item: File | SimulatedBatch, request: web.BaseRequest) -> dict[str, Any]:  # noqa: ARG002
+    def describe(self, item: File | SimulatedBatch, place: Place) -> dict[str, Any]:  # noqa: ARG002
         return _describe_file(item) if isinstance(item, File) else _describe_batch(item)
 
-    def describe_end(
-        self, deleted: bool, item: File | SimulatedBatch, request: web.BaseRequest
-    ) -> dict[str, Any]:
+    def describe_end(self, deleted: bool, item: File | SimulatedBatch, place: Place) -> dict[str, Any]:
         done = {"id": item.id, "object": "file", "deleted": True}
-        return done if deleted else self.describe(item, request)
+        return done if deleted else self.describe(item, place)
 
-    def list_page(self, items: list[Any], place: Place, request: web.BaseRequest) -> dict[str, Any]:
+    def list_page(self, items: list[Any], place: Place) -> dict[str, Any]:
         usual, most = (10_000, 10_000) if place.kind == "files" else (20, 100)
-        limit = read_limit(request.query.get("limit", str(usual))) or 0
+        limit = read_limit(place.request.query.get("limit", str(usual))) or 0
         if not 1 <= limit <= most:
             raise BadCall(f"Invalid 'limit': a number between 1 and {most} is expected.", "limit")
         if place.kind == "files":
-            if purpose := request.query.get("purpose"):
+            if purpose := place.request.query.get("purpose"):
                 items = [file for file in items if file.purpose == purpose]
-            if request.query.get("order") == "asc":
+            if place.request.query.get("order") == "asc":
                 items.reverse()
-        here, more = cut_page(items, request.query.get("after"), limit)
+        here, more = cut_page(items, place.request.query.get("after"), limit)
         first, last = (here[0].id, here[-1].id) if here else (None, None)
-        data = [self.describe(item, request) for item in here]
+        data = [self.describe(item, place) for item in here]
         return {"object": "list", "data": data, "first_id": first, "last_id": last, "has_more": more}
 
-    async def upload(self, request: web.BaseRequest, place: Place) -> web.Response:  # noqa: ARG002
-        if not request.content_type.startswith("multipart/"):
+    async def upload(self, place: Place) -> web.Response:
+        if not place.request.content_type.startswith("multipart/"):
             raise BadCall("A file is uploaded as multipart/form-data, with `file` and `purpose`.")
         path, name, purpose = self.store.choose_place(), "", ""
         kept = False
         try:
-            async for part in await request.multipart():
+            async for part in await place.request.multipart():
                 if not isinstance(part, BodyPartReader):
                     raise BadCall("A part of the form is itself in parts.")
                 if part.name == "purpose":
@@ -189,8 +187,8 @@ class OpenAIBatchServer(BatchServer):
             if not kept:
                 path.unlink(missing_ok=True)
 
-    async def read_creation(self, request: web.BaseRequest, place: Place) -> Creation:  # noqa: ARG002
-        asked = decode(_CREATE, await request.read())
+    async def read_creation(self, place: Place) -> Creation:
+        asked = decode(_CREATE, await place.request.read())
         if asked.endpoint not in ENDPOINTS:
             known = " and ".join(ENDPOINTS)
             raise BadCall(f"The simulator's batches are for {known}, not {asked.endpoint}.", "endpoint")
