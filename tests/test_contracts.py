@@ -140,7 +140,7 @@ OF_LAYOUTS = {
     "core/values": "the roles of a space that names none",
     "evaluation/measures/split_leakage": "keys of its JSON: topic, persona",
     "protocols/selfplay": "the shipped job of `edgen init`: its templates teacher.j2, student.j2",
-    "space/scene": "nouns for people in names of dimensions",
+    "space/phrases": "nouns for people in names of dimensions",
 }
 # Folders of language: how people and models word lessons, in any space, and the talk of the embedded model.
 OF_LANGUAGE = ("reading", "simulator")
