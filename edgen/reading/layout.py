@@ -16,7 +16,7 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
-from edgen.reading.text.characters import are_spoken, find_marks, fold
+from edgen.reading.text.characters import TurnWords, are_spoken, find_marks, fold
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.surroundings import (
     HEADING,
@@ -26,7 +26,6 @@ from edgen.reading.text.surroundings import (
     may_head,
     read_value_of_line,
 )
-from edgen.reading.vocabulary import TurnWords
 
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
 MOST = 200  # turns
