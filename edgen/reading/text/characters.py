@@ -62,7 +62,10 @@ def list_marks(text: str) -> str:
 @lru_cache(maxsize=4)
 def holds_foreign_letters(text: str) -> bool:
     """Return whether a whole reply holds letters beyond ASCII's, or circled numbers."""
-    marks = list_marks(text)
+    return _hold_foreign_letters(list_marks(text))
+
+
+def _hold_foreign_letters(marks: str) -> bool:
     return not marks.isascii() and any(mark.isalnum() and not mark.isascii() for mark in {*marks})
 
 
@@ -121,14 +124,13 @@ def find_letters(text: str, *, exact: bool = False) -> frozenset[str]:
     return frozenset(split_letters(text, exact=exact))
 
 
-def split_letters(text: str, *, exact: bool = False) -> list[str]:
-    """Return the same in their order."""
-    if text.isascii():
-        encoded = text.encode()
-    elif not holds_foreign_letters(text):
+def split_letters(text: str, *, exact: bool = False, marks: str | None = None) -> list[str]:
+    """Return the same in their order. `marks`: those of the text (`find_marks`), if they are known."""
+    marks = list_marks(text) if marks is None else marks
+    if not _hold_foreign_letters(marks):
         encoded = text.encode("ascii", "replace")
     else:
-        for mark in {*list_marks(text)}:
+        for mark in {*marks}:
             if not mark.isascii() and (not mark.isalnum() or mark.isdecimal()):
                 text = text.replace(mark, " ")
         text = text if exact else text.lower().replace("\u0307", " ")  # of İ
@@ -175,6 +177,6 @@ class TurnWords:
         )
         """Whether a line that begins with a word is no label, heading or key."""
 
-    def name_nobody(self, text: str) -> bool:
-        """Return whether no word of a text may name a speaker."""
-        return self._labels.isdisjoint(split_letters(text))
+    def name_nobody(self, text: str, marks: str) -> bool:
+        """Return whether no word of a text, which has these marks, may name a speaker."""
+        return self._labels.isdisjoint(split_letters(text, marks=marks))

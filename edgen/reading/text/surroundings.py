@@ -80,7 +80,7 @@ _NEUTRAL = frozenset({
     "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent",
     "probability", "prob",
     "likelihood", "chance", "const", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let",
-    "roughly", "info", "decision",
+    "roughly", "decision",
 })  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
