@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 
+from bench.fresh_layouts import FRESH
 from bench.replies import LAYOUTS
 from bench.reply_layouts import FURTHER, INVENTED, LISTED, OWN
 from bench.unseen_layouts import UNSEEN
@@ -62,7 +63,7 @@ def reading(folder: Path) -> None:  # noqa: ARG001 - nothing is written
     units = []
     took: dict[str, tuple[float, float]] = {}  # in yardsticks
     find_layouts.cache_clear()
-    for name, layout in {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN}.items():
+    for name, layout in {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH}.items():
         texts = [layout(number) for number in range(REPLIES)]
         for text in texts[:3]:
             read(text)

@@ -43,7 +43,13 @@ from edgen.reading.other_speaker import holds_other_speaker
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RolePattern, RoleWords
 from edgen.reading.text import surroundings
-from edgen.reading.text.characters import are_spoken, excerpt, list_marks, replace_surrogates
+from edgen.reading.text.characters import (
+    are_spoken,
+    excerpt,
+    holds_pair,
+    list_marks,
+    replace_surrogates,
+)
 from edgen.reading.text.marker import find_marker
 from edgen.reading.text.markup import without_markup
 from edgen.reading.text.quotes import trim
@@ -54,6 +60,9 @@ from edgen.reading.verbatim import read_verbatim
 _LABEL = r"[^\w\n{]{0,12}(?:ROLE|CALLED)\b[^\n:]{0,20}:"
 _BREAKS = RolePattern(rf"(?i){_LABEL}[^\n]*?(\\n|<br\s?/?>){_LABEL}")
 _BREAK = compile_later(r"(?i)<br\s?/?>(?![^\S\n]*(?:\n|\Z))")  # none at the end of a line
+_WRAPPING = frozenset("<>&\\")  # without one of these and `[/`, there is no markup and no thinking
+_FEW_BRACKETS = 4  # of a text that is no JSON
+_BEFORE_JSON = "-" + "".join(char for char in map(chr, range(0x3001)) if char.isspace() and char != "\n")
 _FEW_BREAKS = 3  # of HTML, which turns may hold
 _NO_LINE = "no line that a role speaks"
 # Where no turns of two sides are found, the labels may have a frame that no rule knows.
@@ -92,7 +101,7 @@ def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, 
     if (known := layouts.find(text)) is not None:
         return known
     repairs: list[str] = []
-    answer = drop_thinking(text, repairs, roles)
+    answer = drop_thinking(text, repairs, roles) if "<" in text or holds_pair(text, "[/") else text
     if repairs and (known := layouts.find(answer)) is not None and Repair.ROLE_ALIAS not in known[0].repairs:
         return add_repairs(known[0], first=repairs), known[1]
     result = read_unknown(text, roles)
@@ -143,7 +152,7 @@ def _as_it_stands(text: str, roles: RoleWords) -> Conversation | Rejection:
     text = _without_wrappers(text, repairs, roles)
     if not trim(text):
         return Rejection(RejectionReason.NO_TURNS, "the answer is nothing but thinking")
-    parsed = parse(text, roles, plain=True)
+    parsed = parse(text, roles, plain=True) if _may_hold_json(text) else None
     in_json = None if parsed is None else _read_json(parsed, list(repairs), roles)
     if parsed is not None and isinstance(in_json, Conversation):
         around = _read_around_json(text, parsed, in_json, repairs, roles)
@@ -171,7 +180,26 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
         text = _BREAK.sub("\n", text)
     if "<" in list_marks(text) and "<|" in text:
         text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
-    return without_markup(drop_thinking(text.removeprefix("\ufeff"), repairs, roles), roles)
+    text = text.removeprefix("\ufeff")
+    if _WRAPPING.isdisjoint(list_marks(text)) and not holds_pair(text, "[/"):  # most
+        return text
+    return without_markup(drop_thinking(text, repairs, roles), roles)
+
+
+def _may_hold_json(text: str) -> bool:
+    """Return whether a bracket may begin a line, a blank or a bullet before it: cheap, as it is asked of
+    every reply."""
+    for bracket in "[{":
+        at = text.find(bracket)
+        for _ in range(_FEW_BRACKETS):
+            if at < 0:
+                break
+            if not text[text.rfind("\n", 0, at) + 1 : at].strip(_BEFORE_JSON):
+                return True
+            at = text.find(bracket, at + 1)
+        else:
+            return True
+    return False
 
 
 def _read_in_frames(rejection: Rejection, text: str, roles: RoleWords) -> Conversation | Rejection:

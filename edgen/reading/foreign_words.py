@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
-from edgen.reading.text.characters import fold, holds_foreign_letters, list_marks
-from edgen.reading.vocabulary import find_letters, split_letters
+from edgen.reading.text.characters import find_letters, fold, holds_foreign_letters, list_marks, split_letters
 
 _ARTICLES = "|".join(sorted(ARTICLES - {"l"}))
 _MOST = 20_000  # labels; no conversation has more

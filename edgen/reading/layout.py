@@ -16,7 +16,7 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
-from edgen.reading.text.characters import are_spoken, find_marks, fold
+from edgen.reading.text.characters import TurnWords, are_spoken, find_marks, fold
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.surroundings import (
     HEADING,
@@ -26,7 +26,6 @@ from edgen.reading.text.surroundings import (
     may_head,
     read_value_of_line,
 )
-from edgen.reading.vocabulary import TurnWords
 
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
 MOST = 200  # turns
@@ -129,7 +128,7 @@ class Layout(msgspec.Struct):
         ended_by = speakers[-1] if tail.ended else None
         if tail.labelled:
             del said[-1], speakers[-1]
-        if not LEAST <= len(said) <= MOST or len({*speakers}) < 2:
+        if not LEAST <= len(said) <= MOST or not speak_often(speakers):
             return None
         value = given if value is None else value
         probability = None if value is None else parse_probability(value)
@@ -255,11 +254,11 @@ class Layout(msgspec.Struct):
             if several or "(" in marks or not _is_speech_alone(said):
                 return False
             # After a label, only a role's own name can be taken for a legend's.
-            if lined and not vocabulary.name_nobody(whole):
+            if lined and not vocabulary.name_nobody(whole, marks):
                 return False
             if not lined and any(map(words.__contains__, vocabulary.names)):
                 return False
-        elif several and not _are_lines_plain(said, vocabulary):
+        elif several and not _are_lines_plain(said, marks, vocabulary):
             return False
         if lined and not (
             self._begin_plainly(whole.split("\n") if several else said, marks, vocabulary)
@@ -305,11 +304,11 @@ class Layout(msgspec.Struct):
         return not (self.named and (":" in marks or "：" in marks) and any(map(_PERSON.match, lines)))
 
 
-def _are_lines_plain(said: Sequence[str], vocabulary: TurnWords) -> bool:
+def _are_lines_plain(said: Sequence[str], marks: str, vocabulary: TurnWords) -> bool:
     """Return whether turns of several lines name no speaker, and not all turns share a first or a last line,
     which nobody says."""
     lines = [text.split("\n") for text in said]
-    if not vocabulary.name_nobody("\n".join([text for text in said if "\n" in text])):
+    if not vocabulary.name_nobody("\n".join([text for text in said if "\n" in text]), marks):
         return False
     return any(len(some) < 2 for some in lines[:-1]) or all(
         any(len(some[place].split()) != count for some in lines[1:-1])
@@ -324,6 +323,12 @@ def _is_speech_alone(said: Sequence[str]) -> bool:
     return len(beginnings) > len(said) / _FRAME + 1 and (
         _ENDS.issuperset([text[-1] for text in said]) or are_spoken(said)
     )
+
+
+def speak_often(speakers: Sequence[str]) -> bool:
+    """Return whether two speak twice or more, and neither much oftener: fewer show no frame of labels."""
+    counts = sorted(map(speakers.count, {*speakers}))
+    return len(counts) > 1 and counts[-2] > 1 and counts[-1] <= 3 * counts[-2]
 
 
 def find_unit(value: str) -> str:

@@ -44,9 +44,8 @@ from edgen.reading.layout import (
 )
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
-from edgen.reading.text.characters import fold
+from edgen.reading.text.characters import TOKEN, TurnWords, fold
 from edgen.reading.text.marker import SQUARE, may_mark
-from edgen.reading.vocabulary import TOKEN, TurnWords
 
 _HALVES = {"AM", "PM", "am", "pm"}  # of the day, which are no person's name
 _MOST_LAYOUTS = 256  # for some roles
@@ -226,13 +225,14 @@ def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:
 
 def _split_head(head: str, result: Conversation) -> tuple[str, str | None]:
     """Return the text before the first turn as it is, or around the probability that it gives."""
-    values = [*VALUE.finditer(head)] if result.probability is not None and is_likely(fold(head)) else []
+    alone = VALUE.match(head)  # at the beginning, under no label
+    told = result.probability is not None and (alone is not None or is_likely(fold(head)))
+    values = [*VALUE.finditer(head)] if told else []
     if len(values) != 1 or parse_probability(values[0][0]) != result.probability:
         return head, None
     before, below = head[: values[0].start()], head[values[0].end() :]
-    return (
-        (before, below) if len(before) >= _KEY and below and _is_apart(before[-1:], below) else (head, None)
-    )
+    apart = below[:1] == "\n" if alone else len(before) >= _KEY and below and _is_apart(before, below)
+    return (before, below) if apart else (head, None)
 
 
 def _find_last_line(head: str) -> str:
@@ -284,7 +284,7 @@ def _is_marked(gap: str) -> bool:
 def _is_apart(before: str, after: str) -> bool:
     """Return whether the texts around a probability can be no part of it."""
     ends = after[:1]
-    return not (before[-1:] in ("", *"0123456789.") or ends.isalnum() or ends == "%")
+    return not (before[-1:] in tuple("0123456789.") or ends.isalnum() or ends == "%")
 
 
 def _ends_as_read(rest: str, result: Conversation, labelled: str | None) -> bool:

@@ -82,20 +82,6 @@ class RoleWords:
         """The roles by their names in lower case."""
         return _Names({name.lower(): name for name in self.names})
 
-    @cached_property
-    def spelt(self) -> dict[str, str]:
-        """Every spelling of a word that a reply in plain lines may begin a line with."""
-        words = {**self.by_name, **self.aliases}
-        forms = {
-            form: role for word, role in words.items() for form in (word.capitalize(), word, word.upper())
-        }
-        return {**forms, **{name: name for name in self.names}}
-
-    @cached_property
-    def plain(self) -> frozenset[str]:
-        """The spellings of the roles' own names."""
-        return frozenset(spelling for spelling in self.spelt if spelling.lower() in self.by_name)
-
     @cache  # noqa: B019 - as many as there are jobs with words of their own
     def with_own(self, own: OwnWords) -> RoleWords:
         """Return the same roles with a job's own words for them."""
@@ -157,7 +143,6 @@ class RolePattern:
 
     ROLE: the roles' names in lower case; NAME: as they are; UPPER: in capitals.
     ALIAS: the aliases; CALLED: those of more than a letter.
-    SPELT: every spelling of names and aliases.
     FOREIGN: a group `foreign_0`, `foreign_1` … of other languages' words for each role.
     OWN: the role asked for.
     """
@@ -181,7 +166,6 @@ class RolePattern:
             "UPPER": _join_alternatives(name.upper() for name in sorted(roles.names, key=len, reverse=True)),
             "ALIAS": _join_alternatives(roles.aliases),
             "CALLED": _join_alternatives(word for word in roles.aliases if len(word) > 1),
-            "SPELT": _join_alternatives(sorted(roles.spelt, key=len, reverse=True)),
             "FOREIGN": "|".join(
                 f"(?P<foreign_{i}>{_join_alternatives(words)})" for i, words in enumerate(roles.foreign())
             ),
@@ -190,7 +174,7 @@ class RolePattern:
         return re.compile(_MARK.sub(lambda mark: choices[mark[0]], self._source), self._flags)
 
 
-_MARK = compile_later("ROLE|NAME|UPPER|ALIAS|CALLED|SPELT|FOREIGN|OWN")
+_MARK = compile_later("ROLE|NAME|UPPER|ALIAS|CALLED|FOREIGN|OWN")
 
 
 def _join_alternatives(words: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import ARTICLES, RoleWords
-from edgen.reading.vocabulary import WordMemory
+from edgen.reading.text.characters import WordMemory
 
 _BEGINS = (
     r"(?:\A|[\n\r.!?…。！？؟।\"“”„'’‘«»()\[\]]|\\n|<(?:br|/?p|/?div|/?li)\s?/?>|[,;—–-](?=\s{0,2}[\"“*]))"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from bench.fresh_layouts import FRESH
 from bench.replies import LAYOUTS, lesson
 from bench.reply_layouts import FURTHER, INVENTED, LISTED, OWN
 from bench.unseen_layouts import UNSEEN
@@ -40,7 +41,7 @@ MORE: dict[str, Callable[[int], str]] = {
     "wide colons": lambda n: re.sub("^(Teacher|Student): ", r"\1：", LAYOUTS["lines"](n), flags=re.MULTILINE),
     "bullets": lambda n: re.sub("^(?=Teacher|Student)", "- ", LAYOUTS["lines"](n), flags=re.MULTILINE),
 }
-ALL = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **MORE}
+ALL = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, **MORE}
 CLEAN = 5  # replies of each layout
 MUTATIONS = dose(20, 60)  # of each layout
 
@@ -91,9 +92,10 @@ INNER = [
 # A stage direction in every turn is a part of it. The others are not read, or without their probability.
 NOT_EXACT = {
     "screenplay, parentheticals and slug lines",
-    "minutes, bullets with times and verbs",
+    "play, names in capitals, stage directions on a line",
+    "large model: notes between",
     "markdown, call-outs",
-    "JSON, letters with a legend",
+    "probability in the middle, in a bracketed line",
 }
 
 

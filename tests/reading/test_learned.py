@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from bench.fresh_layouts import FRESH
 from bench.replies import LAYOUTS
 from bench.reply_layouts import FURTHER, INVENTED, LISTED, OWN
 from bench.unseen_layouts import UNSEEN
@@ -18,7 +19,7 @@ from edgen.reading.roles import TEACHER_STUDENT, RoleWords
 from edgen.reading.text.thinking import drop_thinking
 from tests.dose import dose
 
-EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN}
+EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH}
 # Each text has the kind of quotation marks that it does not hold itself: learned, but of little use. The others list the
 # texts in another order than they are said in, give two probabilities, or one in words, in a sentence or between turns.
 UNLEARNED = {
@@ -35,6 +36,12 @@ UNLEARNED = {
     "probability in front, in a sentence",
     "probability in words behind",
     "screenplay, parentheticals and slug lines",
+    "JSON, single quotes",
+    "large model: notes between",
+    "play, names in capitals, stage directions on a line",
+    "transcript, indented continuation",
+    "transcript, wrapped lines",
+    "probability in the middle, in a bracketed line",
 }
 PIECES = (
     '"', '\\"', "(", ")", " (smiles)", ":", "**", "_", "'", "“", "”", "[end of conversation]", " End of conversation.", "Teacher: ",

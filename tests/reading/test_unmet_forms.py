@@ -12,7 +12,7 @@ from edgen.reading.conversation import read_unknown
 from edgen.reading.learned import Layouts
 from edgen.reading.other_speaker import holds_other_speaker
 from edgen.reading.roles import TEACHER_STUDENT
-from edgen.reading.vocabulary import TOKEN, split_letters
+from edgen.reading.text.characters import TOKEN, split_letters
 
 SAID = [
     "Good morning! What do you know about light?",

@@ -12,16 +12,19 @@ from typing import Any
 
 from edgen.core.text import compile_later
 from edgen.reading.assembly import FoundParts
-from edgen.reading.lines.groups import (
+from edgen.reading.lines.line import (
     Inside,
     LineGroup,
+    RoleLine,
+    count_speakers,
     cut_at_end,
     drop_nested,
     look_inside,
     split_groups,
+    stand_behind,
+    strip_half_marks,
     take_note,
 )
-from edgen.reading.lines.line import RoleLine, count_speakers, stand_behind, strip_half_marks
 from edgen.reading.lines.role_lines import cut_at_other_words, split_lines
 from edgen.reading.lines.shared_marks import drop_shared_marks, without_quote_marks
 from edgen.reading.repairs import Repair
@@ -134,7 +137,7 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
         firsts = [text[:1] for text in texts]
     fenced = ("```" in head or "~~~" in head) and len(surroundings.FENCE.findall(head)) % 2 == 1
     given, rest = surroundings.split_probabilities(head) if head else ([], "")
-    bracketed = _is_list_opened(head)
+    bracketed = surroundings.is_list_opened(head)
     block = LineConversation(head=head)
     repairs = block.repairs
     if fenced:
@@ -183,13 +186,6 @@ def _is_comma_list(texts: list[str]) -> bool:
     ends = {text[-1:] for text in texts[:-1]}
     return ends == {","} or (
         ends != set() and ends <= {",", "\\"} and all(text.endswith((",", ",\\")) for text in texts[:-1])
-    )
-
-
-def _is_list_opened(head: str) -> bool:
-    """Return whether the list that the turns stand in was opened."""
-    return ("[" in head or "{" in head) and any(
-        line.strip().endswith(("[", "{")) for line in head.split("\n")[-6:]
     )
 
 
@@ -263,7 +259,12 @@ class _Reader:
         marked = find_marker(body)
         said = body if marked is None else _close_quotation(marked.said, body[marked.end :], self.openers)
         end, closed = self._find_end(said, last)
-        if last and marked is not None and not closed and _is_end_of_speech(marked.said, body[marked.end :]):
+        if (
+            last
+            and marked is not None
+            and not closed
+            and surroundings.is_end_of_speech(marked.said, body[marked.end :])
+        ):
             end = len(said)
         between = said[end:]
         text = said[:end]
@@ -346,15 +347,6 @@ class _Reader:
         if kind in ("chatter", "label"):
             return last and not said[said.rfind("\n", 0, at - 1) + 1 : at].strip()
         return kind == "special"
-
-
-def _is_end_of_speech(said: str, behind: str) -> bool:
-    """Return whether an end marker closes words on its line that are spoken, not the line that gives the
-    probability."""
-    line = said[said.rfind("\n") + 1 :]
-    if not line.strip():
-        return False
-    return not surroundings.read_value_of_line(line) or bool(surroundings.split_probabilities(behind)[0])
 
 
 def _close_quotation(said: str, behind: str, openers: Collection[str]) -> str:

@@ -19,8 +19,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
-from edgen.reading.lines.line import TOKEN, RoleLine, find_kind, find_shape
-from edgen.reading.lines.role_lines import decode_text
+from edgen.reading.lines.line import TOKEN, RoleLine, decode_text, find_kind, find_shape
 from edgen.reading.lines.speakers import Speakers, list_abbreviations, list_known_speakers
 from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
 from edgen.reading.text.characters import find_common_start, fold

@@ -1,21 +1,44 @@
-"""Lines that start a turn, and a text cut at them.
+"""Lines that start a turn, a text cut at them, and those of one conversation: under one heading, up to its end.
 
-`unadorned` drops the other half of the marks that stand before a role: `**` at the end of a bold line, `|` of
-a table, a closing tag.
+Role lines also stand where nobody speaks: inside a quoted turn, in an explanation after the probability, in a
+second conversation. A rule that finds them first searches for the words or marks without which it cannot
+apply. Linear in the length.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import RoleWords
+from edgen.reading.text import surroundings
+from edgen.reading.text.characters import find_marks, fold
+from edgen.reading.text.marker import find_marker, may_mark
+from edgen.reading.text.quotes import CLOSERS, find_closing
 
 _FEW = 3  # labels below texts, and one more
+_SCANNER = json.JSONDecoder()
+_TRIPLE = ('"""', "'''")
 TOKEN = compile_later(r"\d+|[^\W\d_]+|[^\w\s]|_|\n|[^\S\n]+")
+# What may follow a heading with a conversation under it, a role line apart.
+_BEGINS = compile_later(r"(?m)\s*+(?:[\[{][^\S\n]*+$|```|~~~|[-=*_]{3,}[^\S\n]*+$)")
+_GIVES = compile_later(
+    r"(?i)\n(?>(?:[^\w\n]|_){0,16})(?:(?:the|final|estimated|overall|student['’]s)[ ]){0,3}(?:probability"
+    r"|likelihood)\b[^\n]{0,300}(?=\n|\Z)"
+)
+_EXPLANATION = compile_later(
+    r"(?i)\s{1,20}(?:[^\w\n]|_){0,8}(?:analysis|notes?|explanation|reason(?:ing|s)?|summary|commentary"
+    r"|rationale|evaluation|assessment|breakdown|justification)\b"
+)
+_NOTE = compile_later(r"\[([^\[\]\n]{0,80})\]")
+_DOUBLE = frozenset('"“')
+_PROSE = compile_later(r"[^\S\n]*\n(?:[^\S\n]*\n){1,9}[^\S\n]*(?=[^\s#=\-_][^\n]*\w)")
 
 
 class RoleLine(msgspec.Struct, gc=False):
@@ -119,6 +142,22 @@ def strip_half_marks(line: RoleLine, text: str, roles: RoleWords) -> str:
     return text
 
 
+def decode_text(line: RoleLine) -> None:
+    """Decode a quoted text with letters escaped as in JSON and YAML, or marks doubled as in tables."""
+    said = line.body.strip()
+    mark = said[:1]
+    if said.startswith(_TRIPLE) and (end := said.find(mark * 3, 3)) > 0:
+        line.body = mark + said[3:end].strip() + mark + said[end + 3 :]
+        return
+    columns = line.label.rstrip(" ").endswith((",", ";", "\t"))
+    if mark in ("'", '"') and columns and mark * 2 in said[1:-1]:
+        line.body = mark + said[1:-1].replace(mark * 2, mark) + said[-1]
+    elif "\\u" in said:
+        with contextlib.suppress(ValueError):
+            text, end = _SCANNER.raw_decode(said)
+            line.body = f'"{text}"{said[end:]}'
+
+
 @lru_cache(maxsize=4096)
 def find_shape(text: str) -> tuple[str, ...]:
     """Return the kinds of a text's tokens: two texts of one layout have the same."""
@@ -140,3 +179,203 @@ def find_kind(token: str) -> str:
     if (len(token) == 1 and token.isalpha()) or "①" <= token <= "⑳" or {*lowered} <= {*"ivx"}:
         return "a"
     return lowered
+
+
+class Inside(NamedTuple):
+    """The stripped texts of all turns, and what may stand in one before the last: several lines, colons,
+    headings, probabilities, end markers. A rule about what is in none of them does not run."""
+
+    texts: list[str]
+    marks: str  # of all but the last, line breaks before them included (`find_marks`)
+    several: bool
+    called: bool
+    headed: bool
+    given: bool
+    marked: bool
+
+
+def look_inside(lines: Sequence[RoleLine]) -> Inside:
+    """Look for the marks and words without which a rule has nothing to do within the turns."""
+    bodies = [line.body.rstrip() for line in lines]
+    whole = "\x1f".join(bodies[:-1])
+    words, marks = fold(whole), find_marks(whole)
+    several = "\n" in marks
+    return Inside(
+        [body.lstrip() for body in bodies],
+        marks,
+        several,
+        several and (":" in marks or "：" in marks),
+        several and surroundings.may_head(words),
+        several and surroundings.may_give(words),
+        may_mark(words),
+    )
+
+
+class LineGroup(msgspec.Struct):
+    """The role lines of one conversation.
+
+    `head` is the text before them, `late` the text after its end; `plain` as in `Lines`.
+    """
+
+    head: str
+    lines: list[RoleLine]
+    plain: bool
+    late: str = ""
+
+
+def split_groups(found: Lines, inside: Inside) -> list[LineGroup]:
+    """Return the role lines under each heading."""
+    groups = [LineGroup(found.head, found.lines, found.plain)]
+    if not inside.headed:
+        return groups
+    lines = found.lines
+    first = 0
+    for number, line in enumerate(lines[:-1]):
+        at = _find_heading(line.body, lines, number)
+        if at >= 0:
+            groups[-1].lines = lines[first : number + 1]
+            groups.append(LineGroup(line.body[at + 1 :], lines[number + 1 :], found.plain))
+            line.body = line.body[:at]
+            first = number + 1
+    return groups
+
+
+def _find_heading(body: str, lines: Sequence[RoleLine], number: int) -> int:
+    """Return the place of the line break before the next conversation's heading in a body, or -1."""
+    if not surroundings.may_head(fold(body)):
+        return -1
+    end = len(body.rstrip())
+    breaks = [
+        heading.start()
+        for heading in surroundings.HEADING_BELOW.finditer(body)
+        if heading.end() >= end or _BEGINS.match(body, heading.end())
+    ]
+    # The first and the last are enough to look at, however many a turn holds.
+    for at in dict.fromkeys((*breaks[:1], *breaks[-1:])):
+        if not _is_inside_quotes(body, at, lines, number):
+            return at
+    return -1
+
+
+def _is_inside_quotes(body: str, at: int, lines: Sequence[RoleLine], number: int) -> bool:
+    """Return whether a place in the body of this line is inside a turn's quotation marks, which close after
+    it."""
+    if not _is_quoted_open(body[:at]):
+        return False
+    rest = [body[at:]]
+    for line in lines[number + 1 :]:
+        if _is_quoted(line.body):
+            break
+        rest += (line.label, line.body)
+    return _closes_one("".join(rest))
+
+
+def cut_at_end(group: LineGroup, inside: Inside) -> None:
+    """Keep only the role lines of the conversation; the text from the first line after its end on is `late`.
+
+    It ends with the turn that holds the end marker, or at the probability, once both sides spoke and an
+    explanation follows: later role lines only speak about it.
+    """
+    if not (inside.given or inside.marked):
+        return
+    lines, marked = group.lines, inside.marked
+    given = _find_explained_line(lines) if inside.given else len(lines)
+    for i, line in enumerate(lines[:-1]):
+        if i >= given or (marked and find_marker(line.body) is not None):
+            group.late = "".join([part for line in lines[i + 1 :] for part in (line.label, line.body)])[1:]
+            group.lines = lines[: i + 1]
+            return
+
+
+def _find_explained_line(lines: Sequence[RoleLine]) -> int:
+    """Return the index of the line whose body gives the probability with an explanation after it.
+
+    The number of lines if none does. Mere prose after it may be a lesson about probability: it counts only if
+    neither another probability nor an end marker comes later, and no more turns follow than stand before.
+    """
+    both = next((i for i, line in enumerate(lines) if line.role != lines[0].role), len(lines))
+    marked, last = False, -1
+    for i in range(both, len(lines) - 1):
+        body = lines[i].body
+        for match in _GIVES.finditer(body):
+            value = surroundings.read_value_of_line(match.group()[1:])
+            if value is None or not any(c.isdigit() for c in value):
+                continue
+            if last < 0:
+                rest = [line.body for line in lines[both:]]
+                marked = find_marker("\n".join(rest)) is not None
+                last = max(j for j in range(both, len(lines)) if _GIVES.search(lines[j].body))
+            ends = not marked and i == last and len(lines) <= 2 * (i + 1)
+            later = body[match.end() : match.end() + 300] + "\n"
+            prose = ends and _PROSE.match(later) is not None
+            if (prose or _EXPLANATION.match(later)) and not _is_quoted_open(body[: match.start() + 1]):
+                return i
+    return len(lines)
+
+
+def drop_nested(group: LineGroup, firsts: Sequence[str]) -> None:
+    """Leave out role lines inside a turn's open quotation marks.
+
+    They are those without quotation marks that follow a quoted turn, up to the one that closes it, if that
+    comes before the next quoted turn. `firsts`: each turn's first character.
+    """
+    kinds = {*firsts}
+    if kinds <= _DOUBLE or not kinds & _DOUBLE:
+        return
+    lines = group.lines
+    quoted = [first in _DOUBLE for first in firsts]
+    kept: list[RoleLine] = []
+    i = 0
+    while i < len(lines):
+        kept.append(lines[i])
+        i += 1
+        turn_ends = i == len(lines) or quoted[i] or not quoted[i - 1]
+        if not turn_ends and _is_quoted_open(lines[i - 1].body):
+            stops = (j for j in range(i, len(lines)) if quoted[j] or _closes(lines[j].body))
+            stop = next(stops, None)
+            if stop is not None and not quoted[stop]:
+                i = stop + 1
+    group.lines = keep(Lines("", lines), kept).lines
+
+
+def take_note(lines: Sequence[RoleLine]) -> list[str]:
+    """Take the one line in square brackets that gives the probability out of the end of a turn.
+
+    Returns its value in a list; an empty list if there is no such line, or several.
+    """
+    found = []
+    for line in lines[:-1]:
+        said, _, last = line.body.rstrip().rpartition("\n")
+        if said.strip() and (note := _NOTE.fullmatch(last.strip())) is not None:
+            value = surroundings.read_value_of_line(note[1])
+            if value and any(map(str.isdigit, value)):
+                found.append((line, said, value))
+    if len(found) != 1:
+        return []
+    ((line, line.body, value),) = found
+    return [value]
+
+
+def _is_quoted(body: str) -> bool:
+    """Return whether a turn begins with a quotation mark."""
+    return body.lstrip()[:1] in ('"', "“")
+
+
+def _is_quoted_open(text: str) -> bool:
+    """Return whether a turn begins with a quotation mark that is still open at the end of this text."""
+    body = text.strip()
+    if body[:1] not in ('"', "“") or not _is_quoted(text):
+        return False
+    return find_closing(body, CLOSERS[body[0]], 1, len(body)) < 0 and (
+        body[0] != '"' or body.count('"') % 2 == 1
+    )
+
+
+def _closes(text: str) -> bool:
+    body = text.rstrip(" \t\r\n,]")
+    return body.endswith(('"', "”")) and _closes_one(body)
+
+
+def _closes_one(text: str) -> bool:
+    """Return whether more quotation marks close in a text than open."""
+    return text.count('"') % 2 == 1 or text.count("”") > text.count("“")

@@ -7,24 +7,20 @@ count goes back to the body before it.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from edgen.core.text import compile_later
 from edgen.reading.lines.labels import ALIAS, KEY, NAMED, OTHER_KEYS, ROLE, ROLE_ALONE, UNDERLINE
-from edgen.reading.lines.line import Lines, RoleLine, count_speakers, find_shape, keep
+from edgen.reading.lines.line import Lines, RoleLine, count_speakers, decode_text, find_shape, keep
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.marker import find_marker
 
-_SCANNER = json.JSONDecoder()
 _BOLD = frozenset("*_'")
 _STRINGS = frozenset("\"'")
 _ODD = _BOLD | _STRINGS | {*"-="}  # with which a body begins that may hold a part of its label
 _ASSIGNS = (":", "=")
-_TRIPLE = ('"""', "'''")
 _MENTIONS = frozenset('@:"')
 _SIGN = compile_later(r"[^\W_]|\{")  # of a number, a key or an object
 _KINDS = ("colon", "tag", "alone", "dash")
@@ -194,11 +190,12 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
 def _take_parts_of_label(line: RoleLine, *, keyed: bool) -> None:
     """Move what belongs to a label from the beginning of its text: a key, a rule, marks that close a bold name.
     A quoted text is decoded."""
-    body, alone = line.body, line.kind == "alone"
+    body = line.body
     if keyed:
         _open_key(line)
-    elif alone:
-        _open_rule(line)
+    elif line.kind == "alone" and (rule := UNDERLINE.match(body)) is not None:
+        line.label += rule[0]
+        line.body = body[rule.end() :]
     if body[:1] in _BOLD and body[0] in line.prefix:
         _open(line)
     if (line.kind != "colon" or "-" in line.prefix) and line.body.lstrip()[:1] in _STRINGS:
@@ -276,13 +273,6 @@ def _is_prose(line: RoleLine, article: str | None, tag: str | None) -> bool:
     return article is not None or (bracketed and not line.prefix.rstrip().endswith("("))
 
 
-def _open_rule(line: RoleLine) -> None:
-    """Move a rule under a name that fills its line to the label."""
-    if (rule := UNDERLINE.match(line.body)) is not None:
-        line.label += rule[0]
-        line.body = line.body[rule.end() :]
-
-
 def _open_key(line: RoleLine) -> None:
     """Give the label the key of the text. A text that YAML wrote as a block loses its margin."""
     found = KEY.match(line.body)
@@ -296,22 +286,6 @@ def _open_key(line: RoleLine) -> None:
     line.body = line.body[found.end() :]
     if found["block"] is not None and "\n" in line.body.strip():
         line.body = textwrap.dedent(line.body.lstrip("\n"))
-
-
-def decode_text(line: RoleLine) -> None:
-    """Decode a quoted text with letters escaped as in JSON and YAML, or marks doubled as in tables."""
-    said = line.body.strip()
-    mark = said[:1]
-    if said.startswith(_TRIPLE) and (end := said.find(mark * 3, 3)) > 0:
-        line.body = mark + said[3:end].strip() + mark + said[end + 3 :]
-        return
-    columns = line.label.rstrip(" ").endswith((",", ";", "\t"))
-    if mark in ("'", '"') and columns and mark * 2 in said[1:-1]:
-        line.body = mark + said[1:-1].replace(mark * 2, mark) + said[-1]
-    elif "\\u" in said:
-        with contextlib.suppress(ValueError):
-            text, end = _SCANNER.raw_decode(said)
-            line.body = f'"{text}"{said[end:]}'
 
 
 def _open(line: RoleLine) -> None:

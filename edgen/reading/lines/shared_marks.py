@@ -15,8 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from edgen.core.text import compile_later
-from edgen.reading.lines.line import Lines, RoleLine, find_shape
-from edgen.reading.lines.role_lines import decode_text
+from edgen.reading.lines.line import Lines, RoleLine, decode_text, find_shape
 from edgen.reading.text.characters import find_common_start
 from edgen.reading.text.surroundings import read_value_of_line
 

@@ -11,7 +11,7 @@ from functools import cache
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import RoleWords
-from edgen.reading.vocabulary import find_letters
+from edgen.reading.text.characters import find_letters
 
 _LETTERS = compile_later(r"[^\W\d_]+")
 _BEGINNING = 6  # letters of an abbreviation, and one more

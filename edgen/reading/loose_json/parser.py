@@ -53,8 +53,6 @@ _START = RolePattern(
     r"(?i)\n[^\S\n]{0,200}(?:-[^\S\n](?={))?(?:(\[)(?=\s*+[\[{\"'“])|({)(?=\s*+(?:[{\"'“]|//"
     r"|(?!ROLE)\w{1,30}\s{0,9}:)))"
 )
-_FEW = 4  # brackets of a text that is no JSON
-_BEFORE = "-" + "".join(char for char in map(chr, range(0x3001)) if char.isspace() and char != "\n")
 _STRICT = json.JSONDecoder(object_pairs_hook=JsonMembers)
 _BETWEEN = compile_later(r"[\s,]*(?:-[^\S\n](?={))?")
 # Escapes that JSON does not know, and those that it knows but that were meant for LaTeX.
@@ -68,7 +66,7 @@ _ESCAPE = compile_later(
 def parse(text: str, roles: RoleWords, *, plain: bool = False) -> Parsed | None:
     """Return the JSON values of a text that holds any, one after the other; None if none starts a line.
     `plain`: an object that gives no key twice is a dictionary, which is quicker."""
-    if not _may_start(text):
+    if "[" not in text and "{" not in text:
         return None
     first = _START.of(roles).search("\n" + text)
     if first is None:
@@ -93,22 +91,6 @@ def parse(text: str, roles: RoleWords, *, plain: bool = False) -> Parsed | None:
         if following.end() < len(escaped) and escaped[following.end()] in "[{":
             at = following.end()
     return Parsed(tuple(values), text[:start], escaped[at:], mended, count > 0, cut)
-
-
-def _may_start(text: str) -> bool:
-    """Return whether a bracket may begin a line, a blank or a bullet before it: cheap, as it is asked of
-    every reply."""
-    for bracket in "[{":
-        at = text.find(bracket)
-        for _ in range(_FEW):
-            if at < 0:
-                break
-            if not text[text.rfind("\n", 0, at) + 1 : at].strip(_BEFORE):
-                return True
-            at = text.find(bracket, at + 1)
-        else:
-            return True
-    return False
 
 
 def _decode(text: str, at: int) -> tuple[Any, int]:

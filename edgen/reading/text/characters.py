@@ -1,8 +1,11 @@
-"""Characters that cannot be stored (lone surrogates, which JSON escapes can leave), and excerpts."""
+"""Characters and words of a text, found by cheap looks: what a text lacks, no rule has to search for.
+
+Lone surrogates, which JSON escapes can leave, cannot be stored and are replaced.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from edgen.core.text import compile_later
@@ -14,8 +17,23 @@ _WORDS = 4  # blanks
 _FEW = 4
 _SHORT = 400  # characters of an excerpt
 _SHOWN = 60  # characters of its one line
-_PRINTED = bytes(range(32, 127))
 _PLAIN = b"0123456789 .,!?'-;/%+$" + bytes(range(65, 91)) + bytes(range(97, 123))
+
+_LONGEST_WORD = 30  # characters of a word that is remembered
+_MOST_WORDS = 20_000
+TOKEN = compile_later(r"[^\W\d_]+")
+# ASCII letters in lower case, or as they are, and blanks for other characters of ASCII.
+_LOWERED, _LETTERS = (
+    bytes(ord(change(c)) if c.isalpha() else 32 for c in map(chr, range(128))) + bytes(range(128, 256))
+    for change in (str.lower, str)
+)
+_SPOKEN = compile_later(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+# Words at the beginning of a line that may head or end a turn, or be the key of a text.
+_OPENERS = frozenset({
+    "turn", "exchange", "round", "line", "role", "speaker", "name", "who", "from", "author", "character",
+    "text", "content",
+    "message", "step", "part", "phase", "scene", "act", "stage", "section", "segment", "episode", "utterance", "says", "said", "value", "speech", "t", "s",
+})  # fmt: skip
 
 
 def is_encodable(text: str) -> bool:
@@ -27,11 +45,6 @@ def is_encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def is_printable(text: str) -> bool:
-    """Return whether all characters print, as `str.isprintable` does at three times the cost for ASCII."""
-    return not text.encode().translate(None, _PRINTED) if text.isascii() else text.isprintable()
 
 
 def find_marks(text: str) -> str:
@@ -49,7 +62,10 @@ def list_marks(text: str) -> str:
 @lru_cache(maxsize=4)
 def holds_foreign_letters(text: str) -> bool:
     """Return whether a whole reply holds letters beyond ASCII's, or circled numbers."""
-    marks = list_marks(text)
+    return _hold_foreign_letters(list_marks(text))
+
+
+def _hold_foreign_letters(marks: str) -> bool:
     return not marks.isascii() and any(mark.isalnum() and not mark.isascii() for mark in {*marks})
 
 
@@ -100,3 +116,67 @@ def are_spoken(texts: Sequence[str]) -> bool:
     """
     said = [text.rstrip("\"'”’»」)]*_ \n") for text in texts]
     return sum(text[-1:] in _ENDS or text.count(" ") >= _WORDS for text in said) * 2 > len(said)
+
+
+@lru_cache(maxsize=4)  # several rules ask about one reply
+def find_letters(text: str, *, exact: bool = False) -> frozenset[str]:
+    """Return the runs of letters in a text, in lower case if not `exact`."""
+    return frozenset(split_letters(text, exact=exact))
+
+
+def split_letters(text: str, *, exact: bool = False, marks: str | None = None) -> list[str]:
+    """Return the same in their order. `marks`: those of the text (`find_marks`), if they are known."""
+    marks = list_marks(text) if marks is None else marks
+    if not _hold_foreign_letters(marks):
+        encoded = text.encode("ascii", "replace")
+    else:
+        for mark in {*marks}:
+            if not mark.isascii() and (not mark.isalnum() or mark.isdecimal()):
+                text = text.replace(mark, " ")
+        text = text if exact else text.lower().replace("\u0307", " ")  # of İ
+        encoded = text.encode("utf-8", "surrogatepass")
+    return encoded.translate(_LETTERS if exact else _LOWERED).decode("utf-8", "surrogatepass").split()
+
+
+class WordMemory(dict[str, bool]):
+    """A memory of what was decided about words, each examined once."""
+
+    def __init__(self, decide: Callable[[str], bool]) -> None:
+        super().__init__()
+        self._decide = decide
+        self._have: set[str] = set()  # words of which it is true, for a quick look
+
+    def __missing__(self, word: str) -> bool:
+        found = self._decide(word)
+        if len(word) <= _LONGEST_WORD:
+            if len(self) >= _MOST_WORDS:
+                self.clear()
+                self._have = set()
+            self[word] = found
+            if found:
+                self._have.add(word)
+        return found
+
+    def have_all(self, words: Sequence[str]) -> bool:
+        """Return whether it is true of all of some words."""
+        return self._have.issuperset(words) or all(map(self.__getitem__, words))
+
+
+class TurnWords:
+    """The words of turns that may belong to a layout."""
+
+    def __init__(self, labels: frozenset[str], names: Sequence[str] = ()) -> None:
+        self.names = names  # of the roles, in lower case
+        self._labels = labels
+        self.plain = WordMemory(lambda word: labels.isdisjoint(TOKEN.findall(word.lower())))
+        """Whether a word names no speaker. `labels`: words that may do so."""
+        self.opening = WordMemory(
+            lambda word: (
+                word[:1].isalpha() and self.plain[word] and _OPENERS.isdisjoint(_SPOKEN.findall(word.lower()))
+            )
+        )
+        """Whether a line that begins with a word is no label, heading or key."""
+
+    def name_nobody(self, text: str, marks: str) -> bool:
+        """Return whether no word of a text, which has these marks, may name a speaker."""
+        return self._labels.isdisjoint(split_letters(text, marks=marks))

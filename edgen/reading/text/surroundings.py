@@ -80,7 +80,7 @@ _NEUTRAL = frozenset({
     "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent",
     "probability", "prob",
     "likelihood", "chance", "const", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let",
-    "roughly", "info", "decision",
+    "roughly", "decision",
 })  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
@@ -237,3 +237,19 @@ def has_words(text: str) -> bool:
         text = _LANGUAGE.sub("", text)
     text = _LABEL.sub("", HEADING.sub("", text))
     return bool(text.strip(_EDGES))
+
+
+def is_list_opened(head: str) -> bool:
+    """Return whether the list that the turns stand in was opened."""
+    return ("[" in head or "{" in head) and any(
+        line.strip().endswith(("[", "{")) for line in head.split("\n")[-6:]
+    )
+
+
+def is_end_of_speech(said: str, behind: str) -> bool:
+    """Return whether an end marker closes words on its line that are spoken, not the line that gives the
+    probability."""
+    line = said[said.rfind("\n") + 1 :]
+    if not line.strip():
+        return False
+    return not read_value_of_line(line) or bool(split_probabilities(behind)[0])
