@@ -99,6 +99,11 @@ def list_all_plugins() -> list[Plugin]:
     return [plugin for found in _index_plugins(tuple(sys.path)).values() for plugin in found]
 
 
+def list_foreign_plugins() -> list[Plugin]:
+    """Return every entry point of any kind that is not edgen's own."""
+    return [plugin for plugin in list_all_plugins() if plugin.package != DISTRIBUTION]
+
+
 def find_skipped_plugins() -> list[tuple[Plugin, Path]]:
     """Return the ignored entry points with their folders, which are on the path but hold no installed
     packages."""

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import AsyncIterator
 
-from edgen.core import registry
 from edgen.core.plugins.faults import describe_running
 
 BLOCKED = 20.0  # seconds after which a plugin is named
@@ -59,10 +58,7 @@ class LoopWatch:
 
 @contextlib.asynccontextmanager
 async def watch_loop() -> AsyncIterator[None]:
-    """Watch the running loop meanwhile, if there are plugins of other packages."""
-    if all(plugin.package == registry.DISTRIBUTION for plugin in registry.list_plugins()):
-        yield
-        return
+    """Watch the running loop meanwhile."""
     watch = LoopWatch(threading.get_ident())
     beat = asyncio.create_task(watch.come_by())
     thread = threading.Thread(target=watch.watch, name="loop watch", daemon=True)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edgen.core.errors import EdgenError, StoppedError, UselessError
+from edgen.core.registry import list_foreign_plugins
 from edgen.core.system import is_hangup
 from edgen.core.text import round_usd
 from edgen.core.version import __version__
@@ -260,7 +261,8 @@ async def supervise(parts: Sequence[Supervised], control: Control) -> None:
         beside += [_stop_when_gone(presence, monitors) for presence in watches]
         if control.deadline is not None:
             beside.append(_stop_in_time(control.deadline, monitors))
-        await stack.enter_async_context(watch_loop())
+        if list_foreign_plugins():
+            await stack.enter_async_context(watch_loop())
         for task in beside:
             await stack.enter_async_context(_run_beside(task))
         stack.enter_context(control.interrupts(partial(_on_signal, monitors)))

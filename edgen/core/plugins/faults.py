@@ -19,7 +19,7 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import CallError, EdgenError, InputError
-from edgen.core.registry import DISTRIBUTION, Kind, Plugin
+from edgen.core.registry import Kind, Plugin
 from edgen.core.text import replace_surrogates, shorten
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ def blame(kind: Kind, name: str, error: BaseException, about: str = "") -> NoRet
 def find_fault(error: BaseException) -> FaultyPluginError | None:
     """Return the fault of the plugin whose code raised an error; None if no frame of its traceback is in a
     plugin, and for an OSError if edgen's own code was called from there."""
-    foreign = [plugin for plugin in registry.list_all_plugins() if plugin.package != DISTRIBUTION]
+    foreign = registry.list_foreign_plugins()
     if not foreign or isinstance(error, EdgenError | CallError):
         return None
     steps = [*_iterate_frames(error)]
@@ -79,7 +79,7 @@ def find_fault(error: BaseException) -> FaultyPluginError | None:
 def describe_running(frame: FrameType | None) -> str | None:
     """Return which plugin's code runs in a frame or in its callers, and where, as the beginning of a
     sentence; None if none does."""
-    foreign = [plugin for plugin in registry.list_plugins() if plugin.package != DISTRIBUTION]
+    foreign = registry.list_foreign_plugins()
     while frame is not None:
         module = _find_module_name(frame)
         if found := [plugin for plugin in foreign if _is_in(module, plugin)]:
