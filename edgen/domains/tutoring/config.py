@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from edgen.config.label_set import LabelSet, find_label_set, make_inline_set
 from edgen.domains.tutoring.pool_config import PoolSettings
+from edgen.plugin.errors import Problem
 from edgen.plugin.protocols import Text
 
 # Variables of templates besides the fields that their role sees; None for fields that it does not see.
@@ -103,3 +104,40 @@ class TutoringSettings(msgspec.Struct, frozen=True, kw_only=True):
     def tutor_backends(self) -> tuple[str, ...]:
         """The backend of each response, by its name in `backends`; `tutor` if the job names no tutors."""
         return self.tutors or ("tutor",) * self.responses
+
+
+def find_wanted_problems(settings: TutoringSettings) -> Iterator[Problem]:
+    """Yield the problems of `wanted`: unknown actions, empty weights, weights mixed with those by the
+    student's action."""
+    sides, where = settings.named_actions, "$.tutoring.wanted"
+    rows: dict[str, Mapping[str, Any]] = {where: settings.wanted or {}}
+    if settings.wanted_by_student:
+        rows = {}
+        for action, row in (settings.wanted or {}).items():
+            if action not in sides["student"]:
+                message = f"the student has no such action (known: {', '.join(sides['student'])})"
+                yield Problem(f"{where}.{action}", message)
+            if not isinstance(row, dict):
+                message = "expected weights of the tutor's actions, as under the student's other actions"
+                yield Problem(f"{where}.{action}", message)
+            else:
+                rows[f"{where}.{action}"] = row
+    for path, weights in rows.items():
+        if not weights and settings.wanted is not None:
+            yield Problem(path, "this is empty; name one action of the tutor")
+        for action in weights:
+            if action not in sides.get("tutor", {}):
+                message = f"the tutor has no such action (known: {', '.join(sides.get('tutor', {}))})"
+                yield Problem(f"{path}.{action}", message)
+
+
+def find_round_problems(settings: TutoringSettings) -> Iterator[Problem]:
+    """Yield rounds without a pool, a pool without rounds, a pool that does not fit the actions."""
+    if settings.choose != "pool":
+        if settings.rounds > 1:
+            yield Problem("$.tutoring.rounds", "only `choose: pool` takes more rounds than one")
+        return
+    if settings.rounds == 1:
+        message = "the pool of one round is empty; `choose: pool` needs two rounds or more, as in `rounds: 4`"
+        yield Problem("$.tutoring.rounds", message)
+    yield from settings.pool.problems(settings.named_actions, "$.tutoring.pool")

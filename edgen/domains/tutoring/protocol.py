@@ -8,13 +8,18 @@ What the protocol is to the rest of edgen; how a session goes is in `session`. T
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from edgen.config.label_set import find_name_problems, load_label_set
-from edgen.domains.tutoring.config import EXTRA_VARIABLES, TutoringSettings
+from edgen.domains.tutoring.config import (
+    EXTRA_VARIABLES,
+    TutoringSettings,
+    find_round_problems,
+    find_wanted_problems,
+)
 from edgen.domains.tutoring.exercises.model import SHOWN, find_exercises
 from edgen.domains.tutoring.judging import JUDGE, JUDGE_VARIABLES, SHOWN_TO_JUDGE
 from edgen.domains.tutoring.served_turns import LABELLER
@@ -117,8 +122,8 @@ class TutoringProtocol(
         if (
             settings.actions is None or sides.keys() == settings.actions.keys()
         ):  # else label sets are still to be read
-            yield from _find_round_problems(settings)
-            yield from _find_wanted_problems(settings)
+            yield from find_round_problems(settings)
+            yield from find_wanted_problems(settings)
         yield from _find_labelling_problems(settings)
 
     def with_files(self, job: Job, find: FindFile) -> Job:
@@ -334,31 +339,6 @@ def _list_other_backends(settings: TutoringSettings) -> tuple[str, ...]:
     )
 
 
-def _find_wanted_problems(settings: TutoringSettings) -> Iterator[Problem]:
-    """Yield the problems of `wanted`: unknown actions, empty weights, weights mixed with those by the
-    student's action."""
-    sides, where = settings.named_actions, "$.tutoring.wanted"
-    rows: dict[str, Mapping[str, Any]] = {where: settings.wanted or {}}
-    if settings.wanted_by_student:
-        rows = {}
-        for action, row in (settings.wanted or {}).items():
-            if action not in sides["student"]:
-                message = f"the student has no such action (known: {', '.join(sides['student'])})"
-                yield Problem(f"{where}.{action}", message)
-            if not isinstance(row, dict):
-                message = "expected weights of the tutor's actions, as under the student's other actions"
-                yield Problem(f"{where}.{action}", message)
-            else:
-                rows[f"{where}.{action}"] = row
-    for path, weights in rows.items():
-        if not weights and settings.wanted is not None:
-            yield Problem(path, "this is empty; name one action of the tutor")
-        for action in weights:
-            if action not in sides.get("tutor", {}):
-                message = f"the tutor has no such action (known: {', '.join(sides.get('tutor', {}))})"
-                yield Problem(f"{path}.{action}", message)
-
-
 def _find_labelling_problems(settings: TutoringSettings) -> Iterator[Problem]:
     """Yield settings that need the student's actions before a labeller names them, and tutors named like the
     labeller or the judge."""
@@ -382,18 +362,6 @@ _LABELLED = {
     "did not label have none (`unlabelled` among the flags).",
     "both": "Actions are those that the speaker names; a labeller's stand beside them in `data`.",
 }
-
-
-def _find_round_problems(settings: TutoringSettings) -> Iterator[Problem]:
-    """Rounds without a pool, a pool without rounds, a pool that does not fit the actions."""
-    if settings.choose != "pool":
-        if settings.rounds > 1:
-            yield Problem("$.tutoring.rounds", "only `choose: pool` takes more rounds than one")
-        return
-    if settings.rounds == 1:
-        message = "the pool of one round is empty; `choose: pool` needs two rounds or more, as in `rounds: 4`"
-        yield Problem("$.tutoring.rounds", message)
-    yield from settings.pool.problems(settings.named_actions, "$.tutoring.pool")
 
 
 def _list_variables(space: Space, role: SpaceRole) -> tuple[str, ...]:
