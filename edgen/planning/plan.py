@@ -331,6 +331,9 @@ class Plan:
             "split_by": self.job.split.by,
             "edgen": __version__,
         }
+        plugins = (find_plugin("protocol", self.job.protocol), find_plugin("family", self.family.name))
+        if any(plugins):
+            facts["plugins"] = [found and found.origin for found in plugins]
         if self.gates.layers:
             facts["annotator"] = self.extra_prompts[ANNOTATOR].sha256
         prompts = self._list_all_prompts()

@@ -207,6 +207,24 @@ def test_an_answer_that_makes_the_next_prompt_too_long_fails_its_scenario_alone(
     assert "renders to more than" not in ended.err
 
 
+def test_a_new_version_of_a_protocol_makes_its_conversations_again_from_stored_answers(
+    command: Command, site: Site, job: Path, tmp_path: Path
+) -> None:
+    good = PROTOCOL.replace("WORK", "return (yield from work)")
+    wrong = "made = yield from work\n        return Rejection('odd', 'x') if scenario.index == 5 else made"
+    site.add("protocols", "odd", PROTOCOL.replace("WORK", wrong))
+    run = ("generate", job, "--set", "protocol=odd", "-o", tmp_path / "run", "--json")
+    assert json.loads(command(*run).out)["rejected"] == {"odd": 1}
+    before = calls_made(command, tmp_path / "run")
+    replace_plugin(site, good)
+    assert json.loads(command(*run).out)["accepted"] == 11
+    (metadata,) = site.folder.glob("*.dist-info/METADATA")
+    metadata.write_text(metadata.read_text().replace("Version: 1.0", "Version: 1.1"))
+    registry._index_plugins.cache_clear()
+    assert json.loads(command(*run).out)["accepted"] == 12
+    assert calls_made(command, tmp_path / "run") == before
+
+
 MEASURE = """
 from edgen.plugin import Mean, Measure, Tally
 
