@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.core.values import Message, Rejection, RejectionReason
 from edgen.reading.detect import APART, fold, join_plain_words, words
-from edgen.reading.placeholders import has_placeholder, is_placeholder
+from edgen.reading.placeholders import has_placeholder, has_short_placeholder, is_placeholder
 from edgen.reading.text.characters import excerpt
 
 _EXAMPLE = compile_later(r"\"[^\"\n]{1,60}\"\s{0,3}:\s{0,3}\[?\s{0,3}\"([^\"\n]{1,300})\"")
@@ -35,8 +36,13 @@ _SPEAKER = compile_later(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60}
 _RUNS = bytes(ord(c.lower()) if c.isalnum() else 0 if c == APART else 32 for c in map(chr, range(128)))
 _RUNS += b" " * 128
 _MARK = b"\1"  # between sentences, as no text is encoded
-_MARKED = bytes(1 if chr(code) in ".!?\n" else kept for code, kept in enumerate(_RUNS))
+_ODD = 2  # stands for marks of which placeholders may have one, and for what does not print
+_ODDLY = frozenset("_<[{(\x7f" + "".join(map(chr, range(1, 32)))) - {"\n"}
+_MARKED = bytes(
+    1 if chr(code) in ".!?\n" else _ODD if chr(code) in _ODDLY else kept for code, kept in enumerate(_RUNS)
+)
 
+_MOST_PARTS = 4096  # of prompts, whose words are kept
 _MARKS = 20  # characters around the words of a turn
 SHORT = 3  # words of a sentence of a prompt that is no chance agreement where nothing else was said before
 LONG = 5  # words of a turn that nobody says again by chance
@@ -51,14 +57,16 @@ ALONE = 0.8  # of a text's lines, for a short one
 class _Prompt:
     """A prompt, prepared for comparison.
 
-    `known` holds its runs of letters and digits. The rest is made on demand, for a text with a sentence whose
-    runs are all in `known`.
+    All of it is made on demand; more than `known` for a text with a sentence whose runs are all in `known`.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
-        parts = text.replace("\n", ". ").split(". ")
-        self.known: frozenset[bytes] = frozenset().union(*map(_list_runs, parts))
+
+    @functools.cached_property
+    def known(self) -> frozenset[bytes]:
+        """Its runs of letters and digits."""
+        return frozenset().union(*map(_list_runs, self._text.split(". ")))
 
     @functools.cached_property
     def examples(self) -> frozenset[str]:
@@ -162,9 +170,9 @@ def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejec
 
     A side may be silent for a turn (`...`).
     """
-    asked = _Asked.from_messages(messages, opening=True)
-    if _is_plain(texts, asked):
+    if len(messages) == 1 and _is_plain(texts, messages[0].content):
         return None
+    asked = _Asked.from_messages(messages, opening=True)
     turns = [(text, said) for text, said in zip(texts, _split_sentences_of_texts(texts), strict=True) if said]
     wholes = [" ".join(said) for _, said in turns]
     counts = Counter(whole for whole in wholes if whole.count(" ") >= SHORT - 1)
@@ -179,25 +187,44 @@ def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejec
     return None
 
 
-def _is_plain(texts: Sequence[str], asked: _Asked) -> bool:
+def _is_plain(texts: Sequence[str], brief: str) -> bool:
     """Return whether the letters alone show that no turn can be hollow, as in most conversations.
 
     No two turns are equal, none is a placeholder, few sentences are equal, and none has only words of the
     prompt.
     """
     whole = APART.join(texts)
-    if asked.heard is not None or not whole.isascii() or has_placeholder(texts):
+    if not whole.isascii():
         return False
-    marked = _mark_sentences(whole)
-    letters = marked.translate(None, b" \1").split(b"\0")
+    marked = whole.encode().translate(_MARKED)
+    odd = _ODD in marked or "\n" in whole
+    if odd:
+        marked = marked.replace(bytes([_ODD]), b" ")
+    squeezed = marked.translate(None, b" \1")
+    letters = squeezed.split(b"\0")
     if not len({*letters}) == len(letters) == len(texts) or b"" in letters:
         return False
-    said, lasts = _split_marked(marked)
+    said = [*filter(None, marked.replace(b"\0", _MARK).split(_MARK))]
+    lasts = [one.rpartition(b" ")[2] for one in said]  # empty in front of a blank
     if len(lasts) - len({*lasts}) >= SAME_LINE - 1:  # else few sentences are equal
-        squeezed = [bare for one in said if (bare := one.replace(b" ", b""))]
-        if len(squeezed) - len({*squeezed}) >= SAME_LINE - 1:
+        each = [bare for one in said if (bare := one.replace(b" ", b""))]
+        if len(each) - len({*each}) >= SAME_LINE - 1:
             return False
-    return not _find_near(said, lasts, asked.prompts)
+    odd = odd or ".." in whole or ". ." in whole or squeezed.find(b"loremipsum") >= 0
+    if has_placeholder(texts) if odd else has_short_placeholder(texts):
+        return False
+    return not _has_words_alone(said, lasts, brief)
+
+
+def _has_words_alone(said: Sequence[bytes], lasts: Sequence[bytes], brief: str) -> bool:
+    """Return whether a sentence has only words of the prompt. `lasts`: the last word of each."""
+    known = _KNOWN.add(brief)
+    near = [
+        runs
+        for one in compress(said, map(known.__contains__, lasts))
+        if (head := one.split(None, 1)) and head[0] in known and known.issuperset(runs := one.split())
+    ]
+    return any(map(_split_prompt(brief).known.issuperset, near)) if near else False
 
 
 def repeats_a_line(text: str) -> bool:
@@ -247,7 +274,7 @@ def _mark_sentences(text: str) -> bytes:
 
     APART stays as a zero byte.
     """
-    return text.encode().translate(_MARKED)
+    return text.encode().translate(_MARKED).replace(bytes([_ODD]), b" ")
 
 
 def _split_marked(marked: bytes) -> tuple[list[bytes], list[bytes]]:
@@ -301,6 +328,30 @@ def _split_sentences_of_texts(texts: Sequence[str]) -> list[list[str]]:
         apart = [map(words, _SENTENCE.split(text)) for text in texts]
         return [[" ".join(found) for found in each if found] for each in apart]
     return [[part.strip() for part in text.split(APART) if part.strip()] for text in said.split(2 * APART)]
+
+
+class _KnownWords:
+    """The runs of letters and digits of all prompts so far: most sentences of answers have others.
+
+    Prompts of one template share most of their parts, so another one costs little.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[set[str], set[bytes]] = set(), {b""}
+
+    def add(self, prompt: str) -> set[bytes]:
+        """Return the runs of at least this prompt, and an empty one."""
+        said, runs = self._known
+        parts = prompt.split(". ")
+        if not said.issuperset(parts):
+            if len(said) >= _MOST_PARTS:
+                self._known = said, runs = set(), {b""}  # another thread may use the old ones
+            runs.update(*map(_list_runs, parts))
+            said.update(parts)
+        return runs
+
+
+_KNOWN = _KnownWords()
 
 
 @functools.lru_cache(maxsize=512)

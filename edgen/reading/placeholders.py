@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from edgen.core.text import compile_later
 from edgen.reading.detect import words
@@ -176,9 +177,18 @@ def has_placeholder(texts: Sequence[str]) -> bool:
     whole = " ".join(texts)
     if not _is_plain(whole):
         return any(map(is_placeholder, texts))
-    if "lorem ipsum" not in whole.lower():  # most
-        texts = [text for text in texts if len(text) <= _LONGEST and _may_hold_place(text)]
-    return any(map(_holds_place_plainly, texts))
+    return has_short_placeholder(texts) or (
+        "lorem ipsum" in whole.lower() and any(map(_holds_place_plainly, texts))
+    )
+
+
+def has_short_placeholder(texts: Sequence[str]) -> bool:
+    """Return whether any of some lines of ASCII without brackets, underscores, dots in a row and `lorem ipsum`
+    only holds the place of one."""
+    for text in texts:
+        if len(text) <= _LONGEST and _may_open(text.partition(" ")[0]) and _holds_place_plainly(text):
+            return True
+    return False
 
 
 def is_placeholder(text: str) -> bool:
@@ -211,15 +221,16 @@ def _is_plain(text: str) -> bool:
     return ".." not in text and ". ." not in text
 
 
-def _may_hold_place(text: str) -> bool:
-    """Return whether a plain line begins as a placeholder may."""
-    word = _WORD.match(text)
+@lru_cache(maxsize=4096)
+def _may_open(opener: str) -> bool:
+    """Return whether a plain line may be a placeholder, given its characters before the first blank."""
+    word = _WORD.match(opener)
     return word is None or word[0].lower() in _FIRST
 
 
 def _holds_place_plainly(text: str) -> bool:
     """Return whether a plain line is a placeholder."""
-    if not _may_hold_place(text):  # most
+    if not _may_open(text.partition(" ")[0]):  # most
         return False
     if len(text) > _LONGEST and "lorem ipsum" not in text.lower():
         return False

@@ -36,7 +36,7 @@ class PlainJson(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     verbatim: bool = False
 
 
-class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PlainAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An answer in JSON under a schema."""
 
     conversation: tuple[Turn, ...]
@@ -44,7 +44,7 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _PLAIN = msgspec.json.Decoder(PlainJson)
-_ANSWER = msgspec.json.Decoder(Answer)
+_ANSWER = msgspec.json.Decoder(PlainAnswer)
 _MARKER = "[end of conversation]"
 _EMPHASIS = "*_`"
 _RULED = frozenset("[<>&")  # marks in turns for which the general reader has further rules
@@ -60,7 +60,7 @@ def read_verbatim(text: str, roles: RoleWords) -> Conversation | None:
     return _read_answer(answer, text, roles)
 
 
-def _read_answer(answer: Answer, text: str, roles: RoleWords) -> Conversation | None:
+def _read_answer(answer: PlainAnswer, text: str, roles: RoleWords) -> Conversation | None:
     """Return the conversation of an answer with no other keys than those of the plain layout. None if the
     general reader would read more than words in a text, except for one end marker after the last turn."""
     turns = answer.conversation
@@ -88,7 +88,7 @@ def _read_answer(answer: Answer, text: str, roles: RoleWords) -> Conversation | 
         or not _RULED.isdisjoint(marks)
         or (may_mark(fold(whole)) and any(map(find_marker, said)))
         or said != [*map(str.strip if whole.isascii() else trim, said)]
-        or any([is_silent(one) for one in said if one[0] in SILENCE])
+        or any(is_silent(one) for one in said if one[0] in SILENCE)
     ):
         return None
     result = Conversation(turns, probability, ended_by)
