@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from edgen.api.objects.arguments import AnyRun
     from edgen.api.objects.job import AnyJob
     from edgen.execution.progress import Listener
-    from edgen.core.pair import Source
     from edgen.execution.progress import Listener
 """
 PAGES = (

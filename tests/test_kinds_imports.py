@@ -43,7 +43,7 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/domains/*/simulation.py": ("edgen.protocols.simulation", "edgen.space.model"),
     "edgen/evaluation/measures/mentioned.py": ("edgen.space.model", "edgen.space.phrases"),
     "edgen/evaluation/measures/recited.py": ("edgen.space.model", "edgen.space.phrases"),
-    "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judging.judge",),
+    "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judge",),
     # Commands, Python functions and askers of a domain are none of the five kinds.
     "edgen/domains/*/signatures.py": ("edgen.execution.progress",),
     "edgen/domains/*/options.py": ("edgen.core.options",),

@@ -16,7 +16,7 @@ from edgen.core.values import END_MARKER
 from edgen.simulator.conversation.dialogue import Entries, as_json, as_published
 
 
-class PlainAnswer(NamedTuple):
+class CleanAnswer(NamedTuple):
     """An answer before it is spoiled: its content, and its text in the requested layout."""
 
     entries: Entries
@@ -24,7 +24,7 @@ class PlainAnswer(NamedTuple):
     clean: str
 
 
-Defect = Callable[[PlainAnswer, Random], str]
+Defect = Callable[[CleanAnswer, Random], str]
 
 _PREAMBLES = (
     "Sure! Here is the conversation:",
@@ -49,25 +49,25 @@ def _pick(options: tuple[str, ...], rng: Random) -> str:
     return options[int(rng.random() * len(options))]
 
 
-def code_fence(answer: PlainAnswer, rng: Random) -> str:
+def code_fence(answer: CleanAnswer, rng: Random) -> str:
     """Put the whole answer into a Markdown code block."""
     language = "json" if answer.clean.startswith("{") else _pick(("", "text", "plaintext"), rng)
     return f"```{language}\n{answer.clean}\n```"
 
 
-def preamble(answer: PlainAnswer, rng: Random) -> str:
+def preamble(answer: CleanAnswer, rng: Random) -> str:
     """Add a sentence before the answer, sometimes one after it."""
     after = f"\n\n{_pick(_CLOSINGS, rng)}" if rng.random() < 0.4 else ""
     return f"{_pick(_PREAMBLES, rng)}\n\n{answer.clean}{after}"
 
 
-def thinking(answer: PlainAnswer, rng: Random) -> str:
+def thinking(answer: CleanAnswer, rng: Random) -> str:
     """Add a reasoning block that should not have been sent."""
     tag = _pick(("think", "thinking", "reasoning"), rng)
     return f"<{tag}>\n{_pick(_THOUGHTS, rng)}\n</{tag}>\n\n{answer.clean}"
 
 
-def json_shapes(answer: PlainAnswer, rng: Random) -> str:
+def json_shapes(answer: CleanAnswer, rng: Random) -> str:
     """Return JSON without request, or in another shape than requested."""
     shapes: tuple[object, ...] = (
         {
@@ -87,7 +87,7 @@ def json_shapes(answer: PlainAnswer, rng: Random) -> str:
     return msgspec.json.format(shape, indent=2 if rng.random() < 0.5 else 0).decode()
 
 
-def _list_turns(answer: PlainAnswer, line: Callable[[int, str, str], str]) -> str:
+def _list_turns(answer: CleanAnswer, line: Callable[[int, str, str], str]) -> str:
     turns = [line(i, role, text) for i, (role, text) in enumerate(answer.entries, 1)]
     return "\n".join(["Conversation:", *turns, "", f"Probability: {answer.probability}"])
 
@@ -96,25 +96,25 @@ def _bracket(turns: list[str], probability: str) -> str:
     return "\n".join(["Conversation:", "[", *turns, "]", probability])
 
 
-def numbered(answer: PlainAnswer, rng: Random) -> str:
+def numbered(answer: CleanAnswer, rng: Random) -> str:
     """Number the turns."""
     form = _pick(("{}. {}: {}", "{}) {}: {}", '[{}] {}: "{}"', "Turn {} - {}: {}"), rng)
     return _list_turns(answer, form.format)
 
 
-def bulleted(answer: PlainAnswer, rng: Random) -> str:
+def bulleted(answer: CleanAnswer, rng: Random) -> str:
     """Write the turns as a bulleted list."""
     mark = _pick(("-", "*", "•"), rng)
     return _list_turns(answer, lambda _, role, text: f"{mark} {role}: {text}")
 
 
-def bold_roles(answer: PlainAnswer, rng: Random) -> str:
+def bold_roles(answer: CleanAnswer, rng: Random) -> str:
     """Write roles in Markdown's bold, the colon inside or outside."""
     form = _pick(("**{}:** {}", "**{}**: {}", '__{}:__ "{}"'), rng)
     return _list_turns(answer, lambda _, role, text: form.format(role, text))
 
 
-def named_roles(answer: PlainAnswer, rng: Random) -> str:
+def named_roles(answer: CleanAnswer, rng: Random) -> str:
     """Add a name or a state of mind to the roles."""
     teacher, student = _NAMES[int(rng.random() * len(_NAMES))]
     form = _pick(("{} ({}): {}", "**{} ({}):** {}", "{} [{}]: {}"), rng)
@@ -123,14 +123,14 @@ def named_roles(answer: PlainAnswer, rng: Random) -> str:
     )
 
 
-def quoting(answer: PlainAnswer, rng: Random) -> str:
+def quoting(answer: CleanAnswer, rng: Random) -> str:
     """Use other quotation marks than requested, or none."""
     opening, closing = (("“", "”"), ("'", "'"), ("«", "»"), ("", ""), ('"', ""))[int(rng.random() * 5)]
     turns = [f"   {role}: {opening}{text}{closing}," for role, text in answer.entries]
     return _bracket(turns, f"Probability: {opening}{answer.probability}{closing}")
 
 
-def inner_quotes(answer: PlainAnswer, rng: Random) -> str:
+def inner_quotes(answer: CleanAnswer, rng: Random) -> str:
     """Put quotation marks inside the turns, escaped or not."""
     mark = _pick(('"', '\\"'), rng)
     turns = []
@@ -144,7 +144,7 @@ def inner_quotes(answer: PlainAnswer, rng: Random) -> str:
     return _bracket(turns, f'Probability:  "{answer.probability}",')
 
 
-def missing_parts(answer: PlainAnswer, rng: Random) -> str:
+def missing_parts(answer: CleanAnswer, rng: Random) -> str:
     """Leave brackets or headings out."""
     body = as_published(answer.entries, answer.probability).split("\n")
     kinds = ("no brackets", "no opening", "no closing", "no heading", "nothing", "no probability")
@@ -158,7 +158,7 @@ def missing_parts(answer: PlainAnswer, rng: Random) -> str:
     return "\n".join(body[:-1] if kind == "no probability" else body)
 
 
-def multi_line(answer: PlainAnswer, rng: Random) -> str:
+def multi_line(answer: CleanAnswer, rng: Random) -> str:
     """Continue turns over several lines."""
     gap = _pick(("\n", "\n\n", "\n      "), rng)
     return as_published(
@@ -166,7 +166,7 @@ def multi_line(answer: PlainAnswer, rng: Random) -> str:
     )
 
 
-def probability_forms(answer: PlainAnswer, rng: Random) -> str:
+def probability_forms(answer: CleanAnswer, rng: Random) -> str:
     """Write the probability as a percentage, a fraction, a phrase, or without a number."""
     percent = round(answer.probability * 100)
     form = _pick(
@@ -184,14 +184,14 @@ def probability_forms(answer: PlainAnswer, rng: Random) -> str:
     return "\n".join([*as_published(answer.entries, answer.probability).split("\n")[:-1], form])
 
 
-def debris(answer: PlainAnswer, rng: Random) -> str:
+def debris(answer: CleanAnswer, rng: Random) -> str:
     r"""Leave quotes and commas at the ends of turns, as in ED's released files (`?\"\",`)."""
     tail = _pick(('"",', '\\",', '"'), rng)
     turns = [f'   {role}:  "{text}{tail if rng.random() < 0.5 else ""}",' for role, text in answer.entries]
     return _bracket(turns, f'Probability:  "{answer.probability}",')
 
 
-def empty_turns(answer: PlainAnswer, rng: Random) -> str:
+def empty_turns(answer: CleanAnswer, rng: Random) -> str:
     """Insert empty turns before the last one."""
     hollow = _pick(("", "...", "…", " "), rng)
     at = 1 + int(rng.random() * (len(answer.entries) - 1))
@@ -200,7 +200,7 @@ def empty_turns(answer: PlainAnswer, rng: Random) -> str:
     return as_published(spoiled, answer.probability)
 
 
-def after_marker(answer: PlainAnswer, rng: Random) -> str:
+def after_marker(answer: CleanAnswer, rng: Random) -> str:
     """Continue talking after the end marker."""
     spoken = list(answer.entries)
     role, text = spoken[-1]
@@ -213,7 +213,7 @@ def after_marker(answer: PlainAnswer, rng: Random) -> str:
     return as_published(spoken, answer.probability)
 
 
-def marker_forms(answer: PlainAnswer, rng: Random) -> str:
+def marker_forms(answer: CleanAnswer, rng: Random) -> str:
     """Write the end marker in another spelling or place."""
     form = _pick(
         ("[End of conversation]", "[END OF CONVERSATION]", "(end of conversation)", "[end of conversation]."),
@@ -227,7 +227,7 @@ def marker_forms(answer: PlainAnswer, rng: Random) -> str:
     return as_published(spoken, answer.probability).replace("\n]", f"\n   {form}\n]")
 
 
-def loose_json(answer: PlainAnswer, rng: Random) -> str:
+def loose_json(answer: CleanAnswer, rng: Random) -> str:
     """Return JSON that a strict parser rejects: trailing commas, or cut brackets at the end."""
     text = as_json(answer.entries, answer.probability)
     return text.replace("\n  ],", ",\n  ],") if rng.random() < 0.5 else text.rstrip("\n}")
@@ -245,7 +245,7 @@ FAMILIES: dict[str, Defect] = {
 NAMES = tuple(FAMILIES)
 
 
-def spoil(name: str, answer: PlainAnswer, rng: Random) -> str:
+def spoil(name: str, answer: CleanAnswer, rng: Random) -> str:
     """Return the answer with the defect `name`; `defects` means any of them."""
     family = NAMES[int(rng.random() * len(NAMES))] if name == "defects" else name
     return FAMILIES[family](answer, rng)

@@ -101,7 +101,7 @@ class SimulatedRequest:
         return self._answer_anything() if answer is None else answer
 
     def _hear(self, protocol: Any) -> str | None:
-        """Return a protocol's answer; None if the prompt is none of its own."""
+        """Return a protocol's answer; None if it did not write the prompt."""
         answer = part_of(protocol, SimulatedAnswers).simulated(self)
         return (
             None if answer is None else require_type("protocol", protocol.name, answer, str, "a str or None")
@@ -142,7 +142,7 @@ class SimulatedRequest:
         clean = render(spoken, dialogue.probability if task.probability else None, task)
         if self.fault == "defects" or self.fault in layout_defects.FAMILIES:
             return layout_defects.spoil(
-                self.fault, layout_defects.PlainAnswer(spoken, dialogue.probability, clean), self._rng
+                self.fault, layout_defects.CleanAnswer(spoken, dialogue.probability, clean), self._rng
             )
         return clean
 
