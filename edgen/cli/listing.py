@@ -138,7 +138,8 @@ def _render_template(entry: TemplateInfo) -> Iterator[str]:
 
 
 def _print_plugins(*, json: bool) -> None:
-    found = [(plugin, registry.explain_problem(plugin)) for plugin in registry.list_plugins()]
+    listed = [one for one in registry.list_all_plugins() if one.kind in (*registry.KINDS, "asker")]
+    found = [(plugin, registry.explain_problem(plugin)) for plugin in listed]
     keys = ("kind", "name", "package", "version", "object")
     notes = {plugin: note for plugin, _ in found if (note := _describe_note(plugin))}
     plain = [

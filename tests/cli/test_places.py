@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
-from edgen.cli.errors import run_guarded
 
 from edgen.cli.app import app
+from edgen.cli.output import run_guarded
 from edgen.config import parse_job
 from edgen.core.errors import JobError
 from tests.cli.command import Command

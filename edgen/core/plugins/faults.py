@@ -174,7 +174,7 @@ def _is_signal(error: BaseException) -> bool:
     if not isinstance(error, KeyboardInterrupt):
         return False
     frames = [frame for frame, _ in _iterate_frames(error)]
-    handlers = ("asyncio.", "signal", "edgen.core.system", "edgen.cli.errors")
+    handlers = ("asyncio.", "signal", "edgen.core.system", "edgen.cli.output")
     return (
         signal.getsignal(signal.SIGINT) is signal.default_int_handler  # it has no frame
         or _find_module_name(frames[-1]).startswith(handlers)
