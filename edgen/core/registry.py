@@ -214,6 +214,10 @@ _NOT_INSTALLED = " edgen's own entry points are missing: install edgen (again), 
 def _load(plugin: Plugin) -> Any:
     module, _, attributes = plugin.object.partition(":")
     what = f"The {plugin.kind} {plugin.name!r} of {plugin.origin}"
+    if not attributes:
+        raise PluginError(
+            f"{what} has the entry point {plugin.object!r}, which names no object: MODULE:OBJECT."
+        )
     try:
         loaded = functools.reduce(getattr, attributes.split("."), importlib.import_module(module))
         flaw = None if plugin.package == DISTRIBUTION else find_flaw(plugin.kind, loaded)

@@ -244,8 +244,10 @@ def _check(measure: Measure[Any], columns: Columns) -> Columns:
     if not measure._is_foreign:
         return columns
     checked = check_columns(measure.name, measure.aggregates, columns)
+    if isinstance(measure, OwnCount | OwnComparisons) or measure.compares is not None:
+        return checked  # it may read other columns itself
     known = {*measure.figures, *(name for one in measure.aggregates for name in (one.reads, one.of))}
-    if checked and measure.aggregates and measure.compares is None and known.isdisjoint(checked):
+    if checked and measure.aggregates and known.isdisjoint(checked):
         said = f"gave the columns {', '.join(map(repr, checked))}, none of which its `aggregates` read"
         refuse_value("measure", measure.name, said)
     return checked

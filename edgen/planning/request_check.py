@@ -98,7 +98,7 @@ def require_result(protocol: str, result: Result) -> Result:
 
 
 def _find_turn_flaw(turn: Turn) -> str | None:
-    """Return the flaw of a turn, as a clause; None for a turn that can be stored."""
+    """Return why a turn cannot be recorded, as a clause; None if it can."""
     if not turn.text or turn.text.isspace():
         return "has no text; return a Rejection, such as Rejection('empty', …)"
     if not turn.role or turn.role != turn.role.strip() or not turn.role.isprintable():

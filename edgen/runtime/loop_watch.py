@@ -1,5 +1,5 @@
-"""A watch on the event loop: plugins whose code blocks it are named, since neither answers nor signals are
-heard meanwhile."""
+"""A watch on the event loop: it names plugins whose code keeps the loop, since no answer and no signal is
+handled meanwhile."""
 
 from __future__ import annotations
 

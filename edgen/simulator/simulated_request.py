@@ -101,7 +101,7 @@ class SimulatedRequest:
         return self._answer_anything() if answer is None else answer
 
     def _hear(self, protocol: Any) -> str | None:
-        """Return a protocol's answer; None if it did not write the prompt."""
+        """Return a protocol's answer; None if it does not know the prompt."""
         answer = part_of(protocol, SimulatedAnswers).simulated(self)
         return (
             None if answer is None else require_type("protocol", protocol.name, answer, str, "a str or None")

@@ -289,3 +289,14 @@ def test_running_code_of_a_plugin_is_found(command: Command, site: Site, job: Pa
     ended = command("generate", job, "--set", "protocol=odd", "-o", tmp_path / "run")
     place = f"({site.folder / 'odd_pack.py'}, line 13, in <lambda>)"
     assert f"raised ValueError: The protocol 'odd' of odd-pack 1.0 {place}" in ended.err
+
+
+def test_an_entry_point_without_an_object(command: Command, site: Site) -> None:
+    site.add("measures", "odd", measure("return {}"))
+    (points,) = site.folder.glob("*.dist-info/entry_points.txt")
+    points.write_text(points.read_text().replace("odd_pack:IT", "odd_pack"))
+    registry._index_plugins.cache_clear()
+    found = {one["name"]: one["error"] for one in json.loads(command("plugins", "--json").out)["plugins"]}
+    assert found["odd"] == (
+        "The measure 'odd' of odd-pack 1.0 has the entry point 'odd_pack', which names no object: MODULE:OBJECT."
+    )
