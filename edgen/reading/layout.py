@@ -93,6 +93,7 @@ class Layout(msgspec.Struct):
     lettered: bool  # what numbers a gap may be the letter of a list
     begins: bool  # a turn may begin a line
     several: bool  # a turn may have several lines
+    mixed: bool  # a turn that holds double quotation marks stands in single or tripled ones, as in Python
     tagged: bool  # the layout has tags
     translated: bool  # labels are in another language
     named: bool  # labels hold more than a role, which may be a person's name
@@ -136,7 +137,7 @@ class Layout(msgspec.Struct):
             tail.unfit and any(map(said[-1].__contains__, tail.unfit))
         ):
             return None
-        marks = self._decode(said)
+        marks = self._decode(said, body)
         if marks is None or not self._is_plain(said, marks, vocabulary):
             return None
         return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs), marks
@@ -151,6 +152,7 @@ class Layout(msgspec.Struct):
             and self.translated == other.translated
             and self.named == other.named
             and self.lettered == other.lettered
+            and self.mixed == other.mixed
             and self.order == other.order
             and self.speakers == other.speakers
         )
@@ -222,12 +224,16 @@ class Layout(msgspec.Struct):
                     return said, value, tail
         return None
 
-    def _decode(self, said: list[str]) -> str | None:
+    def _decode(self, said: list[str], body: str) -> str | None:
         """Decode the turns in place; return the marks in them, None if one may belong to the layout."""
         whole = " ".join(said)
         escaped = self.code and _WRITTEN[self.code] in whole
         marks = find_marks(_ESCAPES[self.code].sub("", whole) if escaped else whole)
-        if any(map(marks.__contains__, self.unfit)):
+        if any(map(marks.__contains__, self.unfit)) and not (
+            self.mixed
+            and not any(map(marks.__contains__, self.unfit.replace('"', "")))
+            and all(f"'{text}'" in body or f'{text}"""' in body for text in said if '"' in text)
+        ):
             return None
         if escaped:
             said[:] = [_ESCAPES[self.code].sub(_decode_escape, text) for text in said]

@@ -191,6 +191,11 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         lettered=lettered and clear,
         begins=not all(any(map(str.isalpha, gap.rpartition("\n")[2])) for gap in (top, *gaps)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
+        mixed=not order
+        and (
+            {top[-1:], *[gap[-1:] for gap in gaps]} == {*"\"'"}
+            or all(label.endswith('"""') for label in (top, *gaps))
+        ),
         tagged="<" in head,
         translated=translated,
         named=Repair.ROLE_NAME in result.repairs
