@@ -51,8 +51,7 @@ VALUE = compile_later(
 )
 # A line under what may be a person's name.
 _PERSON = compile_later(r"(?:[^\W\d_][^\s,;:：?!]{0,30}[ ]){0,4}[^\W\d_][^\s,;:：?!]{0,30}[ ]?[:：]")
-# How a layout writes a turn: with backslashes before quotation marks, as JSON, or with marks of either kind
-# doubled.
+# How a layout writes a turn: with escaped quotation marks, as JSON, or with marks of either kind doubled.
 PLAIN, QUOTED, JSON, DOUBLED, SINGLES = range(5)
 _WRITTEN = ("", "\\", "\\", '""', "''")
 _QUOTE = compile_later(r'\\"')
@@ -64,10 +63,8 @@ _ESCAPES = (
     re.compile("''"),
 )
 
-
 # The texts before and after the probability that follow the last turn, and its unit; without a probability,
-# nothing
-# and the text after the last turn.
+# nothing and the text after the last turn.
 Behind = tuple[str, str, str | None]
 
 
@@ -333,6 +330,9 @@ def _is_speech_alone(said: Sequence[str]) -> bool:
 
 def speak_often(speakers: Sequence[str]) -> bool:
     """Return whether two speak twice or more, and neither much oftener: fewer show no frame of labels."""
+    half = len(speakers) / 2
+    if speakers.count(speakers[0]) == half == speakers.count(speakers[1]):  # most
+        return True
     counts = sorted(map(speakers.count, {*speakers}))
     return len(counts) > 1 and counts[-2] > 1 and counts[-1] <= 3 * counts[-2]
 

@@ -179,6 +179,12 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         or not _is_apart_from(head + (below or ""), gaps, rest)
     ):
         return None
+    mixed = not order and (
+        {top[-1:], *[gap[-1:] for gap in gaps]} == {*"\"'"}
+        or all(label.endswith('"""') for label in (top, *gaps))
+    )
+    if mixed and Repair.MISSING_QUOTE in result.repairs:
+        return None
     before_turns = "".join((top, *gaps))
     translated = Repair.ROLE_ALIAS in result.repairs and not _is_alias(head, words)
     marks = _list_kinds_around(top, gaps, rest)
@@ -191,11 +197,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         lettered=lettered and clear,
         begins=not all(any(map(str.isalpha, gap.rpartition("\n")[2])) for gap in (top, *gaps)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
-        mixed=not order
-        and (
-            {top[-1:], *[gap[-1:] for gap in gaps]} == {*"\"'"}
-            or all(label.endswith('"""') for label in (top, *gaps))
-        ),
+        mixed=mixed,
         tagged="<" in head,
         translated=translated,
         named=Repair.ROLE_NAME in result.repairs
