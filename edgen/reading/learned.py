@@ -179,10 +179,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         or not _is_apart_from(head + (below or ""), gaps, rest)
     ):
         return None
-    mixed = not order and (
-        {top[-1:], *[gap[-1:] for gap in gaps]} == {*"\"'"}
-        or all(label.endswith('"""') for label in (top, *gaps))
-    )
+    mixed = not order and _is_mixed([top, *gaps])
     if mixed and Repair.MISSING_QUOTE in result.repairs:
         return None
     before_turns = "".join((top, *gaps))
@@ -217,6 +214,11 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         order=order,
         speakers=tuple(spoken) if order else (),
     )
+
+
+def _is_mixed(labels: Sequence[str]) -> bool:
+    """Return whether each turn stands in quotation marks that it does not hold: of either kind, or tripled."""
+    return {label[-1:] for label in labels} == {*"\"'"} or all(label.endswith('"""') for label in labels)
 
 
 def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:
