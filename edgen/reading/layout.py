@@ -51,8 +51,7 @@ VALUE = compile_later(
 )
 # A line under what may be a person's name.
 _PERSON = compile_later(r"(?:[^\W\d_][^\s,;:：?!]{0,30}[ ]){0,4}[^\W\d_][^\s,;:：?!]{0,30}[ ]?[:：]")
-# How a layout writes a turn: with backslashes before quotation marks, as JSON, or with marks of either kind
-# doubled.
+# How a layout writes a turn: with escaped quotation marks, as JSON, or with marks of either kind doubled.
 PLAIN, QUOTED, JSON, DOUBLED, SINGLES = range(5)
 _WRITTEN = ("", "\\", "\\", '""', "''")
 _QUOTE = compile_later(r'\\"')
@@ -64,10 +63,8 @@ _ESCAPES = (
     re.compile("''"),
 )
 
-
 # The texts before and after the probability that follow the last turn, and its unit; without a probability,
-# nothing
-# and the text after the last turn.
+# nothing and the text after the last turn.
 Behind = tuple[str, str, str | None]
 
 
@@ -93,6 +90,7 @@ class Layout(msgspec.Struct):
     lettered: bool  # what numbers a gap may be the letter of a list
     begins: bool  # a turn may begin a line
     several: bool  # a turn may have several lines
+    mixed: bool  # a turn that holds double quotation marks stands in single or tripled ones, as in Python
     tagged: bool  # the layout has tags
     translated: bool  # labels are in another language
     named: bool  # labels hold more than a role, which may be a person's name
@@ -136,7 +134,7 @@ class Layout(msgspec.Struct):
             tail.unfit and any(map(said[-1].__contains__, tail.unfit))
         ):
             return None
-        marks = self._decode(said)
+        marks = self._decode(said, body)
         if marks is None or not self._is_plain(said, marks, vocabulary):
             return None
         return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs), marks
@@ -151,6 +149,7 @@ class Layout(msgspec.Struct):
             and self.translated == other.translated
             and self.named == other.named
             and self.lettered == other.lettered
+            and self.mixed == other.mixed
             and self.order == other.order
             and self.speakers == other.speakers
         )
@@ -222,12 +221,16 @@ class Layout(msgspec.Struct):
                     return said, value, tail
         return None
 
-    def _decode(self, said: list[str]) -> str | None:
+    def _decode(self, said: list[str], body: str) -> str | None:
         """Decode the turns in place; return the marks in them, None if one may belong to the layout."""
         whole = " ".join(said)
         escaped = self.code and _WRITTEN[self.code] in whole
         marks = find_marks(_ESCAPES[self.code].sub("", whole) if escaped else whole)
-        if any(map(marks.__contains__, self.unfit)):
+        if any(map(marks.__contains__, self.unfit)) and not (
+            self.mixed
+            and not any(map(marks.__contains__, self.unfit.replace('"', "")))
+            and all(f"'{text}'" in body or f'{text}"""' in body for text in said if '"' in text)
+        ):
             return None
         if escaped:
             said[:] = [_ESCAPES[self.code].sub(_decode_escape, text) for text in said]
@@ -327,6 +330,9 @@ def _is_speech_alone(said: Sequence[str]) -> bool:
 
 def speak_often(speakers: Sequence[str]) -> bool:
     """Return whether two speak twice or more, and neither much oftener: fewer show no frame of labels."""
+    half = len(speakers) / 2
+    if speakers.count(speakers[0]) == half == speakers.count(speakers[1]):  # most
+        return True
     counts = sorted(map(speakers.count, {*speakers}))
     return len(counts) > 1 and counts[-2] > 1 and counts[-1] <= 3 * counts[-2]
 

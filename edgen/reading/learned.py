@@ -179,6 +179,9 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         or not _is_apart_from(head + (below or ""), gaps, rest)
     ):
         return None
+    mixed = not order and _is_mixed([top, *gaps])
+    if mixed and Repair.MISSING_QUOTE in result.repairs:
+        return None
     before_turns = "".join((top, *gaps))
     translated = Repair.ROLE_ALIAS in result.repairs and not _is_alias(head, words)
     marks = _list_kinds_around(top, gaps, rest)
@@ -191,6 +194,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         lettered=lettered and clear,
         begins=not all(any(map(str.isalpha, gap.rpartition("\n")[2])) for gap in (top, *gaps)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
+        mixed=mixed,
         tagged="<" in head,
         translated=translated,
         named=Repair.ROLE_NAME in result.repairs
@@ -210,6 +214,11 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         order=order,
         speakers=tuple(spoken) if order else (),
     )
+
+
+def _is_mixed(labels: Sequence[str]) -> bool:
+    """Return whether each turn stands in quotation marks that it does not hold: of either kind, or tripled."""
+    return {label[-1:] for label in labels} == {*"\"'"} or all(label.endswith('"""') for label in labels)
 
 
 def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:

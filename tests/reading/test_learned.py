@@ -20,23 +20,15 @@ from edgen.reading.text.thinking import drop_thinking
 from tests.dose import dose
 
 EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH}
-# Each text has the kind of quotation marks that it does not hold itself: learned, but of little use. The others list the
-# texts in another order than they are said in, give two probabilities, or one in words, in a sentence or between turns.
+# They list the texts in another order than they are said in, give two probabilities, or one in words or between turns,
+# or their turns hold lines and marks that may belong to a layout.
 UNLEARNED = {
-    "Python tuples",
-    "XML attributes only",
     "JSON parallel lists",
-    "JSON speakers and texts",
     "p confidence",
-    "TOML, triple quotes",
-    "JSON, letters with a legend",
     "markdown, call-outs",
-    "minutes, bullets with times and verbs",
     "probability in a note in the middle",
-    "probability in front, in a sentence",
     "probability in words behind",
     "screenplay, parentheticals and slug lines",
-    "JSON, single quotes",
     "large model: notes between",
     "play, names in capitals, stage directions on a line",
     "transcript, indented continuation",

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from edgen.api.objects.arguments import AnyRun
     from edgen.api.objects.job import AnyJob
     from edgen.execution.progress import Listener
-    from edgen.execution.progress import Listener
 
 
 def generate(

@@ -1,4 +1,6 @@
-"""Lines that start a turn, a text cut at them, and those of one conversation: under one heading, up to its end.
+"""Lines that start a turn, a text cut at them, and those of one conversation.
+
+A conversation has those under one heading, up to its end.
 
 Role lines also stand where nobody speaks: inside a quoted turn, in an explanation after the probability, in a
 second conversation. A rule that finds them first searches for the words or marks without which it cannot
@@ -182,16 +184,18 @@ def find_kind(token: str) -> str:
 
 
 class Inside(NamedTuple):
-    """The stripped texts of all turns, and what may stand in one before the last: several lines, colons,
-    headings, probabilities, end markers. A rule about what is in none of them does not run."""
+    """The turns' texts, and what may stand in one before the last.
 
-    texts: list[str]
+    A rule about what is in none of them does not run.
+    """
+
+    texts: list[str]  # of all turns, stripped
     marks: str  # of all but the last, line breaks before them included (`find_marks`)
-    several: bool
-    called: bool
-    headed: bool
-    given: bool
-    marked: bool
+    several: bool  # one may have several lines
+    called: bool  # one may have several lines and a colon
+    headed: bool  # a heading of a conversation may stand in one
+    given: bool  # a probability may stand in one
+    marked: bool  # an end marker may stand in one
 
 
 def look_inside(lines: Sequence[RoleLine]) -> Inside:

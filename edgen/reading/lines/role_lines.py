@@ -188,8 +188,10 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
 
 
 def _take_parts_of_label(line: RoleLine, *, keyed: bool) -> None:
-    """Move what belongs to a label from the beginning of its text: a key, a rule, marks that close a bold name.
-    A quoted text is decoded."""
+    """Move what belongs to a label from the beginning of its text, and decode a quoted text.
+
+    A key, a rule and marks that close a bold name belong to a label.
+    """
     body = line.body
     if keyed:
         _open_key(line)

@@ -43,8 +43,10 @@ class Speakers:
         return Speakers(held, exact=self._exact)
 
     def find_in(self, text: str) -> list[tuple[int, int, str]]:
-        """Return (start, -end, role) of all words for speakers in a text in their order, where some overlap the
-        longest first."""
+        """Return (start, -end, role) of all words for speakers in a text in their order.
+
+        Of words that overlap, the longest comes first.
+        """
         lowered = self._fold(text)
         found: list[tuple[int, int, str]] = []
         for word, role in self.words.items():

@@ -103,7 +103,7 @@ def excerpt(text: str) -> str:
 
 
 def find_common_start(texts: Sequence[str]) -> str:
-    """Return the characters with which all texts begin: the first and the last in their order tell."""
+    """Return the characters with which all texts begin, by the first and the last in their order."""
     first, last = min(texts), max(texts)
     differ = (at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
     return first[: next(differ, len(first))]
