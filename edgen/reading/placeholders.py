@@ -183,8 +183,7 @@ def has_placeholder(texts: Sequence[str]) -> bool:
 
 
 def has_short_placeholder(texts: Sequence[str]) -> bool:
-    """Return whether any of some lines of ASCII without brackets, underscores, dots in a row and `lorem ipsum`
-    only holds the place of one."""
+    """Return the same of lines of ASCII without brackets, underscores, dots in a row and `lorem ipsum`."""
     for text in texts:
         if len(text) <= _LONGEST and _may_open(text.partition(" ")[0]) and _holds_place_plainly(text):
             return True

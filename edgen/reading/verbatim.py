@@ -36,7 +36,7 @@ class PlainJson(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     verbatim: bool = False
 
 
-class PlainAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SchemaAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An answer in JSON under a schema."""
 
     conversation: tuple[Turn, ...]
@@ -44,7 +44,7 @@ class PlainAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _PLAIN = msgspec.json.Decoder(PlainJson)
-_ANSWER = msgspec.json.Decoder(PlainAnswer)
+_ANSWER = msgspec.json.Decoder(SchemaAnswer)
 _MARKER = "[end of conversation]"
 _EMPHASIS = "*_`"
 _RULED = frozenset("[<>&")  # marks in turns for which the general reader has further rules
@@ -60,7 +60,7 @@ def read_verbatim(text: str, roles: RoleWords) -> Conversation | None:
     return _read_answer(answer, text, roles)
 
 
-def _read_answer(answer: PlainAnswer, text: str, roles: RoleWords) -> Conversation | None:
+def _read_answer(answer: SchemaAnswer, text: str, roles: RoleWords) -> Conversation | None:
     """Return the conversation of an answer with no other keys than those of the plain layout. None if the
     general reader would read more than words in a text, except for one end marker after the last turn."""
     turns = answer.conversation
