@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from edgen.api.objects.arguments import AnyRun
     from edgen.api.objects.job import AnyJob
     from edgen.execution.progress import Listener
-    from edgen.execution.progress import Listener
 """
 PAGES = (
     SignedPage(ROOT / "edgen" / "api" / "objects" / "signatures.py", _IMPORTS, _FUNCTIONS),
