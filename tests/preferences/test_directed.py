@@ -230,11 +230,11 @@ def test_recall_on_a_list(name: str, least: float) -> None:
 
 
 def test_recall_in_other_languages() -> None:
-    """Seventeen of the languages whose words for roles edgen knows have most of their texts found."""
+    """Most texts are found in each language of the forms."""
     texts = listed("held_out")
     languages = {language for language, _ in texts} - {"English"}
-    assert len(languages) == 17
-    assert languages < LANGUAGES.keys()
+    assert languages <= LANGUAGES.keys()
+    assert len(languages) >= 12
     for language in languages:
         own = [judge_directed(text) is not None for one, text in texts if one == language]
         assert sum(own) * 3 >= len(own) * 2, language
