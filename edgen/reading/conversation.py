@@ -11,7 +11,7 @@ the same result (`learned`):
    such as `speaker:`), what separates it from the text (a colon, a tag, a line break, a dash), a name or a
    note next to it. Rules over these marks decide which lines count: the manner that two roles use, forms
    that occur once, examples inside of a turn.
-4. Rules over the lines find one conversation (`lines/groups`): those under one heading, up to the end
+4. Rules over the lines find one conversation (`lines/line`): those under one heading, up to the end
    marker or the probability, without lines inside of quotation marks.
 5. Each turn is its body without the decoration that the layout gave it (`lines/conversation`). A mark that
    no turn has is not searched for in each of them, so a turn without marks of its own costs little. A line

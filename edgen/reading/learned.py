@@ -217,7 +217,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
 
 
 def _is_mixed(labels: Sequence[str]) -> bool:
-    """Return whether each turn stands in quotation marks that it does not hold: of either kind, or tripled."""
+    """Return whether each turn stands in quotation marks that it does not hold, of either kind or tripled."""
     return {label[-1:] for label in labels} == {*"\"'"} or all(label.endswith('"""') for label in labels)
 
 
