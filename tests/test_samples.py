@@ -15,7 +15,7 @@ from edgen.evaluation.shared import Shared
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import load_plans
 from edgen.planning.plan import Plan
-from edgen.protocols.gated import Passed
+from edgen.protocols.gated import PassedConversation
 from edgen.simulator.prompts.prompt_scene import SceneFinder
 from edgen.simulator.text import respond
 from tests import ROOT
@@ -88,7 +88,7 @@ def made(plan: Plan, index: int, *, served: bool = False) -> Conversation | None
         try:
             request = work.send(reply)
         except StopIteration as end:
-            result = end.value.conversation if isinstance(end.value, Passed) else end.value
+            result = end.value.conversation if isinstance(end.value, PassedConversation) else end.value
             return result if isinstance(result, Conversation) else None
 
 

@@ -44,7 +44,7 @@ _record = msgspec.json.Decoder(StoredLabels).decode
 _encode = msgspec.json.Encoder().encode
 
 
-class Noted(msgspec.Struct, frozen=True, kw_only=True):
+class LayerNotes(msgspec.Struct, frozen=True, kw_only=True):
     """The content of layer.json."""
 
     labels: LabelSet
@@ -75,13 +75,13 @@ class LayerFolder:
         """Return the file of each person whose labels were taken, by name."""
         return {path.stem: path for path in sorted(self.annotators.glob("*.jsonl")) if is_name(path.stem)}
 
-    def read_note(self) -> Noted | None:
+    def read_note(self) -> LayerNotes | None:
         """Return the labelled units and their labels; None before the first start. Raises RunError."""
-        return read_noted(self.noted, Noted)
+        return read_noted(self.noted, LayerNotes)
 
     def require_same(self, asking: LabellingTask) -> None:
         """Raise UsageError where the layer is of something else."""
-        before, now = self.read_note(), Noted(labels=asking.labels, unit=asking.unit)
+        before, now = self.read_note(), LayerNotes(labels=asking.labels, unit=asking.unit)
         if before not in (None, now):
             raise UsageError(
                 f"{self.path}: this layer is of other labels, or of other units. Name another with --layer; "
@@ -90,7 +90,7 @@ class LayerFolder:
 
     def note(self, asking: LabellingTask) -> None:
         """Note what is labelled."""
-        now = Noted(labels=asking.labels, unit=asking.unit)
+        now = LayerNotes(labels=asking.labels, unit=asking.unit)
         self.run.note(self.noted, msgspec.to_builtins(now))
 
     def write_labels(self, lines: Iterable[bytes]) -> int:
@@ -141,7 +141,7 @@ def read_noted(path: Path, kind: type[T]) -> T | None:
 def find_readers(run: RunFolder) -> tuple[tuple[Path, str, Callable[[Path], object]], ...]:
     """Return what reads the files of layers: a folder, the pattern of its files, the function."""
     return (
-        (run.layers, "*/layer.json", lambda path: read_noted(path, Noted)),
+        (run.layers, "*/layer.json", lambda path: read_noted(path, LayerNotes)),
         (run.layers, "*/annotators/*.jsonl", read_person),
     )
 
@@ -152,7 +152,7 @@ def read_label_sets(run: RunFolder) -> dict[str, LabelSet]:
     found = {}
     for name, file in find_layer_files(run).items():
         try:
-            noted = read_noted(file.with_name("layer.json"), Noted)
+            noted = read_noted(file.with_name("layer.json"), LayerNotes)
         except DamagedError:
             raise
         except RunError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from edgen.annotation.label_files import PersonLabels, read_given
-from edgen.annotation.layer import LayerFolder, Noted, write_labels
+from edgen.annotation.layer import LayerFolder, LayerNotes, write_labels
 from edgen.annotation.pages import is_people_file, read_given_on_pages
 from edgen.annotation.people import Person, require_names, take_labels
 from edgen.annotation.sheet import write_label_sheet
@@ -79,7 +79,7 @@ def resolve(run: RunFolder, options: AnnotateOptions) -> tuple[LabelSet, Annotat
     """Return the label set, and the options of the existing layer. Raises the errors of `find_labels`."""
     if options.labels is not None or options.layer is None:
         return find_labels(options), options
-    noted: Noted | None = LayerFolder(run, options.layer).read_note()
+    noted: LayerNotes | None = LayerFolder(run, options.layer).read_note()
     if noted is None:
         raise UsageError(
             f"{run.path}: there is no layer {options.layer}. To make it, name a label set, as in --labels "

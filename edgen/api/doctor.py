@@ -21,7 +21,7 @@ from edgen.core.values import Address, Message, Reply, Request
 from edgen.core.version import __version__
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
-from edgen.execution.client.budget_lease import Purse
+from edgen.execution.client.budget_lease import BudgetLease
 from edgen.execution.client.fleet import SameModel
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.rollout import add_advice
@@ -127,7 +127,7 @@ def _check_shared_budget(diagnosis: Diagnosis, jobs: Sequence[Job], *, call: boo
     )
     diagnosis.add("budget", f"{named}: {used} used")
     # Doctor has no ledger: if it is killed, all that it held stays spent.
-    return Budget(None, None, purse=Purse(book, f"doctor {secrets.token_hex(8)}"))
+    return Budget(None, None, purse=BudgetLease(book, f"doctor {secrets.token_hex(8)}"))
 
 
 def _check_arms(

@@ -13,7 +13,14 @@ from msgspec import UNSET, UnsetType
 from edgen.config import Price
 from edgen.core.text import round_usd
 from edgen.cost.duration import Duration
-from edgen.cost.estimate import Already, BudgetReach, PlanEstimate, estimate, list_budgets, list_prices
+from edgen.cost.estimate import (
+    BudgetReach,
+    ExistingResults,
+    PlanEstimate,
+    estimate,
+    list_budgets,
+    list_prices,
+)
 from edgen.cost.options import EstimateOptions
 from edgen.cost.usage import UsageRange, add_up
 from edgen.execution.progress import Tokens
@@ -56,7 +63,7 @@ class RunBasis(msgspec.Struct, frozen=True):
     scenarios: int
 
 
-class Basis(msgspec.Struct, frozen=True):
+class EstimateBasis(msgspec.Struct, frozen=True):
     """Grounds of an estimate. `answers`: whether their sizes are from `runs` or assumed; `said`: the same in
     sentences."""
 
@@ -94,7 +101,7 @@ class EstimatedNeeds(msgspec.Struct, frozen=True, kw_only=True):
     tokens: TokenIntervals  # of these calls
     cost_usd: EstimateInterval | None  # US dollars; None without a price
     seconds: EstimateInterval | None  # of online work; None by batch
-    basis: Basis  # of the estimate
+    basis: EstimateBasis  # of the estimate
     already: AlreadyThere  # results that exist
 
 
@@ -182,14 +189,14 @@ def make_intervals(uses: UsageRange, most: Mapping[str, float], *, priced: bool)
     }
 
 
-def _describe_basis(each: Sequence[PlanEstimate]) -> Basis:
+def _describe_basis(each: Sequence[PlanEstimate]) -> EstimateBasis:
     runs = {str(run.path): len(run.scenarios) for one in each for run in one.runs}
     known = [bool(one.runs) for one in each]
     arms: dict[str, list[str]] = {}
     for one in each:
         for sentence in one.basis:
             arms.setdefault(sentence, []).append(one.job.name.rpartition(".")[2])
-    return Basis(
+    return EstimateBasis(
         "runs" if all(known) else "some assumed" if any(known) else "assumed",
         tuple(RunBasis(*item) for item in runs.items()),
         "; ".join(dict.fromkeys(one.prompts.how for one in each)),
@@ -201,7 +208,7 @@ def _describe_basis(each: Sequence[PlanEstimate]) -> Basis:
     )
 
 
-def _add_already(each: Sequence[Already]) -> AlreadyThere:
+def _add_already(each: Sequence[ExistingResults]) -> AlreadyThere:
     costs = [one.cost_usd for one in each if one.cost_usd is not None]
     used, out = [one.used for one in each], add_up(one.out for one in each)
     return AlreadyThere(

@@ -45,7 +45,7 @@ from edgen.store.run_reader import RunReader
 Answer = msgspec.Struct  # what is kept of a unit: a struct of the asker's own
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class UnitRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A unit's record in the ledger. `said`: the digest of the unit's text; an answer about another text does
     not count."""
 
@@ -75,10 +75,10 @@ class DeclaredAsker(UnitAsker):
         super().__init__(reader, job, answerer, self.name, None)
         self.count()
 
-    def keep(self, answer: Answer, unit: AskedUnit, spent: Spent) -> Kept:
+    def keep(self, answer: Answer, unit: AskedUnit, spent: Spent) -> UnitRecord:
         """Return the answer with a digest of the unit's text."""
         raw = msgspec.Raw(msgspec.json.encode(answer))
-        return Kept(answer=raw, said=digest_said(unit.turns, None), simulated=spent.simulated)
+        return UnitRecord(answer=raw, said=digest_said(unit.turns, None), simulated=spent.simulated)
 
     def list_lines(self, ledger: Path) -> Iterator[bytes]:
         """Yield the line of each unit that was answered, in the run's order."""
@@ -87,7 +87,7 @@ class DeclaredAsker(UnitAsker):
                 status, _, data = view.read_outcomes(index).get(task, (None, None, None))
                 if status is not Status.ACCEPTED or data is None:
                     continue
-                kept, unit = msgspec.json.decode(data, type=Kept), self.read_unit(index, task)
+                kept, unit = msgspec.json.decode(data, type=UnitRecord), self.read_unit(index, task)
                 if kept.said == digest_said(unit.turns, None):
                     place = {} if unit.place is None else {"turn": unit.place}
                     line = {"id": self.find_candidate(index, read_task(task)[0]).id, **place}

@@ -32,7 +32,7 @@ from edgen.planning.plan import Plan
 from edgen.preferences.choice import PairChoice
 from edgen.preferences.rollouts import (
     PartingTurn,
-    PlayedOn,
+    RolloutRecord,
     digest_given,
     list_parted_responses,
     read_rollout,
@@ -124,9 +124,9 @@ class RolloutAsker(RunAsker[GivenTurns, Conversation]):
         """Play on to the end."""
         return play_on(self._stage(unit.scenario), unit.task, unit.turns, unit.ended_by)
 
-    def keep(self, answer: Conversation, unit: GivenTurns, spent: Spent) -> PlayedOn:
+    def keep(self, answer: Conversation, unit: GivenTurns, spent: Spent) -> RolloutRecord:
         """Return the whole conversation with a digest of the given turns."""
-        return PlayedOn(
+        return RolloutRecord(
             given=digest_given(unit.turns),
             turns=answer.turns,
             probability=answer.probability,

@@ -36,7 +36,7 @@ from edgen.planning.load import adapt_template
 from edgen.prompting import Prompt
 from edgen.providers import Backend
 from edgen.runtime.control import Control
-from edgen.runtime.supervise import Monitor, Supervised, supervise, tell_lost_replies
+from edgen.runtime.supervise import Monitor, SupervisedWork, supervise, tell_lost_replies
 from edgen.store.ledger import Ledger
 from edgen.store.people.mailbox import make_desk
 from edgen.store.run_reader import RunReader
@@ -58,7 +58,7 @@ async def ask(
     paths = [place.find_ledger(asker) for asker, _ in work]
     shared = SharedState(work[0][0].job.limits)
     async with contextlib.AsyncExitStack() as stack:
-        parts: list[Supervised] = []
+        parts: list[SupervisedWork] = []
         for (asker, answering), path in zip(work, paths, strict=True):
             place.note(asker)
             ledger = await stack.enter_async_context(Ledger(path, logprobs=asker.logprobs))
@@ -73,7 +73,7 @@ async def ask(
                 shared=shared,
             )
             session.counts.planned = asker.planned
-            parts.append(Supervised(session, asker.title, _work_of(asker, session)))
+            parts.append(SupervisedWork(session, asker.title, _work_of(asker, session)))
         await supervise(parts, control)
 
 

@@ -45,7 +45,7 @@ MOST = 20  # texts of one turn
 _encode = msgspec.json.Encoder().encode
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class WriterRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request: `count` texts of a kind for each turn of an agent with `after` turns or more before it.
 
     `kind` is the writer's name. `agent` is the role of agents, for turns without that information
@@ -91,7 +91,7 @@ class WriterTotals(msgspec.Struct, frozen=True, kw_only=True):
 _record = msgspec.json.Decoder(TurnTexts).decode
 
 
-def make_writer(backend: Backend, prompt: Prompt, wanted: Wanted) -> Answerer:
+def make_writer(backend: Backend, prompt: Prompt, wanted: WriterRequest) -> Answerer:
     """Return a backend with a template as the writer of what is wanted."""
     facts = {**Answerer.of(backend, prompt).facts, **msgspec.to_builtins(wanted)}
     del facts["judge"]
@@ -121,7 +121,7 @@ class WriterAsker(UnitAsker):
         return load_template(cls.make_template(named), make_unlimited_reach(), space)
 
     def __init__(
-        self, reader: RunReader, job: Job, writer: Answerer, wanted: Wanted, sample: int | None
+        self, reader: RunReader, job: Job, writer: Answerer, wanted: WriterRequest, sample: int | None
     ) -> None:
         super().__init__(reader, job, writer, wanted.kind, sample)
         self.facts[SAMPLE] = sample  # it shapes no answer, and no name
@@ -177,7 +177,7 @@ class WriterStart(RunStart[WriterAsker]):
             raise UsageError("--sample: give the number of conversations, 1 or more.")
         self.options = options
         agent = _find_agent(reader, options.agent)
-        self.wanted = Wanted(kind=options.write, count=options.count, agent=agent, after=options.after)
+        self.wanted = WriterRequest(kind=options.write, count=options.count, agent=agent, after=options.after)
         folder = reader.rundir.candidates / options.write
         super().__init__(kind, reader, options, folder, control, options.by)
 
@@ -206,7 +206,7 @@ def _find_agent(reader: RunReader, named: str | None) -> str:
 
 
 def write_candidates(
-    reader: RunReader, ledger: Path, wanted: Wanted, writer: str, file: Path
+    reader: RunReader, ledger: Path, wanted: WriterRequest, writer: str, file: Path
 ) -> WriterTotals:
     """Write what a writer's ledger holds to the run's file of its kind, in the run's order. Memory: that of
     one scenario."""
@@ -226,7 +226,7 @@ def write_candidates(
 
 
 def _list_written_lines(
-    reader: RunReader, ledger: Path, wanted: Wanted, writer: str
+    reader: RunReader, ledger: Path, wanted: WriterRequest, writer: str
 ) -> Iterator[tuple[WrittenLine, TurnTexts]]:
     with LedgerReader(ledger) as view:
         for index, names in reader.scenarios():

@@ -62,7 +62,7 @@ def _list_files(kind: FileKind) -> _Files:
     return _Files(kind, (".", kind), f"*/{inside}", lambda: r"^name:")
 
 
-class Listed(NamedTuple):
+class KnownName(NamedTuple):
     """A name with a sentence about it, empty where there is none, and its file or package."""
 
     name: str
@@ -70,9 +70,11 @@ class Listed(NamedTuple):
     origin: str
 
 
-def list_files(kind: FileKind) -> list[Listed]:
+def list_files(kind: FileKind) -> list[KnownName]:
     """Return the shipped files of a kind, by name, then those here, by path."""
-    return [Listed(name, _describe(kind, name), str(path)) for name, path in find_known_files(kind).items()]
+    return [
+        KnownName(name, _describe(kind, name), str(path)) for name, path in find_known_files(kind).items()
+    ]
 
 
 def find_known_files(kind: FileKind) -> dict[str, Path]:
@@ -87,10 +89,10 @@ def find_known_files(kind: FileKind) -> dict[str, Path]:
     return found | own
 
 
-def list_plugins(kind: PluginKind) -> list[Listed]:
+def list_plugins(kind: PluginKind) -> list[KnownName]:
     """Return every object of a kind from packages, with its summary or why it is unusable."""
     found = (plugin for plugin in registry.list_plugins() if plugin.kind == _PLUGINS[kind])
-    return [Listed(plugin.name, _describe_plugin(plugin), plugin.origin) for plugin in found]
+    return [KnownName(plugin.name, _describe_plugin(plugin), plugin.origin) for plugin in found]
 
 
 def list_plugin_names(kind: PluginKind) -> list[str]:

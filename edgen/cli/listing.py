@@ -11,7 +11,7 @@ from typer import Argument
 
 from edgen.cli.known_names import (
     PLUGIN_KINDS,
-    Listed,
+    KnownName,
     find_known_files,
     list_file_kinds,
     list_files,
@@ -82,11 +82,11 @@ def _list_names() -> dict[str, list[str]]:
     return names | {kind: list_plugin_names(kind) for kind in PLUGIN_KINDS}
 
 
-def _find(kind: Any) -> list[Listed]:
+def _find(kind: Any) -> list[KnownName]:
     return list_files(kind) if kind in list_file_kinds() else list_plugins(kind)
 
 
-def _render(entries: Sequence[Listed]) -> Iterator[str]:
+def _render(entries: Sequence[KnownName]) -> Iterator[str]:
     width = max((len(one.name) for one in entries), default=0)
     for one in entries:
         yield from wrap_behind(f"{one.name:{width}}  ", one.summary or one.origin)

@@ -13,7 +13,7 @@ from edgen.core.options import AllowOutside, Overrides, declare_output, option
 
 if TYPE_CHECKING:
     from edgen.api.playing import Game, Performance
-    from edgen.cli.play_papers import Papers
+    from edgen.cli.play_papers import PlayerForms
     from edgen.cli.playing import Screen
     from edgen.store.people.mailbox import Mailbox
 
@@ -49,8 +49,8 @@ def command(job: o.JobArgument, options: PlayOptions) -> None:
     Example: edgen play jobs/incident_response.yaml --role operator --games 1
     """
     from edgen.api.playing import open_game
-    from edgen.cli.play_papers import Papers
-    from edgen.cli.playing import Left, Screen
+    from edgen.cli.play_papers import PlayerForms
+    from edgen.cli.playing import PlayerLeft, Screen
     from edgen.core.errors import StoppedError
 
     screen, played = Screen(), 0
@@ -60,10 +60,10 @@ def command(job: o.JobArgument, options: PlayOptions) -> None:
         )
         screen.begin()
         try:
-            papers = Papers(game, screen)
+            papers = PlayerForms(game, screen)
             _play(game, screen, papers)
             papers.ask_after()
-        except Left:
+        except PlayerLeft:
             screen.note(f"The conversation waits in {game.folder}; the same command comes back to it.")
             raise StoppedError("You left the conversation.") from None
         played += 1
@@ -71,10 +71,10 @@ def command(job: o.JobArgument, options: PlayOptions) -> None:
             break
 
 
-def _play(game: Game, screen: Screen, papers: Papers) -> None:
+def _play(game: Game, screen: Screen, papers: PlayerForms) -> None:
     """Play one conversation, to its end. Raises Left."""
     from edgen.api.playing import PLAYER, Performance
-    from edgen.cli.playing import Left
+    from edgen.cli.playing import PlayerLeft
 
     papers.ask_before()
     performance = Performance(game)
@@ -90,10 +90,10 @@ def _play(game: Game, screen: Screen, papers: Papers) -> None:
                 pending = waiting[0].request
                 mailbox.note_seen(pending.key, time.time())
                 mailbox.answer(pending.key, screen.answer(pending), PLAYER, time.time())
-    except (Left, KeyboardInterrupt):
+    except (PlayerLeft, KeyboardInterrupt):
         performance.interrupt()
         performance.join()
-        raise Left from None
+        raise PlayerLeft from None
     finally:
         if mailbox is not None:
             mailbox.close()

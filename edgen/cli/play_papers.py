@@ -10,7 +10,7 @@ import msgspec
 from edgen.api.playing import PLAYER
 from edgen.providers.human.config import HumanConfig
 from edgen.runtime.players import (
-    Paper,
+    PlayerForm,
     find_paper_after,
     find_paper_before,
     make_task_name,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from edgen.cli.playing import Screen
 
 
-class Papers:
+class PlayerForms:
     """The papers of one game. `keep` stores answers from before the run began, once it has a folder."""
 
     def __init__(self, game: Game, screen: Screen) -> None:
@@ -31,17 +31,17 @@ class Papers:
         config = game.plan.job.backends[game.role]
         assert isinstance(config, HumanConfig), "a person plays the role"
         self._config = config
-        self._pending: list[tuple[Paper, Any, float]] = []
+        self._pending: list[tuple[PlayerForm, Any, float]] = []
 
     def ask_before(self) -> None:
         """Show the texts and questions before a conversation. Raises Left if the person does not agree."""
-        from edgen.cli.playing import Left
+        from edgen.cli.playing import PlayerLeft
 
         answered = self._read_answers()
         while (paper := find_paper_before(self._config, answered)) is not None:
             if paper.request is None:
                 if not self._screen.agrees(paper.text):
-                    raise Left
+                    raise PlayerLeft
                 value: Any = True
             else:
                 value = self._ask(paper)
@@ -68,7 +68,7 @@ class Papers:
                 people.answer(make_task_name(role), paper.unit, PLAYER, form, value, paper.shown, None, now)
         self._pending.clear()
 
-    def _ask(self, paper: Paper) -> Any:
+    def _ask(self, paper: PlayerForm) -> Any:
         assert paper.request is not None
         text = self._screen.answer(paper.request, title="Some questions")
         return msgspec.json.decode(text)

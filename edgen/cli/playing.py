@@ -29,7 +29,7 @@ _LONG = 12  # values without words that are not listed, but typed
 END, QUIT, HELP = "/end", "/quit", "/help"
 
 
-class Left(Exception):  # noqa: N818 - it says what happened, and is no fault
+class PlayerLeft(Exception):  # noqa: N818 - it says what happened, and is no fault
     """The person leaves; the conversation waits."""
 
 
@@ -58,7 +58,7 @@ class Screen:
 
     def confirms(self, question: str) -> bool:
         """Return whether the person says yes."""
-        with contextlib.suppress(Left):
+        with contextlib.suppress(PlayerLeft):
             return self._read(f"{question} [Y/n] ").lower() in (
                 ("", "y", "yes") if self._live else ("y", "yes")
             )
@@ -130,7 +130,7 @@ class Screen:
     def agrees(self, text: str) -> bool:
         """Show a text to agree to, and return whether the person does."""
         self._show_panel(Text(_join_lines(text.strip())), "Before you begin", _OWN)
-        with contextlib.suppress(Left):
+        with contextlib.suppress(PlayerLeft):
             return self._read("Do you agree? [y/N] ").lower() in ("y", "yes")
         return False
 
@@ -214,7 +214,7 @@ class Screen:
         while True:
             said = self._read(f"{ask} › ")
             if said == QUIT:
-                raise Left
+                raise PlayerLeft
             if field.is_list and said not in ("", HELP):
                 lines.append(said)
                 if len(lines) < field.most:
@@ -233,9 +233,9 @@ class Screen:
                 return input(f"\001\033[1;32m\002{prompt}\001\033[0m\002").strip()
             line = sys.stdin.readline()
         except (EOFError, KeyboardInterrupt):
-            raise Left from None
+            raise PlayerLeft from None
         if not line:
-            raise Left
+            raise PlayerLeft
         return line.strip()
 
     def _show_answer(self, given: Mapping[str, list[str]], fields: Sequence[Field], view: View) -> None:

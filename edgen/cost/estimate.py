@@ -46,7 +46,7 @@ _BATCH_TIME = (
 _HOPELESS = 0.02  # share of accepted conversations below which planning stops
 
 
-class Already(msgspec.Struct, frozen=True):
+class ExistingResults(msgspec.Struct, frozen=True):
     """Existing results of the run."""
 
     conversations: int = 0  # settled ones of the plan
@@ -77,7 +77,7 @@ class PlanEstimate(msgspec.Struct, frozen=True):
     runs: tuple[EarlierRun, ...]  # earlier runs that the estimate rests on
     basis: tuple[str, ...]
     """The basis of the estimate in words."""
-    already: Already  # results that exist
+    already: ExistingResults  # results that exist
     duration: Duration | None
     """The duration online; None by batch."""
 
@@ -172,7 +172,7 @@ def _compute_widening(run: EarlierRun) -> float:
 
 
 def _to_make(
-    job: Job, wanted: int, already: Already, runs: tuple[EarlierRun, ...]
+    job: Job, wanted: int, already: ExistingResults, runs: tuple[EarlierRun, ...]
 ) -> tuple[tuple[float, float, float], tuple[str, ...]]:
     """Return the conversations still to be made (low, expected, high), and the basis. With `top_up`, rejected
     ones are replaced."""
@@ -268,16 +268,16 @@ def _of_most(job: Job) -> str:
     )
 
 
-def _count_already(plan: Plan, run: RunFolder, units: range, rates: RolePrices) -> Already:
+def _count_already(plan: Plan, run: RunFolder, units: range, rates: RolePrices) -> ExistingResults:
     """Return what the run in its folder has of the plan."""
     if not run.job.exists() or not run.ledger.exists():
-        return Already()
+        return ExistingResults()
     theirs = load_job(run.job)
     with LedgerReader(run.ledger) as view:
         counts = view.status.counts
         used = CallUse(counts.made, counts.prompt_tokens, counts.completion_tokens, counts.cost_usd or 0.0)
         if not has_same_form(plan, theirs):
-            return Already(used=used, cost_usd=counts.cost_usd, other_form=True)
+            return ExistingResults(used=used, cost_usd=counts.cost_usd, other_form=True)
         if plan.job.top_up:  # more were planned than the job requests
             units = range(max(units.stop, view.plan.scenarios))
         stands = Counter(accepted for *_, accepted in _iterate_settled(view, plan, units))
@@ -287,7 +287,7 @@ def _count_already(plan: Plan, run: RunFolder, units: range, rates: RolePrices) 
             for index, replicate, calls, tokens, usd in view.list_outstanding_tasks()
             if index in units and replicate < plan.job.replicates
         )
-    return Already(stands.total(), stands[True], used, counts.cost_usd, partly, out)
+    return ExistingResults(stands.total(), stands[True], used, counts.cost_usd, partly, out)
 
 
 def _iterate_settled(view: LedgerReader, plan: Plan, units: range) -> Iterator[tuple[int, int, bool]]:

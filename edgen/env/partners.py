@@ -20,7 +20,7 @@ from edgen.config import CallSettings, check_budget, find_backend_name
 from edgen.core.errors import CallError, EdgenError, UsageError
 from edgen.core.values import Reply, Request
 from edgen.execution.client.budget import Budget, Spending
-from edgen.execution.client.budget_lease import Purse
+from edgen.execution.client.budget_lease import BudgetLease
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.online_scheduler import Watchdog
 from edgen.execution.session import make_clients
@@ -44,7 +44,9 @@ class Partners:
             check_budget(settings.backends, settings.limits)
             book = BudgetBook(Path(settings.limits.budget))
             # It has no ledger: if it is killed, its whole lease stays spent.
-            self._budget = self._budget.make_concurrent(Purse(book, f"env {secrets.token_hex(8)}"), (0, 0.0))
+            self._budget = self._budget.make_concurrent(
+                BudgetLease(book, f"env {secrets.token_hex(8)}"), (0, 0.0)
+            )
         self._backends: dict[str, Backend] = {}
         self._clients: dict[str, ModelClient] = {}  # by role
         self._users = 0

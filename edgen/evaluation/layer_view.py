@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from edgen.annotation.identical import find_identical_annotators
 from edgen.annotation.label_files import read_given
-from edgen.annotation.layer import LayerFolder, Noted, read_noted
+from edgen.annotation.layer import LayerFolder, LayerNotes, read_noted
 from edgen.core.errors import DataError, UsageError
 from edgen.core.extras import require_extra
 from edgen.protocols.labelled_units import LabellingTask
@@ -39,7 +39,7 @@ class Gold:
             raise UsageError(f"--gold {named}: this is the layer itself; name another one, or a file.")
         if named in layers:
             self.layer = named
-            _require_alike(named, read_noted(layers[named].with_name("layer.json"), Noted), asking)
+            _require_alike(named, read_noted(layers[named].with_name("layer.json"), LayerNotes), asking)
             return
         if not Path(named).exists():
             there = ", ".join(sorted({*layers} - {layer.name})) or "none"
@@ -86,7 +86,7 @@ def look_at(
     return count.result(), None if against is None else against.result()
 
 
-def _require_alike(named: str, noted: Noted | None, asking: LabellingTask) -> None:
+def _require_alike(named: str, noted: LayerNotes | None, asking: LabellingTask) -> None:
     if noted is None:
         return
     if noted.unit != asking.unit:

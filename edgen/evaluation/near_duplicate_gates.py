@@ -18,7 +18,7 @@ from edgen.expressions.language import Expression
 KEPT = -1
 
 
-class InOrder:
+class GatedConversations:
     """Conversations that are to meet all of these expressions: all are added, then decided."""
 
     def __init__(self, expressions: Sequence[Expression]) -> None:

@@ -27,7 +27,7 @@ from edgen.store.shards import read_manifest
 _WALKED = 400  # answered conversations that are examined
 
 
-class Rework(NamedTuple):
+class RepeatedWork(NamedTuple):
     """The losses of one run. None means unknown or impossible."""
 
     run: Path  # folder of the run
@@ -63,7 +63,7 @@ class Rework(NamedTuple):
 
 def find_rework(
     plan: Plan, backends: Mapping[str, Backend], run: RunFolder, ledger: Ledger, part: range | None, via: Way
-) -> Rework | None:
+) -> RepeatedWork | None:
     """Return what making `plan` in a run's folder would undo or pay for again; None if nothing. `backends`
     are by their names in the job; `part`: the scenarios to make, None for all."""
     status, clients = ledger.read_status(), make_clients(plan.call_settings, backends, plan.roles)
@@ -79,7 +79,7 @@ def find_rework(
     )
     if left == finished and not again:
         return None
-    return Rework(
+    return RepeatedWork(
         run=run.path,
         finished=finished,
         left=left,

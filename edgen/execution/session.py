@@ -24,7 +24,7 @@ from edgen.core.version import __version__
 from edgen.execution.batch.open_batches import end_batch_period
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
-from edgen.execution.client.budget_lease import Purse
+from edgen.execution.client.budget_lease import BudgetLease
 from edgen.execution.client.form_support import restore_forms
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.person_client import PersonClient
@@ -179,7 +179,7 @@ class RunSession:
             return whole
         tokens, usd = self.ledger.sum_charges(lambda _prompt, _completion: 0.0)
         held = [self.ledger.out.read_sums(batch.number)[1:] for batch in self.ledger.list_batches(*OPEN)]
-        purse = Purse(BudgetBook(Path(self.limits.budget)), self._name_owner())
+        purse = BudgetLease(BudgetBook(Path(self.limits.budget)), self._name_owner())
         purse.settle_before(BudgetUse(tokens, round(usd * PICO)))
         return whole.make_concurrent(
             purse, (tokens - sum(tokens for tokens, _ in held), usd - sum(usd for _, usd in held))

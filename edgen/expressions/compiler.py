@@ -15,7 +15,7 @@ from edgen.expressions.terms import (
     CALLED,
     ExpressionError,
     Kind,
-    Named,
+    NamedTerm,
     Run,
     Value,
     Vocabulary,
@@ -85,7 +85,7 @@ class Compiler:
     def __init__(self, text: str, vocabulary: Vocabulary) -> None:
         self._text = text
         self._vocabulary = vocabulary
-        self.paths: dict[tuple[str, ...], Named] = {}
+        self.paths: dict[tuple[str, ...], NamedTerm] = {}
         self.notes: list[str] = []
 
     def parse(self) -> ast.expr:

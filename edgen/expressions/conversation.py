@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from edgen.config.label_set import LabelSet, read_number
 from edgen.core import registry
 from edgen.core.values import Conversation, Role, Scenario, Turn
-from edgen.expressions.language import Expression, Kind, Named, Value, find_kind
+from edgen.expressions.language import Expression, Kind, NamedTerm, Value, find_kind
 from edgen.reading.detect import words
 from edgen.space.model import Space
 
@@ -126,26 +126,26 @@ class ConversationNames:
         self._label_sets = label_sets
         self._roles = {role.name.lower(): role.name for role in space.roles}
 
-    def find(self, path: tuple[str, ...]) -> Named | None:
+    def find(self, path: tuple[str, ...]) -> NamedTerm | None:
         """See Vocabulary."""
         first, *rest = path
         if first in _BY_ROLE:
             return self._find_by_role(first, rest)
         if first == PARTICIPANTS and not rest:
-            return Named("number", lambda facts: len({turn.role for turn in facts.conversation.turns}))
+            return NamedTerm("number", lambda facts: len({turn.role for turn in facts.conversation.turns}))
         if first in _OWN and not rest:
-            return Named(_OWN[first], lambda facts: getattr(facts.conversation, first))
+            return NamedTerm(_OWN[first], lambda facts: getattr(facts.conversation, first))
         if first == "outcome" and rest:
-            return Named("any", lambda facts: _look_up(facts.conversation.outcome, rest))
+            return NamedTerm("any", lambda facts: _look_up(facts.conversation.outcome, rest))
         if first == "events":
             keys = rest or ["event"]
-            return Named("list", lambda facts: _look_up([*facts.conversation.events], keys))
+            return NamedTerm("list", lambda facts: _look_up([*facts.conversation.events], keys))
         if first == "data" and rest:
-            return Named(
+            return NamedTerm(
                 "list", lambda facts: _look_up([turn.data for turn in facts.conversation.turns], rest)
             )
         if first == NEAR_DUPLICATE and not rest:
-            return Named("truth", lambda facts: facts.near_duplicate)
+            return NamedTerm("truth", lambda facts: facts.near_duplicate)
         if first == LABELS and rest:
             return self._find_labels(rest)
         if first == "scenario":
@@ -174,37 +174,39 @@ class ConversationNames:
         """Return the role at the end of a name; None for any other end."""
         return self._roles.get(rest[0].lower()) if len(rest) == 1 else None
 
-    def _find_by_role(self, first: str, rest: list[str]) -> Named | None:
+    def _find_by_role(self, first: str, rest: list[str]) -> NamedTerm | None:
         role = self._find_role(rest)
         if rest and role is None:
             return None
         match first:
             case "turns":
-                return Named("number", lambda facts: len(facts.list_turns(role)))
+                return NamedTerm("number", lambda facts: len(facts.list_turns(role)))
             case "words":
-                return Named("number", lambda facts: facts.count_words(role))
+                return NamedTerm("number", lambda facts: facts.count_words(role))
             case "text":
-                return Named("text", lambda facts: "\n".join(turn.text for turn in facts.list_turns(role)))
-        return Named(
+                return NamedTerm(
+                    "text", lambda facts: "\n".join(turn.text for turn in facts.list_turns(role))
+                )
+        return NamedTerm(
             "list", lambda facts: tuple(label for turn in facts.list_turns(role) for label in turn.labels)
         )
 
-    def _of_scenario(self, rest: list[str]) -> Named | None:
+    def _of_scenario(self, rest: list[str]) -> NamedTerm | None:
         if rest == ["index"] and "index" not in self._space.names:
-            return Named("number", lambda facts: facts.scenario.index)
+            return NamedTerm("number", lambda facts: facts.scenario.index)
         if not rest or rest[0] not in self._space.names:
             return None
         name, *fields = rest
         if not fields:
-            return Named("text", lambda facts: facts.scenario.values.get(name))
+            return NamedTerm("text", lambda facts: facts.scenario.values.get(name))
         known = (entry.fields[fields[0]] for entry in self._space[name].entries if fields[0] in entry.fields)
         if (first := next(known, None)) is None:
             return None
         # A field is of one kind everywhere in its dimension.
         kind = find_kind(first) if len(fields) == 1 and isinstance(first, bool | int | float | str) else "any"
-        return Named(kind, lambda facts: _look_up(facts.scenario.fields.get(name), fields))
+        return NamedTerm(kind, lambda facts: _look_up(facts.scenario.fields.get(name), fields))
 
-    def _find_labels(self, rest: list[str]) -> Named | None:
+    def _find_labels(self, rest: list[str]) -> NamedTerm | None:
         layer, role = rest[0], self._find_role(rest[1:])
         if layer not in self._layers or (rest[1:] and role is None):
             return None
@@ -216,16 +218,16 @@ class ConversationNames:
                 return found
             return tuple(label for speaker, label in found if role is None or speaker == role)
 
-        return Named("any", get) if known is None else Named(known.kind, get, known.labels.names)
+        return NamedTerm("any", get) if known is None else NamedTerm(known.kind, get, known.labels.names)
 
-    def _of_measure(self, rest: list[str]) -> Named | None:
+    def _of_measure(self, rest: list[str]) -> NamedTerm | None:
         """Return a figure that a measure has for one conversation."""
         if not rest or len(rest) > 2:
             return None
         if (
             rest[0] in self._own_measures
         ):  # looked up when it is needed: reading a job runs no code that it names
-            return Named(
+            return NamedTerm(
                 "any", partial(_compute_own_figure, rest[0], rest[1] if rest[1:] else "", self._space)
             )
         if rest[0] not in registry.list_names("measure"):
@@ -233,7 +235,7 @@ class ConversationNames:
         measure, figure = registry.find("measure", rest[0]), rest[1] if rest[1:] else ""
         if (kind := measure.figures.get(figure)) is None:
             return None
-        return Named(kind, partial(_find_figure, measure, figure, self._space))
+        return NamedTerm(kind, partial(_find_figure, measure, figure, self._space))
 
 
 def _compute_own_figure(name: str, figure: str, space: Space, facts: Facts) -> Value:

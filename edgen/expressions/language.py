@@ -19,7 +19,7 @@ from edgen.expressions.terms import (
     CALLED,
     ExpressionError,
     Kind,
-    Named,
+    NamedTerm,
     Value,
     Vocabulary,
     describe,
@@ -66,5 +66,5 @@ class Expression:
 
 
 __all__ = [
-    "MAX_LENGTH", "Expression", "ExpressionError", "Kind", "Named", "Value", "Vocabulary", "find_kind",
+    "MAX_LENGTH", "Expression", "ExpressionError", "Kind", "NamedTerm", "Value", "Vocabulary", "find_kind",
 ]  # fmt: skip

@@ -36,7 +36,7 @@ class ExpressionError(UsageError):
         return f"column {self.column}: {self.clause}.\n    {visible}\n    {' ' * (self.column - 1 - start)}^"
 
 
-class Named(NamedTuple):
+class NamedTerm(NamedTuple):
     """A name: its kind, the function that gets its value, and the texts that its value can be or hold, () for
     any."""
 
@@ -48,7 +48,7 @@ class Named(NamedTuple):
 class Vocabulary(Protocol):
     """The names that an expression may use."""
 
-    def find(self, path: tuple[str, ...]) -> Named | None:
+    def find(self, path: tuple[str, ...]) -> NamedTerm | None:
         """Return the name with these parts; None if it is unknown."""
 
     def list_names(self) -> Iterable[str]:

@@ -38,7 +38,7 @@ from edgen.providers import Backend
 from edgen.runtime.backends import count_arms_at_once, list_configs, open_backends, open_scheduler
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.status import StatusReport, read_run_status
-from edgen.runtime.supervise import Monitor, Supervised, find_use_elsewhere, supervise
+from edgen.runtime.supervise import Monitor, SupervisedWork, find_use_elsewhere, supervise
 from edgen.selection.select import refuse_selected
 from edgen.space.splits import choose_common_side
 from edgen.store.inputs_copy import restore_inputs
@@ -276,7 +276,7 @@ class _Generation:
         useless: dict[Arm, UselessError] = {}
         for group in self._iterate_groups(arms):
             shared = SharedState(self._whole.limits)
-            parts: list[Supervised] = []
+            parts: list[SupervisedWork] = []
             for arm in group:
                 # What others have used of the budget is counted once, now; those of the group count
                 # themselves.
@@ -284,7 +284,7 @@ class _Generation:
                 elsewhere = () if parts else find_use_elsewhere(self._folder, *ledgers)
                 await self._begin(arm, elsewhere, shared, stack)
                 work = partial(self._work, arm, arms, useless)
-                parts.append(Supervised(arm.run.session, Title(arm.plan.job.name, arm.name), work))
+                parts.append(SupervisedWork(arm.run.session, Title(arm.plan.job.name, arm.name), work))
             await supervise(parts, self._control)
             for arm in group:
                 for backend in arm.backends.values():  # the next arms need as many connections
@@ -382,9 +382,9 @@ def _find_ordered_gates(plan: Plan) -> MakeInOrder | None:
     """Return the gates of a plan that depend on the previous conversations; None without one."""
     if not plan.gates.ordered:
         return None
-    from edgen.evaluation.near_duplicate_gates import InOrder
+    from edgen.evaluation.near_duplicate_gates import GatedConversations
 
-    return InOrder
+    return GatedConversations
 
 
 def _can_be_told(folder: RunFolder) -> bool:

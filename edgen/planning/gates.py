@@ -29,7 +29,7 @@ from edgen.expressions.conversation import (
     list_named_layers,
     make_label_value,
 )
-from edgen.expressions.language import Expression, ExpressionError, Named
+from edgen.expressions.language import Expression, ExpressionError, NamedTerm
 from edgen.planning.allowed_files import Reach
 from edgen.protocols.base import Template
 from edgen.protocols.labelled_units import JobLayer, LabellingTask, Said
@@ -211,8 +211,8 @@ def _resolve_labels(name: str, asked: LabelsAsked, reach: Reach) -> LabelsAsked:
 class _Anything:
     """A vocabulary that contains every name."""
 
-    def find(self, path: tuple[str, ...]) -> Named:  # noqa: ARG002
-        return Named("any", lambda _: None)
+    def find(self, path: tuple[str, ...]) -> NamedTerm:  # noqa: ARG002
+        return NamedTerm("any", lambda _: None)
 
     def list_names(self) -> Sequence[str]:
         return ()

@@ -57,7 +57,7 @@ from edgen.protocols.base import (
     Template,
     TurnByTurn,
 )
-from edgen.protocols.gated import Decided, Gated, Passed, try_until_passed
+from edgen.protocols.gated import Decided, Gated, PassedConversation, try_until_passed
 from edgen.protocols.labelled_units import JobLayer, Said, encode_said
 from edgen.protocols.labelling import Unit, make_labelling_variables, make_labels_form
 from edgen.protocols.parts import AnsweringModel, Settled, Spent, Task
@@ -185,8 +185,8 @@ class Plan:
         round has to be prepared."""
         scenario = self.scenario(index)
 
-        def settle(result: Result | Passed, spent: Spent) -> Settled:
-            result, said = result if isinstance(result, Passed) else (result, {})
+        def settle(result: Result | PassedConversation, spent: Spent) -> Settled:
+            result, said = result if isinstance(result, PassedConversation) else (result, {})
             if self._foreign_protocol:
                 result = require_result(self.job.protocol, result)
             if not isinstance(result, Rejection):

@@ -43,7 +43,7 @@ def read_rollout(task: str) -> tuple[PartingTurn, int]:
     return PartingTurn(name, int(turns)), int(number)
 
 
-class PlayedOn(msgspec.Struct, frozen=True, kw_only=True):
+class RolloutRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A rollout in a ledger: the whole conversation. `given` is a digest of the turns that it continues: if
     the run has changed since, it does not count."""
 
@@ -54,7 +54,7 @@ class PlayedOn(msgspec.Struct, frozen=True, kw_only=True):
     simulated: bool
 
 
-_decode = msgspec.json.Decoder(PlayedOn).decode
+_decode = msgspec.json.Decoder(RolloutRecord).decode
 
 
 def list_parted_responses(

@@ -20,7 +20,7 @@ from edgen.protocols.base import Conversing, Rules, make_call_seed
 from edgen.protocols.labelled_units import Said
 
 
-class Passed(NamedTuple):
+class PassedConversation(NamedTuple):
     """A conversation that passes, and what annotators said of it, by layer."""
 
     conversation: Conversation
@@ -30,11 +30,11 @@ class Passed(NamedTuple):
 Decided = Generator[Request, Reply, Mapping[str, Said] | Rejection]
 """Why a conversation does not pass; what annotators said of one that does."""
 Decide = Callable[[Conversation, Rules], Decided]
-Gated = Generator[Request, Reply, Passed | Rejection]
+Gated = Generator[Request, Reply, PassedConversation | Rejection]
 
 
 class _Tried(NamedTuple):
-    result: Passed | Rejection
+    result: PassedConversation | Rejection
     refused: bool = False  # by a gate
 
 
@@ -62,7 +62,7 @@ def _try(work: Conversing, rules: Rules, decide: Decide) -> Generator[Request, R
     decided = yield from decide(made, rules)
     if isinstance(decided, Rejection):
         return _Tried(decided, refused=True)
-    return _Tried(Passed(made, decided))
+    return _Tried(PassedConversation(made, decided))
 
 
 def _shift_attempts(

@@ -26,7 +26,7 @@ from edgen.providers.base import LocalCalls
 from edgen.providers.batches import BatchService
 from edgen.providers.trust import Consents
 from edgen.runtime.control import Trust
-from edgen.runtime.people import Desk
+from edgen.runtime.people import PeopleRequests
 
 
 def list_configs(plan: Plan) -> dict[str, BackendConfig]:
@@ -92,13 +92,13 @@ async def open_backends(
     backends: dict[str, Backend] = {}
     consents = Consents() if trust is None else trust.settle(configs.values())
     async with contextlib.AsyncExitStack() as stack:
-        desks: dict[str, Desk] = {}
+        desks: dict[str, PeopleRequests] = {}
         for name, config in configs.items():
             people = None
             if run is not None and config.BY_PEOPLE:
                 place = name if arm is None else arm
                 if (people := desks.get(place)) is None:
-                    people = desks[place] = Desk(run, place, tuple(together))
+                    people = desks[place] = PeopleRequests(run, place, tuple(together))
                     stack.push_async_callback(people.close)
             if (function := (functions or {}).get(name)) is not None:
                 from edgen.providers.function import make_backend, make_config

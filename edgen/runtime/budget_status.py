@@ -13,7 +13,7 @@ from edgen.core.text import round_usd
 from edgen.core.yaml_values import read_text, read_yaml
 
 if TYPE_CHECKING:
-    from edgen.store.budget_book import Stand
+    from edgen.store.budget_book import CapUse
 
 _PICO = 10**12  # picodollars in a US dollar
 
@@ -29,7 +29,7 @@ class CapStatus(msgspec.Struct, frozen=True):
     most: float  # amount of the cap
 
     @classmethod
-    def of(cls, stand: Stand) -> CapStatus:
+    def of(cls, stand: CapUse) -> CapStatus:
         """Return the cap, its dollars rounded."""
         if not stand.money:
             return cls(stand.cap, stand.period, "tokens", stand.used, stand.left, stand.most)

@@ -18,7 +18,7 @@ _EVERY = 0.15  # seconds between two looks at the mailbox
 _OVERDUE = 1.0  # seconds between two looks for people who left
 
 
-class Desk:
+class PeopleRequests:
     """A desk that puts requests into the mailbox of the run in `folder`, and waits for their answers. The
     mailbox is made with the first request. `arm`: the arm of the run, or the judge or annotator, for which
     people answer: each is answered apart. `together`: the roles that people play in one conversation."""

@@ -24,7 +24,7 @@ from edgen.store.run_folder import RunFolder
 CONSENT, BEFORE, AFTER = "consent", "before", "after"
 
 
-class Paper(NamedTuple):
+class PlayerForm(NamedTuple):
     """A paper of a person. `name`: `consent`, `before` or `after`; `unit` names it among the person's
     answers. `text` is that of a consent, `request` a questionnaire."""
 
@@ -73,11 +73,11 @@ def find_players(run: Path) -> dict[str, HumanConfig]:
     return found
 
 
-def find_paper_before(config: HumanConfig, answered: Mapping[str, UnitAnswer]) -> Paper | None:
+def find_paper_before(config: HumanConfig, answered: Mapping[str, UnitAnswer]) -> PlayerForm | None:
     """Return the next paper of a person before the first conversation; None if nothing is left. `answered`:
     the person's answers that count, by unit."""
     if config.consent is not None:
-        paper = Paper(CONSENT, CONSENT, read_text(Path(config.consent), QuestionnaireError))
+        paper = PlayerForm(CONSENT, CONSENT, read_text(Path(config.consent), QuestionnaireError))
         if CONSENT not in answered or answered[CONSENT].shown != paper.shown:
             return paper
     if config.before is not None and BEFORE not in answered:
@@ -85,7 +85,7 @@ def find_paper_before(config: HumanConfig, answered: Mapping[str, UnitAnswer]) -
     return None
 
 
-def find_paper_after(config: HumanConfig, answered: Mapping[str, UnitAnswer], game: str) -> Paper | None:
+def find_paper_after(config: HumanConfig, answered: Mapping[str, UnitAnswer], game: str) -> PlayerForm | None:
     """Return the paper after a conversation, whose token is `game`; None if nothing is left."""
     unit = f"{AFTER} {game}"
     if config.after is None or unit in answered:
@@ -93,12 +93,12 @@ def find_paper_after(config: HumanConfig, answered: Mapping[str, UnitAnswer], ga
     return _make_paper(config.after, AFTER, unit)
 
 
-def _make_paper(path: str, name: str, unit: str) -> Paper:
+def _make_paper(path: str, name: str, unit: str) -> PlayerForm:
     asked = load_questionnaire(Path(path))
     questions = tuple((item.name, f"{item.text}{item.ends}") for item in asked.items)
     view = View(text=asked.description or "", questions=questions)
     request = PersonRequest(asked.name, Address(0, 0), "", view, asked.answer_form.schema)
-    return Paper(name, unit, request=request)
+    return PlayerForm(name, unit, request=request)
 
 
 def read_person_answers(people: People | None, role: str, person: str) -> dict[str, UnitAnswer]:

@@ -237,7 +237,7 @@ _CLOCK_EVERY = 1.0  # seconds between two looks at the wall clock, which may jum
 _STAY_EVERY = 0.5  # seconds between two looks at the run's folder
 
 
-class Supervised(NamedTuple):
+class SupervisedWork(NamedTuple):
     """A session, what its work is called, and its work."""
 
     session: RunSession
@@ -245,7 +245,7 @@ class Supervised(NamedTuple):
     work: Callable[[Monitor], Awaitable[object]]
 
 
-async def supervise(parts: Sequence[Supervised], control: Control) -> None:
+async def supervise(parts: Sequence[SupervisedWork], control: Control) -> None:
     """Do the work of all parts side by side. A signal, the deadline or a ledger that is gone stops it
     cleanly, a second signal at once; what ends one of them before its work is done stops the others cleanly,
     and is raised."""
@@ -280,12 +280,12 @@ def _finish(monitors: Sequence[Monitor]) -> None:
         monitor.finish()
 
 
-async def _work_together(parts: Sequence[Supervised], monitors: Sequence[Monitor]) -> None:
+async def _work_together(parts: Sequence[SupervisedWork], monitors: Sequence[Monitor]) -> None:
     """Run the work of all parts. Raises the error that ended one first, when all have ended; a part that
     stops as useless leaves the others at work."""
     ended: list[Exception] = []
 
-    async def work(part: Supervised, monitor: Monitor) -> None:
+    async def work(part: SupervisedWork, monitor: Monitor) -> None:
         try:
             await part.work(monitor)
         except Exception as problem:  # noqa: BLE001 - a bug, too, is raised when the others have ended

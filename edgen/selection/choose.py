@@ -17,7 +17,7 @@ from edgen.core.errors import UsageError
 from edgen.core.values import Role
 from edgen.expressions.conversation import ConversationNames, Facts, Labels, make_label_value
 from edgen.expressions.language import ExpressionError
-from edgen.selection.clauses import Limit, Where, read_limits, read_split, read_where
+from edgen.selection.clauses import Limit, WhereClause, read_limits, read_split, read_where
 from edgen.selection.options import SelectOptions
 from edgen.space.splits import HeldOutGroups, choose_common_side
 from edgen.store.layers import LabelsByLayer, LayerJoin
@@ -86,9 +86,9 @@ class ConversationChoice:
         ordered = self.where[len(plain) :]
         in_order = None
         if ordered:
-            from edgen.evaluation.near_duplicate_gates import InOrder
+            from edgen.evaluation.near_duplicate_gates import GatedConversations
 
-            in_order = InOrder([one.expression for one in ordered])
+            in_order = GatedConversations([one.expression for one in ordered])
         digest, numbers = hashlib.sha256(), [Numbers() for _ in self.limits]
         for scenario, task, group, data in reader.views[""].iterate_records():
             digest.update(data)
@@ -192,7 +192,7 @@ def _find_labels(found: LabelsByLayer) -> Labels:
     return get
 
 
-def _find_first_missed(clauses: Sequence[Where], facts: Facts) -> int:
+def _find_first_missed(clauses: Sequence[WhereClause], facts: Facts) -> int:
     for place, one in enumerate(clauses):
         try:
             if not one.expression.holds(facts):

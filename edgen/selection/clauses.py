@@ -7,14 +7,14 @@ import msgspec
 from edgen.core.errors import UsageError
 from edgen.core.yaml_values import suggest_name
 from edgen.expressions.conversation import NEAR_DUPLICATE, ConversationNames, is_ordered
-from edgen.expressions.language import Expression, ExpressionError, Kind, Named
+from edgen.expressions.language import Expression, ExpressionError, Kind, NamedTerm
 from edgen.selection.options import SelectOptions
 from edgen.selection.split import NewSplit
 
 MAX_CLAUSES = 100
 
 
-class Where(msgspec.Struct, frozen=True):
+class WhereClause(msgspec.Struct, frozen=True):
     """A clause that asks something of each conversation."""
 
     name: str
@@ -30,12 +30,12 @@ class Limit(msgspec.Struct, frozen=True):
 
     name: str
     says: str
-    value: Named
+    value: NamedTerm
     most: int | None
     of: str
 
 
-def read_where(options: SelectOptions, names: ConversationNames) -> list[Where]:
+def read_where(options: SelectOptions, names: ConversationNames) -> list[WhereClause]:
     """Return the clauses, those on near-duplicates last: these are searched among the conversations that
     remain."""
     if len(options.where) > MAX_CLAUSES:
@@ -43,7 +43,7 @@ def read_where(options: SelectOptions, names: ConversationNames) -> list[Where]:
     found = []
     for number, text in enumerate(options.where, 1):
         try:
-            found.append(Where(f"where{number}", Expression(text, names)))
+            found.append(WhereClause(f"where{number}", Expression(text, names)))
         except ExpressionError as problem:
             raise UsageError(f"--where, {problem}") from None
     return sorted(found, key=lambda one: one.is_ordered)
@@ -79,7 +79,7 @@ def _parse_limit(option: str, name: str, says: str, names: ConversationNames, mo
     return Limit(f"{option[2:]}_{name}", says, _find(option, name, names), most, name)
 
 
-def _find(option: str, name: str, names: ConversationNames, more: tuple[Kind, ...] = ()) -> Named:
+def _find(option: str, name: str, names: ConversationNames, more: tuple[Kind, ...] = ()) -> NamedTerm:
     named = names.find(tuple(name.split(".")))
     if named is None or named.kind not in ("text", "truth", "number", "any", *more) or name == NEAR_DUPLICATE:
         message = f"{option} {name}: there is no such dimension, or it has no single values"

@@ -18,7 +18,7 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.expressions.conversation import Facts
-from edgen.expressions.language import Named
+from edgen.expressions.language import NamedTerm
 from edgen.space.splits import hash_key
 from edgen.stats.union_find import find_roots
 
@@ -29,7 +29,7 @@ class NewSplit:
     """The values of a name, of one conversation after the other in a run's order, and the groups that come of
     them. In memory is a number a conversation, and each different value once."""
 
-    def __init__(self, name: str, value: Named, *, in_order: bool) -> None:
+    def __init__(self, name: str, value: NamedTerm, *, in_order: bool) -> None:
         self.name = name
         self._value, self._in_order = value, in_order
         self._kind: type | None = None

@@ -18,7 +18,7 @@ from edgen.core.values import Message
 from edgen.simulator.prompts import conversation_prompt
 
 
-class Wish(NamedTuple):
+class ListRequest(NamedTuple):
     """A request: the number of values, and the shown existing ones."""
 
     number: int
@@ -55,7 +55,7 @@ _PARTS = re.compile(
 )
 
 
-def read(messages: Sequence[Message]) -> Wish | None:
+def read(messages: Sequence[Message]) -> ListRequest | None:
     """Read the request in the messages, None if there is none."""
     asked = [message for message in messages if message.role != "system"]
     if len(asked) != 1 or asked[0].role != "user":
@@ -65,10 +65,10 @@ def read(messages: Sequence[Message]) -> Wish | None:
     count = _COUNT.search(said)
     if count is None or _LINES.search(said) is None or conversation_prompt.asks_for_conversation(said):
         return None
-    return Wish(min(int(count[1]), _MOST), tuple(found[1].strip() for found in _ITEM.finditer(text)))
+    return ListRequest(min(int(count[1]), _MOST), tuple(found[1].strip() for found in _ITEM.finditer(text)))
 
 
-def answer(wish: Wish, rng: Random) -> str:
+def answer(wish: ListRequest, rng: Random) -> str:
     """Return at most the requested number of distinct lines; every choice is drawn from `rng`."""
     parted = [_split_value(value) for value in wish.shown]
     heads = list(dict.fromkeys(head for head, _ in parted if head)) or [""]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.stats.agreement import alphas, correct_for_chance, kappas, masi
-from edgen.stats.clusters import ClusterSums, Drawn
+from edgen.stats.clusters import ClusterSums, ResampledSums
 from edgen.stats.resampling import divide, interval
 
 LabelSetOf = frozenset[str]
@@ -124,14 +124,14 @@ class AgreementCounts:
         )
 
 
-def _fleiss(drawn: Drawn, totals: Floats) -> Floats:
+def _fleiss(drawn: ResampledSums, totals: Floats) -> Floats:
     shares = divide(totals, np.broadcast_to(totals.sum(axis=1, keepdims=True), totals.shape))
     chance = (shares**2).sum(axis=1)
     alike = divide(drawn.find_column("alike"), drawn.find_column("n"), np.nan)
     return correct_for_chance(alike, chance)
 
 
-def _compare_pair(pair: tuple[str, str], drawn: Drawn, sets: Sequence[LabelSetOf]) -> Kappa:
+def _compare_pair(pair: tuple[str, str], drawn: ResampledSums, sets: Sequence[LabelSetOf]) -> Kappa:
     n = drawn.find_column((pair, "n"))
     first, second = (drawn.find_columns([(pair, name, one) for one in sets]) for name in pair)
     alike = drawn.find_column((pair, "alike"))

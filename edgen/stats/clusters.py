@@ -56,7 +56,7 @@ class ClusterSums:
         at = self._columns.get(column)
         return np.array([0.0 if at is None or at >= len(row) else row[at] for row in self._rows])
 
-    def draw(self) -> Drawn:
+    def draw(self) -> ResampledSums:
         """Return the totals of all clusters, and of as many clusters drawn repeatedly (seeded)."""
         table = np.zeros((len(self._rows), len(self._columns)))
         for row, found in zip(table, self._rows, strict=True):
@@ -64,10 +64,10 @@ class ClusterSums:
         sums = table.sum(axis=0, keepdims=True)
         if len(table) > 1:
             sums = np.concatenate([sums, bootstrap(table, np.random.default_rng(0), _RESAMPLES)])
-        return Drawn(sums, self._columns, len(table))
+        return ResampledSums(sums, self._columns, len(table))
 
 
-class Drawn:
+class ResampledSums:
     """Sums of columns (1 + draws): first the observed one, then one per draw."""
 
     def __init__(self, sums: Floats, columns: dict[Hashable, int], clusters: int) -> None:

@@ -72,7 +72,7 @@ ZERO = BudgetUse(0, 0)
 _NO_CAP = 2**62
 
 
-class Stand(NamedTuple):
+class CapUse(NamedTuple):
     """Use of one cap: used amount, limit, unit, day or month; `left` is never negative."""
 
     cap: str
@@ -184,7 +184,7 @@ class BudgetBook:
             )
             connection.execute("DELETE FROM leases WHERE owner = ?", (owner,))
 
-    def stands(self, day: str) -> list[Stand]:
+    def stands(self, day: str) -> list[CapUse]:
         """Return the use of each cap on a day."""
         if not self.path.exists():
             with contextlib.closing(_make_empty_book()) as connection:
@@ -192,7 +192,7 @@ class BudgetBook:
         with self._open() as connection:
             return [*self._stands(connection, day)]
 
-    def list_stands(self) -> list[Stand]:
+    def list_stands(self) -> list[CapUse]:
         """Return the current use of each cap."""
         return self.stands(self.find_day(time.time()))
 
@@ -213,7 +213,7 @@ class BudgetBook:
         ]
         return BudgetUse(*(sum(column) for column in zip(*sums, strict=True)))
 
-    def _stands(self, connection: sqlite3.Connection, day: str) -> Iterator[Stand]:
+    def _stands(self, connection: sqlite3.Connection, day: str) -> Iterator[CapUse]:
         budget = self.budget
         for period, key, money, tokens in (
             (day, "day", budget.per_day, budget.tokens_per_day),
@@ -224,10 +224,10 @@ class BudgetBook:
                 continue
             used = self._sum(connection, "substr(day, 1, ?) >= ?", len(period), period)
             if money is not None:
-                yield Stand(f"per_{key}" if period else key, True, period, used.pico, round(money * PICO))
+                yield CapUse(f"per_{key}" if period else key, True, period, used.pico, round(money * PICO))
             if tokens is not None:
                 name = f"tokens_per_{key}" if period else f"tokens_{key}"
-                yield Stand(name, False, period, used.tokens, tokens)
+                yield CapUse(name, False, period, used.tokens, tokens)
 
     def _compute_left(self, connection: sqlite3.Connection, day: str) -> BudgetUse:
         stands = [*self._stands(connection, day)]

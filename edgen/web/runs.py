@@ -31,7 +31,7 @@ _RECENT = 300.0  # seconds over which the speed is taken
 _MOST_REPLIES = 50_000  # that the first look at a run reads for its chart
 
 
-class Pulse:
+class CallsByMinute:
     """Calls of a run by the minute, over the last hour, and its speed."""
 
     def __init__(self, run: RunFolder) -> None:
@@ -76,10 +76,10 @@ class Pulse:
         return None if done <= 0 or last <= first else pending * (last - first) / done
 
 
-def _find_pulse(run: IndexedRun) -> Pulse:
+def _find_pulse(run: IndexedRun) -> CallsByMinute:
     if run.pulse is None:
-        run.pulse = Pulse(RunFolder(run.path))
-    pulse: Pulse = run.pulse
+        run.pulse = CallsByMinute(RunFolder(run.path))
+    pulse: CallsByMinute = run.pulse
     return pulse
 
 

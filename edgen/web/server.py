@@ -19,13 +19,13 @@ from edgen.web import browse, conversation, runs, starting
 from edgen.web.answers import SOURCES
 from edgen.web.guard import NOT_NOW, VISITOR, PageGuard, Route, find_home, render_problem_page
 from edgen.web.people import answering, invited_pages, labelling, owner_page, play, voting
-from edgen.web.people.invited_pages import Face
+from edgen.web.people.invited_pages import InvitedTask
 from edgen.web.rendering import read_static_file
 from edgen.web.sources import Sources, stop_building
 
 log = logging.getLogger(__name__)
 HOST = "127.0.0.1"
-FACES: tuple[Face, ...] = (voting.FACE, labelling.FACE, play.FACE)
+FACES: tuple[InvitedTask, ...] = (voting.FACE, labelling.FACE, play.FACE)
 _MOST_SENT = 1 << 20  # bytes of a form: a character of a text takes up to 12
 _CHANGING = (
     "The run is being changed, moved or removed, and cannot be read now. Load this page again in a moment."

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from edgen.core.version import __version__
-from edgen.execution.cluster.messages import Beat, Hello
+from edgen.execution.cluster.messages import Heartbeat, Hello
 from edgen.execution.cluster.wire import Wire, decode_to_worker
-from edgen.execution.cluster.worker import Equipment
+from edgen.execution.cluster.worker import WorkerSetup
 
 
 class RayError(Exception):
@@ -43,7 +43,7 @@ class Actor:
         version = "0.1" if self.fate == "old" else __version__
         return {"edgen": version, "Python": platform.python_version(), "pid": self.number, "node": "there"}
 
-    async def _begin(self, number: int, equipment: Equipment) -> dict[str, Any]:
+    async def _begin(self, number: int, equipment: WorkerSetup) -> dict[str, Any]:
         if self.fate == "dies":
             raise RayError("The actor died unexpectedly before finishing this task.")
         if self.fate == "hangs":
@@ -53,7 +53,7 @@ class Actor:
             *equipment.address,
         )
         self.wire.send(Hello(number, equipment.secret))
-        self.wire.send(Beat(0.0))
+        self.wire.send(Heartbeat(0.0))
         self.wire.flush()
         if self.fate == "leaves":
             assert self.wire._transport is not None, "it is connected"

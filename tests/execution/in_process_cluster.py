@@ -10,12 +10,12 @@ from typing import Any
 
 from edgen.execution.cluster.backend import RemoteCalls
 from edgen.execution.cluster.link import WorkerLink
-from edgen.execution.cluster.messages import Beat
+from edgen.execution.cluster.messages import Heartbeat
 from edgen.execution.cluster.pool import Pool
 from edgen.execution.cluster.scheduler import Cluster
 from edgen.execution.cluster.wire import _encode as encode
 from edgen.execution.cluster.wire import decode_to_head, decode_to_worker
-from edgen.execution.cluster.worker import Equipment, Worker
+from edgen.execution.cluster.worker import Worker, WorkerSetup
 from edgen.execution.scheduler import Work
 from edgen.execution.session import make_clients
 from edgen.providers import Backend
@@ -60,7 +60,7 @@ class InProcessCluster(Cluster):
     async def open(self, work: Work) -> Pool:
         """Return the workers."""
         if self.calls.pool is None:
-            nothing = Equipment(work.tasks.call_settings, (), (), {}, Consents(), (), b"")
+            nothing = WorkerSetup(work.tasks.call_settings, (), (), {}, Consents(), (), b"")
             self.calls.pool = Pool(self._count, nothing, 1.0, work.fingerprint)
             for _ in range(self._count):
                 self.add(work)
@@ -88,7 +88,9 @@ class InProcessCluster(Cluster):
             _backends=self._backends,
             _clients=make_clients(settings, self._backends, tuple(work.clients)),
         )
-        to_head.send(Beat(math.inf))  # its leases never end: a busy machine may halt this process for longer
+        to_head.send(
+            Heartbeat(math.inf)
+        )  # its leases never end: a busy machine may halt this process for longer
         pool.links.append(link)
         pool._ready.set()
         self.workers.append(worker)

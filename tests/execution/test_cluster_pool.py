@@ -16,7 +16,7 @@ from edgen.core.errors import EdgenError, ProviderError, SignalError, UsageError
 from edgen.execution.cluster import pool as pool_module
 from edgen.execution.cluster.connect import ClusterConnection, describe_few_cores
 from edgen.execution.cluster.pool import Pool
-from edgen.execution.cluster.worker import Equipment
+from edgen.execution.cluster.worker import WorkerSetup
 from edgen.providers.trust import Consents
 from tests.execution.fake_ray import FakeRay
 
@@ -32,7 +32,7 @@ async def opened(
     monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setattr(pool_module, "_PAUSE", 0.0)
     settings = CallSettings("t", Limits(), BatchSettings(), {})
-    pool, told = Pool(count, Equipment(settings, (), (), {}, Consents(), (), b""), 1.0, "f"), list[str]()
+    pool, told = Pool(count, WorkerSetup(settings, (), (), {}, Consents(), (), b""), 1.0, "f"), list[str]()
     pool.tell = told.append
     ray.is_lost = lambda number: any(link.number == number and link.lost for link in pool.links)
     await pool.open("127.0.0.1")

@@ -22,7 +22,7 @@ from edgen.core.values import Reply, Request
 from edgen.execution import online_scheduler
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.cluster import worker as worker_module
-from edgen.execution.cluster.messages import Called, FirstReply, OpenRequest, Permit, UnitOutcome
+from edgen.execution.cluster.messages import AttemptResult, FirstReply, OpenRequest, Permit, UnitOutcome
 from edgen.execution.cluster.plain_call import PlainCall
 from edgen.execution.cluster.pool import Pool
 from edgen.execution.cluster.scheduler import ClusterScheduler
@@ -166,9 +166,9 @@ async def test_a_conversation_of_one_reply_takes_one_message_to_the_head(tmp_pat
     made = await make(tmp_path / "cluster", Server(delay=0.0), conversations=600)
     most = IN_FLIGHT + SLACK + IN_FLIGHT
     assert made.files == local.files
-    assert made.heard[OpenRequest] == made.heard[Called] <= most
-    assert made.heard[FirstReply] == 600 - made.heard[Called]
-    assert made.heard[UnitOutcome] == made.heard[Called]
+    assert made.heard[OpenRequest] == made.heard[AttemptResult] <= most
+    assert made.heard[FirstReply] == 600 - made.heard[AttemptResult]
+    assert made.heard[UnitOutcome] == made.heard[AttemptResult]
 
 
 async def test_an_outcome_that_came_with_its_reply_is_stored_with_it(
@@ -212,7 +212,7 @@ async def test_a_worker_gives_a_permit_back_that_does_not_fit(
     assert made.files == local.files
     assert made.heard[FirstReply] == 0
     assert made.heard[OpenRequest] == made.server.calls == 400
-    assert made.heard[Called] > 400
+    assert made.heard[AttemptResult] > 400
     assert is_quiet(made)
 
 

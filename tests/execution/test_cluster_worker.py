@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edgen.core.values import Address, Message, Reply, Request
-from edgen.execution.cluster.messages import LEASE, Called, Permit
+from edgen.execution.cluster.messages import LEASE, AttemptResult, Permit
 from edgen.execution.cluster.worker import Worker
 
 
@@ -44,7 +44,7 @@ async def test_a_permit_holds_from_the_sign_of_life_that_it_answers(age: float, 
     heard = asyncio.get_running_loop().time() - age
     await worker._call(Permit(7, "default", "http://a", unit, heard=heard))
     (called,) = sent.messages
-    assert isinstance(called, Called)
+    assert isinstance(called, AttemptResult)
     assert called.number == 7
     assert (server.attempts, called.reply is not None) == (made, made)
     assert made or (called.failure is not None and called.failure.unsent)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgen.expressions.language import MAX_LENGTH, Expression, ExpressionError, Kind, Named
+from edgen.expressions.language import MAX_LENGTH, Expression, ExpressionError, Kind, NamedTerm
 from tests.dose import dose
 
 _KINDS: dict[str, Kind] = {
@@ -20,9 +20,9 @@ _KINDS: dict[str, Kind] = {
 class Names:
     """The names above, looked up in a mapping; `loose` may be anything."""
 
-    def find(self, path: tuple[str, ...]) -> Named | None:
+    def find(self, path: tuple[str, ...]) -> NamedTerm | None:
         name = ".".join(path)
-        return Named(_KINDS[name], lambda about: about[name]) if name in _KINDS else None
+        return NamedTerm(_KINDS[name], lambda about: about[name]) if name in _KINDS else None
 
     def list_names(self) -> Iterable[str]:
         return _KINDS

@@ -8,7 +8,7 @@ from edgen.config import load_job
 from edgen.core.values import Conversation, Request
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import make_plan
-from edgen.protocols.gated import Passed
+from edgen.protocols.gated import PassedConversation
 from edgen.simulator.text import respond
 from tests import ROOT
 
@@ -39,6 +39,6 @@ def test_nothing_that_the_simulator_says_is_hollow(path: object) -> None:
             try:
                 request = work.send(reply)
             except StopIteration as end:
-                made += isinstance(end.value, Conversation | Passed)
+                made += isinstance(end.value, Conversation | PassedConversation)
                 break
     assert made > EACH * 0.9

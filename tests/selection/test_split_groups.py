@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from edgen.core.values import Scenario
 from edgen.expressions.conversation import Facts
-from edgen.expressions.language import Named
+from edgen.expressions.language import NamedTerm
 from edgen.selection.split import NewSplit
 from edgen.space.splits import choose_first_groups
 
@@ -22,7 +22,7 @@ from edgen.space.splits import choose_first_groups
 )
 def test_what_hangs_together_stays_together(rows: list[tuple[int, Any, bool]], in_order: bool) -> None:
     rows = sorted(rows, key=lambda row: row[0])
-    split = NewSplit("x", Named("any", lambda facts: facts.conversation), in_order=in_order)
+    split = NewSplit("x", NamedTerm("any", lambda facts: facts.conversation), in_order=in_order)
     for scenario, value, _ in rows:
         split.note(Facts(Scenario(scenario, {}, {}), value))
     kept = [place for place, row in enumerate(rows) if row[2]]

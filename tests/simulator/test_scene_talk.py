@@ -8,7 +8,7 @@ import pytest
 
 from edgen.core.values import Conversation, Request
 from edgen.planning.load import load_plan
-from edgen.protocols.gated import Passed
+from edgen.protocols.gated import PassedConversation
 from edgen.reading.detect import loops
 from edgen.simulator.text import respond
 
@@ -61,7 +61,7 @@ def conversations(
                     )
                 )
             except StopIteration as end:
-                result = end.value.result if isinstance(end.value, Passed) else end.value
+                result = end.value.result if isinstance(end.value, PassedConversation) else end.value
                 assert isinstance(result, Conversation), result
                 found.append(
                     (plan.scenario(index).values, [f"{turn.role}: {turn.text}" for turn in result.turns])

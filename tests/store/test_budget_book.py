@@ -15,7 +15,7 @@ from edgen.config.budget_file import BudgetFileError
 from edgen.core.errors import EdgenError, RunError
 from edgen.core.files import choose_temporary_name
 from edgen.execution.client.budget import Budget, Reservation
-from edgen.execution.client.budget_lease import Purse
+from edgen.execution.client.budget_lease import BudgetLease
 from edgen.store.budget_book import PICO, ZERO, BudgetBook, BudgetUse
 
 MIDNIGHT = datetime(2027, 1, 31, tzinfo=UTC).timestamp()
@@ -36,14 +36,14 @@ class Clock:
         return self.now
 
 
-def spend(purse: Purse, total: BudgetUse, cost: int, most: int) -> BudgetUse | None:
+def spend(purse: BudgetLease, total: BudgetUse, cost: int, most: int) -> BudgetUse | None:
     """One call's cost under a reservation of `most`; None where it is not covered."""
     return total + BudgetUse(0, cost) if purse.covers(total, BudgetUse(0, most)) else None
 
 
 def test_a_day_is_never_exceeded_and_the_rest_comes_back(tmp_path: Path) -> None:
     book, clock = BudgetBook(budget_file(tmp_path)), Clock()
-    purses, totals = [Purse(book, str(n), clock) for n in range(3)], [ZERO] * 3
+    purses, totals = [BudgetLease(book, str(n), clock) for n in range(3)], [ZERO] * 3
     rng, refused = random.Random(5), 0
     while refused < 200:
         n = rng.randrange(3)
@@ -59,7 +59,7 @@ def test_a_day_is_never_exceeded_and_the_rest_comes_back(tmp_path: Path) -> None
         purse.close(total)
     assert book.stands("2027-01-31")[0].used == sum(one.pico for one in totals)
     # Another start takes what is left, to the last call that fits.
-    last, total = Purse(book, "last", clock), ZERO
+    last, total = BudgetLease(book, "last", clock), ZERO
     while (more := spend(last, total, PICO // 1000, PICO // 100)) is not None:
         total = more
     last.close(total)
@@ -68,7 +68,7 @@ def test_a_day_is_never_exceeded_and_the_rest_comes_back(tmp_path: Path) -> None
 
 def test_leases_spare_transactions(tmp_path: Path) -> None:
     book, total, leases = BudgetBook(budget_file(tmp_path, "{per_day: 100}")), ZERO, 0
-    purse = Purse(book, "a", Clock())
+    purse = BudgetLease(book, "a", Clock())
     lease = book.take_lease
 
     def counted(*arguments: object) -> BudgetUse | None:
@@ -86,11 +86,11 @@ def test_leases_spare_transactions(tmp_path: Path) -> None:
 
 def test_a_killed_owners_lease_stays_spent_until_it_starts_again(tmp_path: Path) -> None:
     book, clock = BudgetBook(budget_file(tmp_path)), Clock()
-    assert Purse(book, "a", clock).covers(ZERO, BudgetUse(0, PICO // 2))
+    assert BudgetLease(book, "a", clock).covers(ZERO, BudgetUse(0, PICO // 2))
     held = book.stands("2027-01-31")[0].used
     assert held >= PICO // 2
-    assert not Purse(book, "b", clock).covers(ZERO, BudgetUse(0, PICO))
-    again = Purse(book, "a", clock)
+    assert not BudgetLease(book, "b", clock).covers(ZERO, BudgetUse(0, PICO))
+    again = BudgetLease(book, "a", clock)
     again.settle_before(BudgetUse(0, PICO // 10))
     assert book.stands("2027-01-31")[0].used == PICO // 10
     again.settle_before(BudgetUse(0, PICO // 10))  # nothing is open any more
@@ -98,7 +98,10 @@ def test_a_killed_owners_lease_stays_spent_until_it_starts_again(tmp_path: Path)
 
 
 def test_more_than_was_held_is_counted_too(tmp_path: Path) -> None:
-    book, purse = BudgetBook(budget_file(tmp_path)), Purse(BudgetBook(budget_file(tmp_path)), "a", Clock())
+    book, purse = (
+        BudgetBook(budget_file(tmp_path)),
+        BudgetLease(BudgetBook(budget_file(tmp_path)), "a", Clock()),
+    )
     assert purse.covers(ZERO, BudgetUse(0, PICO // 2))
     purse.close(BudgetUse(0, 3 * PICO))
     assert book.stands("2027-01-31")[0].left == 0
@@ -107,7 +110,7 @@ def test_more_than_was_held_is_counted_too(tmp_path: Path) -> None:
 def test_midnight_begins_a_new_day_and_the_month_goes_on(tmp_path: Path) -> None:
     book = BudgetBook(budget_file(tmp_path, "{per_day: 1.0, per_month: 1.5, timezone: utc}"))
     clock = Clock(MIDNIGHT - DAY + 3600)  # the 30th
-    purse = Purse(book, "a", clock)
+    purse = BudgetLease(book, "a", clock)
     assert purse.covers(ZERO, BudgetUse(0, PICO))
     total = BudgetUse(0, PICO)
     assert not purse.covers(total, BudgetUse(0, 1))
@@ -123,12 +126,12 @@ def test_midnight_begins_a_new_day_and_the_month_goes_on(tmp_path: Path) -> None
 
 def test_a_clock_that_is_set_back_brings_nothing_new(tmp_path: Path) -> None:
     book, clock = BudgetBook(budget_file(tmp_path)), Clock()
-    purse = Purse(book, "a", clock)
+    purse = BudgetLease(book, "a", clock)
     assert purse.covers(ZERO, BudgetUse(0, PICO))
     total = BudgetUse(0, PICO)
     clock.now -= 3 * DAY
     assert not purse.covers(total, BudgetUse(0, PICO // 2))
-    other = Purse(book, "b", clock)
+    other = BudgetLease(book, "b", clock)
     assert not other.covers(ZERO, BudgetUse(0, PICO // 2))
     assert f"by a clock that was ahead: move {book.path} away" in other.describe(BudgetUse(0, PICO // 2))
 
@@ -147,7 +150,7 @@ class Clocked:
         self.spent += [(day, reservation.amount.pico) for reservation, day in self.running]
         self.running = []
         total = BudgetUse(0, sum(cost for _, cost in self.spent))
-        purse = Purse(BudgetBook(self.path), self.name, self.clock)
+        purse = BudgetLease(BudgetBook(self.path), self.name, self.clock)
         purse.settle_before(total)
         self.budget = Budget(None, None).make_concurrent(purse, (0, total.pico / PICO))
 
@@ -235,7 +238,7 @@ def test_sums_are_exact_where_floats_are_not(tmp_path: Path) -> None:
 
 
 def _spend_all(path: Path, name: str, results: object) -> None:
-    purse, total = Purse(BudgetBook(path), name), ZERO
+    purse, total = BudgetLease(BudgetBook(path), name), ZERO
     while (more := spend(purse, total, PICO // 500, PICO // 50)) is not None:
         total = more
     purse.close(total)
@@ -285,7 +288,7 @@ def test_two_names_are_one_book(tmp_path: Path) -> None:
 def test_a_damaged_book_is_refused(tmp_path: Path) -> None:
     path = budget_file(tmp_path)
     book = BudgetBook(path)
-    purse = Purse(book, "a", Clock())
+    purse = BudgetLease(book, "a", Clock())
     assert purse.covers(ZERO, BudgetUse(0, PICO // 2))
     purse.close(BudgetUse(0, PICO // 2))
     whole = book.path.read_bytes()
@@ -307,7 +310,7 @@ def test_a_damaged_book_is_refused(tmp_path: Path) -> None:
 def test_a_bit_that_flips_never_brings_a_larger_allowance(tmp_path: Path) -> None:
     path = budget_file(tmp_path)
     book = BudgetBook(path)
-    purse = Purse(book, "a", Clock())
+    purse = BudgetLease(book, "a", Clock())
     assert purse.covers(ZERO, BudgetUse(0, PICO // 2))
     purse.close(BudgetUse(0, PICO // 2))
     whole, rng = book.path.read_bytes(), random.Random(7)

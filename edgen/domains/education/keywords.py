@@ -136,7 +136,7 @@ _REACTIONS: dict[Role, dict[str, Cues]] = {
 }
 
 
-class Stated(NamedTuple):
+class StatementKinds(NamedTuple):
     """The known kinds of a scenario's statements. `match` is None without a keyword."""
 
     learning: tuple[str, ...]
@@ -151,15 +151,15 @@ _four_texts = operator.itemgetter(
 )
 
 
-def read_statements(scenario: Scenario) -> Stated:
+def read_statements(scenario: Scenario) -> StatementKinds:
     """Return the preferences and reactions that a scenario states, as keywords read them."""
     return _read_stated(*[value[: ways.MOST] for value in _four_texts(scenario.values)])
 
 
 @lru_cache(maxsize=4096)
-def _read_stated(learning: str, teaching: str, student: str, teacher: str) -> Stated:
+def _read_stated(learning: str, teaching: str, student: str, teacher: str) -> StatementKinds:
     match = ways.do_preferences_match(learning, teaching)
-    return Stated(
+    return StatementKinds(
         ways.find_families(learning),
         ways.find_families(teaching),
         match,
@@ -201,7 +201,7 @@ def _shows(role: Role, kind: str, said: Sequence[str]) -> bool | None:
     return None if cues is None or not said else cues.occurs_in("|".join(said))
 
 
-def _stays(teacher: Sequence[tuple[str, str]], facts: Stated) -> tuple[bool | None, bool | None]:
+def _stays(teacher: Sequence[tuple[str, str]], facts: StatementKinds) -> tuple[bool | None, bool | None]:
     """Return whether the teacher keeps to its way, and whether it leaves it for the student's."""
     if not teacher or not facts.teaching:
         return None, None
@@ -216,7 +216,7 @@ def _stays(teacher: Sequence[tuple[str, str]], facts: Stated) -> tuple[bool | No
     return own > 0 and own >= theirs, theirs > own
 
 
-def _count_turns(teacher: Iterable[tuple[str, str]], facts: Stated) -> tuple[int, int]:
+def _count_turns(teacher: Iterable[tuple[str, str]], facts: StatementKinds) -> tuple[int, int]:
     """Return how many turns show the teacher's way, and how many the student's."""
     own = theirs = 0
     for turn in teacher:

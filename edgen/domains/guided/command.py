@@ -17,7 +17,7 @@ from edgen.core.options import declare_output, declare_space, option
 
 if TYPE_CHECKING:
     from edgen.domains.guided.machines.functions import CheckedMachine
-    from edgen.domains.guided.machines.learn import Learned
+    from edgen.domains.guided.machines.learn import LearnedMachine
 
 app = CommandGroup(
     "Check, draw and learn state machines for guided conversations.\n\n"
@@ -143,7 +143,7 @@ def _render_checked(found: CheckedMachine) -> Iterator[str]:
         yield "findings   none"
 
 
-def _describe_learned(learned: Learned, output: Path | None) -> dict[str, object]:
+def _describe_learned(learned: LearnedMachine, output: Path | None) -> dict[str, object]:
     return {
         "machine": learned.machine.name,
         "folder": None if output is None else str(output),
@@ -158,7 +158,7 @@ def _describe_learned(learned: Learned, output: Path | None) -> dict[str, object
     }
 
 
-def _render_learned(learned: Learned, output: Path | None) -> Iterator[str]:
+def _render_learned(learned: LearnedMachine, output: Path | None) -> Iterator[str]:
     yield f"machine    {learned.machine.name}"
     yield f"counted    {learned.choices:,} choices in {count_noun(learned.conversations, 'conversation')}"
     if learned.unknown:

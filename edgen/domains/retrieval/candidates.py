@@ -18,7 +18,7 @@ Key = bytes  # stands for a context
 _BITS = 63
 
 
-class Looks(NamedTuple):
+class TextFeatures(NamedTuple):
     """Features of a text by which two texts are quickly known to differ. `form` stands for a text's words in
     order; `words` and `shingles` are how many there are; `signature` has a bit set for each of its different
     word 3-grams, several of which may share a bit."""
@@ -62,9 +62,9 @@ class CandidatePool:
             self._frozen[group] = array("I", self._groups.pop(group, ()))
         return self._frozen[group]
 
-    def looks(self, number: int) -> Looks:
+    def looks(self, number: int) -> TextFeatures:
         """Return the features that distinguish a text from others."""
-        return Looks(
+        return TextFeatures(
             self._forms[number], self._words[number], self._shingles[number], self._signatures[number]
         )
 
@@ -104,11 +104,11 @@ def iterate_keys(utterances: Iterable[str]) -> Iterator[Key]:
         yield digest.digest()
 
 
-def look_at(text: str) -> Looks:
+def look_at(text: str) -> TextFeatures:
     """Return the features that distinguish a text from others."""
     said = words(text)
     grams = shingles_of(said)
     signature = 0
     for gram in grams:
         signature |= 1 << hash(gram) % _BITS
-    return Looks(hash64("\n".join(said)), len(said), len(grams), signature)
+    return TextFeatures(hash64("\n".join(said)), len(said), len(grams), signature)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
-from edgen.domains.retrieval.candidates import CandidatePool, Looks, look_at
+from edgen.domains.retrieval.candidates import CandidatePool, TextFeatures, look_at
 from edgen.plugin.texts import ALIKE, are_alike, hash64
 
 MOST_DRAWS = 10_000
@@ -54,7 +54,7 @@ class WrongAnswers:
             if self.enough or self._take(text, look_at(text)):
                 return
 
-    def _take(self, text: str, looks: Looks) -> bool:
+    def _take(self, text: str, looks: TextFeatures) -> bool:
         """Take a text if it may be; whether there are enough now."""
         if looks.form in self._taken or (self._lengths is not None and looks.words not in self._lengths):
             return False
@@ -77,7 +77,7 @@ def _iterate_draws(rng: random.Random, among: Sequence[int]) -> Iterator[int]:
         moved[place] = moved.pop(at, at)
 
 
-def may_be_alike(a: Looks, b: Looks) -> bool:
+def may_be_alike(a: TextFeatures, b: TextFeatures) -> bool:
     """Return False only for texts that are not alike. Of two sets with a Jaccard index of at least j, no more
     than (1 - j) / (1 + j) of their members in all are in one alone, and each bit that differs stands for one
     of those."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from edgen.core.errors import EdgenError, StoppedError
-from edgen.execution.client.budget_lease import Purse
+from edgen.execution.client.budget_lease import BudgetLease
 from edgen.store.budget_book import BudgetUse
 
 _PICO = 10**12
@@ -66,13 +66,15 @@ class Budget:
     """The budget of one session, from two sources: the caps of its run, `max_tokens` and `max_cost` (US
     dollars; None: no cap), and its `purse`, a lease from a budget that many runs share (None: no lease)."""
 
-    def __init__(self, max_tokens: int | None, max_cost: float | None, *, purse: Purse | None = None) -> None:
+    def __init__(
+        self, max_tokens: int | None, max_cost: float | None, *, purse: BudgetLease | None = None
+    ) -> None:
         self._run = _Run(max_tokens, None if max_cost is None else _count_pico(max_cost))
         self._purse = purse
         self._own = BudgetUse(0, 0)  # totals of the purse's ledger: spent and reserved
         self._own_reserved = BudgetUse(0, 0)
 
-    def make_concurrent(self, purse: Purse | None, total: tuple[int, float]) -> Budget:
+    def make_concurrent(self, purse: BudgetLease | None, total: tuple[int, float]) -> Budget:
         """Return the budget of a concurrent session under the same caps. `total`: its ledger's tokens and US
         dollars so far, without amounts for `take`."""
         budget = Budget(None, None, purse=purse)

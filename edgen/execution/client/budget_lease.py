@@ -11,7 +11,7 @@ _LIMITS = {False: "max_tokens", True: "max_cost"}  # whose share a total cap is
 _AGAIN = 1.0  # seconds before asking an exhausted book again
 
 
-class Purse:
+class BudgetLease:
     """The lease of `owner`. All amounts are the owner's totals so far, spent and reserved together. At the
     end of a day its lease is settled with running calls at their maximum, and the next day's begins. A call
     counts on the day of its reservation."""

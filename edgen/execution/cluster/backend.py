@@ -12,7 +12,7 @@ from edgen.core.values import Reply, Request
 from edgen.execution.client.form_support import Way
 from edgen.execution.client.server_queue import Waiter
 from edgen.execution.cluster.link import RemoteRollout, WorkerLink
-from edgen.execution.cluster.messages import Asking, Called, Permit, ServerQuestion, Told
+from edgen.execution.cluster.messages import Asking, AttemptResult, Permit, ServerAnswer, ServerQuestion
 from edgen.execution.cluster.pool import Pool
 from edgen.providers import Backend, list_servers
 from edgen.providers.fleet import Fleet
@@ -109,7 +109,7 @@ class RemoteBackend:
         sent = pickle.dumps(request) if way is None else b""
         number = pool.assign_number()
         permit = Permit(number, self._name, self._server, unit, way or "schema", sent, link.beat)
-        called: Called = await link.ask(permit)
+        called: AttemptResult = await link.ask(permit)
         reply = called.reply
         assert reply is not None, "it did not fail"
         if home is not None and way is not None:
@@ -150,7 +150,9 @@ class RemoteBackend:
         """Return what the server says about itself. Raises CallError."""
         pool = self._pool()
         link = await pool.pick(self.is_reached_by)
-        told: Told = await link.ask(ServerQuestion(pool.assign_number(), self._name, self._server, about))
+        told: ServerAnswer = await link.ask(
+            ServerQuestion(pool.assign_number(), self._name, self._server, about)
+        )
         return told.value
 
     async def aclose(self) -> None:

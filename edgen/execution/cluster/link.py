@@ -12,14 +12,14 @@ from edgen.core.values import Reply, Request
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.server_queue import Waiter
 from edgen.execution.cluster.messages import (
-    Called,
-    Failure,
+    AttemptResult,
+    CallFailure,
     FirstReply,
     OpenRequest,
     Permit,
+    ServerAnswer,
     ServerQuestion,
-    Take,
-    Told,
+    StartUnit,
     Unit,
     UnitOutcome,
 )
@@ -27,7 +27,7 @@ from edgen.execution.cluster.wire import Wire
 from edgen.protocols.parts import Settled
 from edgen.store.ledger.facts import WorkerCounts
 
-_LOST = Failure("server_error", "the worker that made the call was lost", None, None, unsent=False)
+_LOST = CallFailure("server_error", "the worker that made the call was lost", None, None, unsent=False)
 
 
 class WorkerLostError(Exception):
@@ -90,10 +90,10 @@ class WorkerLink:
         WorkerLostError."""
         if self.lost or self.wire is None:
             raise WorkerLostError
-        self.wire.send(Take(permit.unit, {}, permit) if first and permit.unit is not None else permit)
+        self.wire.send(StartUnit(permit.unit, {}, permit) if first and permit.unit is not None else permit)
         self.calls[permit.number] = waiter
 
-    def take(self, message: Called | FirstReply | Told) -> None:
+    def take(self, message: AttemptResult | FirstReply | ServerAnswer) -> None:
         """Take what came of an attempt or a question."""
         waiting = self.calls.pop(message.number, None)
         if waiting is None or waiting.done():  # its task was cancelled

@@ -18,7 +18,7 @@ Unit = tuple[int, TaskId]
 Asking = Literal["models", "slots", "load"]  # a method of a backend
 
 
-class Failure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
+class CallFailure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
     """A CallError."""
 
     kind: str
@@ -28,7 +28,7 @@ class Failure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
     unsent: bool
 
     @classmethod
-    def of(cls, error: CallError) -> Failure:
+    def of(cls, error: CallError) -> CallFailure:
         """Return the error in this form."""
         return cls(str(error.kind), error.message, error.status, error.retry_after, error.unsent)
 
@@ -47,7 +47,7 @@ class Failure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
 # -- to a worker
 
 
-class Equip(msgspec.Struct, frozen=True, array_like=True, tag="equip"):
+class SetTasks(msgspec.Struct, frozen=True, array_like=True, tag="equip"):
     """From now on, units are of these tasks, as `shipping.pack` packed them."""
 
     packed: bytes
@@ -68,9 +68,9 @@ class Permit(msgspec.Struct, frozen=True, array_like=True, tag="permit"):
     was frozen meanwhile finds it too long ago, however late it reads this."""
 
 
-class Take(msgspec.Struct, frozen=True, array_like=True, tag="take"):
+class StartUnit(msgspec.Struct, frozen=True, array_like=True, tag="take"):
     """Work on a unit. `stored`: its replies by key. `first`: makes the attempt at its first request at once,
-    or a `Called` with neither reply nor failure where the permit does not fit."""
+    or a `AttemptResult` with neither reply nor failure where the permit does not fit."""
 
     unit: Unit
     stored: dict[bytes, Reply]
@@ -82,7 +82,7 @@ class UnitReply(msgspec.Struct, frozen=True, array_like=True, tag="answered"):
 
     unit: Unit
     reply: Reply | None
-    failure: Failure | None = None
+    failure: CallFailure | None = None
 
 
 class ServerQuestion(msgspec.Struct, frozen=True, array_like=True, tag="question"):
@@ -94,13 +94,13 @@ class ServerQuestion(msgspec.Struct, frozen=True, array_like=True, tag="question
     about: Asking
 
 
-class Beat(msgspec.Struct, frozen=True, array_like=True, tag="beat"):
+class Heartbeat(msgspec.Struct, frozen=True, array_like=True, tag="beat"):
     """A sign of life, in both directions, at a moment by the clock of its sender."""
 
     at: float
 
 
-ToWorker = Equip | Take | Permit | UnitReply | ServerQuestion | Beat
+ToWorker = SetTasks | StartUnit | Permit | UnitReply | ServerQuestion | Heartbeat
 
 
 # -- from a worker
@@ -125,22 +125,22 @@ class OpenRequest(msgspec.Struct, frozen=True, array_like=True, tag="asked"):
     """The unit's first request, if it was made with its permit and the reply is unusable."""
 
 
-class Called(msgspec.Struct, frozen=True, array_like=True, tag="called"):
+class AttemptResult(msgspec.Struct, frozen=True, array_like=True, tag="called"):
     """The result of an attempt: a reply, or why there is none. `checksum`: the reply's in the ledger, if it
     is to the unit's open request."""
 
     number: int
     reply: Reply | None
-    failure: Failure | None = None
+    failure: CallFailure | None = None
     checksum: int | None = None
 
 
-class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
+class ServerAnswer(msgspec.Struct, frozen=True, array_like=True, tag="told"):
     """The answer to a question: one of the two."""
 
     number: int
     value: list[str] | int | None
-    failure: Failure | None = None
+    failure: CallFailure | None = None
 
 
 class UnitOutcome(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
@@ -148,7 +148,7 @@ class UnitOutcome(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
 
     unit: Unit  # scenario and task
     settled: Settled | None  # None: its last request got no answer
-    failure: Failure | None  # that left its last request without an answer; None: it has an outcome
+    failure: CallFailure | None  # that left its last request without an answer; None: it has an outcome
     group: int  # the split's group hash
     last_key: bytes | None  # of its last request in the ledger
     simulated: bool  # no model wrote at least one answer
@@ -179,7 +179,7 @@ class FirstReply(msgspec.Struct, frozen=True, array_like=True, tag="first"):
         return msgspec.structs.replace(self.reply, text=self.text.decode())
 
 
-class Broken(msgspec.Struct, frozen=True, array_like=True, tag="broken"):
+class WorkerFailure(msgspec.Struct, frozen=True, array_like=True, tag="broken"):
     """An error that stops the run: an EdgenError or a bug."""
 
     message: str  # the EdgenError's; empty for a bug
@@ -195,4 +195,6 @@ class Broken(msgspec.Struct, frozen=True, array_like=True, tag="broken"):
         return raised
 
 
-ToHead = Hello | OpenRequest | Called | FirstReply | Told | UnitOutcome | Broken | Beat
+ToHead = (
+    Hello | OpenRequest | AttemptResult | FirstReply | ServerAnswer | UnitOutcome | WorkerFailure | Heartbeat
+)

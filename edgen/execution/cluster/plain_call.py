@@ -12,7 +12,7 @@ from edgen.execution.client.call import UNSEEN, Answer, Call
 from edgen.execution.client.form_support import Way
 from edgen.execution.client.server_queue import Ticket
 from edgen.execution.cluster.link import RemoteRollout, WorkerLostError
-from edgen.execution.cluster.messages import Called, FirstReply, UnitOutcome
+from edgen.execution.cluster.messages import AttemptResult, FirstReply, UnitOutcome
 
 
 class CallOwner(Protocol):
@@ -113,7 +113,7 @@ class PlainCall:
         self.rollout.busy = False
         self._units.go_on(self.rollout)
 
-    def _take_reply(self, ticket: Ticket, called: Called | FirstReply) -> None:
+    def _take_reply(self, ticket: Ticket, called: AttemptResult | FirstReply) -> None:
         rollout, call, reply = self.rollout, self.call, called.reply
         assert reply is not None, "it did not fail"
         client = rollout.client

@@ -15,18 +15,18 @@ from edgen.core.version import __version__
 from edgen.execution.cluster.link import WorkerLink, WorkerLostError
 from edgen.execution.cluster.messages import (
     PATIENCE,
-    Beat,
-    Broken,
-    Called,
-    Equip,
+    AttemptResult,
     FirstReply,
+    Heartbeat,
     Hello,
     OpenRequest,
-    Told,
+    ServerAnswer,
+    SetTasks,
     UnitOutcome,
+    WorkerFailure,
 )
 from edgen.execution.cluster.wire import Wire, compute_frame_interval, decode_to_head
-from edgen.execution.cluster.worker import Equipment
+from edgen.execution.cluster.worker import WorkerSetup
 from edgen.store.ledger.facts import WorkerCounts
 
 _FIRST = 120.0  # seconds for a worker to start
@@ -40,7 +40,7 @@ class Pool:
     """So many workers with an equipment. `share`: of a core that each claims. `under`: the fingerprint of
     the tasks here. `drives`: False if a worker could not take the tasks, for the reason `alone`."""
 
-    def __init__(self, count: int, equipment: Equipment, share: float, under: str) -> None:
+    def __init__(self, count: int, equipment: WorkerSetup, share: float, under: str) -> None:
         self._count, self._share, self._under = count, share, under
         self._equipment = equipment._replace(apart=compute_frame_interval(count))
         self.links: list[WorkerLink] = []
@@ -107,7 +107,7 @@ class Pool:
         self._equipment, self._under = self._equipment._replace(packed=packed), under
         for link in self.links:
             with contextlib.suppress(WorkerLostError):
-                link.send(Equip(packed))
+                link.send(SetTasks(packed))
 
     @property
     def stands(self) -> dict[str, WorkerCounts]:
@@ -296,7 +296,7 @@ class Pool:
                     counts["ended"] += 1
                 if (rollout := units.get(message.unit)) is not None:
                     rollout.put(message)
-            elif kind is FirstReply or kind is Called:
+            elif kind is FirstReply or kind is AttemptResult:
                 if kind is FirstReply and message.ended is not None:
                     self._losses = 0
                     counts["ended"] += 1
@@ -305,11 +305,11 @@ class Pool:
                 elif message.failure is not None:
                     counts["failures"] += 1
                 link.take(message)
-            elif kind is Told:
+            elif kind is ServerAnswer:
                 link.take(message)
-            elif kind is Beat:
+            elif kind is Heartbeat:
                 link.beat = message.at
-            elif kind is Broken:
+            elif kind is WorkerFailure:
                 self._break(message.error)
 
 

@@ -18,7 +18,7 @@ from edgen.execution.cluster.messages import Unit
 from edgen.execution.cluster.pool import Pool
 from edgen.execution.cluster.shipping import pack
 from edgen.execution.cluster.units import Units
-from edgen.execution.cluster.worker import Equipment, HeadBackend
+from edgen.execution.cluster.worker import HeadBackend, WorkerSetup
 from edgen.execution.joined_calls import CallPlace
 from edgen.execution.online_scheduler import OnlineScheduler
 from edgen.execution.scheduler import Work
@@ -66,7 +66,7 @@ class Cluster:
             pool.equip(packed, work.fingerprint)
             return pool
         connection = self._stack.enter_context(ClusterConnection(self._address, self._count or 1))
-        equipment = Equipment(
+        equipment = WorkerSetup(
             settings=tasks.call_settings,
             roles=tuple(work.clients),
             called=tuple(self.calls.wrapped),

@@ -26,7 +26,7 @@ from edgen.execution.client.call import UNSEEN, Call
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.cluster.backend import RemoteBackend
 from edgen.execution.cluster.link import RemoteRollout, WorkerLink, WorkerLostError
-from edgen.execution.cluster.messages import Failure, OpenRequest, Take, Unit, UnitOutcome, UnitReply
+from edgen.execution.cluster.messages import CallFailure, OpenRequest, StartUnit, Unit, UnitOutcome, UnitReply
 from edgen.execution.cluster.plain_call import PlainCall
 from edgen.execution.cluster.pool import Pool
 from edgen.execution.joined_calls import CallPlace, share_out
@@ -35,7 +35,7 @@ from edgen.execution.scheduler import Work
 from edgen.store.ledger.checked_reader import read_wall_time
 
 
-class Owner(Protocol):
+class UnitOwner(Protocol):
     """The scheduler whose units these are."""
 
     stopped: EdgenError | None
@@ -59,7 +59,7 @@ class Units:
     own, so its call may need no task."""
 
     def __init__(
-        self, scheduler: Owner, work: Work, recorder: OutcomeRecorder, pool: Pool, *, plain: bool
+        self, scheduler: UnitOwner, work: Work, recorder: OutcomeRecorder, pool: Pool, *, plain: bool
     ) -> None:
         self._scheduler, self._work, self._recorder, self._pool = scheduler, work, recorder, pool
         self._plain = plain
@@ -131,7 +131,7 @@ class Units:
             try:
                 stored = self._work.ledger.read_replies(*unit)
                 if first is None or stored:
-                    link.send(Take(unit, stored))
+                    link.send(StartUnit(unit, stored))
                 else:  # with a permit, once there is a place
                     call = Call(request=UNSEEN, key=b"", keep=True, tries=1, began=now)
                     self._enter(rollout, first, call)
@@ -265,7 +265,7 @@ class Units:
                 reply = await self._scheduler.ask(rollout, failed)
             except CallError as failure:
                 rollout.last = None
-                rollout.link.send(UnitReply(unit, None, Failure.of(failure)))
+                rollout.link.send(UnitReply(unit, None, CallFailure.of(failure)))
             else:
                 rollout.last = (request, reply)
                 if rollout.got is not reply:

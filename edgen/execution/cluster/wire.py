@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from edgen.execution.cluster.messages import BEAT, Beat, ToHead, ToWorker
+from edgen.execution.cluster.messages import BEAT, Heartbeat, ToHead, ToWorker
 
 _APART = (0.02, 0.1)  # seconds between two frames: for each worker, and the most
 _HEAD = 4  # bytes of a frame's length
@@ -99,7 +99,7 @@ class Wire(asyncio.Protocol):
         self._beating = self._loop.call_later(BEAT, self._beat)
 
     def _beat(self) -> None:
-        self.send(Beat(self._loop.time()))
+        self.send(Heartbeat(self._loop.time()))
         self._beating = self._loop.call_later(BEAT, self._beat)
 
     def data_received(self, data: bytes) -> None:

@@ -24,21 +24,21 @@ from edgen.execution.client.backend_calls import complete_once
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.cluster.messages import (
     LEASE,
-    Beat,
-    Broken,
-    Called,
-    Equip,
-    Failure,
+    AttemptResult,
+    CallFailure,
     FirstReply,
+    Heartbeat,
     Hello,
     OpenRequest,
     Permit,
+    ServerAnswer,
     ServerQuestion,
-    Take,
-    Told,
+    SetTasks,
+    StartUnit,
     Unit,
     UnitOutcome,
     UnitReply,
+    WorkerFailure,
 )
 from edgen.execution.cluster.shipping import unpack
 from edgen.execution.cluster.wire import Wire, decode_to_worker
@@ -53,7 +53,7 @@ from edgen.providers.trust import Consents
 from edgen.store.ledger.checked_reader import compute_outcome_checksums, compute_reply_checksum
 
 _PATIENCE = 10.0  # seconds for the connection to the head, or to a server
-_BROKEN = Failure("server_error", "the worker that made the call failed", None, None, unsent=False)
+_BROKEN = CallFailure("server_error", "the worker that made the call failed", None, None, unsent=False)
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -64,7 +64,7 @@ class HeadBackend(NamedTuple):
     model: str
 
 
-class Equipment(NamedTuple):
+class WorkerSetup(NamedTuple):
     """The needs of a worker at its start."""
 
     settings: CallSettings  # settings of calls
@@ -85,12 +85,12 @@ class Worker:
     def __init__(self) -> None:
         self._wire: Wire
         self._tasks: Tasks
-        self._equipment: Equipment
+        self._equipment: WorkerSetup
         self._clients: dict[str, ModelClient] = {}
         self._backends: dict[str, Backend] = {}
         self._local: dict[str, str] = {}
         self._asked: dict[Unit, tuple[Request, bytes]] = {}  # open requests, with their keys
-        self._answers: dict[Unit, asyncio.Future[Reply | Failure]] = {}
+        self._answers: dict[Unit, asyncio.Future[Reply | CallFailure]] = {}
         self._running: set[asyncio.Task[None]] = set()
 
     async def describe(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Worker:
             "node": socket.gethostname(),
         }
 
-    async def begin(self, number: int, equipment: Equipment) -> dict[str, Any]:
+    async def begin(self, number: int, equipment: WorkerSetup) -> dict[str, Any]:
         """Make the backends, take the tasks, and connect to the head. Return what the head compares, or the
         `problem`. `alone`: why no tasks can be taken, so that only calls can be made here. `local`: the
         addresses of this node's servers, by backend, for those that are node-local; `without`: those of them
@@ -139,11 +139,11 @@ class Worker:
             return {"problem": f"it cannot reach the head at {where} ({error or 'no answer'})."}
         self._wire = wire
         wire.send(Hello(number, equipment.secret))
-        wire.send(Beat(loop.time()))
+        wire.send(Heartbeat(loop.time()))
         wire.flush()
         return said
 
-    def _make_backends(self, equipment: Equipment) -> None:
+    def _make_backends(self, equipment: WorkerSetup) -> None:
         """Make the backends that are called from here. Raises EdgenError, as for a missing key."""
         settings = equipment.settings
         for name in equipment.called:
@@ -187,12 +187,12 @@ class Worker:
                     self._begin(self._tell, message)
                 case UnitReply(unit, answer, failure):
                     self._answer(unit, answer or failure)
-                case Take():
+                case StartUnit():
                     self._begin(self._run, message)
-                case Equip(packed):
+                case SetTasks(packed):
                     self._equip(packed)
 
-    def _answer(self, unit: Unit, answer: Reply | Failure | None) -> None:
+    def _answer(self, unit: Unit, answer: Reply | CallFailure | None) -> None:
         if (waiting := self._answers.pop(unit, None)) is not None and not waiting.done():
             assert answer is not None, "an answer is a reply or a failure"
             waiting.set_result(answer)
@@ -210,13 +210,13 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - the head raises it
             known = error if isinstance(error, EdgenError) else find_fault(error)
             if known is not None:
-                said = Broken(replace_surrogates(str(known)), known.exit_code, known.reason)
+                said = WorkerFailure(replace_surrogates(str(known)), known.exit_code, known.reason)
             else:
-                said = Broken("", fault=replace_surrogates(traceback.format_exc()))
+                said = WorkerFailure("", fault=replace_surrogates(traceback.format_exc()))
             self._wire.send(said)
-            permit = message.first if isinstance(message, Take) else message
+            permit = message.first if isinstance(message, StartUnit) else message
             if isinstance(permit, Permit):  # the head ignores it if it has the call's result
-                self._wire.send(Called(permit.number, None, _BROKEN))
+                self._wire.send(AttemptResult(permit.number, None, _BROKEN))
 
     async def _call(self, permit: Permit) -> None:
         """Make one attempt at the unit's open request, or at the permit's own."""
@@ -232,9 +232,11 @@ class Worker:
         if (reply := await self._attempt(permit, request)) is None:
             return
         if permit.unit is None or permit.request or own is None:
-            self._wire.send(Called(permit.number, reply))
+            self._wire.send(AttemptResult(permit.number, reply))
             return
-        self._wire.send(Called(permit.number, reply, None, compute_reply_checksum(own.address, key, reply)))
+        self._wire.send(
+            AttemptResult(permit.number, reply, None, compute_reply_checksum(own.address, key, reply))
+        )
         # The head takes what follows only after the reply is on its disk.
         self._answer(permit.unit, reply)
 
@@ -247,7 +249,7 @@ class Worker:
             send_until.set(permit.heard + LEASE)  # the request may wait for a connection
             return await complete_once(server, kind, request)
         except CallError as failure:
-            self._wire.send(Called(permit.number, None, Failure.of(failure)))
+            self._wire.send(AttemptResult(permit.number, None, CallFailure.of(failure)))
             return None
 
     async def _call_first(self, permit: Permit, rollout: Rollout) -> tuple[FirstReply, Reply] | None:
@@ -256,7 +258,7 @@ class Worker:
         asked, client = rollout.request, rollout.client
         assert asked is not None, "it is open"
         if client.name != permit.backend or asked.other_form or (asked.prose and not permit.way):
-            self._wire.send(Called(permit.number, None))
+            self._wire.send(AttemptResult(permit.number, None))
             return None
         adapted = asked
         if asked.prose and permit.way != "schema":
@@ -286,11 +288,11 @@ class Worker:
             elif question.about == "load" and isinstance(server, CountsLoad):
                 value = await server.load()
         except CallError as failure:
-            self._wire.send(Told(question.number, None, Failure.of(failure)))
+            self._wire.send(ServerAnswer(question.number, None, CallFailure.of(failure)))
             return
-        self._wire.send(Told(question.number, value))
+        self._wire.send(ServerAnswer(question.number, value))
 
-    async def _run(self, take: Take) -> None:
+    async def _run(self, take: StartUnit) -> None:
         """Run a unit's generator to its end."""
         unit, wire, permit = take.unit, self._wire, take.first
         rollout = Rollout(self._tasks.make_task(*unit), self._clients)
@@ -321,7 +323,7 @@ class Worker:
                     continue
                 rollout.fail(reply.error)
         except CallError as error:
-            failure = Failure.of(error)
+            failure = CallFailure.of(error)
         except BaseException:
             if unsent is not None:  # it is paid for
                 wire.send(unsent)
@@ -330,14 +332,14 @@ class Worker:
             self._asked.pop(unit, None)
             rollout.close()
         if permit is not None:  # nothing was asked
-            wire.send(Called(permit.number, None))
+            wire.send(AttemptResult(permit.number, None))
         self._send_outcome(unit, rollout, failure, (replayed, first), unsent)
 
     def _send_outcome(
         self,
         unit: Unit,
         rollout: Rollout,
-        failure: Failure | None,
+        failure: CallFailure | None,
         since: tuple[int, Request | None],
         unsent: FirstReply | None,
     ) -> None:
@@ -358,8 +360,8 @@ class Worker:
         outcome = UnitOutcome(unit, settled, failure, group, *end)
         self._wire.send(outcome if unsent is None else msgspec.structs.replace(unsent, ended=outcome))
 
-    async def _wait(self, unit: Unit) -> Reply | Failure:
-        waiting: asyncio.Future[Reply | Failure] = asyncio.get_running_loop().create_future()
+    async def _wait(self, unit: Unit) -> Reply | CallFailure:
+        waiting: asyncio.Future[Reply | CallFailure] = asyncio.get_running_loop().create_future()
         self._answers[unit] = waiting
         return await waiting
 

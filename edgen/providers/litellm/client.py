@@ -1,6 +1,6 @@
 """The HTTP client given to litellm: one request per call, to one place, with a key that litellm never sees.
 
-litellm gets a placeholder. `Door` replaces it with the key when a request leaves, so nothing that litellm
+litellm gets a placeholder. `PinnedTransport` replaces it with the key when a request leaves, so nothing that litellm
 logs, caches or raises can contain it. Requests to another place or with a key from elsewhere are not sent. A
 second request of the same call is not sent either, so litellm cannot retry.
 """
@@ -44,7 +44,7 @@ class Exchange:
 EXCHANGE: ContextVar[Exchange] = ContextVar("what goes over the wire for a call")
 
 
-class Door(httpx.AsyncBaseTransport):  # type: ignore[misc]
+class PinnedTransport(httpx.AsyncBaseTransport):  # type: ignore[misc]
     """A transport that sends requests only to `address`. `key` None: without a key. `library`: litellm brings
     its own."""
 
@@ -115,7 +115,7 @@ def _make_astray_error(what: str) -> CallError:
     )
 
 
-def build_client(door: Door, config: LitellmConfig, address: str, timeout: float) -> Any:
+def build_client(door: PinnedTransport, config: LitellmConfig, address: str, timeout: float) -> Any:
     """Build the client given to litellm, accepted by its own handlers and by OpenAI's SDK."""
     options: Any = {
         "api_key": door.stand_in,
@@ -129,7 +129,7 @@ def build_client(door: Door, config: LitellmConfig, address: str, timeout: float
     return _combine_clients(AsyncOpenAI(base_url=address, **options), door, timeout)
 
 
-def _combine_clients(sdk: AsyncOpenAI, door: Door, timeout: float) -> Any:
+def _combine_clients(sdk: AsyncOpenAI, door: PinnedTransport, timeout: float) -> Any:
     """Combine both clients: litellm has one argument `client`, and its services want different kinds."""
     handlers = load_litellm().llms.custom_httpx.http_handler
 

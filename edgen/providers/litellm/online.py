@@ -33,7 +33,7 @@ from edgen.plugin.providers import (
     scrub,
     without_secrets,
 )
-from edgen.providers.litellm.client import EXCHANGE, Door, Exchange, build_client
+from edgen.providers.litellm.client import EXCHANGE, Exchange, PinnedTransport, build_client
 from edgen.providers.litellm.config import LitellmConfig
 from edgen.providers.litellm.failures import find_block, make_failure
 from edgen.providers.litellm.library import load_litellm
@@ -57,7 +57,7 @@ class LitellmBackend:
         base = base_address(find_address(config))
         self._credentials = Credentials(key, lambda _: {})
         self._http = Http(base, self._credentials, link, chat.classify)
-        door = Door(self._http, base, key)
+        door = PinnedTransport(self._http, base, key)
         self._client = build_client(door, config, self._find_sdk_address(door), link.timeout)
         self._fixed = _make_arguments(config, None if key.library else door.stand_in) | {
             "client": self._client,
@@ -68,7 +68,7 @@ class LitellmBackend:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model={self.model!r})"
 
-    def _find_sdk_address(self, door: Door) -> str:
+    def _find_sdk_address(self, door: PinnedTransport) -> str:
         """Return the address for OpenAI's SDK, if litellm uses it for the service."""
         config = self._config
         try:

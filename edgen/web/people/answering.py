@@ -18,7 +18,7 @@ from edgen.store.people import Invitation, People
 from edgen.web.answers import SOURCES, answer_html
 from edgen.web.guard import NOT_NOW, VISITOR, Route, Visitor, render_problem_page
 from edgen.web.people.tasks import (
-    Own,
+    OwnAnswers,
     Queue,
     RunUnits,
     Setup,
@@ -170,7 +170,7 @@ class _Pages:
         return _to(f"/{self._asking.word}")
 
 
-def _describe_progress(asked: PeopleTask, own: Own, setup: Setup) -> dict[str, Any]:
+def _describe_progress(asked: PeopleTask, own: OwnAnswers, setup: Setup) -> dict[str, Any]:
     return {
         "answered": own.answered,
         "can_undo": bool(own.latest),

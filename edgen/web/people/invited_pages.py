@@ -15,7 +15,7 @@ from edgen.web.guard import VISITOR, Route
 from edgen.web.sources import IndexedRun
 
 
-class Face(NamedTuple):
+class InvitedTask(NamedTuple):
     """A kind of task. `tasks` returns the tasks to which people can be invited in a run, none where the run
     lacks what they need; it may raise EdgenError. `hint` returns a sentence about the use of a task's answers
     in a run. `of_files`: it also answers requests about a file."""

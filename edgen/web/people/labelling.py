@@ -17,7 +17,7 @@ from edgen.core.values import Turn
 from edgen.protocols.labelled_units import LabellingTask, digest_said
 from edgen.store.run_reader import RunReader
 from edgen.web.people.answering import TaskKind
-from edgen.web.people.invited_pages import Face
+from edgen.web.people.invited_pages import InvitedTask
 from edgen.web.people.tasks import RunUnits, Setup
 from edgen.web.sources import IndexedRun
 
@@ -127,4 +127,4 @@ def _describe_hint(run: IndexedRun, task: str) -> str:
     return f"edgen annotate {run.path} --labels {labels} --people {kept} takes these labels into the layer."
 
 
-FACE = Face("label", _list_tasks, LABELLING.routes, _describe_hint)
+FACE = InvitedTask("label", _list_tasks, LABELLING.routes, _describe_hint)

@@ -18,12 +18,12 @@ from edgen.store.people.mailbox import ConversationPlace, Mailbox, has_mailbox
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import answer_html, run_of
 from edgen.web.guard import ENTER, VISITOR, Route
-from edgen.web.people.invited_pages import Face
+from edgen.web.people.invited_pages import InvitedTask
 from edgen.web.people.progress import Progress, compute_progress, summarize_players
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 
-FACES = web.AppKey("faces", tuple[Face, ...])
+FACES = web.AppKey("faces", tuple[InvitedTask, ...])
 _MOST_INVITED = 200  # at once
 
 

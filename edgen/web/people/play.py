@@ -23,7 +23,7 @@ from edgen.core.people.requests import Field, PersonRequest, list_fields, write_
 from edgen.protocols.reasons import find_reason
 from edgen.providers.human.config import HumanConfig
 from edgen.runtime.players import (
-    Paper,
+    PlayerForm,
     find_paper_after,
     find_paper_before,
     find_players,
@@ -36,7 +36,7 @@ from edgen.store.people.mailbox import Mailbox, Seat, WaitingRequest
 from edgen.store.run_folder import RunFolder
 from edgen.web.answers import answer_html
 from edgen.web.guard import VISITOR, Route
-from edgen.web.people.invited_pages import Face
+from edgen.web.people.invited_pages import InvitedTask
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 
@@ -62,7 +62,7 @@ class _Stage(NamedTuple):
     state: str
     seat: Seat | None = None
     waiting: WaitingRequest | None = None
-    paper: Paper | None = None
+    paper: PlayerForm | None = None
 
 
 def _list_tasks(run: IndexedRun) -> list[str]:
@@ -359,7 +359,7 @@ def _find_typing_seat(player: _Player) -> Seat | None:
     return seat
 
 
-FACE = Face(
+FACE = InvitedTask(
     "play",
     _list_tasks,
     (

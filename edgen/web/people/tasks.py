@@ -136,7 +136,7 @@ class RunUnits(Generic[U, C]):
         self._next_look = now + took + max(_LOOK_AGAIN, 20 * took)
 
 
-class Own(NamedTuple):
+class OwnAnswers(NamedTuple):
     """One person's answers: all of them, and those that count by unit."""
 
     given: tuple[UnitAnswer, ...]
@@ -148,7 +148,7 @@ class Own(NamedTuple):
         return sum("#" not in unit for unit in self.latest)
 
 
-def read_own_answers(people: People, task: str, person: str) -> Own:
+def read_own_answers(people: People, task: str, person: str) -> OwnAnswers:
     """Return what a person answered."""
     given = tuple(people.list_answers(task, person))
     latest: dict[str, UnitAnswer] = {}
@@ -156,7 +156,7 @@ def read_own_answers(people: People, task: str, person: str) -> Own:
         latest.pop(one.unit, None)
         if one.value is not None:
             latest[one.unit] = one
-    return Own(given, latest)
+    return OwnAnswers(given, latest)
 
 
 class Queue:
@@ -177,7 +177,9 @@ class Queue:
         order = self._units.list_order()
         return self._check(person, own, setup, now) or self._open(person, own, setup, order, now)
 
-    def _open(self, person: str, own: Own, setup: Setup, order: tuple[str, ...], now: float) -> str | None:
+    def _open(
+        self, person: str, own: OwnAnswers, setup: Setup, order: tuple[str, ...], now: float
+    ) -> str | None:
         for _ in range(2):
             for unit in _iterate_blocks(order, person):
                 if unit in self._full or unit in own.latest or (setup.check_every and unit in setup.known):
@@ -193,7 +195,7 @@ class Queue:
             self._full.clear()
         return None
 
-    def _check(self, person: str, own: Own, setup: Setup, now: float) -> str | None:
+    def _check(self, person: str, own: OwnAnswers, setup: Setup, now: float) -> str | None:
         """Return a check of attention, if one is due."""
         done = sum("#" in unit for unit in own.latest)
         if not setup.check_every or own.answered // setup.check_every <= done:

@@ -23,7 +23,7 @@ from edgen.preferences.vote_units import (
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import VOTE, is_vote, make_vote_unit, read_votes_of_file
 from edgen.web.people.answering import TaskKind
-from edgen.web.people.invited_pages import Face
+from edgen.web.people.invited_pages import InvitedTask
 from edgen.web.people.tasks import RunUnits, Setup, read_setup
 from edgen.web.sources import IndexedRun
 
@@ -109,4 +109,4 @@ def _describe_hint(run: IndexedRun, task: str) -> str:
     return f"edgen pairs {named} --signal human makes labels of these votes."
 
 
-FACE = Face("vote", _list_tasks, VOTING.routes, _describe_hint)
+FACE = InvitedTask("vote", _list_tasks, VOTING.routes, _describe_hint)

@@ -12,7 +12,7 @@ from edgen.domains.guided.machines.check import MachineFinding, check_machine
 from edgen.domains.guided.machines.draw import draw_machine
 from edgen.domains.guided.machines.dump import dump_machine, write_files
 from edgen.domains.guided.machines.folder import MachineError
-from edgen.domains.guided.machines.learn import ChoiceCounts, Learned, learn
+from edgen.domains.guided.machines.learn import ChoiceCounts, LearnedMachine, learn
 from edgen.domains.guided.machines.load import load_machine
 from edgen.domains.guided.machines.model import Machine
 from edgen.planning.allowed_files import make_unlimited_reach
@@ -106,7 +106,7 @@ def count_choices(run: Path) -> ChoiceCounts:
 
 def learn_from(
     run: Path, output: Path | None = None, reference: str | None = None, smoothing: float = 1.0
-) -> Learned:
+) -> LearnedMachine:
     """Return the machine of a run with probabilities by the choices of its conversations, written to a new
     folder `output`. `reference`: another machine than the job's.
 

@@ -26,7 +26,7 @@ _DIGITS = 6  # of what is written
 Choices = Counter[tuple[tuple[str, ...], str]]  # (what was offered, what was chosen)
 
 
-class Learned(msgspec.Struct, frozen=True, kw_only=True):
+class LearnedMachine(msgspec.Struct, frozen=True, kw_only=True):
     """The result of learning."""
 
     machine: Machine  # with the learned probabilities
@@ -69,7 +69,7 @@ class ChoiceCounts:
         return dict(sorted(found.items()))
 
 
-def learn(machine: Machine, counts: ChoiceCounts, smoothing: float = 1.0) -> Learned:
+def learn(machine: Machine, counts: ChoiceCounts, smoothing: float = 1.0) -> LearnedMachine:
     """Return the machine with probabilities by these counts. `smoothing`: choices added to each transition,
     from 0 upwards."""
     states, kept = {}, []
@@ -85,7 +85,7 @@ def learn(machine: Machine, counts: ChoiceCounts, smoothing: float = 1.0) -> Lea
             kept.append(name)
         states[name] = state
     unknown += sum(choices.total() for name, choices in counts.by_state.items() if name not in machine.states)
-    return Learned(
+    return LearnedMachine(
         machine=msgspec.structs.replace(machine, states=states),
         conversations=counts.conversations,
         choices=counted,

@@ -37,7 +37,7 @@ _NOTE = (
 )
 
 
-class Tested(msgspec.Struct, frozen=True, kw_only=True):
+class RatingTest(msgspec.Struct, frozen=True, kw_only=True):
     """A test, and its p-value adjusted for all tests of these ratings."""
 
     test: RankTest
@@ -86,8 +86,8 @@ class Rating(msgspec.Struct, frozen=True, kw_only=True):
     role: str
     item: str
     ratings: Distribution
-    success: Tested | None
-    acts: dict[str, Tested]
+    success: RatingTest | None
+    acts: dict[str, RatingTest]
 
     @property
     def about(self) -> str:
@@ -95,7 +95,7 @@ class Rating(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.role}: {self.item}"
 
     @property
-    def significant(self) -> dict[str, Tested]:
+    def significant(self) -> dict[str, RatingTest]:
         """The acts whose number goes together with the rating."""
         return {act: found for act, found in self.acts.items() if found.p_holm < SIGNIFICANT}
 
@@ -107,7 +107,7 @@ class Ratings(msgspec.Struct, frozen=True, kw_only=True):
     tests: int
 
     @property
-    def every_test(self) -> dict[str, Tested]:
+    def every_test(self) -> dict[str, RatingTest]:
         """All tests, by role, item and the other quantity."""
         return {
             f"{one.about}, {name}": found
@@ -142,9 +142,9 @@ class RatingsCount:
         tests = {key: one.list_tests() for key, one in self._found.items()}
         places = [(key, name) for key, made in tests.items() for name in made]
         adjusted = holm([tests[key][name].p for key, name in places])
-        tested: defaultdict[tuple[str, str], dict[str, Tested]] = defaultdict(dict)
+        tested: defaultdict[tuple[str, str], dict[str, RatingTest]] = defaultdict(dict)
         for (key, name), p in zip(places, adjusted, strict=True):
-            tested[key][name] = Tested(test=tests[key][name], p_holm=p)
+            tested[key][name] = RatingTest(test=tests[key][name], p_holm=p)
         return Ratings(
             ratings=tuple(
                 Rating(
