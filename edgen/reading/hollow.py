@@ -206,9 +206,9 @@ def _is_plain(texts: Sequence[str], brief: str) -> bool:
         return False
     said = [*filter(None, marked.replace(b"\0", _MARK).split(_MARK))]
     lasts = [one.rpartition(b" ")[2] for one in said]  # empty in front of a blank
-    if len(lasts) - len({*lasts}) >= SAME_LINE - 1:  # else few sentences are equal
+    if len(lasts) - len({*lasts}) >= ONLY_LINE - 1:  # else no sentence is said three times
         each = [bare for one in said if (bare := one.replace(b" ", b""))]
-        if len(each) - len({*each}) >= SAME_LINE - 1:
+        if len(each) - len({*each}) >= ONLY_LINE - 1:
             return False
     odd = odd or ".." in whole or ". ." in whole or squeezed.find(b"loremipsum") >= 0
     if has_placeholder(texts) if odd else has_short_placeholder(texts):

@@ -228,3 +228,14 @@ def test_an_echo_of_what_stands_before_a_sentence_on_the_form(heard: str, text: 
         talk = (*OPENING, Message("assistant", "Hello to all of you."), Message("user", message))
         assert reason(text, talk) == "echo"
         assert reason("They rest a little in the dark.", talk) is None
+
+
+def test_a_turn_of_one_sentence_said_three_times_is_found_between_plain_ones() -> None:
+    turns = [
+        "What is a wave?",
+        "It is hard to say. It is hard to say. It is hard to say.",
+        "Look at the rope.",
+    ]
+    found = find_hollow_turn(turns, (Message("user", "Write a lesson about waves."),))
+    assert found is not None
+    assert found.reason == "loop"

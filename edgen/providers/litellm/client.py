@@ -1,8 +1,8 @@
 """The HTTP client given to litellm: one request per call, to one place, with a key that litellm never sees.
 
-litellm gets a placeholder. `PinnedTransport` replaces it with the key when a request leaves, so nothing that litellm
-logs, caches or raises can contain it. Requests to another place or with a key from elsewhere are not sent. A
-second request of the same call is not sent either, so litellm cannot retry.
+litellm gets a placeholder. `PinnedTransport` replaces it with the key when a request leaves, so nothing that
+litellm logs, caches or raises can contain it. Requests to another place or with a key from elsewhere are not
+sent. A second request of the same call is not sent either, so litellm cannot retry.
 """
 
 from __future__ import annotations
