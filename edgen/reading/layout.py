@@ -21,8 +21,7 @@ from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.surroundings import (
     HEADING,
     LAST_STOP,
-    is_abbreviated,
-    may_give,
+    is_likely,
     may_head,
     read_value_of_line,
 )
@@ -375,11 +374,6 @@ _TELLING = (
     "likelihood",
     "chance",
 )
-
-
-def is_likely(words: str) -> bool:
-    """Return whether folded words may speak of a probability."""
-    return may_give(words) or "chance" in words or is_abbreviated(words)
 
 
 def _is_word(char: str) -> bool:

@@ -38,7 +38,6 @@ from edgen.reading.layout import (
     Layout,
     Tail,
     find_unit,
-    is_likely,
     make_skeleton,
     zero_digits,
 )
@@ -46,6 +45,7 @@ from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import TOKEN, TurnWords, fold
 from edgen.reading.text.marker import SQUARE, may_mark
+from edgen.reading.text.surroundings import is_likely
 
 _HALVES = {"AM", "PM", "am", "pm"}  # of the day, which are no person's name
 _MOST_LAYOUTS = 256  # for some roles

@@ -103,9 +103,9 @@ class SimulatedRequest:
     def _hear(self, protocol: Any) -> str | None:
         """Return a protocol's answer; None if it does not know the prompt."""
         answer = part_of(protocol, SimulatedAnswers).simulated(self)
-        return (
-            None if answer is None else require_type("protocol", protocol.name, answer, str, "a str or None")
-        )
+        if answer is None or type(answer) is str:
+            return answer
+        return require_type("protocol", protocol.name, answer, str, "a str or None")  # type: ignore[no-any-return]
 
     def conversation(self) -> str | None:
         """Return a whole conversation; an explaining sentence if one is requested, but its speakers are

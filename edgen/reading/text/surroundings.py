@@ -110,16 +110,15 @@ def is_abbreviated(words: str) -> bool:
     return "prob." in words or "prob:" in words
 
 
+def is_likely(words: str) -> bool:
+    """Return whether folded words may speak of a probability."""
+    return may_give(words) or "chance" in words or is_abbreviated(words)
+
+
 def _mentions(text: str) -> bool:
     """Return whether a text speaks of a probability at all."""
     words = fold(text)
-    return (
-        may_give(words)
-        or "chance" in words
-        or "likely" in words
-        or is_abbreviated(words)
-        or ("(" in words and _LIKELY.search(text) is not None)
-    )
+    return is_likely(words) or "likely" in words or ("(" in words and _LIKELY.search(text) is not None)
 
 
 # A label, some mark and one number, without any other word: here any mark separates that is no sign of the
