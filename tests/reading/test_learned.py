@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 
@@ -200,3 +201,25 @@ def test_a_reply_after_many_others_reads_the_same() -> None:
     random.Random(3).shuffle(texts)
     for text in texts:
         assert read(text) == read_unknown(text, TEACHER_STUDENT)
+
+
+@pytest.mark.parametrize(
+    "said", ["I love *this*", "I love it*", "**Yes**", "Use `len`", "It is _so_", "It is a*.*"]
+)
+@pytest.mark.parametrize("layout", ["JSON", "lines"])
+def test_emphasis_in_front_of_the_end_marker_is_the_turns(layout: str, said: str) -> None:
+    def write(last: str) -> str:
+        texts = [f"This is sentence {number} of the lesson." for number in range(5)]
+        texts.append(f"{last}[end of conversation]")
+        roles = ["Teacher", "Student"] * 3
+        if layout == "lines":
+            return "\n".join(map(": ".join, zip(roles, texts, strict=True)))
+        turns = [{"role": role, "text": text} for role, text in zip(roles, texts, strict=True)]
+        return json.dumps({"conversation": turns, "probability": 0.7})
+
+    for number in range(4):
+        read(write(f"I see that now, {number} times."))
+    found = read(write(said))
+    assert isinstance(found, Conversation)
+    assert found.turns[-1].text == said
+    assert found == read_unknown(write(said), TEACHER_STUDENT)

@@ -21,7 +21,7 @@ SQUARE = compile_later(_SQUARE, re.IGNORECASE)
 # In brackets it is the marker wherever it stands.
 _BRACKETED = compile_later(
     rf"(?i)(?P<wrap>[*_`]{{0,3}})(?:(?P<square>{_SQUARE})"
-    rf"|\\\[\s*(?:{_WORDS}){_BY}\\\]|[\[(<{{]\s*(?:{_WORDS}){_BY}[\])>}}])[*_`]{{0,3}}"
+    rf"|\\\[\s*(?:{_WORDS}){_BY}\\\]|[\[(<{{]\s*(?:{_WORDS}){_BY}[\])>}}])(?P<close>[*_`]{{0,3}})"
 )
 _CANDIDATE = compile_later(r"(?i)[\[(<{]\s*(?:the\s+)?(?:end|conversation)")
 # Without brackets only as a line of its own, or as a sentence of its own at the end of a turn.
@@ -76,8 +76,10 @@ def find_marker(text: str) -> MarkedText | None:
     candidate = _CANDIDATE.search(text)
     match = None if candidate is None else _BRACKETED.search(text, max(0, candidate.start() - 4))
     if match is not None:
-        standard = match["square"] is not None and not match["wrap"]
-        return MarkedText(text[: match.start()], match.end(), standard)
+        start, wrap = match.start(), match["wrap"]
+        if wrap and not match["close"] and text[start - 1 : start].strip():
+            start, wrap = match.end("wrap"), ""  # emphasis of the text, as in `*so*[end of conversation]`
+        return MarkedText(text[:start], match.end(), match["square"] is not None and not wrap)
     bare = _LINE.search("\n" + text)
     if bare is not None:
         return MarkedText(text[: bare.start()], bare.end() - 1, False)
