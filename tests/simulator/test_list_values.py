@@ -39,7 +39,7 @@ def test_it_answers_with_lines_some_of_them_said_before(dimension: str) -> None:
 
 
 def test_what_it_reads_of_the_prompt() -> None:
-    assert list_values.read(wish("student_reactions")) == list_values.Wish(50, tuple(SHOWN))
+    assert list_values.read(wish("student_reactions")) == list_values.ListRequest(50, tuple(SHOWN))
     assert SimulatedRequest(wish("topics"), None, Random(1)).values() is not None
 
 
