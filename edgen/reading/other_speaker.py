@@ -101,9 +101,10 @@ def speaks_for_another(text: str, role: str, roles: RoleWords) -> bool:
 
 def _has_marked_label(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:
     """Return whether another speaks under a label between marks, or is shown by a stage direction."""
-    return patterns.names_somebody(text) and (
-        patterns.alone.search(text) is not None or _shows_other_role(text, own, roles, patterns)
-    )
+    if not patterns.names_somebody(text):
+        return False
+    near = patterns.drop_far_lines(text)
+    return patterns.alone.search(near) is not None or _shows_other_role(near, own, roles, patterns)
 
 
 def _has_token(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:  # noqa: ARG001

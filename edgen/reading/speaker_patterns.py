@@ -18,6 +18,7 @@ _ROUND = (
     r"(?:[\s>#*_~`|•\"“”'‘’「『【\[(]|<[^<>\n]{1,20}>|\d{1,2}[.)]\s|[-–—]\s|\d{1,2}:\d\d\s"
     r"|(?:turn|line|exchange)\s\d{1,3}\s?[-–.:]\s)*"
 )
+_LONG = 2_000  # characters of a turn, of which only lines near a name are searched
 _DECOR = r"(?:[\s*_~`\"”’」』】\])>-]|[–—]|</[^<>\n]{1,20}>)*"
 _APART = r"(?:(?<!\w)|(?<=\\n))"
 _BEFORE = "|".join(sorted(ARTICLES - {"l"}))
@@ -175,6 +176,20 @@ class SpeakerPatterns(NamedTuple):
     def names_somebody(self, text: str) -> bool:
         """Return whether a text holds a word of a speaker's name."""
         return not self.nameless.have_all(text.split())
+
+    def drop_far_lines(self, text: str) -> str:
+        """Return a long text with those lines alone that are at most two from one with a speaker's name."""
+        if len(text) < _LONG:
+            return text
+        lines = text.split("\n")
+        named = [number for number, line in enumerate(lines) if line and self.names_somebody(line)]
+        kept, last = [], -1
+        for place in sorted({place for number in named for place in range(number - 2, number + 3)}):
+            if 0 <= place < len(lines):
+                kept += ["."] if place > last + 1 else []  # these lines do not follow one another
+                kept.append(lines[place])
+                last = place
+        return "\n".join(kept)
 
     def ends_as_speech(self, text: str) -> bool:
         """Return whether a text without brackets ends with a word that ends no label: any plain word but

@@ -155,3 +155,11 @@ def test_it_takes_time_in_proportion() -> None:
     ):
         text = shape * (300_000 // len(shape))
         assert takes_under(2, lambda text=text: speaks_for_another(text, "Teacher", TEACHER_STUDENT)), shape
+
+
+def test_a_label_far_down_in_a_long_turn_is_found() -> None:
+    filler = "This line says nothing of anybody at all.\n" * 80
+    for label in ("[Student]\nI see it now.", "*Student nods* I see.", "\n\nStudent\nI see it now."):
+        turns = [Turn("Teacher", f"Look.\n{filler}{label}\n{filler}"), Turn("Student", "Good.")]
+        assert holds_other_speaker(turns, TEACHER_STUDENT), label
+    assert not holds_other_speaker([Turn("Teacher", filler), Turn("Student", "Good.")], TEACHER_STUDENT)
