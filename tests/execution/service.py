@@ -154,7 +154,7 @@ async def end(process: Process, timeout: float = 180) -> Ended:
     return Ended(process.returncode, out.decode(), err.decode())
 
 
-async def edgen(*arguments: str | Path, timeout: float = 180) -> Ended:
+async def edgen(*arguments: str | Path, timeout: float = 300) -> Ended:
     """Run `edgen` to its end."""
     return await end(await start(*arguments), timeout)
 
