@@ -6,6 +6,7 @@ is a fork, too; else it becomes Python.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -20,6 +21,12 @@ def find_module(path: str, words: list[str]) -> str | None:
     if os.path.basename(path) == "edgen":
         return "edgen"
     return words[2] if words[:2] == ["-P", "-m"] and words[2].startswith("edgen.") else None
+
+
+def pass_on(process: int, number: int) -> None:
+    """Send a signal to the fork, unless it has ended and its code is not read yet."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, number)
 
 
 if __name__ == "__main__":
@@ -46,7 +53,7 @@ if __name__ == "__main__":
     theirs.close()
     process = int.from_bytes(status.recv(4), "big")
     for number in PASSED_ON:
-        signal.signal(number, lambda number, _: os.kill(process, number))
+        signal.signal(number, lambda number, _: pass_on(process, number))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
     for file in (0, 1):  # whoever reads from a pipe, or writes to it, has to do with the fork alone
         os.close(file)
