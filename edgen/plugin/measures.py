@@ -5,7 +5,7 @@
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 What a measure is given and says
-    OwnComparisons: the optional part of a measure that compares arms by itself.
+    OwnComparisons: the optional part of a measure with its own comparison of arms.
     Shared, ArmResult, Compared: what the parts and panels get. Value: of a column in expressions.
     Crossed, Examples: further aggregates.
     Aggregate: the base of all that columns come to. ByKey: one for each key. roles_of, sort_counts: their

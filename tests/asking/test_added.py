@@ -29,7 +29,7 @@ JOB = {
 }  # fmt: skip
 
 JUDGE = '''
-"""A judge that scores each side by itself, from 1 to 9."""
+"""A judge that scores each side alone, from 1 to 9."""
 from pathlib import Path
 
 from edgen.plugin import Rejection
@@ -219,14 +219,14 @@ class Asked:
         return self._service.calls
 
     def __call__(self, name: str, *words: str) -> Any:
-        """What the command prints with --json."""
+        """The output of the command with --json."""
         self._service.calls = 0
         ended = self._command(name, self._run.folder, *words, *self.given, "--json")
         assert ended.code == 0, ended.err
         return json.loads(ended.out)
 
     def fail(self, name: str, *words: str) -> str:
-        """What the command says as it fails."""
+        """The error message of the failing command."""
         ended = self._command(name, self._run.folder, *words)
         assert ended.code == 2
         return ended.err
