@@ -323,8 +323,11 @@ def test_an_asker_with_answers_of_its_own(run: edgen.Run, asked: Asked) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("--labels", "asking"), ("--write", "shorter"), ("--write", "length")],
-    ids=lambda words: words[1],
+    [
+        pytest.param(("--labels", "asking"), id="annotator", marks=pytest.mark.only_long),
+        pytest.param(("--write", "shorter"), id="writer"),
+        pytest.param(("--write", "length"), id="about turns", marks=pytest.mark.only_long),
+    ],
 )
 def test_an_estimate_reads_a_ledger_once(
     asked: Asked, words: tuple[str, str], monkeypatch: pytest.MonkeyPatch

@@ -117,6 +117,7 @@ async def test_bytes_are_those_of_one_ledger_whatever_is_killed(tmp_path: Path) 
         assert server.asked.total() == calls
 
 
+@pytest.mark.only_long
 async def test_one_budget_for_all(tmp_path: Path) -> None:
     async with serve(SlottedServer(slots=100, latency=0.05)) as server:
         backend = {

@@ -121,6 +121,7 @@ def score(reply: Reply, messages: Any, *, top: int, **more: Any) -> Reply:
     )
 
 
+@pytest.mark.only_long
 async def test_every_byte_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answering, "respond", respond)
     monkeypatch.setattr(answering, "score", score)
