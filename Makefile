@@ -38,7 +38,11 @@ export TMPDIR
 PYTEST := $(BIN)/python -m pytest -q --dist worksteal
 # With AGAIN=yes, as CI calls it, tests that failed run once more, alone: only those that fail twice fail the target.
 AGAIN ?=
-AND_AGAIN := $(if $(AGAIN),|| { [ $$? = 1 ] && sh .ci/again; })
+and_again = $(if $(AGAIN),|| { [ $$? = 1 ] && sh .ci/again $1; })
+# CI runs these beside `make test`: each notes its failed tests in a folder of its own.
+test-real: export PYTEST_ADDOPTS := -o cache_dir=.pytest_cache/real
+test-cluster: export PYTEST_ADDOPTS := -o cache_dir=.pytest_cache/cluster
+test-rl: export PYTEST_ADDOPTS := -o cache_dir=.pytest_cache/rl
 # Where Python is told to write no bytecode, each worker would compile all tests and each process edgen anew.
 export PYTHONDONTWRITEBYTECODE :=
 # Made once by one process, while mypy runs: compiled tests, which all workers then read.
@@ -60,7 +64,7 @@ test: $(VENV)/.dev
 
 .PHONY: all-tests
 all-tests: $(COMPILED) $(if $(CI)$(BROWSER),browser)
-	$(PYTEST) -n $(WORKERS) $(AND_AGAIN)
+	$(PYTEST) -n $(WORKERS) $(call and_again)
 
 $(COMPILED):
 	@$(BIN)/python -m compileall -q edgen
@@ -90,20 +94,20 @@ contracts: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev $(COMPILED)
-	$(PYTEST) -n $$(($(CORES) + 1)) -m unit $(AND_AGAIN)
+	$(PYTEST) -n $$(($(CORES) + 1)) -m unit $(call and_again)
 
 .PHONY: test-real
 test-real: $(VENV)/.dev $(VENV)/.local
-	EDGEN_REAL=1 $(PYTEST) -n 2 tests/real
+	export EDGEN_REAL=1; $(PYTEST) -n 2 tests/real $(call and_again)
 
 .PHONY: test-cluster
 test-cluster: $(VENV)/.dev $(VENV)/.cluster
-	EDGEN_CLUSTER=1 $(BIN)/python -m pytest -q -p no:xdist tests/cluster
+	export EDGEN_CLUSTER=1; $(BIN)/python -m pytest -q -p no:xdist tests/cluster $(call and_again)
 
 .PHONY: test-long
 test-long: export EDGEN_LONG := 1
 test-long: $(VENV)/.dev
-	$(PYTEST) -n $(WORKERS) -m long $(AND_AGAIN)
+	$(PYTEST) -n $(WORKERS) -m long $(call and_again)
 
 .PHONY: slowest
 slowest: $(VENV)/.dev
@@ -159,7 +163,7 @@ proof: .venv-rl/.done $(VENV)/.local
 
 .PHONY: test-rl
 test-rl: .venv-rl/.done $(VENV)/.local
-	.venv-rl/bin/python -m pytest -q tests/rl
+	.venv-rl/bin/python -m pytest -q tests/rl $(call and_again,.venv-rl/bin/python)
 
 .venv-rl/.done: .ci/setup-rl requirements.txt requirements-rl.txt pyproject.toml
 	@sh .ci/setup-rl

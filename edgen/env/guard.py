@@ -10,8 +10,10 @@ An ASGI application around another one; it needs no library.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
+import contextlib
 import hmac
 import json
 import secrets
@@ -31,7 +33,9 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_BODY = 1 << 20  # bytes of a request or of a WebSocket's message
+MAX_DISCARDED = 16 << 20  # bytes of a refused request's body
 LEAST_TOKEN = 16  # characters
+_DISCARDING = 10.0  # seconds
 _REFUSED = 1008  # the WebSocket's code for a policy violation
 _TOO_BIG = 1009
 _USAGE = (
@@ -84,9 +88,10 @@ class TokenGuard:
                 return
             await self._app(inner, *_check_messages(receive, send))
         elif refusal is not None:
-            await _answer(send, *refusal)
+            await _refuse(receive, send, *refusal)
         elif self._free < 1:
-            await _answer(send, 503, "The server is at its limit of requests at once; try again later.")
+            limit = "The server is at its limit of requests at once; try again later."
+            await _refuse(receive, send, 503, limit)
         else:
             self._free -= 1
             try:
@@ -119,7 +124,7 @@ class TokenGuard:
         body = bytearray()
         announced = dict(scope["headers"]).get(b"content-length", b"0")
         if len(announced) > len(str(MAX_BODY)) or (announced.isdigit() and int(announced) > MAX_BODY):
-            await _answer(send, 413, f"The body is larger than {MAX_BODY} bytes.")
+            await _refuse(receive, send, 413, f"The body is larger than {MAX_BODY} bytes.")
             return
         while True:
             message = await receive()
@@ -127,7 +132,7 @@ class TokenGuard:
                 return  # the client has disconnected
             body += message.get("body", b"")
             if len(body) > MAX_BODY:
-                await _answer(send, 413, f"The body is larger than {MAX_BODY} bytes.")
+                await _refuse(receive, send, 413, f"The body is larger than {MAX_BODY} bytes.")
                 return
             if not message.get("more_body"):
                 break
@@ -202,6 +207,23 @@ def _check_messages(receive: Receive, send: Send) -> tuple[Receive, Send]:
             await send({"type": "websocket.send", "text": json.dumps(error)})
 
     return receive_valid, send_until_end
+
+
+async def _refuse(receive: Receive, send: Send, status: int, why: str) -> None:
+    """Answer a request whose body is unread, after discarding at most `MAX_DISCARDED` bytes of it.
+
+    A server closes the connection after an answer to an unread body, and a client that is still sending then
+    sees a broken connection in place of the answer.
+    """
+    left = MAX_DISCARDED
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_DISCARDING):
+            while left > 0:
+                message = await receive()
+                left -= len(message.get("body", b""))
+                if not message.get("more_body"):
+                    break
+    await _answer(send, status, why)
 
 
 async def _answer(send: Send, status: int, why: str) -> None:

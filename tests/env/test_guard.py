@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edgen.core.errors import UsageError
-from edgen.env.guard import MAX_BODY, Message, Receive, Scope, Send, TokenGuard
+from edgen.env.guard import MAX_BODY, MAX_DISCARDED, Message, Receive, Scope, Send, TokenGuard
 
 pytestmark = pytest.mark.unit
 TOKEN = "a-token-of-enough-characters"
@@ -148,6 +148,28 @@ async def test_an_announced_length_beyond_the_limit_is_refused_before_the_body(l
     headers = (HOST, (b"content-length", length))
     sent = await play(TokenGuard(inner, TOKEN), "http", f"/{TOKEN}/reset", *headers)
     assert (status(sent), inner.seen) == (413, [])
+
+
+@pytest.mark.parametrize(("path", "expected"), [("/reset", 401), (f"/{TOKEN}/reset", 413)])
+async def test_a_refused_body_is_discarded_before_the_answer(path: str, expected: int) -> None:
+    """A server closes the connection of an unread body, and the client would lose the answer."""
+    happened: list[str] = []
+    piece, pieces = b" " * (MAX_BODY // 2), 8
+
+    async def receive() -> Message:
+        happened.append("read")
+        return {"type": "http.request", "body": piece, "more_body": len(happened) < pieces}
+
+    async def send(message: Message) -> None:
+        happened.append(message["type"])
+
+    guard = TokenGuard(Inner(), TOKEN)
+    await guard({"type": "http", "path": path, "headers": [HOST]}, receive, send)
+    assert happened == ["read"] * pieces + ["http.response.start", "http.response.body"]
+
+    happened, pieces, sizes = [], 10**9, len(piece)
+    await guard({"type": "http", "path": path, "headers": [HOST]}, receive, send)
+    assert happened.count("read") * sizes <= 2 * MAX_DISCARDED, "a body without end is not read for ever"
 
 
 async def test_nothing_is_sent_to_a_client_that_is_gone() -> None:

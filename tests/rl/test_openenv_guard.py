@@ -26,11 +26,6 @@ def request(url: str, body: bytes | None = None, **headers: str) -> int:
             return int(answered.status)
     except urllib.error.HTTPError as refused:
         return int(refused.code)
-    except urllib.error.URLError as cut:
-        # A server that refuses a long body closes before it has read all: the answer may be lost with the rest.
-        if not isinstance(cut.reason, ConnectionResetError) or len(body or b"") < 1 << 20:
-            raise
-        return 413
 
 
 def test_openenv_is_guarded(tmp_path: Path) -> None:
@@ -47,7 +42,8 @@ def test_openenv_is_guarded(tmp_path: Path) -> None:
             b'{"seed": 1' + b"0" * 4000 + b"}", b'{"episode_id": "\\ud800"}', b"[", b'{"scenario": [[]]}',
         ]  # fmt: skip
         assert [request(f"{url}/reset", body) for body in bodies] == [422] * len(bodies)
-        assert request(f"{url}/reset", b" " * (1 << 21)) == 413
+        assert request(f"{url}/reset", b" " * (1 << 23)) == 413
+        assert request(f"{bare}/reset", b" " * (1 << 23)) == 401
         assert request(f"{url}/reset", b'{"self": 1}') == 200
         assert request(f"{url}/mcp", b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}') == 404
         texts: list[Any] = ["x" * 200_000, 7, None, ["a"]]
