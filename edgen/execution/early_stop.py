@@ -3,7 +3,7 @@
 A job with a template that the model does not follow would otherwise be paid for to its last conversation. So
 newly fetched answers are counted as they are read: with less than 5% usable of 40 answers of a role, or of 20
 settled conversations, the run stops. An answer is usable if its protocol accepted it; the next request, or
-the result, gives the reason if not.
+the result, gives the reason if not. While all are usable, `OutcomeRecorder` counts them alone.
 
 The verdict is kept in the ledger, under the fingerprint of everything that shapes its answers. Started again
 unchanged, the run sends nothing and repeats the error; after any change that may help, the count begins anew.
@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from edgen.config import CallSettings
 from edgen.core.errors import UselessError
 from edgen.core.text import describe_reasons
 from edgen.core.values import RejectionReason, Reply, Request, Status
@@ -27,15 +27,14 @@ from edgen.store.ledger.opening import decode_fact
 
 if TYPE_CHECKING:
     from edgen.execution.client.form_support import FormSupport
-    from edgen.execution.progress import ProgressCounts
-    from edgen.store.ledger import Ledger
+    from edgen.execution.scheduler import Work
 
 ANSWERS = 40  # answers needed for a verdict
 SETTLED = 20  # conversations, or other tasks, needed for one
 GATED = 50  # settled tasks, none of which passed the gates
 LEAST = 0.05  # minimum share of usable ones
 _SHOWN = 200  # characters of a reply that are quoted
-_FACT = "useless"
+USELESS = "useless"  # the fact with the verdict
 _LOOK = "`edgen preview JOB` shows the prompt."
 # By the form that was sent.
 _IN_WORDS = (
@@ -97,31 +96,26 @@ class _Noted(msgspec.Struct, frozen=True):
 
 
 class Usefulness:
-    """The usability count of one session. It reads and notes its verdict in the session's ledger. `help_`:
-    advice that replaces the one derived from the reasons."""
+    """The usability count of one session since the first unusable answer or rejected task, or from the start
+    if an earlier session stopped as useless. It reads and notes its verdict in the session's ledger.
+    `usable`: the answers before, by role; `accepted`: the tasks before."""
 
-    def __init__(
-        self,
-        settings: CallSettings,
-        ledger: Ledger,
-        fingerprint: str,
-        counts: ProgressCounts,
-        help_: str = "",
-    ) -> None:
-        self.is_in_doubt = False  # an answer was unusable, or a task rejected; without any, no verdict
-        self._help = help_
+    def __init__(self, work: Work, usable: Mapping[str, int], accepted: int) -> None:
+        settings, ledger = work.tasks.call_settings, work.ledger
+        self._help = work.tasks.useless_help
         self._wanted = settings.stop_when_useless
         self._gates_count = not settings.top_up  # a top-up stops planning on its own
-        self._ledger, self._fingerprint, self._counts = ledger, fingerprint, counts
-        self._answers: defaultdict[str, int] = defaultdict(int)  # by role, like the usable ones
-        self._usable: defaultdict[str, int] = defaultdict(int)
-        self._settled = self._read = self._accepted = 0
+        self._ledger, self._fingerprint, self._counts = ledger, work.fingerprint, work.counts
+        self._answers = defaultdict(int, usable)  # by role, like the usable ones
+        self._usable = defaultdict(int, usable)
+        self._settled = self._read = self._accepted = accepted
         self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)  # of unusable answers
         self._rejected: Counter[str] = Counter()  # of settled tasks
         self._latest: _Latest | None = None
-        self._before = decode_fact(ledger.read_fact(_FACT) or None, _Noted, ledger.path, "a note")
+        self._has_stopped = False
+        self._before = decode_fact(ledger.read_fact(USELESS) or None, _Noted, ledger.path, "a note")
         if self._before is not None and not self._wanted:
-            ledger.set_fact(_FACT, "")
+            ledger.set_fact(USELESS, "")
 
     def require_hope(self) -> None:
         """Raise UselessError if the run stopped as useless before and nothing has changed since. Call this
@@ -145,7 +139,6 @@ class Usefulness:
         if not refused:
             self._usable[role] += 1
             return
-        self.is_in_doubt = True
         self._latest = _Latest(request, forms.adapt_request(request), reply, forms.describe(request))
         self._reasons[role][refused] += 1
         if retried:
@@ -158,14 +151,13 @@ class Usefulness:
             self._accepted += 1
             self._read += 1
             return
-        self.is_in_doubt = True
         self._read += reason is not None and _is_by_gate(reason)
         if status is Status.REJECTED:
             self._rejected[reason or "unknown"] += 1
 
     def reach_verdict(self) -> UselessError | None:
-        """Return the reason to stop, None while there is hope, and note it in the ledger."""
-        if not self._wanted:
+        """Return the reason to stop, once, and note it in the ledger; None while there is hope."""
+        if not self._wanted or self._has_stopped:
             return None
         for role, answers in self._answers.items():
             if answers >= ANSWERS and self._usable[role] < LEAST * answers:
@@ -179,8 +171,9 @@ class Usefulness:
         return None
 
     def _stop(self, found: str, reasons: Counter[str]) -> UselessError:
+        self._has_stopped = True
         noted = _Noted(self._fingerprint, time.time())
-        self._ledger.set_fact(_FACT, msgspec.json.encode(noted).decode())
+        self._ledger.set_fact(USELESS, msgspec.json.encode(noted).decode())
         latest = self._latest
         asked = ("", _IN_WORDS) if latest is None else (latest.request.protocol, latest.help)
         help_ = self._help or advise(reasons, asked[1], asked[0])

@@ -6,6 +6,7 @@ rest, and records the outcome.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
@@ -22,7 +23,7 @@ from edgen.core.errors import (
 from edgen.core.plugins.faults import blame, refuse_value
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Status, TaskId
 from edgen.execution.client.model_client import ModelClient
-from edgen.execution.early_stop import Usefulness
+from edgen.execution.early_stop import USELESS, Usefulness
 from edgen.execution.scheduler import Work
 from edgen.planning.speakers import explain_rejection
 from edgen.protocols.labelled_units import ABOUT
@@ -199,7 +200,7 @@ async def run_task(
                 fresh = False
             if (request := rollout.request) is None:
                 break
-            recorder.usefulness.require_hope()
+            recorder.require_hope()
             try:
                 reply = await ask(rollout, request)
             except CallError as failure:
@@ -231,11 +232,10 @@ class OutcomeRecorder:
 
     def __init__(self, work: Work, stop: Callable[[EdgenError], None]) -> None:
         self.lenient = False
-        settings = work.tasks.call_settings
-        self.usefulness = Usefulness(
-            settings, work.ledger, work.fingerprint, work.counts, work.tasks.useless_help
-        )
         self._work = work
+        self._usable: defaultdict[str, int] = defaultdict(int)  # answers by role, while all are usable
+        self._accepted = 0  # tasks with new answers, while all are accepted
+        self._usefulness = Usefulness(work, {}, 0) if work.ledger.read_fact(USELESS) else None
         self._hearing = [one.hears_ends for one in {*work.clients.values()} if one.hears_ends is not None]
         self._stop = stop
         self._stop_after = work.tasks.call_settings.limits.stop_after_failures
@@ -243,7 +243,12 @@ class OutcomeRecorder:
         self._failed_in_a_row: set[int] = set()
         self._last: CallError | None = None  # of them, if no service answered at all
         self._simulated = False
-        self._useless = False
+
+    def require_hope(self) -> None:
+        """Raise UselessError if the run stopped as useless before and nothing has changed since. Call this
+        before anything is paid for."""
+        if self._usefulness is not None:
+            self._usefulness.require_hope()
 
     @property
     def is_heard(self) -> bool:
@@ -268,15 +273,18 @@ class OutcomeRecorder:
         if request.address.task != unit[1]:
             return
         rollout.fresh += 1
+        if self._usefulness is None:
+            if not rollout.refused:
+                self._usable[request.role] += 1
+                return
+            self._usefulness = Usefulness(self._work, self._usable, self._accepted)
         retried = rollout.request is not None
         forms = self._work.clients[request.role].form_support
-        self.usefulness.count_answer(request, reply, rollout.refused, forms, retried=retried)
-        if self.usefulness.is_in_doubt:
-            self._stop_if_useless()
+        self._usefulness.count_answer(request, reply, rollout.refused, forms, retried=retried)
+        self._stop_if_useless(self._usefulness)
 
-    def _stop_if_useless(self) -> None:
-        if not self._useless and (reason := self.usefulness.reach_verdict()) is not None:
-            self._useless = True
+    def _stop_if_useless(self, usefulness: Usefulness) -> None:
+        if (reason := usefulness.reach_verdict()) is not None:
             self._stop(reason)
 
     def settle(self, unit: tuple[int, TaskId], rollout: AnyRollout) -> None:
@@ -301,10 +309,15 @@ class OutcomeRecorder:
     def count_outcome(self, rollout: AnyRollout, settled: Settled) -> None:
         """Count the outcome of a task with a result."""
         self._work.counts.settle(settled.status, settled.reason)
-        if rollout.fresh:
-            self.usefulness.count_settled(settled.status, settled.reason)
-            if self.usefulness.is_in_doubt:
-                self._stop_if_useless()
+        if not rollout.fresh:
+            return
+        if self._usefulness is None:
+            if settled.status is Status.ACCEPTED:
+                self._accepted += 1
+                return
+            self._usefulness = Usefulness(self._work, self._usable, self._accepted)
+        self._usefulness.count_settled(settled.status, settled.reason)
+        self._stop_if_useless(self._usefulness)
 
     def fail(self, unit: tuple[int, TaskId], rollout: AnyRollout, failure: CallError) -> None:
         """Record that a task got no answer; stop the run if the next would get none either."""

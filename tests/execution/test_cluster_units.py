@@ -219,7 +219,7 @@ async def test_a_worker_gives_a_permit_back_that_does_not_fit(
 async def test_the_request_of_an_unusable_first_reply_is_known_to_the_head(tmp_path: Path) -> None:
     """It is shown where a run stops as useless."""
     made = await make(tmp_path, Mumbling(delay=0.0), conversations=400)
-    latest = made.scheduler._recorder.usefulness._latest
+    latest = made.scheduler._recorder._usefulness._latest
     assert made.heard[FirstReply]
     assert latest.reply.text == "Hm."
     assert latest.request.messages

@@ -199,7 +199,7 @@ class Units:
         elif self._scheduler.stopped is not None:
             self.leave(rollout)
         else:
-            self._recorder.usefulness.require_hope()
+            self._recorder.require_hope()
             self._call(rollout, message)
 
     async def _end_heard(self, rollout: RemoteRollout, message: UnitOutcome) -> None:
