@@ -12,6 +12,7 @@ import secrets
 import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,9 @@ class RunSession:
             None if self.budget is None else ledger.out,
             admissions=shared.admissions,
         )
-        restore_forms({client.form_support for client in self._clients.values()}, ledger, self.events)
+        restore = partial(restore_forms, ledger, self.events, {})
+        for client in self._clients.values():
+            client.restore_forms = restore
         identities = {role: client.backend.identity for role, client in self._clients.items()}
         self.fingerprint = tasks.make_fingerprint(identities)
         if self.budget is not None:

@@ -11,7 +11,7 @@ again.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -183,17 +183,19 @@ def _is_about_the_schema(failure: CallError, request: Request) -> bool:
     return refused and _ABOUT_SCHEMAS.search(failure.message) is not None
 
 
-def restore_forms(supports: Iterable[FormSupport], ledger: Ledger, events: Events) -> None:
-    """Let backends continue in the ways that earlier sessions of the ledger found, and note there what they
-    find."""
-    known = decode_fact(ledger.read_fact(_FACT), dict[str, Way], ledger.path, "a note on forms") or {}
-    for support in supports:
-        if (way := known.get(support.identity)) is not None:
-            support.restore(way)
+def restore_forms(ledger: Ledger, events: Events, known: dict[str, Way], support: FormSupport) -> None:
+    """Let a backend continue in the way that an earlier session of the ledger found, and note there what it
+    finds. `known`: the ways of all backends of the session by identity, one note; the first call reads them.
+    """
+    noted = decode_fact(ledger.read_fact(_FACT), dict[str, Way], ledger.path, "a note on forms") or {}
+    for identity, way in noted.items():
+        known.setdefault(identity, way)
+    if (found := known.get(support.identity)) is not None:
+        support.restore(found)
 
-        def note(way: Way, identity: str = support.identity) -> None:
-            known[identity] = way
-            ledger.set_fact(_FACT, msgspec.json.encode(known).decode())
+    def note(way: Way) -> None:
+        known[support.identity] = way
+        ledger.set_fact(_FACT, msgspec.json.encode(known).decode())
 
-        support.note = note
-        support.tell = partial(events.tell, "note")
+    support.note = note
+    support.tell = partial(events.tell, "note")

@@ -37,9 +37,6 @@ from edgen.providers import Backend, find_calls, list_servers
 from edgen.providers.base import HearsEnds, SeveralServers, ShowsProgress
 from edgen.store.ledger import OutstandingCalls
 
-REFUSALS = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED})
-CONGESTION = REFUSALS | {FailureKind.TIMEOUT}
-_NO_GATEWAY = 502  # status of a gateway whose server is down
 # Seconds of continuous refusals after which a requested wait longer than give_up_after is believed.
 _LONG_ASK = 30.0
 # Failed connections of one call that use no attempt. If more break, the prompt itself may break them; if only
@@ -91,8 +88,16 @@ class ModelClient:
             else OneServer(backend, config.provider, admission.list_lanes(list_servers(backend)))
         )
         self._prefix = hashlib.sha256(msgspec.json.encode(dict(backend.identity), order="deterministic"))
-        self.form_support = FormSupport(name, self._prefix.hexdigest()[:16])
+        self.restore_forms: Callable[[FormSupport], None] = lambda _support: None
         self._completion = float(config.max_tokens or _ASSUMED_COMPLETION)  # running mean, tokens
+
+    @functools.cached_property
+    def form_support(self) -> FormSupport:
+        """The way of requests with a form, made for the first of them; `restore_forms` continues an earlier
+        session's."""
+        support = FormSupport(self.name, self._prefix.hexdigest()[:16])
+        self.restore_forms(support)
+        return support
 
     def make_key(self, request: Request) -> bytes:
         """Return the ledger's key of a request: sha256 over everything that shapes its answer."""
@@ -280,7 +285,7 @@ class ModelClient:
                 call.held = await self._ledger.hold(request.address, call.key, *call.most)
                 started = clock()
             self.begin_attempt(call)
-            if self.form_support.is_sent_as_is(request):
+            if not (request.prose or request.other_form) or self.form_support.is_sent_as_is(request):
                 reply = await servers.complete(ticket.lane, request)
             else:
                 reply = await self.form_support.complete(
@@ -318,7 +323,7 @@ class ModelClient:
     def end_failed(self, call: Call, ticket: Ticket, failure: CallError, seconds: float) -> None:
         """Note the failure of an attempt. Raises ProviderError if the service refuses for too long."""
         self.last_failure = failure
-        verdict, refused_for = self._classify_failure(failure)
+        verdict, refused_for = self.policy.classify_failure(failure)
         if failure.kind is FailureKind.TIMEOUT:
             self._note_timeout(call, ticket, seconds)
             if len(self.servers.lanes) > 1 and ticket.lane.is_silent_since(ticket.started):
@@ -353,18 +358,6 @@ class ModelClient:
         if ticket.running > (ticket.lane.window.slots or ticket.running):
             call.turned_away += 1
             call.queued += seconds
-
-    def _classify_failure(self, failure: CallError) -> tuple[LoadVerdict, float | None]:
-        """Return a failure's verdict on the service, and the seconds that a refusing service asks to wait; an
-        unreasonably long request counts as none."""
-        if failure.kind is FailureKind.CONNECTION or failure.status == _NO_GATEWAY:
-            return LoadVerdict.AWAY, 0.0
-        if failure.kind not in CONGESTION:
-            return LoadVerdict.OTHER, None
-        asked = failure.retry_after
-        if asked is not None and asked > self.policy.give_up_after:
-            asked = 0.0
-        return LoadVerdict.CONGESTED, asked or (0.0 if failure.kind in REFUSALS else None)
 
     def _excuse(self, call: Call, failure: CallError | None, lane: Lane) -> None:
         """Do not count an attempt that failed because the server is closed or unreachable."""

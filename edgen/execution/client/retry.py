@@ -16,9 +16,14 @@ from typing import TypeVar
 import msgspec
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
-from edgen.core.errors import RETRYABLE, CallError, limit_attempts
+from edgen.core.errors import RETRYABLE, CallError, FailureKind, limit_attempts
+from edgen.execution.client.window import LoadVerdict
 
 T = TypeVar("T")
+
+_REFUSALS = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED})
+_CONGESTION = _REFUSALS | {FailureKind.TIMEOUT}
+_NO_GATEWAY = 502  # status of a gateway whose server is down
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,18 @@ class RetryPolicy:
         if retry_after is None or retry_after > self.give_up_after:
             return backoff
         return max(backoff, retry_after + chance * self.initial)
+
+    def classify_failure(self, failure: CallError) -> tuple[LoadVerdict, float | None]:
+        """Return a failure's verdict on the service, and the seconds that a refusing service asks to wait; an
+        unreasonably long request counts as none."""
+        if failure.kind is FailureKind.CONNECTION or failure.status == _NO_GATEWAY:
+            return LoadVerdict.AWAY, 0.0
+        if failure.kind not in _CONGESTION:
+            return LoadVerdict.OTHER, None
+        asked = failure.retry_after
+        if asked is not None and asked > self.give_up_after:
+            asked = 0.0
+        return LoadVerdict.CONGESTED, asked or (0.0 if failure.kind in _REFUSALS else None)
 
 
 class Excused(msgspec.Struct):
