@@ -61,6 +61,7 @@ _LABEL = r"[^\w\n{]{0,12}(?:ROLE|CALLED)\b[^\n:]{0,20}:"
 _BREAKS = RolePattern(rf"(?i){_LABEL}[^\n]*?(\\n|<br\s?/?>){_LABEL}")
 _BREAK = compile_later(r"(?i)<br\s?/?>(?![^\S\n]*(?:\n|\Z))")  # none at the end of a line
 _WRAPPING = frozenset("<>&\\")  # without one of these and `[/`, there is no markup and no thinking
+_LIST = compile_later(r"\[\s*+[\[{\"'“]")
 _FEW_BRACKETS = 4  # of a text that is no JSON
 _BEFORE_JSON = "-" + "".join(char for char in map(chr, range(0x3001)) if char.isspace() and char != "\n")
 _FEW_BREAKS = 3  # of HTML, which turns may hold
@@ -187,14 +188,15 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
 
 
 def _may_hold_json(text: str) -> bool:
-    """Return whether a bracket may begin a line, a blank or a bullet before it: cheap, as it is asked of
-    every reply."""
+    """Return whether a bracket may begin a line and JSON, a blank or a bullet before it: cheap, as it is
+    asked of every reply."""
     for bracket in "[{":
         at = text.find(bracket)
         for _ in range(_FEW_BRACKETS):
             if at < 0:
                 break
-            if not text[text.rfind("\n", 0, at) + 1 : at].strip(_BEFORE_JSON):
+            begins = not text[text.rfind("\n", 0, at) + 1 : at].strip(_BEFORE_JSON)
+            if begins and (bracket == "{" or _LIST.match(text, at)):
                 return True
             at = text.find(bracket, at + 1)
         else:

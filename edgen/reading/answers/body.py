@@ -18,7 +18,8 @@ _BREAK = compile_later(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 def body_of(text: str) -> str:
     """Return the part of a reply that is read: the first MAX_READ characters, without thinking."""
-    return drop_thinking(text[:MAX_READ], [])
+    body = text[:MAX_READ]
+    return drop_thinking(body, []) if "<" in body or "[/" in body else body
 
 
 def strip_fence(body: str) -> str:

@@ -94,7 +94,8 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     )
     if quoted:
         found = without_quote_marks(found)
-    headed = drop_shared_marks(found, several=inside.several)
+    shares = inside.may_share(found.lines[0].body.strip())
+    headed = shares and drop_shared_marks(found, several=inside.several)
     if bodies != [line.body for line in found.lines]:
         inside = look_inside(found.lines)
     blocks = [_read_block(group, inside, roles) for group in split_groups(found, inside)[:MAX_CONVERSATIONS]]

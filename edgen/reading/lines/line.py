@@ -197,6 +197,12 @@ class Inside(NamedTuple):
     given: bool  # a probability may stand in one
     marked: bool  # an end marker may stand in one
 
+    def may_share(self, first: str) -> bool:
+        """Return whether a mark of the layout other than quotation marks may stand around the first turn's
+        text, which is stripped: one of `marks`, or a hyphen before or a slash after it."""
+        marked = self.marks.strip('\x1f"“”') != ""
+        return marked or first[:1] == "-" or first.rstrip(",;.")[-1:] == "/"
+
 
 def look_inside(lines: Sequence[RoleLine]) -> Inside:
     """Look for the marks and words without which a rule has nothing to do within the turns."""

@@ -192,6 +192,8 @@ class _Reader:
         return inner
 
     def _read_json(self, text: str) -> str:
+        if "{" not in text and "[" not in text:
+            return text
         found = read_json_turn(text, self._role, self._roles)
         if found is None:
             return text
