@@ -26,6 +26,8 @@ A reply in other languages' words for the roles is read the same way once its la
 
 from __future__ import annotations
 
+from functools import cache
+
 from msgspec.structs import replace
 
 from edgen.core.text import compile_later
@@ -33,19 +35,20 @@ from edgen.core.values import Conversation, Rejection, RejectionReason
 from edgen.reading.assembly import FoundParts, add_repairs, assemble, make_entries
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
-from edgen.reading.learned import find_layouts
+from edgen.reading.learned import Layouts
 from edgen.reading.lines.conversation import find_in_lines
 from edgen.reading.lines.frames import rewrite_frames
 from edgen.reading.lines.role_lines import split_lines
 from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
 from edgen.reading.loose_json.parser import Parsed, parse
-from edgen.reading.other_speaker import holds_other_speaker
+from edgen.reading.other_speaker import HINTS, holds_other_speaker
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RolePattern, RoleWords
 from edgen.reading.text import surroundings
 from edgen.reading.text.characters import (
     are_spoken,
     excerpt,
+    find_marks,
     holds_pair,
     list_marks,
     replace_surrogates,
@@ -90,9 +93,44 @@ def read(
     if text[:1] == "{" and (written := read_verbatim(text, roles)) is not None:
         return written
     result, marks = _read_known(text, roles)
-    if isinstance(result, Conversation) and holds_other_speaker(result.turns, roles, marks):
-        return add_repairs(result, last=[Repair.OTHER_SPEAKER])
-    return result
+    if isinstance(result, Rejection):
+        return result
+    if marks is None:
+        marks = find_marks("".join([turn.text for turn in result.turns]))
+    if HINTS.isdisjoint(marks) or not holds_other_speaker(result.turns, roles, marks):  # most
+        return result
+    return add_repairs(result, last=[Repair.OTHER_SPEAKER])
+
+
+class LayoutMemory:
+    """The layouts of the replies to some roles. One reply has none to learn, so it is kept until another
+    comes."""
+
+    def __init__(self, roles: RoleWords) -> None:
+        self._roles = roles
+        self._first: tuple[str, Conversation] | None = None
+        self._layouts: Layouts | None = None
+
+    def find(self, text: str) -> tuple[Conversation, str] | None:
+        """Return `Layouts.find`: the conversation in a text of a known layout, and its marks."""
+        return None if self._layouts is None else self._layouts.find(text)
+
+    def learn(self, text: str, result: Conversation) -> None:
+        """Learn the layout of a text that was read as `result`."""
+        if self._layouts is not None:
+            self._layouts.learn(text, result)
+        elif self._first is None:
+            self._first = text, result
+        else:
+            self._layouts = Layouts(self._roles)
+            self._layouts.learn(*self._first)
+            self._layouts.learn(text, result)
+
+
+@cache
+def find_layouts(roles: RoleWords) -> LayoutMemory:
+    """Return the layouts learned for these roles, in this process."""
+    return LayoutMemory(roles)
 
 
 def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, str | None]:

@@ -70,7 +70,7 @@ def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords, marks: str | No
     texts together, where the caller has it."""
     if marks is None:
         marks = find_marks("".join([turn.text for turn in turns]))
-    hints = _HINTS.intersection(marks)
+    hints = HINTS.intersection(marks)
     if not hints:  # most conversations
         return False
     patterns = make_speaker_patterns(roles)
@@ -221,4 +221,4 @@ _DETECTORS = {
     **dict.fromkeys('"“„«', (_has_quotation,)),
     **dict.fromkeys("—–", (_has_dashed_speech,)),
 }
-_HINTS = frozenset(_DETECTORS)
+HINTS = frozenset(_DETECTORS)
