@@ -131,8 +131,6 @@ def translate_own(text: str, roles: RoleWords) -> str:
 
 def translate_own_labels(text: str, roles: RoleWords) -> str:
     """Return the text with each label in a job's own words as a role's name, even if others speak too."""
-    if not roles.own:
-        return text
     return _rename_labels(text, _find_labels(text, roles), {_OWN})
 
 
@@ -152,8 +150,6 @@ def translate(text: str, roles: RoleWords) -> Translation | None:
 
 def translate_conversation(turn: str, roles: RoleWords) -> str:
     """Return a turn; in the reader's words if it is a whole conversation in another language."""
-    if "\n" not in turn and "{" not in turn:
-        return turn
     translation = translate(turn, roles)
     return turn if translation is None or not _OPENS.of(roles).match(translation.text) else translation.text
 
@@ -203,8 +199,6 @@ def _translate_heading(lines: list[str], lowered: list[str], stems: list[str]) -
 
 def translate_marker(turn: str) -> str:
     """Return one turn; an end marker in another language at its end becomes the reader's own."""
-    if turn[-3:].isascii() and not any(bracket in turn[-3:] for bracket in "])>"):
-        return turn
     found = _ENDED.search(turn, max(0, len(turn) - 60))
     return turn if found is None or turn[found.end() :].strip() else turn[: found.start()] + _END
 

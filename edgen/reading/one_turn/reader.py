@@ -52,6 +52,7 @@ _HANDED_OVER = compile_later(
     r"(?i)<\|im_start\|>\s?user|<start_of_turn>\s?user|<\|start_header_id\|>\s?user|<\|user\|>|\[INST\]"
 )
 _TURN_OVER = compile_later(r"(?i)<\|(?:im_end|eot_id|end|end_of_text|endoftext)\|>|<end_of_turn>|<eos>")
+_MARKER_ENDS = ("]", ")", "）", "】", ">")  # of an end marker in another language
 MAX_ROUNDS = 8  # how many wrappers a turn may have, one in the other
 
 
@@ -82,10 +83,12 @@ def read_turn(
     roles = roles.with_own(words) if words else roles
     reader = _Reader(role, roles)
     try:
-        named = translate_own_labels(text, roles)
+        named = translate_own_labels(text, roles) if roles.own else text
         if named.lstrip()[:1] in ("<", "\\"):  # perhaps a whole conversation in markup
             named = without_markup(named, roles)
-        return reader.read(translate_conversation(named, roles))
+        if "\n" in named or "{" in named:
+            named = translate_conversation(named, roles)
+        return reader.read(named)
     except UnreadableError as error:
         return error.rejection
 
@@ -105,7 +108,7 @@ class _Reader:
         text = trim(replace_surrogates(text, self._repairs))
         if not text:
             return Rejection(RejectionReason.EMPTY, "the answer is blank")
-        if (marked := translate_marker(text)) is not text:
+        if text.rstrip().endswith(_MARKER_ENDS) and (marked := translate_marker(text)) is not text:
             self._repairs.append(Repair.MARKER_FORM)
             text = marked
         steps: tuple[Callable[[str], str], ...] = (
