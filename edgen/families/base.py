@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -33,6 +33,7 @@ from edgen.validation.speech import read_speech
 
 __all__ = [
     "Family",
+    "FamilyBySpace",
     "FiledRecord",
     "Provenance",
     "Recorded",
@@ -85,6 +86,26 @@ class Family(DataSetReader):
             return FiledRecord.of(self.read(msgspec.json.encode(record)))
         except ValueError:
             raise ValueError(f"no record of the {self.name} family") from None
+
+
+class FamilyBySpace(Family):
+    """A family for the spaces that have the dimensions, roles and section which it names; for any if it names
+    none."""
+
+    space_dimensions: ClassVar[frozenset[str]] = frozenset()
+    """Dimensions of a space that fits, which may have others."""
+    space_roles: ClassVar[tuple[str, ...]] = ()
+    """The roles of a space that fits, in order; empty: any."""
+    space_section: ClassVar[str] = ""
+    """The section of a space that fits; empty: none is needed."""
+
+    def fits(self, space: Space) -> bool:
+        """Return whether a space has the dimensions, roles and section."""
+        return (
+            self.space_dimensions.issubset(space.names)
+            and self.space_roles in ((), tuple(role.name for role in space.roles))
+            and (not self.space_section or space.sections.get(self.space_section) is not None)
+        )
 
 
 def make_record_id(name: str, scenario: int, replicate: int) -> str:

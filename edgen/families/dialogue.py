@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edgen.plugin import Family, Provenance, Recorded, ReportWords, Scenario, Space, Turn
+from edgen.plugin import Provenance, Recorded, ReportWords, Scenario, Turn
 from edgen.plugin.families import (
+    FamilyBySpace,
     FiledRecord,
     LayoutChecks,
     Role,
@@ -42,17 +43,13 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(DialogueRecord).decode
 
 
-class Dialogue(LayoutChecks, ReportWords, Family):
+class Dialogue(LayoutChecks, ReportWords, FamilyBySpace):
     """The layout for every space except Education Dialogue's."""
 
     name = "dialogue"
     schema = "dialogue"
     tags: ClassVar[tuple[str, ...]] = ("dialogue",)
     precedence = 100
-
-    def fits(self, space: Space) -> bool:
-        """Return True: any space fits."""
-        return True
 
     def record(self, recorded: Recorded) -> bytes:
         """Return the record of a conversation."""

@@ -5,7 +5,7 @@
 Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
 
 Optional parts of a family: KindDefaults, the roles, templates, measures and splits of its spaces;
-LayoutChecks, checks beyond the schema.
+LayoutChecks, checks beyond the schema. FamilyBySpace: a family whose `fits` is in class attributes.
 Role: the name of a role, a text. FiledRecord: a record of a file of any origin. make_filed_record,
 read_filed_turns, read_filed_index: its value, its turns, and the number of its scenario. write_values,
 read_values: a scenario's values as JSON. family_of, defaults_of: the family of a space, and
@@ -16,6 +16,7 @@ without_marker: the end marker.
 from __future__ import annotations
 
 from edgen.core.values import Role as Role
+from edgen.families.base import FamilyBySpace as FamilyBySpace
 from edgen.families.base import FiledRecord as FiledRecord
 from edgen.families.base import Scenes as Scenes
 from edgen.families.base import TurnScene as TurnScene

@@ -10,7 +10,7 @@ of ED.
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -18,7 +18,6 @@ import msgspec
 from edgen.domains.education.layout import DIMENSIONS, LAYOUT, TOPIC_FIELDS
 from edgen.plugin import (
     Conversation,
-    Family,
     Provenance,
     RecordContents,
     Recorded,
@@ -28,6 +27,7 @@ from edgen.plugin import (
     Turn,
 )
 from edgen.plugin.families import (
+    FamilyBySpace,
     FiledRecord,
     KindDefaults,
     Role,
@@ -80,12 +80,14 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(EducationRecord).decode
 
 
-class Education(RecordContents, ReportWords, KindDefaults, Family):
+class Education(RecordContents, ReportWords, KindDefaults, FamilyBySpace):
     """The layout of ED."""
 
     name = "education"
     title = "Education Dialogue"
     schema = "conversation"
+    space_dimensions = LAYOUT.names
+    space_roles = tuple(LAYOUT.roles)
     tags = ("education", "education-dialogue")
     measures = ("adherence", "answers", "probability")
     roles = tuple(SpaceRole(name, sees) for name, sees in LAYOUT.roles.items())
@@ -119,10 +121,6 @@ class Education(RecordContents, ReportWords, KindDefaults, Family):
     }
     fields: ClassVar[Mapping[str, tuple[str, ...]]] = {"topic": tuple(TOPIC_FIELDS)}
     holds_events = False
-
-    def fits(self, space: Space) -> bool:
-        """Return whether a space has ED's dimensions and roles, possibly with others."""
-        return has_five_dimensions(space.names, [role.name for role in space.roles])
 
     def vocabulary(self, space: Space) -> dict[str, frozenset[str]]:
         """Return the values of ED's dimensions, in its spelling."""
@@ -212,12 +210,6 @@ def _unflatten(record: dict[str, Any]) -> dict[str, Any]:
         "provenance": {key: record.get(key) for key in ("scenario", "simulated")},
         "scenario": {key: record.get(key) for key in TOPIC_FIELDS},
     }
-
-
-def has_five_dimensions(names: Collection[str], roles: Sequence[str]) -> bool:
-    """Return whether a space with these dimensions and roles has the five dimensions, possibly with others,
-    and the roles Teacher and Student."""
-    return LAYOUT.names.issubset(names) and [*roles] == [*LAYOUT.roles]
 
 
 def make_five_list_scenario(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from edgen.domains.tutoring.exercises.model import find_exercises
+from edgen.domains.tutoring.exercises.model import SECTION, find_exercises
 from edgen.plugin import Dialogue, RecordContents, Recorded, Space
 from edgen.plugin.errors import SpaceError
 from edgen.plugin.families import KindDefaults, Scenes
@@ -26,12 +26,9 @@ class Tutoring(KindDefaults, RecordContents, Dialogue):
     )  # fmt: skip
     roles = (SpaceRole("Tutor", ()), SpaceRole("Student", ()))
     precedence = 50
+    space_section = SECTION
     hearer = "student"
     setting = "classrooms"
-
-    def fits(self, space: Space) -> bool:
-        """Return whether a space has exercises."""
-        return find_exercises(space) is not None
 
     def recognizes(self, record: Any) -> bool:
         """Return whether it is a session's record."""
