@@ -199,9 +199,9 @@ class Inside(NamedTuple):
 
     def may_share(self, first: str) -> bool:
         """Return whether a mark of the layout other than quotation marks may stand around the first turn's
-        text, which is stripped: one of `marks`, or a hyphen before or a slash after it."""
-        marked = self.marks.strip('\x1f"“”') != ""
-        return marked or first[:1] == "-" or first.rstrip(",;.")[-1:] == "/"
+        text, which is stripped: one of `marks`, any before it, or a slash after it."""
+        plain = first[:1].isalnum() or first[:1] in '"“'
+        return not plain or self.marks.strip('\x1f"“”') != "" or first.rstrip(",;.")[-1:] == "/"
 
 
 def look_inside(lines: Sequence[RoleLine]) -> Inside:
