@@ -66,7 +66,7 @@ def show(
             require_type(
                 "measure", measure.name, one, type_, f"a {getattr(type_, '__name__', 'part of a page')}"
             )
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         fault = make_plugin_error("measure", measure.name, error)
         if not isinstance(fault, FaultyPluginError):
             raise

@@ -188,7 +188,7 @@ class Plan:
         def settle(result: Result | PassedConversation, spent: Spent) -> Settled:
             result, said = result if isinstance(result, PassedConversation) else (result, {})
             if self._foreign_protocol:
-                result = require_result(self.job.protocol, result)
+                result = require_result(self.job.protocol, result, self.job.speakers)
             if not isinstance(result, Rejection):
                 provenance = self._make_provenance(index, replicate, result, spent)
                 name = make_record_id(self.job.name, index, replicate)

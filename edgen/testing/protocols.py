@@ -120,7 +120,7 @@ def _drive(
         check.fail(f"raises {type(error).__name__}: {error}; a bad reply is a Rejection", error)
     right = isinstance(result, Conversation | Rejection)
     check.that(right, f"returns a {type(result).__name__}, not a Conversation or a Rejection")
-    stored = check.value("returns a result that cannot be stored", require_result, plan.protocol.name, result)
+    stored = check.value("returns a result that cannot be stored", require_result, plan.protocol.name, result, plan.job.speakers)
     check.that(stored == result, "returns a result with a lone surrogate")
     if isinstance(result, Rejection):
         check.that(
