@@ -238,14 +238,26 @@ def _load(plugin: Plugin) -> Any:
                 f"{plugin.package}."
             ) from error
         reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
+        place = _find_place(error, module)
         raise PluginError(
-            f"{what} cannot be loaded ({reason}); update or uninstall {plugin.package}."
+            f"{what} cannot be loaded ({reason}{place}); update or uninstall {plugin.package}."
         ) from error
     if flaw is not None:
         raise PluginError(f"{what} {flaw}. Correct this in {plugin.package}, or update or uninstall it.")
     if name != plugin.name:
         raise PluginError(f"{what} calls itself {name!r}; its entry point has to have the same name.")
     return loaded
+
+
+def _find_place(error: BaseException, module: str) -> str:
+    """Return the last line of a module's package that an error came through, as in "; FILE, line 5"; empty
+    without one."""
+    place, trace, package = "", error.__traceback__, module.partition(".")[0]
+    while trace is not None:
+        if str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] == package:
+            place = f"; {trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
 
 
 P = TypeVar("P")

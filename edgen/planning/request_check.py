@@ -9,7 +9,7 @@ import msgspec
 
 from edgen.config import Job
 from edgen.core.plugins.faults import blame, refuse_value, require_value
-from edgen.core.text import join_list
+from edgen.core.text import join_list, shorten
 from edgen.core.values import Conversation, Rejection, Request, Turn
 from edgen.protocols.base import ConversationProtocol, ExpectedCall, Result
 from edgen.protocols.labelled_units import ABOUT
@@ -87,6 +87,16 @@ def require_result(protocol: str, result: Result, speakers: Collection[str]) -> 
         for place, turn in enumerate(result.turns):
             if flaw := _find_turn_flaw(turn, speakers):
                 refuse_value("protocol", protocol, f"returned a Conversation whose turn {place} {flaw}")
+        for event in result.events:
+            if not _is_event(event):
+                said = (
+                    f"returned a Conversation with the event {shorten(repr(event), 80)}; an event is a dict"
+                )
+                refuse_value(
+                    "protocol",
+                    protocol,
+                    f"{said} with `event` (its kind), `time` (seconds) and `turn` (the number of the next turn)",
+                )
         if result.probability is not None and not 0 <= result.probability <= 1:
             refuse_value(
                 "protocol", protocol, f"returned the probability {result.probability}, not one from 0 to 1"
@@ -97,6 +107,19 @@ def require_result(protocol: str, result: Result, speakers: Collection[str]) -> 
         detail = require_value("protocol", protocol, result.detail, str, "the detail of a Rejection")
         result = msgspec.structs.replace(result, detail=detail)
     return result
+
+
+def _is_event(event: dict[str, Any]) -> bool:
+    """Return whether a record can hold an event: its kind, its second, and the number of the next turn."""
+    kind, time, turn = (event.get(key) for key in ("event", "time", "turn"))
+    return (
+        isinstance(kind, str)
+        and kind != ""
+        and type(time) in (int, float)
+        and time >= 0
+        and type(turn) is int
+        and turn >= 0
+    )
 
 
 def _find_turn_flaw(turn: Turn, speakers: Collection[str]) -> str | None:

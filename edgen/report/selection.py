@@ -149,7 +149,7 @@ def _list_findings(qualities: Sequence[Quality], is_known: Callable[[str], bool]
             if measure.name not in quality.values:
                 continue
             given = partial(_find_example, measure, quality.values[measure.name], is_known)
-            if examples := show(measure, given, tuple, quality.faults):
+            if examples := show(measure, given, tuple, quality.faults, "its examples"):
                 yield examples[0]
                 break
 
