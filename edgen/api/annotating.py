@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from edgen.core.text import describe_counts, quantity
 from edgen.evaluation.layer_view import Gold, look_at
 from edgen.protocols.labelled_units import LabellingTask, UnitKind
 from edgen.runtime.control import Control, explain_os_errors
+from edgen.runtime.loop_watch import run_in_own_loop
 from edgen.runtime.status import AnnotatorStatus
 from edgen.store.layers import read_layer
 from edgen.store.run_folder import RunFolder
@@ -119,7 +119,7 @@ class Annotating(AnnotatorStart):
         if given:
             self.layer.note(self.asking)
         people = take_labels(self.reader.rundir, self.layer.annotators, given)
-        _, ledgers, ended = asyncio.run(self.ask()) if annotators else ((), (), None)
+        _, ledgers, ended = run_in_own_loop(self.ask()) if annotators else ((), (), None)
         if ended is not None:
             return self._make_result(ledgers, people, ended)
         write_labels(self.reader, self.layer, self.asking)

@@ -13,6 +13,7 @@ from edgen.asking.writers import WriterStart, WriterTotals, write_candidates
 from edgen.core.errors import EdgenError, ShortError
 from edgen.core.text import describe_counts
 from edgen.runtime.control import Control
+from edgen.runtime.loop_watch import run_in_own_loop
 from edgen.runtime.status import WriterStatus
 
 
@@ -37,7 +38,7 @@ def write_for_run(run: Path, options: CandidateOptions, control: Control) -> Wri
     with open_for_work(run, control, "candidates") as reader:
         start = WriterStart(reader, options, control)
         start.note_pending("texts are written for the finished ones only.")
-        (asker,), (ledger,), ended = asyncio.run(start.ask())
+        (asker,), (ledger,), ended = run_in_own_loop(start.ask())
         file, totals = reader.rundir.locate_written_texts(options.write), None
         if ended is None:
             totals = write_candidates(reader, ledger, start.wanted, asker.id, file)

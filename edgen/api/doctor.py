@@ -17,6 +17,7 @@ import msgspec
 from edgen.config import ANNOTATOR, BackendConfig, Job, Limits, check_budget, find_backend_name
 from edgen.config.backends import find_features
 from edgen.core.errors import CallError, EdgenError, FailureKind, ProviderError
+from edgen.core.plugins.faults import require_value
 from edgen.core.values import Address, Message, Reply, Request
 from edgen.core.version import __version__
 from edgen.execution.client.admission import Admission
@@ -35,8 +36,10 @@ from edgen.prompting.prompt import find_schema_file
 from edgen.providers import Backend, find_calls, list_servers, make
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
+from edgen.runtime.backends import require_backend
 from edgen.runtime.control import Trust
 from edgen.runtime.loading import Loading
+from edgen.runtime.loop_watch import run_in_own_loop
 from edgen.store.budget_book import BudgetBook
 from edgen.store.call_times import CallTime, note_call_time
 
@@ -151,7 +154,7 @@ def _check_arms(
                 each = config.each_server
                 for server in each:
                     checked = _Checked(prefix + role, server, plan.job, schemas, budget, Loading(tell))
-                    asyncio.run(_check_backend(diagnosis, checked, trust, call=call))
+                    run_in_own_loop(_check_backend(diagnosis, checked, trust, call=call))
                 if len(each) > 1:
                     asyncio.run(_check_same_model(diagnosis, prefix + role, config, trust))
 
@@ -222,6 +225,7 @@ async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, 
     try:
         consents, timeout = trust.settle([config]), min(job.limits.timeout, 60.0)
         backend = make(config, timeout=timeout, connections=2, environ=trust.environ, consents=consents)
+        require_backend(config.provider, backend)
     except EdgenError as error:
         diagnosis.fail(role, str(error), error.exit_code)
         return
@@ -235,7 +239,7 @@ async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, 
                     diagnosis.add("key", f"{variable.removeprefix('!')} goes to {place.name}")
                 case (_, NoKey(hint)):
                     diagnosis.add("key", hint)
-        diagnosis.add("models", await _describe_models(backend, loading))
+        diagnosis.add("models", await _describe_models(config, backend, loading))
         if call:
             seed, limits = job.seed % 2**31, Limits()
             client = ModelClient(role, config, backend, Admission(limits), limits, budget, None)
@@ -365,12 +369,15 @@ def _explain_blank(reply: Reply) -> str:
     )
 
 
-async def _describe_models(backend: Backend, loading: Loading) -> str:
+async def _describe_models(config: BackendConfig, backend: Backend, loading: Loading) -> str:
     try:
         names = await loading.answer(backend.models)
     except CallError as failure:
         return f"the list of models is not available ({failure}); the call shows more"
-    return "the service does not list its models" if names is None else find_model(backend.model, names)
+    if names is None:
+        return "the service does not list its models"
+    require_value("provider", config.provider, names, list[str], "a list of models, or None, from `models`")
+    return find_model(backend.model, names)
 
 
 def find_model(model: str, names: list[str]) -> str:

@@ -22,6 +22,7 @@ from edgen.planning.plan import Plan
 from edgen.protocols.views import list_facts
 from edgen.reading.roles import learns
 from edgen.runtime.control import Control
+from edgen.runtime.loop_watch import run_in_own_loop
 from edgen.store.run_folder import RunFolder
 
 PLAYER = "player"
@@ -181,7 +182,7 @@ class Performance(threading.Thread):
     def run(self) -> None:
         options = GenerateOptions(output=self._game.folder)
         try:
-            self.made = asyncio.run(generate(self._game.source, options, self.control))
+            self.made = run_in_own_loop(generate(self._game.source, options, self.control))
         except BaseException as problem:  # noqa: BLE001 - raised again by `result`
             self.problem = problem
 

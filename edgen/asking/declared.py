@@ -15,7 +15,6 @@ asked/<name>.jsonl: a line a unit, with what `ask` returned. The ledger is asked
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +37,7 @@ from edgen.protocols.labelled_units import digest_said
 from edgen.protocols.parts import Spent
 from edgen.providers import Backend
 from edgen.runtime.control import Control
+from edgen.runtime.loop_watch import run_in_own_loop
 from edgen.runtime.status import AskerStatus
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
@@ -142,7 +142,7 @@ def ask_run(
     `by`: `[JOB:]ROLE` of the backend. Raises UsageError, TemplateError, RunError and LockedError.
     """
     with open_for_work(run, control, "answers") as reader:
-        asked = asyncio.run(_start(reader, kind, control, options, by).ask())
+        asked = run_in_own_loop(_start(reader, kind, control, options, by).ask())
         (asker,), (ledger,), ended = asked
         file, lines = reader.rundir.asked / f"{kind.name}.jsonl", None
         if ended is None:

@@ -39,10 +39,21 @@ def find_asker(name: str, base: type[A], option: str, others: tuple[str, ...] = 
     the option takes."""
     if (found := find_named_asker(name, base)) is not None:
         return found
-    known = (*others, *(one for one in registry.list_names("asker") if _is_a(one, base)))
-    raise UsageError(
-        f"{option}: there is no {name!r}{suggest_name(name, known)} (known: {', '.join(dict.fromkeys(known))})."
-    )
+    if name in registry.list_names("asker"):
+        kinds = (one.__name__ for one in registry.find("asker", name).__mro__[1:])
+        raise UsageError(
+            f"{option}: the asker {name!r} is a {next(kinds, 'class')}, and this option takes a "
+            f"{base.__name__}; CONTRIBUTING.md lists the options of each."
+        )
+    known = dict.fromkeys((*others, *list_askers(base)))
+    close = suggest_name(name, known)
+    every = "" if "known:" in close else f" (known: {', '.join(known)})"
+    raise UsageError(f"{option}: there is no {name!r}{close}{every}.")
+
+
+def list_askers(base: type[PromptAsker[Any, Any]]) -> tuple[str, ...]:
+    """Return the names of the usable askers that derive from `base`."""
+    return tuple(one for one in registry.list_names("asker") if _is_a(one, base))
 
 
 def _is_a(name: str, base: type[PromptAsker[Any, Any]]) -> bool:

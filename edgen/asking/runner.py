@@ -36,6 +36,7 @@ from edgen.planning.load import adapt_template
 from edgen.prompting import Prompt
 from edgen.providers import Backend
 from edgen.runtime.control import Control
+from edgen.runtime.loop_watch import run_in_own_loop
 from edgen.runtime.supervise import Monitor, SupervisedWork, supervise, tell_lost_replies
 from edgen.store.ledger import Ledger
 from edgen.store.people.mailbox import make_desk
@@ -252,7 +253,7 @@ class FileStart(Start[FA]):
                 return await run_in_thread(result, self.asker, ledger)
 
         try:
-            return asyncio.run(work())
+            return run_in_own_loop(work())
         except EdgenError:
             if ledger.exists():
                 self.control.note(f"no file was written; the answers so far are stored in {ledger}.")

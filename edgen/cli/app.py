@@ -15,6 +15,7 @@ from edgen.cli import old_names
 from edgen.cli.options import SETTINGS, Commands, SectionedGroup
 from edgen.cli.output import Interruption, keep_stdout
 from edgen.core import registry
+from edgen.core.plugins.faults import find_fault
 from edgen.core.text import escape_hidden
 from edgen.core.version import __version__
 
@@ -94,7 +95,9 @@ def _make_complaints_safe() -> Iterator[None]:
     except _Complaint as error:
         error.message = escape_hidden(error.message)
         raise
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        if (fault := find_fault(error)) is not None:
+            raise fault from error
         raise Interruption from None
 
 

@@ -52,16 +52,16 @@ def command(
         shared = {name: getattr(options, name) for name in _ESTIMATED}
         print_estimate(job, EstimateOptions(**shared), json=json)
         return
-    import asyncio
 
     from edgen.cli.control import make_control
 
     control = make_control(work, trust_code=options.trust_code, yes=options.yes)
     from edgen.generation.arms import generate
     from edgen.planning.load import JobSource
+    from edgen.runtime.loop_watch import run_in_own_loop
 
     source = JobSource.of(job, options.changes, allow_outside=options.allow_outside)
-    made = asyncio.run(generate(source, options, control))
+    made = run_in_own_loop(generate(source, options, control))
     try:
         print_value(made.status, _render(made, printing.show), json=json)
     finally:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TextIO
 
 import msgspec
 
+from edgen.core import registry
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.plugins.faults import find_fault
 from edgen.core.system import ENDING_SIGNALS, is_hangup
@@ -211,6 +212,7 @@ class _EndedBySignal(KeyboardInterrupt):
 def run_guarded(run: Callable[[], object]) -> int:
     """Call `run` and return the exit code that its end stands for; SystemExit passes through."""
     _came.clear()
+    registry.warned.clear()
     heard = sys.unraisablehook
     before = {number: signal.signal(number, _end_on_signal) for number in list_ending_signals()}
     try:
@@ -242,7 +244,9 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
         return CommandEnd(end.code if isinstance(end.code, int) else int(end.code is not None), exit=end)
     except EdgenError as error:
         return CommandEnd(error.exit_code, str(error), reason=error.reason)
-    except (KeyboardInterrupt, Interruption):
+    except (KeyboardInterrupt, Interruption) as error:
+        if (fault := find_fault(error)) is not None:
+            return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
         return _end_interrupted()
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
@@ -314,7 +318,7 @@ def _say_how_it_ended(end: CommandEnd) -> None:
     if end.trace is not None:
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(escape_hidden(end.trace))
-    if end.text is not None:
+    if end.text is not None and end.text not in registry.warned:
         note(f"edgen: {end.text}")
 
 

@@ -33,6 +33,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 
 from edgen.core.errors import InputError
 from edgen.core.plugins.checks import find_flaw, satisfies
+from edgen.core.system import is_from_signal
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
 from edgen.core.version import __version__
 
@@ -169,8 +170,13 @@ def find_all(kind: Kind, without: Collection[str] = ()) -> list[Any]:
         try:
             found.append(find(kind, name))
         except PluginError as error:
+            warned.add(str(error))
             logging.getLogger("edgen").warning("edgen: %s", error)
     return found
+
+
+warned: set[str] = set()
+"""The problems of plugins of which this command has warned. It need not end with one of them again."""
 
 
 def explain_problem(plugin: Plugin) -> str | None:
@@ -222,9 +228,9 @@ def _load(plugin: Plugin) -> Any:
         loaded = functools.reduce(getattr, attributes.split("."), importlib.import_module(module))
         flaw = None if plugin.package == DISTRIBUTION else find_flaw(plugin.kind, loaded)
         name = plugin.name if flaw else loaded.__name__ if plugin.kind == "function" else loaded.name
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:  # a package may raise anything
+        if is_from_signal(error):
+            raise
         if isinstance(error, TypeError) and (missing := _ABSTRACT.search(str(error))):
             methods = ", ".join(f"`{one}`" for one in re.findall(r"\w+", missing[1]))
             raise PluginError(
@@ -232,14 +238,26 @@ def _load(plugin: Plugin) -> Any:
                 f"{plugin.package}."
             ) from error
         reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
+        place = _find_place(error, module)
         raise PluginError(
-            f"{what} cannot be loaded ({reason}); update or uninstall {plugin.package}."
+            f"{what} cannot be loaded ({reason}{place}); update or uninstall {plugin.package}."
         ) from error
     if flaw is not None:
         raise PluginError(f"{what} {flaw}. Correct this in {plugin.package}, or update or uninstall it.")
     if name != plugin.name:
         raise PluginError(f"{what} calls itself {name!r}; its entry point has to have the same name.")
     return loaded
+
+
+def _find_place(error: BaseException, module: str) -> str:
+    """Return the last line of a module's package that an error came through, as in "; FILE, line 5"; empty
+    without one."""
+    place, trace, package = "", error.__traceback__, module.partition(".")[0]
+    while trace is not None:
+        if str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] == package:
+            place = f"; {trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
 
 
 P = TypeVar("P")
@@ -293,9 +311,16 @@ def _scan(folders: Iterable[Path]) -> Iterator[Plugin]:
 
 
 def _list_entries(file: Path) -> Iterator[tuple[Kind, str, str]]:
-    """Yield (kind, name, object) of each entry point that is edgen's."""
-    text = _read_text(file)
-    if "[edgen." not in text:
+    """Yield (kind, name, object) of each entry point that is edgen's. Warn of a file that cannot be read."""
+    text, problem = _read_text(file)
+    if problem is not None and ("[edgen." in text.replace("\0", "") or not text):
+        logging.getLogger("edgen").warning(
+            "edgen: %s: this file of entry points cannot be read (%s), so its plugins are missing; install "
+            "the package again.",
+            file,
+            problem,
+        )
+    if problem is not None or "[edgen." not in text:
         return
     kind: Kind | None = None
     for line in map(str.strip, text.splitlines()):
@@ -307,7 +332,7 @@ def _list_entries(file: Path) -> Iterator[tuple[Kind, str, str]]:
 
 
 def _read_headers(folder: Path) -> dict[str, list[str]]:
-    text = _read_text(folder / "METADATA") or _read_text(folder / "PKG-INFO")
+    text = _read_text(folder / "METADATA")[0] or _read_text(folder / "PKG-INFO")[0]
     headers: dict[str, list[str]] = {}
     for line in text.split("\n\n", 1)[0].splitlines():
         key, colon, value = line.partition(":")
@@ -316,11 +341,14 @@ def _read_headers(folder: Path) -> dict[str, list[str]]:
     return headers
 
 
-def _read_text(file: Path) -> str:
+def _read_text(file: Path) -> tuple[str, str | None]:
+    """Return the text of a file, as far as it is UTF-8, and what is wrong with the file; None if nothing."""
     try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return ""
+        data = file.read_bytes()
+    except OSError as error:
+        return "", error.strerror
+    text = data.decode("utf-8-sig", errors="replace")
+    return text, "it is not UTF-8" if "\ufffd" in text or "\0" in text else None
 
 
 def split_path(path: Sequence[str]) -> tuple[list[Path], list[Path]]:

@@ -183,6 +183,23 @@ def hold_signals() -> Callable[[], None]:
     return release
 
 
+_HANDLERS = ("asyncio.", "signal", "edgen.core.system", "edgen.cli.output")  # modules that handle signals
+
+
+def is_from_signal(error: BaseException) -> bool:
+    """Return whether a signal such as Ctrl-C raised an error, and not code with a `raise` of its own."""
+    from opcode import opmap  # only an interrupted command needs it
+
+    trace = error.__traceback__
+    if not isinstance(error, KeyboardInterrupt) or trace is None:
+        return isinstance(error, KeyboardInterrupt)
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    # Python's own handler has no frame: the error comes out of any instruction but `raise`.
+    raised = trace.tb_frame.f_code.co_code[trace.tb_lasti] == opmap["RAISE_VARARGS"]
+    return not raised or str(trace.tb_frame.f_globals.get("__name__", "")).startswith(_HANDLERS)
+
+
 def is_hangup(number: int) -> bool:
     """Return whether a signal reports a closed terminal."""
     return number == getattr(signal, "SIGHUP", None)

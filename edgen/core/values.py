@@ -105,7 +105,8 @@ class Conversation(msgspec.Struct, frozen=True):
     outcome: dict[str, Any] | None = None
     """Its result, if its protocol states one."""
     events: tuple[Event, ...] = ()
-    """Events besides turns, by time."""
+    """Events besides turns, by time. Each has `event` (its kind), `time` (seconds since the start), `turn`
+    (the number of the next turn, from 0), and more keys by kind."""
 
 
 class RejectionReason(enum.StrEnum):

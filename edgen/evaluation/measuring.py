@@ -211,7 +211,7 @@ def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[st
         if not (quality.overview.records or measure.describes_plan):
             continue
         value = quality.values[measure.name]
-        lines = show(measure, partial(list_lines, measure, value), str, faults)
+        lines = show(measure, partial(list_lines, measure, value), str, faults, "its lines")
         if measure.name in faults:
             continue
         if not lines and only is not None:

@@ -59,7 +59,7 @@ class Shared:
                     self._counts[name] = self._find(name).begin_count(self)
                     if registry.find_plugin("measure", name) is not None:
                         self._foreign.add(name)
-                except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
+                except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
                     self._leave_out(name, error)
 
     def count(self, name: str) -> Count[Any]:
@@ -74,7 +74,7 @@ class Shared:
                 shown = msgspec.structs.replace(sample, scenario=deepcopy(sample.scenario))
             try:
                 count.see(shown, words)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
+            except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
                 self._leave_out(name, error, f"for conversation {sample.id}")
         if self.faults.keys() & self._counts.keys():
             self._counts = {name: count for name, count in self._counts.items() if name not in self.faults}
@@ -95,7 +95,7 @@ class Shared:
                 value = self._counts[name].result()
                 if registry.find_plugin("measure", name) is not None:
                     _require_value(self._find(name), value)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+            except BaseException as error:  # noqa: BLE001 - raised again
                 blame("measure", name, error)
             self._results[name] = value
         return self._results[name]

@@ -56,18 +56,22 @@ def list_examples(measure: Measure[V], value: V) -> Iterator[tuple[str, str]]:
 
 
 def show(
-    measure: Measure[Any], given: Callable[[], Iterable[V]], type_: Any, faults: dict[str, FaultyPluginError]
+    measure: Measure[Any],
+    given: Callable[[], Iterable[V]],
+    type_: Any,
+    faults: dict[str, FaultyPluginError],
+    what: str,
 ) -> list[V]:
     """Return what a measure yields for people, each of a type. For a plugin's that raises or yields anything
-    else, note its fault and return nothing."""
+    else, note its fault, with `what` was made, and return nothing."""
     try:
         shown = [*given()]
         for one in shown:
             require_type(
                 "measure", measure.name, one, type_, f"a {getattr(type_, '__name__', 'part of a page')}"
             )
-    except (Exception, SystemExit) as error:
-        fault = make_plugin_error("measure", measure.name, error)
+    except BaseException as error:
+        fault = make_plugin_error("measure", measure.name, error, f"in {what}")
         if not isinstance(fault, FaultyPluginError):
             raise
         faults[measure.name] = fault

@@ -189,7 +189,7 @@ class OnlineScheduler:
                 if self.stopped is None:
                     raise
                 return
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug is raised again
+            except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - a bug is raised again
                 self.stop_for(error)
                 return
 

@@ -232,7 +232,7 @@ def _iterate_items(run: RunReader, format_: Format, chat: Chat) -> Iterator[Any]
     """Yield what the format gives. Raises FaultyPluginError for any error of a plugin's code."""
     try:
         yield from format_.rows(run, chat)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again
         blame("format", format_.name, error)
 
 

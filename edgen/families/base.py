@@ -283,7 +283,7 @@ def family_of(space: Space, named: str | None = None) -> Family:
     family: Family = registry.find("family", named)
     try:
         fits = family.fits(space)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+    except BaseException as error:  # noqa: BLE001 - raised again
         blame("family", named, error, f"for the space {space.name}")
     if not fits:
         problem = Problem("$.family", f"{named} does not fit the dimensions and roles of {space.name}")

@@ -34,6 +34,7 @@ from edgen.planning.kept_job import inline_files, make_job_for_run
 from edgen.planning.load import JobSource, make_plans
 from edgen.planning.plan import Plan
 from edgen.planning.speakers import find_doubts
+from edgen.planning.unused_variables import describe_unused_prompts
 from edgen.providers import Backend
 from edgen.runtime.backends import count_arms_at_once, list_configs, open_backends, open_scheduler
 from edgen.runtime.control import Control, explain_os_errors
@@ -162,7 +163,8 @@ class _Generation:
                 f"{folder.path}: this folder already holds a run. Choose another folder with -o, "
                 "or leave out --resume never to resume it."
             )
-        for sentence in (*self._reach.doubts, *find_doubts(self._plans.values())):
+        plans = self._plans.values()
+        for sentence in (*self._reach.doubts, *find_doubts(plans), *describe_unused_prompts(plans)):
             self._control.note(f"{sentence}.")
         for arm, plan in self._plans.items():
             if (own := folder.arm(arm)).ledger.exists():

@@ -22,6 +22,7 @@ from edgen.execution.progress import Event, StatusEvent
 from edgen.generation.arms import Generated, make_arms, plan_arms
 from edgen.generation.partitions import PartitionMessage, PartitionWork
 from edgen.runtime.control import Control
+from edgen.runtime.loop_watch import run_in_own_loop
 from edgen.runtime.processes import receive
 
 _PATIENCE = 30.0  # seconds for a partition's process of a killed start to end
@@ -37,7 +38,7 @@ def main() -> None:
     made = 0
     ended: BaseException | None
     try:
-        found = asyncio.run(_make(given, control))
+        found = run_in_own_loop(_make(given, control))
         made, ended = found.status.calls.now or 0, found.ended
     except (EdgenError, OSError) as problem:
         ended = problem

@@ -145,8 +145,11 @@ def make_plan(job: Job, reach: Reach) -> Plan:
     for use in [
         one for one in registry.list_names("protocol") if one in job.prompts and one not in templates
     ]:
-        # of another protocol: it shapes no conversation, and is used for pairs later
-        templates[use] = registry.find("protocol", use).template(job.prompts[use], job.pairs.compare, space)
+        # of a judge: it shapes no conversation, and is used for pairs later
+        judge = registry.find("protocol", use)
+        if isinstance(judge, ConversationProtocol):
+            continue
+        templates[use] = judge.template(job.prompts[use], job.pairs.compare, space)
         extra[use] = load_template(templates[use], reach, space)
     for use, template in find_annotator_templates(job).items() if job.labels else ():
         templates[use], extra[use] = template, load_template(template, reach, space)

@@ -30,6 +30,7 @@ from edgen.core.digest import compute_fingerprint
 from edgen.core.forms import Form, list_answer_kinds
 from edgen.core.plugins.faults import blame, refuse_value, require_type
 from edgen.core.registry import find_plugin, part_of
+from edgen.core.text import shorten
 from edgen.core.values import (
     Address,
     Conversation,
@@ -71,6 +72,9 @@ from edgen.validation.schema import explain_invalid, is_json, is_valid
 
 if TYPE_CHECKING:
     from edgen.protocols.stage import Stage
+
+
+_MOST_DETAIL = 300  # characters about a record that breaks its schema
 
 
 class RequestContent(NamedTuple):
@@ -188,7 +192,7 @@ class Plan:
         def settle(result: Result | PassedConversation, spent: Spent) -> Settled:
             result, said = result if isinstance(result, PassedConversation) else (result, {})
             if self._foreign_protocol:
-                result = require_result(self.job.protocol, result)
+                result = require_result(self.job.protocol, result, self.job.speakers)
             if not isinstance(result, Rejection):
                 provenance = self._make_provenance(index, replicate, result, spent)
                 name = make_record_id(self.job.name, index, replicate)
@@ -201,7 +205,8 @@ class Plan:
                     return Settled.accepted(
                         record, {layer: encode_said(given) for layer, given in said.items()}
                     )
-                result = Rejection(RejectionReason.INVALID, "the record breaks the schema")
+                flaw = shorten(explain_invalid(record, self.family.schema), _MOST_DETAIL)
+                result = Rejection(RejectionReason.INVALID, f"the record {flaw}")
             return Settled.rejected(result)
 
         group = hash_group(self.job.split.by, self.job.seed, scenario)

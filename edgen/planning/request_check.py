@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
 
 from edgen.config import Job
 from edgen.core.plugins.faults import blame, refuse_value, require_value
+from edgen.core.text import join_list, shorten
 from edgen.core.values import Conversation, Rejection, Request, Turn
 from edgen.protocols.base import ConversationProtocol, ExpectedCall, Result
 from edgen.protocols.labelled_units import ABOUT
@@ -30,7 +32,7 @@ def require_expected(protocol: ConversationProtocol, job: Job, level: int) -> tu
     FaultyPluginError if `expected` raises or returns anything else."""
     try:
         found = protocol.expected(job, level)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+    except BaseException as error:  # noqa: BLE001 - raised again
         blame("protocol", protocol.name, error)
     kind = tuple[ExpectedCall, ...]
     require_value("protocol", protocol.name, found, kind, "a tuple of ExpectedCall")
@@ -75,16 +77,26 @@ class RequestCheck:
         return msgspec.structs.replace(request, messages=checked.messages, prose=checked.prose)
 
 
-def require_result(protocol: str, result: Result) -> Result:
+def require_result(protocol: str, result: Result, speakers: Collection[str]) -> Result:
     """Return a result of a plugin's protocol, with U+FFFD for lone surrogates. Raises FaultyPluginError for
-    one that no record and no count can hold."""
+    one that no record and no count can hold. `speakers`: the roles of the space; none: any role may speak."""
     if not isinstance(result, Rejection):
         result = require_value("protocol", protocol, result, Conversation, "a Conversation or a Rejection")
         if not result.turns:
             refuse_value("protocol", protocol, "returned a Conversation without turns, not a Rejection")
         for place, turn in enumerate(result.turns):
-            if flaw := _find_turn_flaw(turn):
+            if flaw := _find_turn_flaw(turn, speakers):
                 refuse_value("protocol", protocol, f"returned a Conversation whose turn {place} {flaw}")
+        for event in result.events:
+            if not _is_event(event):
+                said = (
+                    f"returned a Conversation with the event {shorten(repr(event), 80)}; an event is a dict"
+                )
+                refuse_value(
+                    "protocol",
+                    protocol,
+                    f"{said} with `event` (its kind), `time` (seconds) and `turn` (the number of the next turn)",
+                )
         if result.probability is not None and not 0 <= result.probability <= 1:
             refuse_value(
                 "protocol", protocol, f"returned the probability {result.probability}, not one from 0 to 1"
@@ -97,10 +109,25 @@ def require_result(protocol: str, result: Result) -> Result:
     return result
 
 
-def _find_turn_flaw(turn: Turn) -> str | None:
+def _is_event(event: dict[str, Any]) -> bool:
+    """Return whether a record can hold an event: its kind, its second, and the number of the next turn."""
+    kind, time, turn = (event.get(key) for key in ("event", "time", "turn"))
+    return (
+        isinstance(kind, str)
+        and kind != ""
+        and type(time) in (int, float)
+        and time >= 0
+        and type(turn) is int
+        and turn >= 0
+    )
+
+
+def _find_turn_flaw(turn: Turn, speakers: Collection[str]) -> str | None:
     """Return why a turn cannot be recorded, as a clause; None if it can."""
     if not turn.text or turn.text.isspace():
         return "has no text; return a Rejection, such as Rejection('empty', …)"
     if not turn.role or turn.role != turn.role.strip() or not turn.role.isprintable():
         return f"has a role that is no name: {turn.role!r}"
+    if speakers and turn.role not in speakers:
+        return f"has the role {turn.role!r}, which the space does not have ({join_list(speakers)})"
     return None

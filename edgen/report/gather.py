@@ -63,7 +63,11 @@ def gather(run: Path, progress: Progress = lambda _: None) -> Report:
         words = part_of(next(iter(readers.values())).family, ReportWords)
         selection = ReportSelection(words.probability_words)
         arms = [_gather_arm(reader, found[arm], selection, progress) for arm, reader in readers.items()]
-        picks = selection.choose_picks([arm.quality for arm in arms])
+
+        def is_known(identifier: str) -> bool:
+            return any(reader.scenario_of(identifier) is not None for reader in readers.values())
+
+        picks = selection.choose_picks([arm.quality for arm in arms], is_known)
         comparison, uncompared = _compare(run, list(readers), progress) if job.arms else (None, None)
         written = _read_portable_job(rundir.job)
         return Report(

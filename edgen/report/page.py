@@ -192,7 +192,9 @@ def _list_tiles(report: Report) -> list[tuple[str, str, str]]:
         return [*tiles, (number(len(arms)), "arms", remark)]
     quality = arms[0].quality
     for one in list_measures(quality.values):
-        tiles += show(one, partial(list_tiles, one, quality.values[one.name]), tuple, quality.faults)
+        tiles += show(
+            one, partial(list_tiles, one, quality.values[one.name]), tuple, quality.faults, "its tiles"
+        )
     return tiles
 
 

@@ -162,7 +162,7 @@ def _list_measure_sections(
         blocks: list[Block] = []
         for measure in by_section[name]:
             found = partial(list_blocks, measure, _list_results(measure, arms))
-            blocks += show(measure, found, get_args(Block), arms[0].quality.faults)
+            blocks += show(measure, found, get_args(Block), arms[0].quality.faults, "its part of the report")
         if blocks:
             definitions = tuple((readable_name(one.name), one.definition) for one in by_section[name])
             yield lay_out(name, title, lead, blocks, definitions, [arm.label for arm in arms])

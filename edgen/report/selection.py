@@ -11,12 +11,16 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
+from typing import Any
 
 import msgspec
 
 from edgen.core.digest import hash64
+from edgen.core.plugins.faults import refuse_value
 from edgen.core.space_layouts import find_layout
 from edgen.core.text import join_list, number, percent, quantity, readable_name
+from edgen.evaluation.measure import Measure
 from edgen.evaluation.measuring import Quality, list_measures
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.views import list_examples, show
@@ -102,10 +106,13 @@ class ReportSelection:
         elif entry > self._sample[0]:
             heapq.heapreplace(self._sample, entry)
 
-    def choose_picks(self, qualities: Iterable[Quality]) -> list[Pick]:
-        """Return at most SHOWN different conversations. An extreme of several kinds has a clause for each."""
+    def choose_picks(
+        self, qualities: Iterable[Quality], is_known: Callable[[str], bool] = lambda _: True
+    ) -> list[Pick]:
+        """Return at most SHOWN different conversations. An extreme of several kinds has a clause for each.
+        `is_known`: whether there is a conversation with this id."""
         why: dict[str, list[str]] = {}
-        for name, clause in self._iterate_kinds(qualities):
+        for name, clause in self._iterate_kinds(qualities, is_known):
             if name in why:
                 why[name].append(clause)
             elif len(why) < SHOWN:
@@ -115,7 +122,9 @@ class ReportSelection:
                 why[name] = ["drawn at random"]
         return [Pick(id=name, why=tuple(clauses)) for name, clauses in why.items()]
 
-    def _iterate_kinds(self, qualities: Iterable[Quality]) -> Iterator[_Clause]:
+    def _iterate_kinds(
+        self, qualities: Iterable[Quality], is_known: Callable[[str], bool]
+    ) -> Iterator[_Clause]:
         sampled = [facts for _, _, facts in self._sample]
         yield from _find_typical(sampled)
         for best, (_, describe) in zip(self._best, _EXTREMES, strict=True):
@@ -124,7 +133,7 @@ class ReportSelection:
         if self._stating and self._unstated is not None:
             yield self._unstated, "states no probability"
         yield from _find_middle(sampled)
-        yield from _list_findings(list(qualities))
+        yield from _list_findings(list(qualities), is_known)
         if len(self._ended) > 1:
             rare = min(self._ended, key=lambda who: self._ended[who])
             count, first = self._ended[rare]
@@ -133,16 +142,27 @@ class ReportSelection:
             yield first, f"ended by {who}, like {share} of the conversations"
 
 
-def _list_findings(qualities: Sequence[Quality]) -> Iterator[_Clause]:
+def _list_findings(qualities: Sequence[Quality], is_known: Callable[[str], bool]) -> Iterator[_Clause]:
     """Yield the measures' findings: of each the first example of any arm."""
     for measure in list_measures({name for quality in qualities for name in quality.values}):
         for quality in qualities:
             if measure.name not in quality.values:
                 continue
-            given = partial(list_examples, measure, quality.values[measure.name])
-            if examples := show(measure, given, tuple, quality.faults):
+            given = partial(_find_example, measure, quality.values[measure.name], is_known)
+            if examples := show(measure, given, tuple, quality.faults, "its examples"):
                 yield examples[0]
                 break
+
+
+def _find_example(measure: Measure[Any], value: Any, is_known: Callable[[str], bool]) -> Iterator[_Clause]:
+    """Yield a measure's first example, if any. Raises FaultyPluginError for one that cannot be shown."""
+    for one in islice(list_examples(measure, value), 1):
+        if not (isinstance(one, tuple) and [*map(type, one)] == [str, str]):
+            refuse_value("measure", measure.name, f"gave the example {one!r}, not an (id, why) of two texts")
+        if not is_known(one[0]):
+            said = f"gave the conversation {one[0]!r} as an example, which is not in the run"
+            refuse_value("measure", measure.name, said)
+        yield one
 
 
 def _collect_facts(sample: Sample, words: Words, measured: str) -> ConversationFacts:

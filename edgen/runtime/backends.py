@@ -115,12 +115,12 @@ async def open_backends(
                     people=people,
                 )
                 if find_plugin("provider", config.provider) is not None:
-                    _require_backend(config.provider, backends[name])
+                    require_backend(config.provider, backends[name])
             stack.push_async_callback(backends[name].aclose)
         yield backends
 
 
-def _require_backend(provider: str, backend: Any) -> None:
+def require_backend(provider: str, backend: Any) -> None:
     """Raise FaultyPluginError unless an object is a backend whose identity, a part of the address of its
     answers, is a mapping of JSON values with the provider's name as `type`."""
     if missing := [one for one in _PARTS if not hasattr(backend, one)]:

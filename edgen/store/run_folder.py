@@ -293,6 +293,11 @@ class RunFolder:
                 f"{self.path}: this folder holds {wrong}. Nothing was changed; choose another run folder "
                 "with -o."
             )
+        if self._is_project():
+            raise RunError(
+                f"{self.path}: this folder holds a job ({self.job.name}) and no run. A run has a folder of its "
+                "own. Nothing was changed; choose another run folder with -o."
+            )
         if not arms and self.job.exists() and (not self.ledger.exists() or self.ledger.stat().st_size == 0):
             raise RunError(
                 f"{self.ledger}: the ledger of this run is missing or empty, so what was paid for is "

@@ -90,10 +90,10 @@ def _invent_records(family: Family, space: Space) -> Iterator[Recorded]:
         branch = 1 if index == 5 else None
         made = Conversation(turns, probability, ended_by, repairs, flags, branch, None, events)
         name = make_record_id("made-up", index, 0)
-        yield Recorded(name, sampler.scenario(index), made, _make_provenance(index, made))
+        yield Recorded(name, sampler.scenario(index), made, make_provenance(index, made))
 
 
-def _make_provenance(index: int, made: Conversation) -> Provenance:
+def make_provenance(index: int, made: Conversation) -> Provenance:
     return Provenance(
         scenario=index, seed=7, replicate=0, protocol="oneshot", backend="simulator", model="some-model",
         simulated=True, template_sha256="a" * 64, space_sha256="b" * 64, attempts=1, finish_reason="stop",

@@ -13,6 +13,7 @@ from edgen.config.job import RolesAndSettings
 from edgen.core.errors import EdgenError
 from edgen.core.registry import part_of
 from edgen.core.values import Conversation, Message, Rejection, Reply, Request
+from edgen.families.base import Recorded, find_change
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import make_plan
 from edgen.planning.plan import Plan
@@ -21,6 +22,8 @@ from edgen.protocols.base import ConversationProtocol, SelfDescription, Simulate
 from edgen.protocols.reasons import REASONS
 from edgen.providers import make
 from edgen.testing.check import SPACE, Check, ConformanceError, begin_check, register_for_check
+from edgen.testing.families import make_provenance
+from edgen.validation.schema import explain_invalid, is_valid
 
 _FOREIGN = (Message("user", "Name three rivers of Europe, and nothing else."),)
 
@@ -38,7 +41,10 @@ def check_protocol(
     check = begin_check("protocol", protocol)
     check.that(isinstance(protocol, ConversationProtocol), "is no edgen.plugin.ConversationProtocol")
     with register_for_check("protocol", protocol):
-        plan = check.value("a job with it cannot be planned", lambda: _make_plan(protocol, job or {}, base))
+        plan = check.value(
+            "a job with it cannot be planned; give the keys that it needs, such as a space, as `job`",
+            lambda: _make_plan(protocol, job or {}, base),
+        )
         _check_protocol_facts(check, protocol, plan)
         check.that(
             part_of(protocol, SimulatedAnswers).simulated(_make_simulation(_FOREIGN)) is None,
@@ -54,6 +60,7 @@ def check_protocol(
             isinstance(result, Conversation),
             f"usual replies lead to no conversation: {getattr(result, 'detail', result)}",
         )
+        _check_record(check, plan, result)
         roles = part_of(protocol, RolesAndSettings).roles(plan.job)
         for request in first:
             check.that(request.role in roles, f"asks the role {request.role!r}, which `roles` does not list")
@@ -98,6 +105,16 @@ def _check_protocol_facts(check: Check, protocol: ConversationProtocol, plan: Pl
     check.that(step is None or step in roles, f"`role_of` names {step!r}, which `roles` does not list")
 
 
+def _check_record(check: Check, plan: Plan, result: Any) -> None:
+    """Check that the job's family can record a conversation."""
+    recorded = Recorded("check-000000-r0", plan.scenario(0), result, make_provenance(0, result))
+    record = check.value("its conversation cannot be recorded", plan.family.record, recorded)
+    if not is_valid(record, plan.family.schema):
+        check.fail(f"its conversation makes a record that {explain_invalid(record, plan.family.schema)}")
+    change = check.value("its record cannot be read", find_change, plan.family, recorded, record)
+    check.that(change is None, f"the family {plan.family.name} does not keep its conversation: {change}")
+
+
 def _drive(
     check: Check, plan: Plan, reply: Callable[[Request], Reply]
 ) -> tuple[list[Request], Conversation | Rejection]:
@@ -120,7 +137,13 @@ def _drive(
         check.fail(f"raises {type(error).__name__}: {error}; a bad reply is a Rejection", error)
     right = isinstance(result, Conversation | Rejection)
     check.that(right, f"returns a {type(result).__name__}, not a Conversation or a Rejection")
-    stored = check.value("returns a result that cannot be stored", require_result, plan.protocol.name, result)
+    stored = check.value(
+        "returns a result that cannot be stored",
+        require_result,
+        plan.protocol.name,
+        result,
+        plan.job.speakers,
+    )
     check.that(stored == result, "returns a result with a lone surrogate")
     if isinstance(result, Rejection):
         check.that(

@@ -23,6 +23,7 @@ from edgen.generation.arms import generate
 from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource
 from edgen.runtime.control import Control, Trust
+from edgen.runtime.loop_watch import run_in_own_loop
 
 
 class ProcessLine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -39,7 +40,7 @@ def main(job: str, folder: str, overrides: Sequence[str]) -> None:
     options = GenerateOptions(output=Path(folder))
     try:
         source = JobSource.of(Path(job), tuple(overrides))
-        made = asyncio.run(generate(source, options, control))
+        made = run_in_own_loop(generate(source, options, control))
         ended: BaseException | None = made.ended
     except (EdgenError, OSError) as problem:
         ended = problem

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ from edgen.generation.arms import generate as make_run
 from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource
 from edgen.runtime.control import Control, Trust
+from edgen.runtime.loop_watch import run_in_own_loop
 
 
 class _Call(NamedTuple):
@@ -121,7 +121,7 @@ def generate(job: AnyJob, **given: Any) -> Run:
     """
     call = _read_call(job, given)
     made = run_in_thread(
-        lambda control: asyncio.run(make_run(call.source, call.options, control)),
+        lambda control: run_in_own_loop(make_run(call.source, call.options, control)),
         call.control,
         call.listeners,
     )

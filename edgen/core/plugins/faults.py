@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import logging
 import math
-import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
@@ -20,6 +19,7 @@ import msgspec
 from edgen.core import registry
 from edgen.core.errors import CallError, EdgenError, InputError
 from edgen.core.registry import Kind, Plugin
+from edgen.core.system import is_from_signal
 from edgen.core.text import replace_surrogates, shorten
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ def make_plugin_error(kind: Kind, name: str, error: BaseException, about: str = 
     by edgen and signals. `about` is the purpose of the call, such as "for conversation c-000009-r0".
     """
     plugin = registry.find_plugin(kind, name)
-    if plugin is None or isinstance(error, EdgenError | CallError) or _is_signal(error):
+    if plugin is None or isinstance(error, EdgenError | CallError) or is_from_signal(error):
         return error
     steps = [step for step in _iterate_frames(error) if _is_in(_find_module_name(step[0]), plugin)]
     return FaultyPluginError(_describe((plugin,), error, steps[-1] if steps else None, about))
@@ -58,7 +58,7 @@ def find_fault(error: BaseException) -> FaultyPluginError | None:
     """Return the fault of the plugin whose code raised an error; None if no frame of its traceback is in a
     plugin, and for an OSError if edgen's own code was called from there."""
     foreign = registry.list_foreign_plugins()
-    if not foreign or isinstance(error, EdgenError | CallError):
+    if not foreign or isinstance(error, EdgenError | CallError) or is_from_signal(error):
         return None
     steps = [*_iterate_frames(error)]
     for step in reversed(steps):
@@ -165,19 +165,6 @@ def _describe_advice(plugin: Plugin) -> str:
     return (
         f"Report this to the authors of {plugin.package}, or update or uninstall it. What is stored stays "
         "stored."
-    )
-
-
-def _is_signal(error: BaseException) -> bool:
-    """Return whether an error that left a plugin's code is the work of a signal, such as Ctrl-C, and not of
-    the code itself."""
-    if not isinstance(error, KeyboardInterrupt):
-        return False
-    frames = [frame for frame, _ in _iterate_frames(error)]
-    handlers = ("asyncio.", "signal", "edgen.core.system", "edgen.cli.output")
-    return (
-        signal.getsignal(signal.SIGINT) is signal.default_int_handler  # it has no frame
-        or _find_module_name(frames[-1]).startswith(handlers)
     )
 
 

@@ -58,7 +58,7 @@ def check_lines(provider: str, read: ReadLine) -> ReadLine:
     def read_checked(line: bytes) -> LineResult | NeverBegun | None:
         try:
             said = read(line)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again
+        except BaseException as error:  # noqa: BLE001 - raised again
             blame("provider", provider, error, "for a line of a file of results")
         if said is None or isinstance(said, NeverBegun):
             return said
