@@ -246,7 +246,7 @@ def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
             "retry_max_tokens", "a retry has at least the room of `max_tokens`, which this backend needs"
         )
     if isinstance(backend, ServedConfig) and (wrong := backend.server_problem) is not None:
-        yield Problem("more_base_urls", wrong)
+        yield Problem("base_url", wrong)
     yield from find("provider", backend.provider).problems(backend)
     if backend.price is not None:
         yield from _find_price_problems(backend.price)

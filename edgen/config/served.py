@@ -46,6 +46,20 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
         first, *others = (node if url == _NODE else url for url in urls)
         return values | {"base_url": first, "more_base_urls": [*others, *more]}
 
+    @classmethod
+    def find_written(cls, place: str, values: dict[str, Any]) -> str:
+        """Return the place in a job's `values`, as in base_url[1], of a place in what `given` makes of them."""
+        urls = values.get("base_url")
+        if not isinstance(urls, list) or not urls:
+            return place
+        if place == "base_url":
+            return "base_url[0]"
+        key, _, number = place.rstrip("]").partition("[")
+        if key != "more_base_urls" or not number.isdecimal():
+            return place
+        index = int(number) + 1
+        return f"base_url[{index}]" if index < len(urls) else f"{key}[{index - len(urls)}]"
+
     @property
     def urls(self) -> tuple[str, ...]:
         """The addresses of all its servers; empty for the service's own."""
@@ -71,7 +85,7 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
     def server_problem(self) -> str | None:
         """The problem of its list of servers; None if there is none."""
         if len({*map(_identify, self.urls)}) < len(self.urls):
-            return "a server is here twice"
+            return "a server is listed twice"
         if self.more_base_urls and any(map(_is_node, self.urls)):
             return f"{_NODE} means a server on every node; it stands alone, without other servers"
         return None

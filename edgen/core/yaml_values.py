@@ -173,8 +173,9 @@ def _list_fields(type_: type[msgspec.Struct]) -> dict[str, msgspec.structs.Field
 def _convert_struct(value: Any, type_: type[msgspec.Struct], path: str, problems: list[Problem]) -> Any:
     if not _is(dict, value, path, problems):
         return None
+    written = value
     if (given := getattr(type_, "given", None)) is not None:
-        value = given(value)
+        value = given(written)
     fields = _list_fields(type_)
     tag = type_.__struct_config__.tag_field
     built: dict[str, Any] = {}
@@ -190,7 +191,14 @@ def _convert_struct(value: Any, type_: type[msgspec.Struct], path: str, problems
     for key, field in fields.items():
         if field.required and key not in value:
             problems.append(Problem(f"{path}.{key}", "this key is missing"))
-    return type_(**built) if len(problems) == before else None
+    if len(problems) == before:
+        return type_(**built)
+    if given is not None:
+        problems[before:] = [
+            Problem(f"{path}.{type_.find_written(one.path[len(path) + 1 :], written)}", one.message)  # type: ignore[attr-defined]
+            for one in problems[before:]
+        ]
+    return None
 
 
 def _convert_variant(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
@@ -279,7 +287,7 @@ _PRIVATE = {
     "key",
     "base_url": "expected an address like http://127.0.0.1:8080/v1, without user or password, or node-local",
     "known_as": "expected an address like http://127.0.0.1:8080/v1, without user or password",
-    "more_base_urls": "expected addresses like http://127.0.0.1:8080/v1, without user or password",
+    "more_base_urls": "expected an address like http://127.0.0.1:8080/v1, without user or password",
 }
 # The meaning of msgspec's patterns, by key.
 _SHAPES = {

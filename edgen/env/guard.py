@@ -33,7 +33,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_BODY = 1 << 20  # bytes of a request or of a WebSocket's message
-MAX_DISCARDED = 16 << 20  # bytes of a refused request's body
+MAX_DISCARDED = 128 << 20  # bytes of a refused request's body
 LEAST_TOKEN = 16  # characters
 _DISCARDING = 10.0  # seconds
 _REFUSED = 1008  # the WebSocket's code for a policy violation

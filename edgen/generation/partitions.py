@@ -28,7 +28,7 @@ from edgen.config import Job, Limits
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.files import write_new
 from edgen.core.options import CallMode
-from edgen.core.system import run_in_thread
+from edgen.core.system import is_hangup, run_in_thread
 from edgen.core.text import quantity
 from edgen.execution.pieces import check_part
 from edgen.execution.progress import Activity, Snapshot, StatusEvent, add_usage
@@ -229,6 +229,7 @@ class _Processes:
         self._running: dict[int, asyncio.subprocess.Process] = {}
         self._snapshots: dict[int, Snapshot] = {}
         self._ready: set[int] = set()  # processes that a signal stops cleanly
+        self._stopped: set[int] = set()  # of these, those that got one: a second one ends calls in flight
         self._stopping = False
         self._notes: set[str] = set()
         self._made = 0  # calls
@@ -274,6 +275,7 @@ class _Processes:
         code = await process.wait()
         del self._running[number]
         self._ready.discard(number)
+        self._stopped.discard(number)
         if last is None or not last.done:
             last = PartitionMessage(
                 ended=f"Partition {number} was killed ({code}). {_RESUME}", code=4, reason="killed"
@@ -293,7 +295,7 @@ class _Processes:
         if line.ready:
             self._ready.add(number)
             if self._stopping:
-                self._send_signal(number)
+                self._stop()
         if line.note and line.note not in self._notes:
             self._notes.add(line.note)
             self._control.note(line.note)
@@ -307,20 +309,20 @@ class _Processes:
                 f"Stopping {quantity(len(self._running), 'partition')}: waiting for calls in flight "
                 "(another signal stops at once)."
             )
-        else:
+            self._stop()
+        elif not is_hangup(number):  # one closed terminal may send several
             for unready in self._running.keys() - self._ready:  # they have asked nothing
                 self._running[unready].kill()
-        self._stop()
+            self._stopped.clear()
+            self._stop()
 
     def _stop(self) -> None:
         """Stop all processes cleanly. Those that still start are stopped once they are ready."""
         self._stopping = True
-        for number in self._ready:
-            self._send_signal(number)
-
-    def _send_signal(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self._running[number].send_signal(signal.SIGINT)
+        for number in self._ready - self._stopped:
+            with contextlib.suppress(ProcessLookupError):
+                self._running[number].send_signal(signal.SIGINT)
+        self._stopped |= self._ready
 
     async def _watch(self) -> None:
         """Report the sums, once a second; stop in time."""

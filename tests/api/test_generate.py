@@ -166,18 +166,19 @@ except KeyboardInterrupt:
 
 
 async def test_the_stop_button_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
-    async with serve(Service(latency=0.05)) as service:
-        path = write(tmp_path / "job.yaml", job_text(service.url, conversations=60, limits={"in_flight": 4}))
+    async with serve(Service(latency=0.02, hold_after=30)) as service:
+        path = write(tmp_path / "job.yaml", job_text(service.url, conversations=400, limits={"in_flight": 4}))
         process = await fork_server.start(path, tmp_path / "run", code=INTERRUPTED)
-        while not service.answered.total():
+        while service.answered.total() < 30:
             await asyncio.sleep(0.02)
         process.send_signal(signal.SIGINT)
+        service.release()
         out, _ = await asyncio.wait_for(process.communicate(), 60)
         assert out.decode().splitlines()[-1] == "interrupted stopped"
         made = service.answered.total()
         run = await edgen.agenerate(path, output=tmp_path / "run")
-        assert service.answered.total() == 60
-        assert (run.status.calls.made, made < 60) == (60, True)
+        assert service.answered.total() == 400
+        assert (run.status.calls.made, made < 400) == (400, True)
 
 
 def test_two_runs_of_one_folder_in_one_process(tmp_path: Path) -> None:

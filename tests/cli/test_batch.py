@@ -44,7 +44,7 @@ async def begun(folder: Path, job: Path) -> None:
 def answered_by(url: str) -> int:
     """How many requests of the provider's batches are answered."""
     asked = urllib.request.Request(f"{url}/v1/batches", headers={"Authorization": "Bearer k"})
-    with urllib.request.urlopen(asked, timeout=10) as answer:
+    with urllib.request.urlopen(asked, timeout=60) as answer:
         return sum(batch["request_counts"]["completed"] for batch in json.loads(answer.read())["data"])
 
 

@@ -130,7 +130,7 @@ def test_on_a_terminal_the_screen_changes_in_place(
         "status", str(tmp_path / "run"), "--watch", stdout=theirs, stderr=subprocess.PIPE
     )
     os.close(theirs)
-    _, problems = watching.communicate(timeout=30)
+    _, problems = watching.communicate(timeout=120)
     seen = os.read(ours, 100_000).decode()
     os.close(ours)
     assert watching.returncode == 0, problems

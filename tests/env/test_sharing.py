@@ -259,13 +259,13 @@ async def test_a_step_that_is_cancelled_can_be_tried_again(tmp_path: Path) -> No
 
 async def test_a_service_that_falls_silent_is_given_up(tmp_path: Path) -> None:
     async with serve(Service(hold_after=0)) as service:
-        limits = {"give_up_after": 1, "timeout": 1, "attempts": 50}
+        limits = {"give_up_after": 1, "timeout": 1, "attempts": 100}
         async with EducationEnv.from_job(served(tmp_path, service.url, limits=limits)) as env:
             started = time.monotonic()
             ends = await asyncio.gather(
                 *(play(env.conversation(index)) for index in range(4)), return_exceptions=True
             )
-            assert time.monotonic() - started < 40  # 50 attempts of a second each
+            assert time.monotonic() - started < 80  # of 100 attempts, a second each
             assert all(isinstance(end, ProviderError | CallError) for end in ends), ends
             service.release()
             assert len(await play(env.conversation(0))) > 1, "it is asked again when it is there again"
@@ -281,7 +281,7 @@ async def test_a_service_that_goes_away_is_not_waited_for_for_ever(tmp_path: Pat
             await conversation.reset()
             await conversation.step(SAID)
     steps = [conversation.step(f"{SAID} Again.") for conversation in conversations]
-    ends = await asyncio.wait_for(asyncio.gather(*steps, return_exceptions=True), 20)
+    ends = await asyncio.wait_for(asyncio.gather(*steps, return_exceptions=True), 120)
     assert {type(end) for end in ends} == {FailuresError}, ends
     await env.aclose()
 

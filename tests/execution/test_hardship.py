@@ -150,7 +150,7 @@ async def test_a_signal_is_obeyed_where_nobody_reads_the_progress(tmp_path: Path
         while service.answered.total() < 6:
             await asyncio.sleep(0.01)
         process.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(process.wait(), 10) == 143
+        assert await asyncio.wait_for(process.wait(), 120) == 143
 
 
 async def closed_from_the_start(*arguments: str | Path) -> Process:

@@ -14,7 +14,7 @@ import pytest
 
 from tests import fork_server
 from tests.dose import LONG
-from tests.execution.service import Ended, edgen, equation, files, job_text, serve, write
+from tests.execution.service import Ended, Service, edgen, equation, files, job_text, serve, write
 from tests.execution.slotted import SlottedServer
 
 pytestmark = pytest.mark.integration
@@ -176,6 +176,29 @@ async def test_a_run_keeps_its_partitions(tmp_path: Path) -> None:
         assert other.code == 0, other.err
         assert "begun in 3 partitions, and keeps them" in other.err
         assert server.asked.total() == server.answered.total() == COUNT
+
+
+async def test_the_first_to_stop_does_not_hurry_the_others(tmp_path: Path) -> None:
+    """Its end is no second signal to them: their calls in flight are kept."""
+    waiting: list[asyncio.Event] = []
+
+    async def wait(_service: Service, _seed: int) -> None:
+        waiting.append(asyncio.Event())
+        await waiting[-1].wait()
+
+    async with serve(SlottedServer(slots=100, trouble=wait)) as server:
+        process = begin(write(tmp_path / "job.yaml", describe(server)), tmp_path / "run")
+        await until(server, IN_FLIGHT)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        while "Stopping 3 partitions" not in (line := await asyncio.to_thread(process.stderr.readline)):
+            assert line, "it ended"
+        for one in waiting:
+            one.set()
+            await asyncio.sleep(0.3)
+        made = await end(process)
+        assert made.code == 130, made.err
+        assert (server.asked.total(), server.answered.total()) == (IN_FLIGHT, IN_FLIGHT)
 
 
 async def test_a_signal_while_partitions_start(tmp_path: Path) -> None:

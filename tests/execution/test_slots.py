@@ -37,7 +37,7 @@ async def test_sixty_calls_to_four_slots_with_the_default_limits(tmp_path: Path)
             assert server.most == 4
         async with serve(SlottedServer(latency=0.2)) as server:
             four, least = await generate(tmp_path / f"four{number}", server, timeout=1.0, in_flight=4)
-        if seconds < 1.5 * least:
+        if seconds < 1.5 * least and "timeouts" not in known.facts | four.facts:
             break
     async with serve(SlottedServer(latency=0.2)) as server:
         unknown, longest = await generate(tmp_path / "unknown", server, timeout=1.0)

@@ -95,7 +95,7 @@ class Held:
     """Another program that holds a ledger for writing."""
 
     def __init__(self, path: Path) -> None:
-        self._connection = sqlite3.connect(path, timeout=20, isolation_level=None)
+        self._connection = sqlite3.connect(path, timeout=100, isolation_level=None)
         self._connection.execute("BEGIN IMMEDIATE")
 
     def free(self) -> None:
@@ -139,7 +139,7 @@ async def test_signals_are_answered_while_it_is_held(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         await until_it_says(process, "Stopping")
         process.send_signal(signal.SIGINT)
-        ended = await end(process, timeout=20)
+        ended = await end(process, timeout=100)
         assert ended.code == 130, ended.err
         assert "Traceback" not in ended.err
         held.free()

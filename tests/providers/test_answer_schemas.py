@@ -66,7 +66,7 @@ def server() -> Iterator[SchemaServer]:
 
 
 def opened(config: BackendConfig) -> Any:
-    return make(config, timeout=5, connections=2, environ={})
+    return make(config, timeout=60, connections=2, environ={})
 
 
 @pytest.mark.parametrize("kind", SENT)

@@ -38,7 +38,7 @@ ANSWER: dict[str, Any] = {
 def backend(url: str, *, environ: dict[str, str] | None = None, **settings: Any) -> Any:
     config = AnthropicConfig(**{"model": "m", "base_url": url, **settings})
     keys = {"ANTHROPIC_API_KEY": KEY} if environ is None else environ
-    return make(config, timeout=5, connections=4, environ={**keys, **TRUSTING})
+    return make(config, timeout=60, connections=4, environ={**keys, **TRUSTING})
 
 
 async def ask(it: Any, *texts: str, **more: Any) -> Reply:

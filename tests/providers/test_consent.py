@@ -54,7 +54,7 @@ async def test_a_local_server_is_called_without_the_key_until_the_user_consents(
     for consents, there in ((Consents(), False), (gather_consents({}, ["127.0.0.1"]), True)):
         fake.says(answer({**COMPLETION, **CANDIDATE}))
         it = make(
-            config(kind, fake.url, variable), timeout=5, connections=1, environ=ENVIRON, consents=consents
+            config(kind, fake.url, variable), timeout=60, connections=1, environ=ENVIRON, consents=consents
         )
         assert (await it.complete(request())).text == "hi"
         await it.models()
@@ -71,7 +71,7 @@ async def test_a_batch_service_is_called_without_the_key_until_the_user_consents
     for consents, there in ((Consents(), False), (gather_consents({}, ["127.0.0.1"]), True)):
         services.seen.clear()
         chosen = config(kind, services.url)
-        backend = make(chosen, timeout=5, connections=1, environ=ENVIRON, consents=consents)
+        backend = make(chosen, timeout=60, connections=1, environ=ENVIRON, consents=consents)
         it = make_batch_service(chosen, backend, environ=ENVIRON)
         file = await it.upload(tmp_path / "in.jsonl", "token")
         begun = await it.create(Sending(file_id=file, token="token"))
@@ -90,7 +90,7 @@ async def test_the_sdk_sends_neither_the_key_nor_credentials_of_the_machine(cert
     async with grpc_serving(certificate) as service:
         chosen = GoogleGenerativeAIConfig(model="m", endpoint=service.endpoint)
         for consents, sent in ((Consents(), "none"), (gather_consents({}, ["127.0.0.1", "localhost"]), KEY)):
-            it = make(chosen, timeout=5, connections=1, environ=ENVIRON, consents=consents)
+            it = make(chosen, timeout=60, connections=1, environ=ENVIRON, consents=consents)
             await it.complete(request("hello"))
             await it.aclose()
             assert service.metadata[-1]["x-goog-api-key"] == sent
@@ -139,7 +139,7 @@ def test_a_key_that_is_not_set_is_no_question_of_trust() -> None:
 async def test_the_environment_alone_is_asked_where_nobody_gathers_consents(fake: FakeServer) -> None:
     fake.says(answer(COMPLETION))
     environ = {**ENVIRON, "EDGEN_TRUSTED_HOSTS": "127.0.0.1=OPENAI_API_KEY"}
-    it = make(config("openai", fake.url), timeout=5, connections=1, environ=environ)
+    it = make(config("openai", fake.url), timeout=60, connections=1, environ=environ)
     await it.complete(request())
     await it.aclose()
     assert arrived(fake) == {True}
@@ -152,7 +152,7 @@ async def test_a_server_that_wants_the_key_after_all_is_answered_with_how_to_sen
     chosen = config(kind, fake.url)
     hint = f"--trust-host 127.0.0.1={'OPENAI_API_KEY' if kind == 'openai' else 'GOOGLE_API_KEY'}"
     fake.says(answer({"error": {"message": "No key.", "code": 401}}, 401))
-    it = make(chosen, timeout=5, connections=1, environ=ENVIRON)
+    it = make(chosen, timeout=60, connections=1, environ=ENVIRON)
     with pytest.raises(CallError) as caught:
         await it.complete(request())
     await it.aclose()
@@ -162,7 +162,7 @@ async def test_a_server_that_wants_the_key_after_all_is_answered_with_how_to_sen
 
     chosen = config(kind, services.url)
     services.next = [answer({"error": {"message": "No key.", "code": 401}}, 401)]
-    backend = make(chosen, timeout=5, connections=1, environ=ENVIRON)
+    backend = make(chosen, timeout=60, connections=1, environ=ENVIRON)
     batch = make_batch_service(chosen, backend, environ=ENVIRON)
     with pytest.raises(CallError) as caught:
         await batch.state("batches/b1")
@@ -177,7 +177,7 @@ async def test_a_redirect_takes_no_key_along(fake: FakeServer, kind: str, status
     async with serving() as other:
         fake.says(answer({}, status, Location=f"{other.url}/v1/chat/completions"))
         it = make(
-            config(kind, fake.url), timeout=5, connections=1, environ=ENVIRON,
+            config(kind, fake.url), timeout=60, connections=1, environ=ENVIRON,
             consents=gather_consents({}, ["127.0.0.1"]),
         )  # fmt: skip
         with pytest.raises(CallError, match="moved to"):

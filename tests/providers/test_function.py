@@ -37,7 +37,7 @@ class Answers:
         return Reply(text="hi", finish_reason="length")
 
 
-def backend(function: AnswerFunction, timeout: float = 5.0) -> FunctionBackend:
+def backend(function: AnswerFunction, timeout: float = 60.0) -> FunctionBackend:
     return make_backend(function, make_config(function), timeout)
 
 
@@ -125,12 +125,14 @@ class TestPlainFunctions:
     @pytest.mark.parametrize("threads", [1, 3])
     async def test_as_many_calls_run_at_once_as_it_has_threads(self, threads: int) -> None:
         at_once, most, lock = 0, 0, threading.Lock()
+        together = threading.Barrier(threads)
 
         def count(_: Request) -> str:
             nonlocal at_once, most
             with lock:
                 at_once += 1
                 most = max(most, at_once)
+            together.wait(60)
             time.sleep(0.02)
             with lock:
                 at_once -= 1
@@ -148,7 +150,7 @@ class TestPlainFunctions:
 
         def wait(asked: Request) -> str:
             began.append(asked.messages[0].content)
-            go_on.wait(10)
+            go_on.wait(60)
             return "x"
 
         waiting = backend(wait)

@@ -38,7 +38,7 @@ def counting(folder: Path) -> tuple[str, ...]:
 def backend(fake: FakeServer, command: tuple[str, ...], **settings: Any) -> Any:
     config = OpenAIConfig(model="m", base_url=f"{fake.url}/v1", key_command=command, **settings)
     consents = gather_consents({}, [f"127.0.0.1={write_command(command)}"])
-    return make(config, timeout=5, connections=300, environ={}, consents=consents)
+    return make(config, timeout=60, connections=300, environ={}, consents=consents)
 
 
 def sent(fake: FakeServer) -> list[str | None]:
@@ -206,7 +206,7 @@ async def test_a_server_on_this_machine_is_called_without_the_command(
 ) -> None:
     fake.says(answer(COMPLETION))
     config = OpenAIConfig(model="m", base_url=f"{fake.url}/v1", key_command=counting(tmp_path))
-    it = make(config, timeout=5, connections=1, environ={})
+    it = make(config, timeout=60, connections=1, environ={})
     await it.complete(request())
     await it.aclose()
     assert sent(fake) == [None]

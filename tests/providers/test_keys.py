@@ -157,7 +157,7 @@ ECHO = f"a\nb: {KEY} and {KEY}"
 
 
 async def asked(config: BackendConfig, text: str = "hello", key: str = KEY) -> Reply:
-    it = make(config, timeout=5, connections=1, environ={"THE_KEY": key, **TRUSTING})
+    it = make(config, timeout=60, connections=1, environ={"THE_KEY": key, **TRUSTING})
     try:
         return await it.complete(request(text))
     finally:

@@ -46,7 +46,7 @@ async def build(llama_server: llama.Server) -> AsyncIterator[Build]:
 
     def one(*, key: str = llama_server.key, **settings: Any) -> Backend:
         config = OpenAIConfig(model=llama_server.model, base_url=llama_server.base_url, **settings)
-        it = make(config, timeout=20, connections=4, environ={"OPENAI_API_KEY": key, **TRUSTING})
+        it = make(config, timeout=60, connections=4, environ={"OPENAI_API_KEY": key, **TRUSTING})
         built.append(it)
         return it
 
@@ -117,7 +117,7 @@ async def test_a_parameter_that_the_server_refuses(build: Build) -> None:
 
 async def test_a_path_that_is_not_there(build: Build, llama_server: llama.Server) -> None:
     config = OpenAIConfig(model="m", base_url=llama_server.base_url + "/v2")
-    it = make(config, timeout=5, connections=1, environ={"OPENAI_API_KEY": llama_server.key, **TRUSTING})
+    it = make(config, timeout=60, connections=1, environ={"OPENAI_API_KEY": llama_server.key, **TRUSTING})
     assert (await failing(it)).kind is FailureKind.NOT_FOUND
     await it.aclose()
 

@@ -118,7 +118,7 @@ ANSWERS: dict[str, Any] = {
 
 
 def opened(config: BackendConfig) -> Any:
-    return make(config, timeout=5, connections=2, environ={})
+    return make(config, timeout=60, connections=2, environ={})
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -22,7 +22,7 @@ PROMPT = "Invalid prompt: your prompt was flagged as potentially violating our u
 async def asked(fake: FakeServer, error: dict[str, Any], status: int) -> Reply:
     fake.says(answer({"error": error}, status))
     config = OpenAIConfig(model="m", base_url=f"{fake.url}/v1")
-    it = make(config, timeout=5, connections=1, environ={})
+    it = make(config, timeout=60, connections=1, environ={})
     try:
         return await it.complete(request())
     finally:

@@ -44,7 +44,7 @@ RESPONSE: dict[str, Any] = {
 
 def backend(fake: FakeServer, **settings: Any) -> Any:
     config = OpenAIResponsesConfig(model="m", base_url=f"{fake.url}/v1", **settings)
-    return make(config, timeout=5, connections=4, environ={"OPENAI_API_KEY": KEY, **TRUSTING})
+    return make(config, timeout=60, connections=4, environ={"OPENAI_API_KEY": KEY, **TRUSTING})
 
 
 async def ask(it: Any, *texts: str, **more: Any) -> Reply:

@@ -56,7 +56,7 @@ def backend(kind: str, url: str, **more: Any) -> Any:
         config = VertexConfig(model="m", project="p-123456", base_url=url, **more)
         return VertexBackend(config, Key(), link)
     made: Any = {"openai": OpenAIConfig, "anthropic": AnthropicConfig, "gemini": GeminiConfig}[kind]
-    return make(made(model="m", base_url=url, **more), timeout=5, connections=4, environ=link.environ)
+    return make(made(model="m", base_url=url, **more), timeout=60, connections=4, environ=link.environ)
 
 
 async def sent(fake: FakeServer, kind: str, *texts: str, system: str | None = None, **more: Any) -> Any:

@@ -25,7 +25,7 @@ ENVIRON = {"OPENAI_API_KEY": KEY, "OTHER_KEY": OTHER, **TRUSTING}
 
 def backend(fake: FakeServer, environ: dict[str, str] | None = None, **settings: Any) -> Any:
     config = OpenAIConfig(model="m", base_url=f"{fake.url}/v1", **settings)
-    return make(config, timeout=5, connections=4, environ=ENVIRON if environ is None else environ)
+    return make(config, timeout=60, connections=4, environ=ENVIRON if environ is None else environ)
 
 
 async def ask(it: Any) -> Reply:
@@ -148,7 +148,7 @@ async def test_batches_carry_headers_query_and_auth(fake: FakeServer) -> None:
         model="m", base_url=f"{fake.url}/v1", auth="api-key", headers={"X-Other": "${OTHER_KEY}"},
         query={"api-version": "1"},
     )  # fmt: skip
-    made = make(config, timeout=5, connections=1, environ=ENVIRON)
+    made = make(config, timeout=60, connections=1, environ=ENVIRON)
     it = make_batch_service(config, made, environ=ENVIRON)
     fake.says(answer(batch))
     await it.state("batch_1")
@@ -198,10 +198,10 @@ async def test_batches_carry_headers_query_and_auth(fake: FakeServer) -> None:
             "more_base_urls[0]",
             "without user or password",
         ),
-        ({"more_base_urls": ["https://api.openai.com/v1"]}, "more_base_urls", "twice"),
-        ({"base_url": ["http://gpu-1:8000/v1", "http://gpu-1:8000/v1/"]}, "more_base_urls", "twice"),
-        ({"base_url": ["http://gpu-1:8000/v1", "http://GPU-1:8000/v1"]}, "more_base_urls", "twice"),
-        ({"base_url": ["http://gpu-1/v1", "ftp://gpu-2/v1"]}, "more_base_urls[0]", "expected addresses like"),
+        ({"more_base_urls": ["https://api.openai.com/v1"]}, "base_url", "twice"),
+        ({"base_url": ["http://gpu-1:8000/v1", "http://gpu-1:8000/v1/"]}, "base_url", "twice"),
+        ({"base_url": ["http://gpu-1:8000/v1", "http://GPU-1:8000/v1"]}, "base_url", "twice"),
+        ({"base_url": ["http://gpu-1/v1", "ftp://gpu-2/v1"]}, "base_url[1]", "expected an address like"),
         ({"base_url": []}, "base_url", "expected an address like"),
         ({"reasoning_effort": "very"}, "reasoning_effort", "unknown value 'very'"),
     ],
@@ -318,9 +318,9 @@ async def test_all_servers_have_the_identity_of_the_first_or_the_one_that_is_nam
     urls = ("http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1")
     for known in (None, "http://127.0.0.1:7/v1/"):
         config = OpenAIConfig(model="m", base_url=urls[0], more_base_urls=urls[1:], known_as=known)
-        it = make(config, timeout=5, connections=1, environ={})
+        it = make(config, timeout=60, connections=1, environ={})
         single = make(
-            OpenAIConfig(model="m", base_url=known or urls[0]), timeout=5, connections=1, environ={}
+            OpenAIConfig(model="m", base_url=known or urls[0]), timeout=60, connections=1, environ={}
         )
         each = list_servers(it)
         assert tuple(each) == urls

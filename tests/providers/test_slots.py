@@ -55,7 +55,7 @@ async def backend(
     url: str, environ: dict[str, str] | None = None, **settings: Any
 ) -> AsyncIterator[CountsSlots]:
     config = OpenAIConfig(model="m", base_url=url, **settings)
-    made: Backend = make(config, timeout=5, connections=2, environ=environ or {})
+    made: Backend = make(config, timeout=60, connections=2, environ=environ or {})
     assert isinstance(made, CountsSlots)
     yield made
     await made.aclose()
@@ -152,7 +152,7 @@ async def test_each_of_several_servers_says_its_slots() -> None:
         urls = (one.url, other.url, silent.url)
         made = make(
             OpenAIConfig(model="m", base_url=urls[0], more_base_urls=urls[1:]),
-            timeout=5, connections=2, environ={},
+            timeout=60, connections=2, environ={},
         )  # fmt: skip
         limits, kind = Limits(in_flight=256), "openai"
         admission = Admission(limits)

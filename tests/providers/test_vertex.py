@@ -99,7 +99,7 @@ def account(google: Google, tmp_path: Path) -> dict[str, str]:
 
 def backend(google: Google, environ: dict[str, str], **settings: Any) -> Any:
     config = VertexConfig(**{"model": "m", "project": "my-project", "base_url": google.url, **settings})
-    return make(config, timeout=5, connections=4, environ=environ)
+    return make(config, timeout=60, connections=4, environ=environ)
 
 
 async def ask(it: Any, times: int = 1) -> Reply:

@@ -19,7 +19,7 @@ GEMINI_ENDED = ("JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED"
 
 
 def openai_client(address: str) -> openai.AsyncOpenAI:
-    return sdks.openai_client(address, timeout=20)
+    return sdks.openai_client(address, timeout=60)
 
 
 def gemini_client(address: str) -> genai.Client:
@@ -66,7 +66,7 @@ async def gemini_ended(api: Any, name: str) -> types.BatchJob:
     return await until(lambda: api.batches.get(name=name), lambda job: job.state.value in GEMINI_ENDED)
 
 
-async def until(look: Callable[[], Any], found: Callable[[Any], bool], seconds: float = 20) -> Any:
+async def until(look: Callable[[], Any], found: Callable[[Any], bool], seconds: float = 120) -> Any:
     """What `look` sees as soon as it is what was waited for."""
     end = time.monotonic() + seconds
     while not found(seen := await look()):

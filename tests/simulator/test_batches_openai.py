@@ -389,7 +389,7 @@ async def test_a_slow_creation_is_a_batch_from_the_start() -> None:
     ):
         file = await upload(api, jsonl([openai_line(0)]))
         with pytest.raises(openai.APITimeoutError):
-            await create(api, file, timeout=0.3)
+            await create(api, file, timeout=2.0)
         [batch] = [batch async for batch in api.batches.list()]
         assert (await ended(api, batch.id)).status == "completed"
 

@@ -19,7 +19,7 @@ from tests.simulator.prompts import every_scenario, prompt
 from tests.timing import takes_under
 
 
-def backend(*, timeout: float = 5.0, **options: object) -> Backend:
+def backend(*, timeout: float = 60.0, **options: object) -> Backend:
     config = msgspec.convert({"type": "simulator", **options}, SimulatorConfig)
     return make(config, timeout=timeout, connections=4, environ={})
 

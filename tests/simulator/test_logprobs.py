@@ -36,7 +36,7 @@ BAD = "Teacher: You never listen, it's your fault.\nStudent: This is stupid and 
 
 
 def client(address: str) -> openai.AsyncOpenAI:
-    return openai_client(address, timeout=5)
+    return openai_client(address, timeout=60)
 
 
 def judging(first: str, second: str) -> tuple[Message, ...]:
@@ -175,7 +175,7 @@ async def test_the_number_itself_tells_the_same_however_it_is_dressed(json_mode:
     played = [lessons.shown(lessons.play(lessons.scenarios(2, seed=32)[0], 5_000 + k)[0]) for k in range(2)]
     asked = judging(*played)
     schema = b'{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"]}'
-    backend = Simulator(SimulatorConfig(), timeout=5)
+    backend = Simulator(SimulatorConfig(), timeout=60)
     said: set[str] = set()
     found: list[Any] = []
     for seed in range(40):

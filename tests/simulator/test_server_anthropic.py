@@ -143,7 +143,7 @@ async def test_faults_are_worded_as_the_service_words_them(name: str, kind: str)
 
 async def test_edgens_own_backend_reads_it(address: str) -> None:
     config = AnthropicConfig(model="m", base_url=address, temperature=0)
-    backend = make(config, timeout=5, connections=2, environ={"ANTHROPIC_API_KEY": "k" * 20, **TRUSTING})
+    backend = make(config, timeout=60, connections=2, environ={"ANTHROPIC_API_KEY": "k" * 20, **TRUSTING})
     reply = await backend.complete(request(prompt()[0].content))
     assert await backend.models() == ["edgen-simulator"]
     await backend.aclose()

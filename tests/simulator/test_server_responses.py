@@ -49,7 +49,7 @@ TOOL: Any = {
 
 
 def responses(address: str) -> Any:
-    return openai_client(address, timeout=5).responses
+    return openai_client(address, timeout=60).responses
 
 
 async def test_a_response(address: str) -> None:
@@ -216,7 +216,7 @@ async def test_edgens_own_backend_reads_it(address: str) -> None:
     config = OpenAIResponsesConfig(
         model="m", base_url=f"{address}/v1", temperature=0, reasoning_effort="low", verbosity="low", max_tokens=300
     )  # fmt: skip
-    backend = make(config, timeout=5, connections=2, environ={"OPENAI_API_KEY": "k" * 20, **TRUSTING})
+    backend = make(config, timeout=60, connections=2, environ={"OPENAI_API_KEY": "k" * 20, **TRUSTING})
     reply = await backend.complete(request(prompt()[0].content))
     await backend.aclose()
     expected = respond(prompt(), seed=0, max_tokens=300)

@@ -133,7 +133,7 @@ class Browser:
         if body is not None:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
         began = time.perf_counter()
-        talk = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        talk = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             talk.request(method, path, body, headers)
             answer = talk.getresponse()
@@ -175,7 +175,7 @@ class Player:
         assert found is not None, f"{self.name} sees an unknown page: {self.page}"
         return found
 
-    def until(self, *states: str, seconds: float = 30.0) -> str:
+    def until(self, *states: str, seconds: float = 120.0) -> str:
         """Load the page until the person stands at one of these."""
         end = time.monotonic() + seconds
         while (state := self.look()) not in states:

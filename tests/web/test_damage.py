@@ -178,7 +178,7 @@ class _Events:
     """The events about runs that a page gets, as they change."""
 
     def __init__(self, served: Served) -> None:
-        self._talk = http.client.HTTPConnection("127.0.0.1", served.site.port, timeout=20)
+        self._talk = http.client.HTTPConnection("127.0.0.1", served.site.port, timeout=60)
         self._talk.request("GET", "/events", headers={"Cookie": served.site.cookie})
         self._answer = self._talk.getresponse()
         self._last: dict[str, Any] = {}

@@ -220,3 +220,9 @@ def test_other_kinds_of_bodies_get_a_sentence(served: Served) -> None:
             assert "Traceback" not in answer.text
             assert answer.text == "" or "<h1>" in answer.text or answer.text.startswith("{"), (path, kind)
     assert served.server.poll() is None
+
+
+def test_whoever_sends_a_large_body_that_is_refused_gets_the_answer(served: Served) -> None:
+    body = "a=" + "x" * (20 << 20)
+    assert served.site.post("/task", body, cookie="").status == 403
+    assert served.site.post("/nothing", body, cookie=served.site.cookie).status == 405

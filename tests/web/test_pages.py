@@ -45,7 +45,7 @@ class Site(NamedTuple):
 
     def get(self, path: str, *, cookie: str | None = None, method: str = "GET", **headers: str) -> Answer:
         held = {"Cookie": self.cookie if cookie is None else cookie, **headers}
-        talk = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        talk = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         talk.request(
             method, path, headers={key.replace("_", "-"): value for key, value in held.items() if value}
         )
@@ -56,7 +56,7 @@ class Site(NamedTuple):
 
     def post(self, path: str, body: str, *, cookie: str, **headers: str) -> Answer:
         held = {"Cookie": cookie, "Content_Type": "application/x-www-form-urlencoded", **headers}
-        talk = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        talk = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         named = {key.replace("_", "-"): value for key, value in held.items() if value}
         talk.request("POST", path, body.encode(), named)
         answer = talk.getresponse()
@@ -160,7 +160,7 @@ def test_runs_and_how_they_stand(site: Site) -> None:
     page = site.get("/")
     assert set(site.runs()) == {"experiment", "hostile"}
     assert re.search(r"Rejected: <span[^>]*>refused", page.text)
-    talk = http.client.HTTPConnection("127.0.0.1", site.port, timeout=20)
+    talk = http.client.HTTPConnection("127.0.0.1", site.port, timeout=60)
     talk.request("GET", "/events", headers={"Cookie": site.cookie})
     answer = talk.getresponse()
     runs = json.loads(answer.readline().decode().removeprefix("data: "))["runs"]

@@ -157,8 +157,15 @@ class _Handler:
             return _answer_refusal(CHAT.make_error(403, why))
         vendor = _find_vendor(request)
         route = _find_route(request.path, vendor)
-        if route is None:
-            return await self._answer_batches(request, vendor)
+        dialect = vendor if route is None else route.dialect
+        try:
+            if route is None:
+                return await self._answer_batches(request, vendor)
+            return await self._answer(request, route)
+        except web.HTTPRequestEntityTooLarge:
+            return _answer_refusal(dialect.make_error(413, f"The body is larger than {_MAX_BODY} bytes."))
+
+    async def _answer(self, request: web.BaseRequest, route: _Route) -> web.StreamResponse:
         dialect = route.dialect
         expected = "POST" if route.action in ("complete", "stream", "count") else "GET"
         if request.method != expected:

@@ -36,7 +36,7 @@ async def simulator(*options: str) -> AsyncIterator[str]:
     """`edgen simulator` as its own process; yields its address."""
     process = await start("simulator", "--port", "0", *options)
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             line = (await process.stderr.readline()).decode()
         assert "http://" in line, line + (await process.stderr.read()).decode()
         yield "http://" + line.partition("http://")[2].split("/")[0]
@@ -93,7 +93,7 @@ def tokens(kind: str, url: str) -> list[str]:
         headers, path = {"Authorization": "Bearer k"}, "/v1/batches?limit=100"
     else:
         headers, path = {"x-goog-api-key": "k"}, "/v1beta/batches?pageSize=1000"
-    with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=10) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=60) as answer:
         said = json.loads(answer.read())
     if kind == "anthropic":
         return [batch["id"] for batch in said["data"]]
@@ -200,7 +200,7 @@ async def killed_again_and_again(tmp_path: Path, kind: str) -> None:
             assert ended.code == -signal.SIGKILL, ended.err
             kills += 1
             hits[at(folder)[1]] += 1
-        ended = await end(await generate(job, folder), timeout=120)
+        ended = await end(await generate(job, folder))
         assert ended.code == calm.code, ended.err
         named = tokens(kind, url)
     ours += names(kind, assert_whole(folder, tmp_path / "calm"))

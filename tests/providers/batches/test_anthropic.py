@@ -47,7 +47,7 @@ def made(
 ) -> tuple[Any, BatchService]:
     config = AnthropicConfig(**{"model": "m", "base_url": url, **settings})
     environ = {"ANTHROPIC_API_KEY": key, **TRUSTING}
-    backend = make(config, timeout=5.0, connections=1, environ=environ)
+    backend = make(config, timeout=60, connections=1, environ=environ)
     return backend, make_batch_service(config, backend, environ=environ, patience=patience)
 
 

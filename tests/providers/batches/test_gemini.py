@@ -36,7 +36,7 @@ def made(
 ) -> tuple[Any, BatchService]:
     config = GeminiConfig(model="gemini-x", base_url=url, **settings)
     environ = {"GEMINI_API_KEY": key, **TRUSTING}
-    backend = make(config, timeout=5.0, connections=1, environ=environ)
+    backend = make(config, timeout=60, connections=1, environ=environ)
     return backend, make_batch_service(config, backend, environ=environ, patience=patience)
 
 

@@ -42,7 +42,7 @@ def made(
 ) -> tuple[Any, BatchService]:
     config = OpenAIConfig(model="m", base_url=f"{url}/v1", **settings)
     environ = {"OPENAI_API_KEY": key, **TRUSTING}
-    backend = make(config, timeout=5.0, connections=1, environ=environ)
+    backend = make(config, timeout=60, connections=1, environ=environ)
     return backend, make_batch_service(config, backend, environ=environ, patience=patience)
 
 

@@ -213,7 +213,14 @@ def raised(kind: type[BaseException]) -> BaseException:
 def test_the_map_is_complete(module: str, root: str) -> None:
     own = getattr(importlib.import_module(module), root)
     families = (own, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError)
-    errors = dict.fromkeys(error for family in families for error in everything_below(family))
+    packages = {family.__module__.partition(".")[0] for family in families}
+    errors = [
+        error
+        for family in families
+        for error in dict.fromkeys(everything_below(family))
+        if error.__module__.partition(".")[0]
+        in packages  # other SDKs derive from these, once something imports them
+    ]
     assert len(errors) > 30
     for error in errors:
         check_mapped(module, root, error)

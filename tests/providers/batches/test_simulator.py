@@ -52,7 +52,7 @@ async def opened(kind: str, **changes: Any) -> AsyncIterator[tuple[Any, BatchSer
             "anthropic": AnthropicConfig(model="claude-x", base_url=url, temperature=0),
         }
         config = configs[kind]
-        backend = make(config, timeout=20, connections=8, environ={})
+        backend = make(config, timeout=60, connections=8, environ={})
         it = make_batch_service(config, backend, environ={})
         try:
             yield backend, it
@@ -71,7 +71,7 @@ async def sent(it: BatchService, folder: Path) -> tuple[Sending, str]:
 
 
 async def ended(it: BatchService, name: str) -> RemoteBatch:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while (remote := await it.state(name)).state == "working":
             await asyncio.sleep(0.05)
     return remote
@@ -169,7 +169,7 @@ async def test_a_batch_whose_beginning_nobody_heard_of_is_found(kind: str, tmp_p
             await sent(it, tmp_path)
         assert caught.value.kind is FailureKind.CONNECTION
         sending = Sending(token=TOKEN, requests=len(ASKED))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while not isinstance(found := await it.find(sending), RemoteBatch):
                 assert isinstance(found, Suspects), "it may be the one, and tells when it has ended"
                 assert it.settles is not None

@@ -39,7 +39,7 @@ PLACE = SdkCalls(
 # --- services that hang --------------------------------------------------------------------------
 
 PATIENCE = 0.3  # seconds
-BOUND = 5.0
+BOUND = 60.0
 
 
 @contextlib.asynccontextmanager

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
+import urllib.error
+import urllib.request
 from typing import Any
 
 import aiohttp
@@ -12,6 +15,7 @@ import pytest
 
 from edgen.core.errors import InputError
 from edgen.core.values import Message
+from edgen.simulator.service import server
 from edgen.simulator.service.server import serve_options
 from edgen.simulator.text import respond
 from tests.late import Late
@@ -28,7 +32,7 @@ ASK: list[Any] = [{"role": "user", "content": prompt()[0].content}]
 
 
 def client(address: str) -> openai.AsyncOpenAI:
-    return openai_client(address, timeout=5)
+    return openai_client(address, timeout=60)
 
 
 async def test_openai_completion(address: str) -> None:
@@ -170,7 +174,7 @@ async def test_openai_fraction_of_a_second() -> None:
 
 async def test_openai_clients_own_retry_gets_through() -> None:
     async with serve_options(options(faults="429=0.4:0.01,500=0.2")) as address:
-        api = openai_client(address, max_retries=8, timeout=5)
+        api = openai_client(address, max_retries=8, timeout=60)
         async with api:
             answers = await asyncio.gather(
                 *(api.chat.completions.create(model="m", messages=ASK, seed=i) for i in range(8))
@@ -329,3 +333,35 @@ async def test_faults_are_read_before_anything_listens() -> None:
     with pytest.raises(InputError, match="no fault 'x'"):
         async with serve_options(options(faults="x=1")):
             pass
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status", "error"),
+    [
+        ("/v1/chat/completions", {"Origin": "https://evil.example"}, 403, "error"),
+        ("/v1/models", {}, 405, "error"),
+        ("/v1/nothing", {}, 404, "error"),
+        ("/v1/chat/completions", {}, 413, "error"),
+        ("/v1/messages", {"x-api-key": "k"}, 413, "request_too_large"),
+        ("/v1beta/models/m:generateContent", {"x-goog-api-key": "k"}, 413, "INVALID_ARGUMENT"),
+        ("/v1/batches", {}, 413, "error"),
+        ("/v1/files", {}, 400, "error"),
+    ],
+)
+async def test_whoever_sends_a_large_body_that_is_refused_gets_the_answer(
+    monkeypatch: pytest.MonkeyPatch, path: str, headers: dict[str, str], status: int, error: str
+) -> None:
+    """Also a client that reads nothing before it has sent everything."""
+    monkeypatch.setattr(server, "_MAX_BODY", 1 << 20)
+
+    def send(url: str) -> tuple[int, str]:
+        asked = urllib.request.Request(url, b" " * (20 << 20), {"Content-Type": "text/plain", **headers})
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(asked, timeout=60)
+        return refused.value.code, refused.value.read().decode()
+
+    async with serve_options(options()) as address:
+        code, said = await asyncio.to_thread(send, address + path)
+    assert code == status, said
+    assert "error" in json.loads(said)
+    assert error in said
