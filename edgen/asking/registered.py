@@ -39,10 +39,15 @@ def find_asker(name: str, base: type[A], option: str, others: tuple[str, ...] = 
     the option takes."""
     if (found := find_named_asker(name, base)) is not None:
         return found
-    known = (*others, *(one for one in registry.list_names("asker") if _is_a(one, base)))
-    raise UsageError(
-        f"{option}: there is no {name!r}{suggest_name(name, known)} (known: {', '.join(dict.fromkeys(known))})."
-    )
+    known = dict.fromkeys((*others, *list_askers(base)))
+    listed = f" (known: {', '.join(known)})"
+    suggested = suggest_name(name, known).removesuffix(listed)
+    raise UsageError(f"{option}: there is no {name!r}{suggested}{listed}.")
+
+
+def list_askers(base: type[PromptAsker[Any, Any]]) -> list[str]:
+    """Return the names of the askers that derive from `base` and can be loaded."""
+    return [one for one in registry.list_names("asker") if _is_a(one, base)]
 
 
 def _is_a(name: str, base: type[PromptAsker[Any, Any]]) -> bool:
