@@ -40,14 +40,14 @@ REMAINING: dict[str, tuple[str, ...]] = {
     "edgen/simulator/provider.py": ("edgen.simulator",),
     # Its sentences come from a section of the space file; the scene is what the simulator speaks of.
     "edgen/simulator/phrases/section.py": ("edgen.space",),
-    "edgen/domains/*/simulation.py": ("edgen.protocols.simulation", "edgen.space.model"),
+    "edgen/domains/forum/simulation.py": ("edgen.protocols.simulation", "edgen.space.model"),
     "edgen/evaluation/measures/mentioned.py": ("edgen.space.model", "edgen.space.phrases"),
     "edgen/evaluation/measures/recited.py": ("edgen.space.model", "edgen.space.phrases"),
     "edgen/domains/education/adherence_simulation.py": ("edgen.simulator.judge",),
     # Commands, Python functions and askers of a domain are none of the five kinds.
-    "edgen/domains/*/signatures.py": ("edgen.execution.progress",),
-    "edgen/domains/*/options.py": ("edgen.core.options",),
-    "edgen/domains/*/baseline_options.py": ("edgen.asking.options", "edgen.core.options"),
+    "edgen/domains/retrieval/signatures.py": ("edgen.execution.progress",),
+    "edgen/domains/retrieval/options.py": ("edgen.core.options",),
+    "edgen/domains/retrieval/baseline_options.py": ("edgen.asking.options", "edgen.core.options"),
     "edgen/domains/*/*command.py": ("edgen.cli", "edgen.core.options", "edgen.runtime.options"),
     "edgen/domains/guided/machines/functions.py": ("edgen.core", "edgen.planning", "edgen.space"),
     "edgen/domains/retrieval/functions.py": ("edgen.api.objects.arguments", "edgen.runtime"),

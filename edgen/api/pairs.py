@@ -17,7 +17,7 @@ from edgen.asking.call_estimates import NeededCalls
 from edgen.asking.comparisons import JudgeAsker, JudgeStart, JudgeTemplate
 from edgen.asking.ledger_paths import open_for_reading, open_for_work
 from edgen.asking.options import PairOptions
-from edgen.asking.registered import find_asker
+from edgen.asking.registered import find_asker, list_askers
 from edgen.asking.rollouts import RolloutMaking
 from edgen.config import Job
 from edgen.core.errors import EdgenError, RunError, ShortError, UsageError
@@ -100,11 +100,16 @@ def report_bias(
     if not asked:
         raise UsageError(
             "--signal is missing: name the evidence, as in --signal oracle "
-            f"({', '.join(get_args(Source))}), or use --report alone."
+            f"({', '.join(list_signals())}), or use --report alone."
         )
     with open_for_reading(run, against) as reader:
         require_pair_set(reader.rundir, name)
         return report_bias_of_run(reader)
+
+
+def list_signals() -> list[str]:
+    """Return what can label pairs: the sources of labels, and judges by their names."""
+    return list(dict.fromkeys((*get_args(Source), *list_askers(JudgeAsker))))
 
 
 def name_probability(run: Path) -> str:

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 import edgen
+from edgen.api.pairs import list_signals
 from edgen.asking import call_estimates
 from edgen.core import registry
+from edgen.core.errors import UsageError
 from edgen.core.values import Request
 from edgen.runtime.control import Control
 from edgen.store.ledger import LedgerReader
@@ -258,10 +260,16 @@ def test_a_judge(run: edgen.Run, asked: Asked) -> None:
     again = Model()
     run.pairs("scores", backends={"default": again}, progress=False)
     assert again.calls == 0
-    known = "(known: oracle, probability, human, flag, judged, scores)"
-    assert f"--signal: there is no 'score' (did you mean 'scores'?) {known}" in asked.fail(
+    known = ", ".join(list_signals())
+    assert known.startswith("oracle, probability, human, flag, judged, ")
+    assert "scores" in known
+    assert f"--signal: there is no 'score' (did you mean 'scores'?) (known: {known})" in asked.fail(
         "pairs", "--signal", "score"
     )
+    assert f"--signal: there is no 'x' (known: {known})." in asked.fail("pairs", "--signal", "x")
+    assert f"as in --signal oracle ({known}), or" in asked.fail("pairs")
+    with pytest.raises(UsageError, match=f"labels no pairs; it is one of {known}"):
+        run.pairs(by="x")  # type: ignore[arg-type]
 
 
 def test_an_annotator(run: edgen.Run, asked: Asked) -> None:
@@ -297,10 +305,12 @@ def test_a_writer(run: edgen.Run, asked: Asked) -> None:
     assert model.calls == needs["to_write"]
     assert {text for turn in texts for text in turn.texts} == {"Yes.", "No."}
     assert [status.writes for status in run.status.writers or ()] == ["shorter", "shorter"]
-    known = "(known: paraphrases, shorter, wrong)"
-    assert f"--write: there is no 'short' (did you mean 'shorter'?) {known}" in asked.fail(
-        "annotate", "--write", "short"
-    )
+    said = asked.fail("annotate", "--write", "short")
+    assert "--write: there is no 'short' (did you mean 'shorter'?) (known: " in said
+    known = asked.fail("annotate", "--write", "x").partition("there is no 'x' ")[2]
+    assert {"length", "paraphrases", "shorter", "wrong"} <= {
+        *known.strip("(). \n").removeprefix("known: ").split(", ")
+    }
 
 
 def test_an_asker_with_answers_of_its_own(run: edgen.Run, asked: Asked) -> None:

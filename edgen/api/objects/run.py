@@ -197,9 +197,10 @@ class Run(Tabular):
         others = tuple(Path(one) if isinstance(one, str | Path) else one.folder for one in several)
         if by is None:
             return Pairs(self.folder, None, others, given.get("name"))
+        from edgen.api.pairs import list_signals, make_pairs, require_pairs
+
         if by not in (*get_args(Source), *registry.list_names("asker")):
-            raise UsageError(f"by: {by!r} labels no pairs; it is one of {', '.join(get_args(Source))}.")
-        from edgen.api.pairs import make_pairs, require_pairs
+            raise UsageError(f"by: {by!r} labels no pairs; it is one of {', '.join(list_signals())}.")
 
         asked, values = split(signatures.pairs, PairOptions, given)
         people = () if human is None else (Path(human),)
