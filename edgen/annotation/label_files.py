@@ -158,9 +158,7 @@ class _Reading:
         conversation = self._find_conversation(value["id"])
         turn = self._read_turn(value.get("turn"), conversation)
         if value.get("text_sha256") not in (None, digest_text(conversation.turns, turn)):
-            raise _NoLabelsError(
-                "the run has another text here now than the one that was labelled (text_sha256)"
-            )
+            raise _NoLabelsError("the run's text differs now from the labelled one (text_sha256)")
         said = digest_said(conversation.turns, turn)
         labels = self._read_labels(value["labels"])
         return PersonLabels(id=conversation.id, turn=turn, labels=labels, annotator=str(annotator), said=said)

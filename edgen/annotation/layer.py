@@ -84,8 +84,8 @@ class LayerFolder:
         before, now = self.read_note(), LayerNotes(labels=asking.labels, unit=asking.unit)
         if before not in (None, now):
             raise UsageError(
-                f"{self.path}: this layer is of other labels, or of other units. Name another with --layer; "
-                "this one stays as it is."
+                f"{self.path}: this layer has other labels or units. Name another with --layer; "
+                "this one stays unchanged."
             )
 
     def note(self, asking: LabellingTask) -> None:
@@ -116,10 +116,9 @@ class LayerFolder:
         told = plain.keys() - {SAMPLE, "judge"}  # that one follows from backend and template
         if changed := [key for key in plain if key in told and before.get(key) != plain[key]]:
             raise UsageError(
-                f"the annotator '{name}' of the layer {self.name} was another one ({', '.join(changed)}: "
-                "not the same), and what "
-                "it said is kept. Give this one a name of its own, as in --backend NAME=ROLE, or use "
-                "another layer: --layer NAME."
+                f"the annotator '{name}' of the layer {self.name} was another one (different: "
+                f"{', '.join(changed)}), and its labels are kept. Give this one another name, as "
+                "in --backend NAME=ROLE, or use another layer: --layer NAME."
             )
 
 
@@ -228,8 +227,8 @@ def require_job_layers(run: RunFolder, layers: Iterable[JobLayer]) -> None:
             layer.require_same(one.asking)
         elif layer.labels.exists() and not layer.noted.exists():
             raise UsageError(
-                f"{layer.labels}: these labels are none of the job's, and its layer {one.name} would take "
-                f"their place. Call the job's layer otherwise, as in `labels: {{my_{one.name}: {{set: "
+                f"{layer.labels}: these labels are not the job's, and its layer {one.name} would "
+                f"replace them. Rename the job's layer, as in `labels: {{my_{one.name}: {{set: "
                 f"{one.asking.labels.name}}}}}`."
             )
 

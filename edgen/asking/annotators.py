@@ -200,7 +200,7 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
         """Return the annotators by name, each with its backend."""
         chosen: dict[str, ChosenBackend] = {}
         if len(self.options.by or ("",)) * self.options.annotators > _MOST:
-            raise UsageError(f"--annotators: {_MOST} at once are the most.")
+            raise UsageError(f"--annotators: at most {_MOST} in all.")
         for named in self.options.by or ("",):
             name, equals, where = named.rpartition("=")
             backend = choose_backend(self.job, where, ROLE, self.control)
@@ -218,8 +218,8 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
                     )
                 if not is_name(called) or called in chosen:
                     raise UsageError(
-                        f"--backend {named}: '{called}' is no name for an annotator, or another one has it; "
-                        "choose a name, as in --backend strict=judge."
+                        f"--backend {named}: '{called}' is not a valid name for an annotator, or "
+                        "is taken; choose another, as in --backend strict=judge."
                     )
                 chosen[called] = backend
         return chosen

@@ -123,8 +123,8 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
         if not self._warned and any(verdict.logprob_gap == "not_told" for verdict in answer):
             self._warned = True
             log.warning(
-                "%s was asked for log probabilities (pairs.logprobs) and tells none with some answers; "
-                "their verdicts stand without a soft preference.",
+                "%s sent some answers without log probabilities (pairs.logprobs); their verdicts "
+                "have no soft preference.",
                 self.answerer.model,
             )
         signal = make_oracle_signal(self.id, model, compare, answer, spent.simulated)
@@ -267,15 +267,12 @@ class JudgeStart(RunStart[JudgeAsker]):
         if count_votes(job.pairs, job.backends[self.kind.role]) == job.pairs.votes:
             return
         if job.backends[self.kind.role].BY_PEOPLE:
-            self.control.note(
-                f"people vote once in each order, and not {job.pairs.votes} times (pairs.votes)."
-            )
+            self.control.note(f"people vote once in each order, not {job.pairs.votes} times (pairs.votes).")
         else:
             self.control.note(
-                f"the judge votes once in each order, and not {job.pairs.votes} times (pairs.votes): at "
-                "temperature 0 and without "
-                "a seed of each call, its votes would be copies of one another. Give it a temperature, or a "
-                "seed: auto."
+                f"the judge votes once in each order, not {job.pairs.votes} times (pairs.votes): "
+                "at temperature 0 and without a seed of each call, its votes would be copies of "
+                "one another. Give it a temperature, or a seed: auto."
             )
 
     async def prepare(self) -> EdgenError | None:

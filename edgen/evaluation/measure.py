@@ -297,8 +297,7 @@ def list_flaws(measure: Measure[Any]) -> Iterator[str]:
                 yield f"has an aggregate named {name!r}; name it with letters, digits and _"
             if names.count(name) > 1:
                 yield (
-                    f"has two aggregates named {name!r}; name one of them otherwise, and give it "
-                    f"`column={name!r}`"
+                    f"has two aggregates named {name!r}; rename one of them, and give it `column={name!r}`"
                 )
     for name, kind in measure.figures.items():
         if kind not in get_args(Kind):

@@ -198,7 +198,7 @@ class Run(Tabular):
         if by is None:
             return Pairs(self.folder, None, others, given.get("name"))
         if by not in (*get_args(Source), *registry.list_names("asker")):
-            raise UsageError(f"by: {by!r} labels no pairs; it is one of {', '.join(get_args(Source))}.")
+            raise UsageError(f"by: {by!r} is no source of labels; use one of {', '.join(get_args(Source))}.")
         from edgen.api.pairs import make_pairs, require_pairs
 
         asked, values = split(signatures.pairs, PairOptions, given)

@@ -79,7 +79,7 @@ def _read_example(entry: Mapping[str, Any]) -> RankingExample | str:
         return "it has no 'example-id'"
     said, options = entry.get("messages-so-far"), entry.get("options-for-next")
     if not isinstance(options, list) or not options:
-        return "it has no 'options-for-next'; what is ranked is the candidates of each example"
+        return "it has no 'options-for-next', the candidates to rank"
     if not isinstance(said, list):
         return "it has no 'messages-so-far'"
     texts = [_read_text(one) for one in (*said, *options)]
