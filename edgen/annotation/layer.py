@@ -1,15 +1,13 @@
-"""A layer of labels in a run's folder, and its labels.jsonl: what every annotator says of each unit, and what
-most of them say.
+"""A layer of labels in a run's folder, and its labels.jsonl: each annotator's labels of each unit, and the
+majority.
 
     layers/<layer>/layer.json                       the label set, and what is labelled
     layers/<layer>/annotators/<annotator>.db .json  its answers; who it is and how it is asked
     layers/<layer>/annotators/<person>.jsonl        what a person said (see `edgen.annotation.people`)
     layers/<layer>/labels.jsonl                     a line a unit, by scenario, arm, replicate and turn
 
-What a job had its conversations labelled with while they were made stands in the run's own ledger, and is
-part of the layer.
-
-Labels of what is not said any more as it was, since the run was made anew, count for nothing.
+Labels made during generation are in the run's own ledger, and belong to the layer. Labels of texts that have
+changed since do not count.
 """
 
 from __future__ import annotations

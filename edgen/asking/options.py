@@ -1,4 +1,4 @@
-"""Options of what asks about a run: pairs, annotators, writers. Each is declared here, once."""
+"""Options of askers about a run: pairs, annotators, writers. Each is declared here, once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Job files, read and checked, with overrides (`--set key.path=value`) applied, and the jobs of their arms.
 
-Every unknown key and unusable value is reported with its path. The files that a job names are named from
-anywhere afterwards. Those that a run was made with, its job among them, are the run's inputs, which nobody
-may change. Arms are jobs that differ from the job above them in a few keys.
+Every unknown key and unusable value is reported with its path. Afterwards, paths of files do not depend on
+the current folder. A run keeps copies of its files, the job included: its inputs, which must not change. Arms
+are jobs that differ from the main job in a few keys.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""A function of the user's own as a measure: what it says of each conversation, counted, averaged and
-compared.
+"""A user's function as a measure: its value for each conversation, counted, averaged and compared.
 
 It takes a conversation and returns a number, a truth, a text, None (nothing to say), or a dict of these by
 column. Truths become shares, texts a share for each text, numbers means, each with its 95% interval;

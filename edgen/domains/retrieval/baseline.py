@@ -1,4 +1,4 @@
-"""Simple rankings of candidates: by chance, and by the words that they share with what was said before.
+"""Simple rankings of candidates: by chance, and by the words that they share with the conversation before.
 
 Frequencies of words are counted over all candidates of a file. An example's few candidates are scored one by
 one, so that no index is made and nothing is needed but the standard library. TF-IDF: the cosine of vectors of

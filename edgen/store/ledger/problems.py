@@ -1,4 +1,4 @@
-"""Sentences about ledgers that cannot be used: what SQLite says, and what is damaged in them."""
+"""Sentences about ledgers that cannot be used: errors of SQLite, and damaged contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A machine as the files of its folder. `load_machine` of what is written gives the same machine."""
+"""A machine as the files of its folder. `load_machine` of these files gives the same machine."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The files of a machine's folder as values: the keys of a state's file and of `machine.yaml`, and what they
-may hold."""
+"""The files of a machine's folder as values: the keys of a state's file and of `machine.yaml`, and their
+valid values."""
 
 from __future__ import annotations
 
