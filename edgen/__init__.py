@@ -6,7 +6,7 @@
     for conversation in run.conversations():
         print(conversation)
 
-What is imported from here is loaded when it is used.
+Names are loaded at their first use.
 """
 
 from __future__ import annotations

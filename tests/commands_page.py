@@ -22,16 +22,14 @@ PAGE = ROOT / "docs" / "commands.md"
 INTRODUCTION = """\
 # Commands
 
-`edgen COMMAND --help` explains each command, with examples. `{{X}}` is required, `[X]` optional: a RUN is the folder of a run,
-a JOB a file, a SPACE or a MACHINE a shipped name or a path. Results go to stdout, progress and remarks to stderr. See [exit
-codes](scheduling.md#exit-codes).
+`edgen COMMAND --help` explains each command, with examples. All but `play` have `--json`, which prints one JSON object.
+Results go to stdout, progress and remarks to stderr. See [exit codes](scheduling.md#exit-codes).
 
-{groups}
+`{{X}}` is required, `[X]` optional: a RUN is the folder of a run, a JOB a file, a SPACE or a MACHINE a shipped name or a path.
 
 ## Common options
 
-Every command has `--help`, and all but `play` have `--json`, which prints one JSON object. The last line of a command
-names the options of this list that it has. *Run options* are {running}.
+The last line of a command names the options of this list that it has. *Run options* are {running}.
 
 {common}
 """
@@ -91,29 +89,22 @@ def page() -> str:
         for (name, _), one in sorted(common.items(), key=lambda item: item[0][0].strip("-").lower())
         if name.startswith("-") and name not in _EVERYWHERE
     ]
-    groups = "\n".join(_groups([*helps], helps["edgen",]))
-    sections = [
-        f"## {' '.join(path)}\n\n{_section(text, common)}" for path, text in helps.items() if len(path) > 1
-    ]
-    return "\n".join([_introduction(groups, rows), *sections])
-
-
-def _introduction(groups: str, rows: list[str]) -> str:
     running = f"{', '.join(_RUNNING[:-1])} and {_RUNNING[-1]}"
-    return INTRODUCTION.format(groups=groups, common="\n".join(rows), running=running)
+    introduction = INTRODUCTION.format(common="\n".join(rows), running=running)
+    return "\n".join([introduction, *_groups(helps, common)])
 
 
 def _meaning(row: Common) -> str:
     return _BARE_OPTION.sub(r"`\1`", f"{row.first} {row.rest}".strip())
 
 
-def _groups(paths: list[tuple[str, ...]], root: Help) -> Iterator[str]:
-    """The commands as `edgen --help` groups them, with links."""
-    for title, rows in root.parts.items():
+def _groups(helps: dict[tuple[str, ...], Help], common: dict[tuple[str, str], Common]) -> Iterator[str]:
+    """The commands as `edgen --help` groups them."""
+    for title, rows in helps["edgen",].parts.items():
         panel = {row.flags for row in rows}
-        links = [f"[{' '.join(path[1:])}](#{'-'.join(path)})" for path in paths if {*path[1:2]} & panel]
-        if links:
-            yield f"- {title}: {', '.join(links)}"
+        if chosen := {path: text for path, text in helps.items() if {*path[1:2]} & panel}:
+            yield f"## {title}\n"
+            yield from (f"### {' '.join(path)}\n\n{_section(text, common)}" for path, text in chosen.items())
 
 
 def _common(rows: list[Row]) -> dict[tuple[str, str], Common]:

@@ -54,9 +54,11 @@ IN_ARMS = tuple(key for key in (*KEYS, *PROTOCOLS) if key not in NOT_IN_ARMS and
 HEAD = """\
 # Job file
 
-A job is one YAML file of at most 4 MiB. Unknown keys are refused; paths are relative to the file.
-`--set limits.in_flight=8` overrides a key. Parentheses hold a key's values and default; without values, it is a text, without
-a default `null` or empty: none, or the service's own. A capital letter such as N stands for the key's value.
+A job is one YAML file of at most 4 MiB. Unknown keys are invalid. Paths are relative to the file. `--set limits.in_flight=8`
+overrides a key.
+
+Parentheses hold a key's values and default. A key without values is a text. A key without a default is `null` or empty: not
+set, or as the service decides. A capital letter such as N stands for the key's value.
 
 Editors with a YAML language server complete and check jobs and spaces by JSON Schemas
 ([job](../validators/job.schema.json), [space](../validators/space.schema.json)). `edgen preview JOB` also finds keys that
@@ -261,7 +263,7 @@ def _section(section: Section, sentences: Sentences) -> list[str]:
 
 def meaning(sentence: str) -> str:
     """A sentence without the sense of null that the head of the page states, and with links to other pages."""
-    told = re.sub(r"; null: (none|the service's default)\.$", ".", sentence)
+    told = re.sub(r"(?:; n|\. N)ull: (none|all|no \w+|the service's default)\.$", ".", sentence)
     return re.sub(r"docs/(\w+\.md)", r"[\1](\1)", told)
 
 
@@ -370,7 +372,7 @@ def values(kind: Any) -> str:
         case types.BoolType():
             return "boolean"
         case types.IntType():
-            return f"integer{_range(kind)}"
+            return f"integer{_range(kind)}".removesuffix(" ≥ 1").removesuffix(" ≥ 0")  # as every count
         case types.FloatType():
             return f"number{_range(kind)}"
         case types.StrType(pattern=str(pattern)):
@@ -432,5 +434,5 @@ def _range(kind: types.IntType | types.FloatType) -> str:
 
 def _plain(number: float) -> str:
     if number == 2**63 - 1:
-        return "2^63 − 1"
+        return "2^63−1"
     return f"{number:,}" if float(number).is_integer() else f"{number:g}"

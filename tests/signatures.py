@@ -56,7 +56,7 @@ _FUNCTIONS = (
     Signed("stats", "run.py", (StatsOptions, *_ASKING), ("own", "trust_code")),
 )  # fmt: skip
 _HEAD = '''"""The signatures of Python functions that take declared options. `make docs` writes this file, from the
-functions and from the structs of their options; nothing calls what is here.
+functions and from the structs of their options; nothing calls these functions.
 """
 
 from __future__ import annotations

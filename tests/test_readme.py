@@ -34,7 +34,7 @@ def test_every_command_has_its_help_in_the_documents() -> None:
     names = get_command(app).commands  # type: ignore[attr-defined]
     assert len(names) >= 20
     for name in names:
-        assert re.search(rf"^## edgen {name}\b", text, re.MULTILINE), name
+        assert re.search(rf"^### edgen {name}\b", text, re.MULTILINE), name
         assert re.search(rf"\]\(#edgen-{name}\b", text), name
 
 

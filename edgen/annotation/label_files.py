@@ -1,13 +1,12 @@
-"""Labels that people give, in a file: people as annotators, and what is taken for right.
+"""Label files: labels by people, as annotators or as gold.
 
 JSON Lines, or CSV with these columns (commas, semicolons or tabs between them, UTF-8):
 
     {"id": "algebra-000003-r0", "turn": 2, "labels": ["Probing"], "annotator": "rater"}
 
 `turn` counts from 0, as in labels.jsonl; where whole conversations are labelled it is null or left out.
-`labels` is a list, or a text with commas. A unit without labels is passed over: nobody has looked at it yet.
-`text_sha256`, where it is there, has to be that of the text. A file is read whole, or refused with every
-problem and its line.
+`labels` is a list, or a text with commas. A unit without labels is skipped. `text_sha256`, if present, must
+be the text's. A file is read completely, or refused with every problem and its line.
 """
 
 from __future__ import annotations
@@ -158,9 +157,7 @@ class _Reading:
         conversation = self._find_conversation(value["id"])
         turn = self._read_turn(value.get("turn"), conversation)
         if value.get("text_sha256") not in (None, digest_text(conversation.turns, turn)):
-            raise _NoLabelsError(
-                "the run has another text here now than the one that was labelled (text_sha256)"
-            )
+            raise _NoLabelsError("the run's text differs now from the labelled one (text_sha256)")
         said = digest_said(conversation.turns, turn)
         labels = self._read_labels(value["labels"])
         return PersonLabels(id=conversation.id, turn=turn, labels=labels, annotator=str(annotator), said=said)

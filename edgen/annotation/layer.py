@@ -1,15 +1,13 @@
-"""A layer of labels in a run's folder, and its labels.jsonl: what every annotator says of each unit, and what
-most of them say.
+"""A layer of labels in a run's folder, and its labels.jsonl: each annotator's labels of each unit, and the
+majority.
 
     layers/<layer>/layer.json                       the label set, and what is labelled
     layers/<layer>/annotators/<annotator>.db .json  its answers; who it is and how it is asked
     layers/<layer>/annotators/<person>.jsonl        what a person said (see `edgen.annotation.people`)
     layers/<layer>/labels.jsonl                     a line a unit, by scenario, arm, replicate and turn
 
-What a job had its conversations labelled with while they were made stands in the run's own ledger, and is
-part of the layer.
-
-Labels of what is not said any more as it was, since the run was made anew, count for nothing.
+Labels made during generation are in the run's own ledger, and belong to the layer. Labels of texts that have
+changed since do not count.
 """
 
 from __future__ import annotations
@@ -84,8 +82,8 @@ class LayerFolder:
         before, now = self.read_note(), LayerNotes(labels=asking.labels, unit=asking.unit)
         if before not in (None, now):
             raise UsageError(
-                f"{self.path}: this layer is of other labels, or of other units. Name another with --layer; "
-                "this one stays as it is."
+                f"{self.path}: this layer has other labels or units. Name another with --layer; "
+                "this one stays unchanged."
             )
 
     def note(self, asking: LabellingTask) -> None:
@@ -116,10 +114,9 @@ class LayerFolder:
         told = plain.keys() - {SAMPLE, "judge"}  # that one follows from backend and template
         if changed := [key for key in plain if key in told and before.get(key) != plain[key]]:
             raise UsageError(
-                f"the annotator '{name}' of the layer {self.name} was another one ({', '.join(changed)}: "
-                "not the same), and what "
-                "it said is kept. Give this one a name of its own, as in --backend NAME=ROLE, or use "
-                "another layer: --layer NAME."
+                f"the annotator '{name}' of the layer {self.name} was another one (different: "
+                f"{', '.join(changed)}), and its labels are kept. Give this one another name, as "
+                "in --backend NAME=ROLE, or use another layer: --layer NAME."
             )
 
 
@@ -228,8 +225,8 @@ def require_job_layers(run: RunFolder, layers: Iterable[JobLayer]) -> None:
             layer.require_same(one.asking)
         elif layer.labels.exists() and not layer.noted.exists():
             raise UsageError(
-                f"{layer.labels}: these labels are none of the job's, and its layer {one.name} would take "
-                f"their place. Call the job's layer otherwise, as in `labels: {{my_{one.name}: {{set: "
+                f"{layer.labels}: these labels are not the job's, and its layer {one.name} would "
+                f"replace them. Rename the job's layer, as in `labels: {{my_{one.name}: {{set: "
                 f"{one.asking.labels.name}}}}}`."
             )
 

@@ -1,4 +1,4 @@
-"""Labels that people gave on a run's pages: the units of such a task, and what is taken from them."""
+"""Labels that people gave on a run's pages: the units of such a task, and the labels taken from it."""
 
 from __future__ import annotations
 

@@ -53,8 +53,9 @@ def require_names(layer: str, models: Iterable[str], given: Iterable[PersonLabel
     for name in dict.fromkeys(one.annotator for one in given):
         if name in models:
             raise UsageError(
-                f"--people: '{name}' is a model in the layer {layer}, and what it says is kept. Call the "
-                "person otherwise, by `annotator` in each line, or by the file's name."
+                f"--people: '{name}' is a model in the layer {layer}, and its labels are kept. "
+                "Give the person another name, by `annotator` in each line, or by the file's "
+                "name."
             )
 
 

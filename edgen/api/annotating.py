@@ -1,4 +1,4 @@
-"""Layers of labels on a run: annotators asked what they were not asked before, and what most of them say."""
+"""Layers of labels on a run: requests for missing labels, and the majority of the annotators."""
 
 from __future__ import annotations
 

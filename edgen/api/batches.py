@@ -1,4 +1,4 @@
-"""The provider batches of a run: looked at, ended, and results read that somebody fetched."""
+"""The provider batches of a run: list them, cancel them, and read fetched results."""
 
 from __future__ import annotations
 

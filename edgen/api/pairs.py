@@ -212,8 +212,8 @@ class PairMaking:
             made.simulated |= reader.simulated
             if made.stale_votes:
                 self._control.note(
-                    f"{quantity(made.stale_votes, 'vote')} on other texts than the run has now, or on pairs "
-                    "that it has no more: left out, and kept."
+                    f"{quantity(made.stale_votes, 'vote')} about texts or pairs that the run no "
+                    "longer has: left out, and kept."
                 )
             facts |= {"made": made, "bias": report_bias_of_run(reader) if report else None}
         about = (self.run.path, options.by, scenarios, self.run.pairs, pairs.compared, pairs.votes)

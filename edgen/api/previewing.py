@@ -228,7 +228,10 @@ def _find_other_draws(left: _Compared, right: _Compared) -> Iterator[str]:
         for key, one in mine.items()
         if one != theirs[key]
     ]:
-        yield f"the two draw other scenarios, so the prompts differ by that too: {'; '.join(other)}"
+        yield (
+            "the two draw different scenarios, so the prompts differ for that reason, too: "
+            f"{'; '.join(other)}"
+        )
 
 
 def _compare_scenario(left: _Compared, right: _Compared, index: int) -> ScenarioDifference:

@@ -99,7 +99,7 @@ def _copy_shipped(folder: Path, protocol: str) -> dict[str, str]:
     starter = part_of(find("protocol", protocol), SelfDescription).starter
     if starter is None:
         raise UsageError(
-            f"--protocol {protocol}: it brings no job to start from; write one with `protocol: {protocol}`."
+            f"--protocol {protocol}: it has no job to start from; write one with `protocol: {protocol}`."
         )
     return {
         "job.yaml": _make_job(folder, starter),

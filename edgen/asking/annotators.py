@@ -1,9 +1,9 @@
-"""Annotators: which units of a run one of them labels, and what is kept of its labels.
+"""Annotators: the units of a run that one labels, and the record of its labels.
 
-An annotator is a backend with a template, a label set and a name of its own in the layer. A task is a turn,
-or a conversation, whose units are labelled in one request; its record has the labels of each unit with a
-digest of what was said up to it. A turn is shown with what was said before it. Annotators of one backend draw
-with seeds of their own, which their requests carry where the service takes a seed.
+An annotator is a backend with a template, a label set and a unique name in the layer. A task is a turn, or a
+conversation, whose units are labelled in one request; its record has the labels of each unit with a digest of
+the text up to it. A turn is shown with the turns before it. Annotators of one backend draw with seeds of
+their own, which their requests carry where the service takes a seed.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class AnnotatorAsker(UnitAsker):
         return label_units(shown, unit.address, self.prompt, self.rules, self.role)
 
     def keep(self, answer: tuple[Labels, ...], unit: AskedUnit, spent: Spent) -> StoredLabels:
-        """Return the labels of each unit with a digest of what was said up to it."""
+        """Return the labels of each unit with a digest of the text up to it."""
         labelled = (
             LabelledUnit(place, digest_said(unit.turns, place), labels)
             for place, labels in zip(self.find_units(unit), answer, strict=True)
@@ -144,7 +144,7 @@ class AnnotatorAsker(UnitAsker):
             yield msgspec.json.encode({str(number): name for number in numbers}).decode()
 
     def find_units(self, unit: AskedUnit) -> list[int | None]:
-        """Return what is labelled of the turns of a request."""
+        """Return the units that a request labels."""
         return self._asking.list_units(unit.turns) if unit.place is None else [unit.place]
 
 
@@ -200,7 +200,7 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
         """Return the annotators by name, each with its backend."""
         chosen: dict[str, ChosenBackend] = {}
         if len(self.options.by or ("",)) * self.options.annotators > _MOST:
-            raise UsageError(f"--annotators: {_MOST} at once are the most.")
+            raise UsageError(f"--annotators: at most {_MOST} in all.")
         for named in self.options.by or ("",):
             name, equals, where = named.rpartition("=")
             backend = choose_backend(self.job, where, ROLE, self.control)
@@ -218,8 +218,8 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
                     )
                 if not is_name(called) or called in chosen:
                     raise UsageError(
-                        f"--backend {named}: '{called}' is no name for an annotator, or another one has it; "
-                        "choose a name, as in --backend strict=judge."
+                        f"--backend {named}: '{called}' is not a valid name for an annotator, or "
+                        "is taken; choose another, as in --backend strict=judge."
                     )
                 chosen[called] = backend
         return chosen

@@ -1,4 +1,4 @@
-"""Judges: which pairs of a run one of them is asked about, and what is kept of its verdicts.
+"""Judges: the pairs of a run that one compares, and the record of its verdicts.
 
 A task is a pair of conversations, or of rollouts: the first rollout of one response against the first of the
 other, and so on. The oracle is asked in both orders, as often as it votes; other packages add judges.
@@ -58,8 +58,8 @@ log = logging.getLogger("edgen")
 
 class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
     """The comparisons by one judge: of the conversations of a choice of pairs, or of their rollouts. A
-    subclass has a name and a template; and where they differ, `variables`, `ask`, whose verdicts are as many
-    in each order, and `count_calls`."""
+    subclass has a name and a template and, if they differ, `variables`, `ask` (equally many verdicts in each
+    order) and `count_calls`."""
 
     variables = tuple(dict.fromkeys((*COMPARED["conversation"], *COMPARED["response"], *OF_SPACE)))
     expects, protocol = "verdict", ORACLE.name
@@ -84,7 +84,7 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
         compare: Compare,  # noqa: ARG003
         control: Control,  # noqa: ARG003
     ) -> str | None:
-        """Return the name of the template where nobody names one; None: the class's own."""
+        """Return the name of the default template; None: the class's own."""
         return None
 
     def __init__(self, pairs: PairChoice | PlayedRollouts, job: Job, judge: Answerer) -> None:
@@ -123,8 +123,8 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
         if not self._warned and any(verdict.logprob_gap == "not_told" for verdict in answer):
             self._warned = True
             log.warning(
-                "%s was asked for log probabilities (pairs.logprobs) and tells none with some answers; "
-                "their verdicts stand without a soft preference.",
+                "%s sent some answers without log probabilities (pairs.logprobs); their verdicts "
+                "have no soft preference.",
                 self.answerer.model,
             )
         signal = make_oracle_signal(self.id, model, compare, answer, spent.simulated)
@@ -267,15 +267,12 @@ class JudgeStart(RunStart[JudgeAsker]):
         if count_votes(job.pairs, job.backends[self.kind.role]) == job.pairs.votes:
             return
         if job.backends[self.kind.role].BY_PEOPLE:
-            self.control.note(
-                f"people vote once in each order, and not {job.pairs.votes} times (pairs.votes)."
-            )
+            self.control.note(f"people vote once in each order, not {job.pairs.votes} times (pairs.votes).")
         else:
             self.control.note(
-                f"the judge votes once in each order, and not {job.pairs.votes} times (pairs.votes): at "
-                "temperature 0 and without "
-                "a seed of each call, its votes would be copies of one another. Give it a temperature, or a "
-                "seed: auto."
+                f"the judge votes once in each order, not {job.pairs.votes} times (pairs.votes): "
+                "at temperature 0 and without a seed of each call, its votes would be copies of "
+                "one another. Give it a temperature, or a seed: auto."
             )
 
     async def prepare(self) -> EdgenError | None:

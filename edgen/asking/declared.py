@@ -55,7 +55,7 @@ class UnitRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeclaredAsker(UnitAsker):
-    """The base class of such askers: about conversations; `TurnAsker` is about turns.
+    """The base class of declared askers about conversations; `TurnAsker` is about turns.
 
     name: also of its folder and its file. template: a shipped one's name, or a file; `variables` are what it
     may use. role: the role of the backend in the job; without such a backend, `default` answers.

@@ -1,4 +1,4 @@
-"""Options of what asks about a run: pairs, annotators, writers. Each is declared here, once."""
+"""Options of askers about a run: pairs, annotators, writers. Each is declared here, once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import msgspec
 
 from edgen.core.errors import UsageError
 from edgen.core.options import (
-    OTHERWISE,
     Agent,
     AllowOutside,
     Annotators,
@@ -44,7 +43,8 @@ AFTER = 3  # turns before those that something is written for
 Write = Annotated[
     str,  # the name of a writer
     option(
-        "Write texts in place of labels: paraphrases of a turn, or wrong replies that look right.",
+        "Write texts in place of labels: paraphrases of a turn, or wrong replies that look right. Plugins add "
+        "others: `edgen list plugins` names them under askers.",
         "--write",
         metavar="<paraphrases|wrong>",
         completes="writers",
@@ -63,7 +63,8 @@ After = Annotated[
 class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options that every asker takes."""
 
-    prompt: Annotated[str | None, declare_template("the asker's own")] = None
+    prompt: Annotated[str | None, declare_template()] = None
+    """None for the asker's own template."""
     overrides: Overrides = ()
     """Keys of the job: backends, limits, asks."""
     via: CallVia = "online"
@@ -104,7 +105,6 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
         declare_name("A set of pairs to make or to report on.  [default: default, or human]"),
     ] = None
     allow_outside: AllowOutside = False  # also read files that the job names outside its project
-    prompt: Annotated[str | None, declare_template("the job's, else oracle_guarded or oracle_roles")] = None
 
     def with_signal(self, signal: str) -> PairOptions:
         """Return the options with this signal: a source of labels, or a judge by its name."""
@@ -151,7 +151,6 @@ class AnnotateOptions(AskOptions, frozen=True, kw_only=True):
             completes="layers",
         ),
     ] = None
-    prompt: Annotated[str | None, declare_template("label_turns, paraphrase or wrong_reply")] = None
 
     @property
     def asks(self) -> bool:
@@ -177,14 +176,19 @@ class CandidateOptions(AskOptions, frozen=True, kw_only=True):
     after: After = AFTER
     by: Annotated[str, declare_backend("It writes.")] = ""
     sample: Sample = None  # conversations of each arm; None: all
-    prompt: Annotated[str | None, declare_template("paraphrase or wrong_reply")] = None
 
 
 class FileAskOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options that every asker for a file takes, whose backend a job names."""
 
-    backend: Annotated[str | None, declare_backend(OTHERWISE, metavar="JOB[:ROLE]")] = None
-    prompt: Annotated[str | None, declare_template("the asker's own")] = None
+    backend: Annotated[
+        str | None,
+        declare_backend(
+            " [default: `default` of ./job.yaml if it exists, else the simulator]", metavar="JOB[:ROLE]"
+        ),
+    ] = None
+    prompt: Annotated[str | None, declare_template()] = None
+    """None for the asker's own template."""
     overrides: Overrides = ()
     """Keys of the job: backends, limits, asks."""
 
@@ -199,8 +203,6 @@ class GrowthOptions(FileAskOptions, frozen=True, kw_only=True):
 
     dimension: Annotated[str, option("The dimension to extend, as in topic.", metavar="NAME")]
     count: Annotated[Positive, option("Number of new values.", metavar="N")]
-    backend: Annotated[str | None, declare_backend(f" {OTHERWISE}", metavar="JOB[:ROLE]")] = None
-    prompt: Annotated[str | None, declare_template("space_expand")] = None
     output: Annotated[
         Path | None, declare_output("FILE", "The new space.  [default: <name>-expanded.yaml]")
     ] = None

@@ -51,9 +51,9 @@ def find_asker(name: str, base: type[A], option: str, others: tuple[str, ...] = 
     raise UsageError(f"{option}: there is no {name!r}{suggested}{listed}.")
 
 
-def list_askers(base: type[PromptAsker[Any, Any]]) -> list[str]:
+def list_askers(base: type[PromptAsker[Any, Any]]) -> tuple[str, ...]:
     """Return the names of the askers that derive from `base` and can be loaded."""
-    return [one for one in registry.list_names("asker") if _is_a(one, base)]
+    return tuple(one for one in registry.list_names("asker") if _is_a(one, base))
 
 
 def _is_a(name: str, base: type[PromptAsker[Any, Any]]) -> bool:

@@ -189,10 +189,9 @@ class RolloutStart(Start[RolloutAsker]):
             and not any("prompt" in one for one in own)
         ):
             raise DamagedError(
-                f"{path.parent / 'inputs'}: the templates are not those that the conversations were made "
-                "with, so what was "
-                "played on from them would be asked for again. Restore them from a copy, or `edgen "
-                "generate` the run's job again, which writes them."
+                f"{path.parent / 'inputs'}: the templates have changed since the conversations "
+                "were made, so their rollouts would be requested again. Restore them from a "
+                "copy, or `edgen generate` the run's job again, which writes them."
             )
         return plan
 

@@ -1,8 +1,8 @@
-"""Writers: for which turns of a run one of them writes texts, and the file of what it wrote.
+"""Writers: the turns of a run for which one writes texts, and the file of these texts.
 
-A writer is a backend with a template that is asked for so many texts of a kind. A task is a turn of an agent
-that has enough turns before it; its record has the texts with a digest of what was said up to the turn. Texts
-for a turn that has changed since are left out.
+A writer is a backend with a template that writes a number of texts of one kind. A task is a turn of an agent
+that has enough turns before it; its record has the texts with a digest of the text up to the turn. Texts for
+a turn that has changed since are left out.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class WriterAsker(UnitAsker):
         return choose_texts(texts, said)
 
     def keep(self, answer: Written, unit: AskedUnit, spent: Spent) -> TurnTexts:
-        """Return the texts with a digest of what was said up to the turn."""
+        """Return the texts with a digest of the text up to the turn."""
         said = digest_said(unit.turns, unit.place)
         return TurnTexts(texts=answer.texts, said=said, dropped=answer.dropped, simulated=spent.simulated)
 

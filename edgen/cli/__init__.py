@@ -1,1 +1,2 @@
-"""The command line: `app` holds it together, each other file is one command or what commands share."""
+"""The command line: `app` combines the commands; each other file is one command, or a part that several
+share."""

@@ -46,7 +46,7 @@ def command(
     Labels go to layers/NAME/labels.jsonl in the run. --people reads labels by people from a CSV or JSON Lines
     file with id, turn, labels and annotator; then no model is asked unless --backend names one. --layer alone
     reports on an existing layer. --write puts texts into candidates/ of the run. A second start requests no
-    label or text twice.
+    label or text twice. The default template is label_turns; with --write, paraphrase or wrong_reply.
 
     Example: edgen annotate outputs/quickstart --labels teacher_moves --annotators 3 --sample 50
 

@@ -1,4 +1,4 @@
-"""`edgen batch`: the batches of a run, looked at, ended, read."""
+"""`edgen batch`: list, cancel or read the batches of a run."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def print_candidates(
         _refuse_texts(writing, asked)
         _print_asked(run, kind, AskOptions(**shared), "".join(asked.by), control, dry_run=dry_run, json=json)
         return
-    find_asker(writing.write, WriterAsker, "--write", tuple(list_askers(DeclaredAsker)))  # type: ignore[type-abstract]
+    find_asker(writing.write, WriterAsker, "--write", list_askers(DeclaredAsker))  # type: ignore[type-abstract]
     given: dict[str, Any] = {"count": writing.texts, "after": writing.after}
     options = CandidateOptions(
         write=writing.write,

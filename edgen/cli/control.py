@@ -1,7 +1,7 @@
-"""A command's `Control`: what the options say, questions on the terminal, signals, and who hears what
-happens: a log, a metrics file, or progress on stderr.
+"""A command's `Control`: its options, questions on the terminal, signals, and listeners: a log, a metrics
+file, or progress on stderr.
 
-Progress is a bar or a line that changes where a person looks, plain lines where a log is kept.
+Progress is a bar or a changing line in a terminal, plain lines in a log.
 """
 
 from __future__ import annotations

@@ -111,8 +111,8 @@ def _list_values(interval: EstimateInterval) -> list[float]:
 def _describe_already(there: AlreadyThere) -> str:
     if there.other_form:
         return (
-            "a run of that name is there, made by another form of this job; what of its answers fits is not "
-            "known"
+            "a run of that name exists, made by another form of this job; how many of its "
+            "answers fit is unknown"
         )
     tokens = count_noun(there.tokens.prompt + there.tokens.completion, "token")
     cost = "" if there.cost_usd is None else f", {format_dollars(there.cost_usd)}"
@@ -165,9 +165,9 @@ def _describe_reach(cap: BudgetReach, *, batch: bool) -> str:
     )
     used = f", of which {spent} is used{' or set aside' if cap.out else ''}," if cap.charged else ""
     if not cap.binds:
-        return f"limits.{cap.key} {of} binds nothing, since every price is 0"
+        return f"limits.{cap.key} {of} has no effect, since every price is 0"
     if cap.enough_at_most:
-        return f"limits.{cap.key} {of}{used} covers the most that all of it can use, if no call is lost"
+        return f"limits.{cap.key} {of}{used} covers the maximum of all of it, if no call is lost"
     if cap.enough:
         reach = "covers all of it, at the high end too"
     elif cap.share >= 1:

@@ -1,4 +1,4 @@
-"""`edgen merge`: pieces of a job, or several runs of it, made one run."""
+"""`edgen merge`: merge pieces of a job, or several runs of it, into one run."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from typer.main import get_command
 from edgen.cli import complete, old_names, readers
 from edgen.core import registry
 from edgen.core.errors import UsageError
-from edgen.core.options import LISTED_LAST, DeclaredOption, find_option, option
+from edgen.core.options import DeclaredOption, find_option, option
 from edgen.runtime.options import WorkOptions
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -235,14 +235,10 @@ def _list_parameters(kind: type[msgspec.Struct]) -> tuple[inspect.Parameter, ...
     declares, then those of its base."""
     hints = get_type_hints(kind, include_extras=True)
     fields = {one.name: one for one in msgspec.structs.fields(kind)}
-    inherited = getattr(kind.__base__, "__struct_fields__", ())
-    last = LISTED_LAST if any(name in inherited for name in LISTED_LAST) else ()
     own = [name for name in inspect.get_annotations(kind) if name in fields]
-    names = dict.fromkeys((*own, *fields))
-    ordered = sorted(names, key=lambda name: last.index(name) if name in last else -1)
     return tuple(
         inspect.Parameter(name, _KEYWORD, default=_find_default(fields[name]), annotation=hints[name])
-        for name in ordered
+        for name in dict.fromkeys((*own, *fields))
         if find_option(hints[name]) is not None
     )
 

@@ -1,4 +1,4 @@
-"""Output of commands, and their ends: results on stdout, notes on stderr, failures as exit codes.
+"""Output and exit of commands: results on stdout, notes on stderr, failures as exit codes.
 
 It is the same for a terminal and a file, except that sentences break between words at a terminal's edge. In
 lines for people, characters that a terminal would interpret or hide are written out (`safe`); in JSON they

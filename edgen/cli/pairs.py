@@ -40,7 +40,7 @@ class SignalOptions(msgspec.Struct, frozen=True, kw_only=True):
         option(
             "The evidence for labels. oracle: a judge model. probability: the conversations' "
             "own. human: people's votes. For responses to one turn, flag: one was called nonsense; "
-            "judged: by the run's judge.",
+            "judged: by the run's judge. Plugins add others: `edgen list plugins` names them under askers.",
             metavar="<oracle|probability|human|flag|judged>",
             completes="signals",
         ),
@@ -75,7 +75,8 @@ def command(
     orders; ties and abstentions never become labels. People's votes, from --people and `edgen web RUN
     --vote`, make a set of pairs of their own. A second start requests no verdict twice. --report without
     --signal reports on existing pairs. Pairs between several runs go to pairs/against in the first run's
-    folder.
+    folder. The default template is the job's, else that of the space,
+    such as oracle_guarded, else oracle_roles.
 
     Example: edgen pairs outputs/selfplay --signal oracle --min-margin 0.5 --max-per-scenario 2
 

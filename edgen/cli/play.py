@@ -64,7 +64,7 @@ def command(job: o.JobArgument, options: PlayOptions) -> None:
             _play(game, screen, papers)
             papers.ask_after()
         except PlayerLeft:
-            screen.note(f"The conversation waits in {game.folder}; the same command comes back to it.")
+            screen.note(f"The conversation waits in {game.folder}; the same command continues it.")
             raise StoppedError("You left the conversation.") from None
         played += 1
         if options.games is None and not screen.confirms("Another conversation?"):

@@ -1,4 +1,4 @@
-"""A conversation in a terminal: what a role sees, what was said, and a place to write."""
+"""A conversation in a terminal: the role's view, the turns so far, and an input line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs of a folder as lines: one each, why it stopped or what it does, and the totals."""
+"""The runs of a folder as lines: one for each, with its state or the reason of its stop, and the totals."""
 
 from __future__ import annotations
 

@@ -102,8 +102,8 @@ def expand(
 ) -> None:
     """Ask a model for more values of one dimension of a space.
 
-    A new space file gets the old and the new values, without near-duplicates; no file is overwritten. A
-    second start requests no answer twice (FILE.db).
+    A new space file gets the old and the new values, without near-duplicates; no file is overwritten. The
+    default template is space_expand. A second start requests no answer twice (FILE.db).
 
     Example: edgen space expand education_dialogue --dimension topics --count 200 --backend job.yaml
     """

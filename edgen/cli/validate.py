@@ -1,4 +1,4 @@
-"""`edgen validate`: what is wrong with records or raw replies, and repaired copies of records."""
+"""`edgen validate`: problems of records or raw replies, and repaired copies of records."""
 
 from __future__ import annotations
 

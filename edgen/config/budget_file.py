@@ -62,7 +62,6 @@ def read_budget_file(path: Path) -> BudgetFile:
     if os.stat(path).st_nlink > 1:  # noqa: PTH116 - links are followed: the file itself is looked at
         raise BudgetFileError(
             source,
-            "the file has a second name (a hard link), and each would count for itself; make it a link by "
-            "name.",
+            "the file has a second name (a hard link), and each would count separately; use a symbolic link.",
         )
     return budget

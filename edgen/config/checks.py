@@ -189,7 +189,7 @@ def _find_arm_problems(job: Job) -> list[Problem]:
         if (same := first[name.lower()]) != name
     ]
     if len(job.arms) > MAX_ARMS:
-        problems.append(Problem("$.arms", f"there are {len(job.arms)}; {MAX_ARMS} are the most"))
+        problems.append(Problem("$.arms", f"there are {len(job.arms)}; at most {MAX_ARMS} are allowed"))
     if job.arms and job.top_up:
         problems.append(Problem("$.top_up", "arms share their scenarios, so no arm can plan more"))
     return problems
@@ -242,9 +242,7 @@ def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
     if backend.choices is not None and (wrong := features.choices_problem(backend)) is not None:
         yield Problem("choices", wrong)
     if backend.retry_max_tokens is not None and backend.retry_max_tokens < (backend.max_tokens or math.inf):
-        yield Problem(
-            "retry_max_tokens", "a retry has at least the room of `max_tokens`, which this backend needs"
-        )
+        yield Problem("retry_max_tokens", "it must be at least `max_tokens`, which this backend needs, too")
     if isinstance(backend, ServedConfig) and (wrong := backend.server_problem) is not None:
         yield Problem("base_url", wrong)
     yield from find("provider", backend.provider).problems(backend)

@@ -1,8 +1,8 @@
 """Job files, read and checked, with overrides (`--set key.path=value`) applied, and the jobs of their arms.
 
-Every unknown key and unusable value is reported with its path. The files that a job names are named from
-anywhere afterwards. Those that a run was made with, its job among them, are the run's inputs, which nobody
-may change. Arms are jobs that differ from the job above them in a few keys.
+Every unknown key and unusable value is reported with its path. Afterwards, paths of files do not depend on
+the current folder. A run keeps copies of its files, the job included: its inputs, which must not change. Arms
+are jobs that differ from the main job in a few keys.
 """
 
 from __future__ import annotations
@@ -170,11 +170,10 @@ def require_inputs(run: Path) -> None:
         return
     others = "".join(f" So is {run / one.name}: {one.what}." for one in found[1:4])
     raise DamagedError(
-        f"{run / found[0].name}: this is not what the run was made with: {found[0].what}.{others} Nothing "
-        "was asked or changed. "
-        f"`edgen validate {run} --restore` puts back what the run was made with. To change a template, a "
-        "space or the job, edit "
-        "the project's own file and run `edgen generate` with its job: a run's inputs are copies."
+        f"{run / found[0].name}: this input of the run was damaged or edited: "
+        f"{found[0].what}.{others} Nothing was requested or changed. `edgen validate {run} "
+        "--restore` restores the run's files. To change a template, a space or the job, edit the "
+        "project's own file and run `edgen generate` with its job: a run's inputs are copies."
     )
 
 

@@ -87,7 +87,7 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
         if len({*map(_identify, self.urls)}) < len(self.urls):
             return "a server is listed twice"
         if self.more_base_urls and any(map(_is_node, self.urls)):
-            return f"{_NODE} means a server on every node; it stands alone, without other servers"
+            return f"{_NODE} means a server on every node; it does not combine with other servers"
         return None
 
 

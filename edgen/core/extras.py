@@ -109,9 +109,9 @@ def require_versions(extra: str, installation: Installation | None = None) -> No
             wrong.append(f"{name} {installed} is installed, and edgen needs {requirement}")
     if wrong:
         raise UsageError(
-            f"the extra '{extra}' does not fit what else is installed: {'; '.join(wrong)}. Install it with: "
-            f"{install_command(extra, installation)}. Where another package needs that version, use an "
-            "environment for each."
+            f"the extra '{extra}' conflicts with installed packages: {'; '.join(wrong)}. Install "
+            f"it with: {install_command(extra, installation)}. If another package needs that "
+            "version, use a separate environment."
         )
 
 

@@ -293,11 +293,11 @@ def explain_write_errors(path: Path) -> Iterator[None]:
     except OSError as problem:
         if problem.errno in DISK_FULL:
             raise StoppedError(
-                f"{path}: the disk is full ({problem.strerror}); what stood there before "
-                "still does. Free some space and run the same command again."
+                f"{path}: the disk is full ({problem.strerror}); an earlier file is unchanged. "
+                "Free some space and run the same command again."
             ) from None
         raise RunError(
-            f"{path}: it cannot be written ({problem.strerror}); what stood there before still does."
+            f"{path}: it cannot be written ({problem.strerror}); an earlier file is unchanged."
         ) from None
 
 
@@ -348,7 +348,7 @@ def read_regular(path: Path, limit: int) -> bytes:
     with open_regular(path) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
-        raise OSError(errno.EOVERFLOW, f"it is larger than {limit} bytes, the most that is read", str(path))
+        raise OSError(errno.EOVERFLOW, f"it is larger than {limit} bytes, the limit", str(path))
     return data
 
 
@@ -356,7 +356,7 @@ def _require_regular(found: os.stat_result) -> None:
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EINVAL, "it is a pipe, a device or a socket, and no file")
+        raise OSError(errno.EINVAL, "it is a pipe, a device or a socket, not a file")
 
 
 @contextlib.contextmanager

@@ -121,8 +121,6 @@ def _list_metas(hint: Any) -> list[msgspec.Meta]:
     return [*own, *(meta for one in inner for meta in _list_metas(one))]
 
 
-LISTED_LAST = ("overrides", "via", "on", "workers")
-"""Fields that say how a model is called. Help lists inherited ones after all other options, in this order."""
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -375,10 +373,6 @@ def change_job(options: Any) -> tuple[str, ...]:
     return (*options.overrides, *count)
 
 
-# The default of --backend where there is no run.
-OTHERWISE = "[default: `default` of ./job.yaml if it exists, else the simulator]"
-
-
 def declare_backend(more: str, *, metavar: str = "[JOB:]ROLE") -> msgspec.Meta:
     """Declare the option --backend; `more` says what the backend does, and its default."""
     return option(
@@ -389,10 +383,10 @@ def declare_backend(more: str, *, metavar: str = "[JOB:]ROLE") -> msgspec.Meta:
     )
 
 
-def declare_template(default: str) -> msgspec.Meta:
-    """Declare the option --prompt."""
+def declare_template(default: str = "") -> msgspec.Meta:
+    """Declare the option --prompt; without a `default`, the help of the command names the default."""
     return option(
-        f"The template: a shipped name, or a .j2 file.  [default: {default}]",
+        f"The template: a shipped name, or a .j2 file.{f'  [default: {default}]' if default else ''}",
         "--prompt",
         metavar="NAME|FILE",
         completes="templates",

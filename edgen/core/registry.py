@@ -203,7 +203,7 @@ def _find(kind: Kind, name: str, path: tuple[str, ...]) -> Any:
         raise PluginError(f"There is no {kind} {name!r}{suggest_name(name, list_names(kind))}.{own}")
     if len(found) > 1:
         brought = " and ".join(one.origin for one in found)
-        raise PluginError(f"The {kind} {name!r} is brought by {brought}; uninstall all but one of them.")
+        raise PluginError(f"The {kind} {name!r} is provided by {brought}; uninstall all but one of them.")
     (plugin,) = found
     for needed in plugin.requires:
         if not satisfies(needed):

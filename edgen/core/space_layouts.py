@@ -1,4 +1,4 @@
-"""Layouts of spaces: dimensions and roles that a domain names, and what edgen does for spaces that have them.
+"""Layouts of spaces: dimensions and roles that a domain names, and edgen's support for spaces with them.
 
 A domain declares a layout under an entry point of `edgen.space_layouts`. A space has a layout if it has all
 of its dimensions, possibly with others. edgen's own layouts come first, and the first one has the usual

@@ -151,8 +151,8 @@ def _read_reason(reason: str) -> str:
         return reason
     if not is_reason_name(reason):
         raise ValueError(
-            f"a rejection has a reason that is no word: {reason!r}; use up to 40 lower-case letters, digits and "
-            "_, a letter first, as in no_answer"
+            f"a rejection has an invalid reason: {reason!r}; use up to 40 lower-case letters, "
+            "digits and _, a letter first, as in no_answer"
         )
     return _OWN_REASONS.get(reason, reason)
 

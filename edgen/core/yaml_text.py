@@ -50,9 +50,7 @@ def read_values(text: str, parser: Parser | None = None) -> Any:
     """Return the plain values of a YAML text; None for an empty one. Raises YamlError. `parser` is by default
     the fastest available."""
     if len(text) > MAX_SIZE:
-        raise YamlError(
-            f"it is larger than {MAX_SIZE // 1024 // 1024} MiB, the most that is read of a YAML file"
-        )
+        raise YamlError(f"it is larger than {MAX_SIZE // 1024 // 1024} MiB, the limit for YAML files")
     if forbidden := _FORBIDDEN.search(text):
         line = text.count("\n", 0, forbidden.start()) + 1
         code = f"U+{ord(forbidden.group()):04X}"
@@ -257,7 +255,7 @@ _KINDS = {"bool": "truth value", "int": "whole number", "float": "number", "null
 
 
 def _refuse_tag(event: Any) -> NoReturn:
-    _refuse(event, f"the tag '{_shorten_text(event.tag)}' is not read here; remove it")
+    _refuse(event, f"the tag '{_shorten_text(event.tag)}' is unsupported; remove it")
 
 
 def _refuse(event: Any, what: str) -> NoReturn:

@@ -50,7 +50,7 @@ def read_text(path: Path, error: type[FileError], *, max_bytes: int = MAX_BYTES)
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
     if len(data) > max_bytes:
-        raise error(source, f"it is larger than {max_bytes / 1024 / 1024:g} MiB, the most that is read.")
+        raise error(source, f"it is larger than {max_bytes / 1024 / 1024:g} MiB, the limit.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:

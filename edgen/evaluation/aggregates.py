@@ -1,5 +1,5 @@
-"""Aggregates: what the columns of conversations come to. Each is one figure of a measure's value, under its
-name in JSON.
+"""Aggregates: figures computed from the columns of conversations. Each is one figure of a measure's value,
+under its name in JSON.
 
 A conversation has columns: numbers, truths, texts, lists of these, or mappings from a key to one of these.
 An aggregate reads one column, and a second one that it is a share or a mean of, and declares how the figure
@@ -71,8 +71,8 @@ class _Wording(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Aggregate(_Wording, frozen=True):
-    """One figure of a measure. Conversations without the column do not count. One of no class of its own
-    counts nothing: the measure's `finish` says what it comes to, or a count of its own."""
+    """One figure of a measure. Conversations without the column do not count. An instance of this class
+    counts nothing: the measure's `finish`, or its own count, gives the value."""
 
     name: str
     """The figure's name in the measure's value, and its key in JSON."""
@@ -153,9 +153,9 @@ class Tally(Aggregate, frozen=True, kw_only=True):
 
 
 class Crossed(Aggregate, frozen=True, kw_only=True):
-    """A table: of each row how many things there are, and the shares of them that are in each column. The
-    column of a conversation is a list of (row, columns that the thing is in). `columns`: their order, else
-    the largest first; rows are in `order`. `heads` name both in a report."""
+    """A table: for each row the number of things, and the share of them in each column. The column of a
+    conversation is a list of (row, columns that the thing is in). `columns`: their order, else the largest
+    first; rows are in `order`. `heads` name both in a report."""
 
     columns: tuple[str, ...] = ()
     order: Literal["size", "key"] = "size"

@@ -1,4 +1,4 @@
-"""Pictures and tables as values: what a measure or a run has to show. The report draws them.
+"""Pictures and tables as values: of a measure or a run. The report draws them.
 
 A colour is the name of one of the page's colours.
 """

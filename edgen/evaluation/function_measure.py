@@ -1,5 +1,4 @@
-"""A function of the user's own as a measure: what it says of each conversation, counted, averaged and
-compared.
+"""A user's function as a measure: its value for each conversation, counted, averaged and compared.
 
 It takes a conversation and returns a number, a truth, a text, None (nothing to say), or a dict of these by
 column. Truths become shares, texts a share for each text, numbers means, each with its 95% interval;
@@ -126,8 +125,9 @@ class OwnMeasure(OwnCount, OwnComparisons, Measure[OwnFigures]):
                     else shorten_word(repr(said))
                 )
                 raise MeasureError(
-                    f"the measure {self.name} returned {what} for conversation {sample.id}; it has to be a "
-                    "finite number, a truth, a text, None, or a dict of these by texts."
+                    f"the measure {self.name} returned {what} for conversation {sample.id}; it "
+                    "must be a finite number, a boolean, a text, None, or a dict of these with "
+                    "texts as keys."
                 )
         return {column: value for column, value in columns.items() if value is not None}
 
@@ -241,6 +241,6 @@ def measure(function: F, name: str | None = None) -> F:
     if not called.isidentifier():
         raise MeasureError(f"{called!r} cannot name a measure; give it a name of letters, digits and _.")
     if called in registry.list_names("measure") and not registry.is_added("measure", called):
-        raise MeasureError(f"there is a measure {called} already; call the function otherwise.")
+        raise MeasureError(f"there is a measure {called} already; rename the function.")
     registry.add("measure", called, OwnMeasure(function, called))
     return function

@@ -1,5 +1,4 @@
-"""A layer against what is taken for right: each annotator, and what most of them say. Memory: counts, by
-cluster of scenarios."""
+"""A layer against gold labels: each annotator, and the majority. Memory: counts, by cluster of scenarios."""
 
 from __future__ import annotations
 

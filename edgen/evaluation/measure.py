@@ -38,8 +38,8 @@ V = TypeVar("V")
 
 
 class OwnCount:
-    """A count of its own, where sums of columns do not give the value. `counts`, or `start` where the count
-    needs what is shared."""
+    """A measure's own count, for a value that sums of columns do not give: `counts`, or `start` if it needs
+    shared data."""
 
     counts: ClassVar[type[Count[Any]]]
     """The class of the count, made without arguments."""
@@ -66,7 +66,7 @@ class NeedsDataSet:
 
 
 class OwnTexts:
-    """Texts of its own: lines on the terminal where rows of figures cannot say it, figures for the top of the
+    """A measure's own texts: lines on the terminal in place of rows of figures, figures for the top of the
     report, and conversations to read."""
 
     def lines(self, value: Any) -> Iterator[str] | None:  # noqa: ARG002
@@ -84,7 +84,7 @@ class OwnTexts:
 
 
 class OwnComparisons:
-    """Comparisons of its own by `edgen compare`, where a column over another does not say it."""
+    """A measure's own comparisons in `edgen compare`, if no ratio of two columns expresses them."""
 
     def sums(self, sample: Sample, space: Space | None) -> Iterable[tuple[str, float]]:  # noqa: ARG002
         """Yield (sum, amount) for `compared`: arms are compared in sums by scenario. `space` is None for a
@@ -297,8 +297,7 @@ def list_flaws(measure: Measure[Any]) -> Iterator[str]:
                 yield f"has an aggregate named {name!r}; name it with letters, digits and _"
             if names.count(name) > 1:
                 yield (
-                    f"has two aggregates named {name!r}; name one of them otherwise, and give it "
-                    f"`column={name!r}`"
+                    f"has two aggregates named {name!r}; rename one of them, and give it `column={name!r}`"
                 )
     for name, kind in measure.figures.items():
         if kind not in get_args(Kind):

@@ -1,6 +1,6 @@
 """Measures at work: one pass over the samples of a data set, their words cut once, and one over its plan.
 
-`render` is what they found, for a terminal of 80 columns.
+`render` formats the results for a terminal of 80 columns.
 """
 
 from __future__ import annotations

@@ -99,10 +99,9 @@ def find_dropped_arms(run: RunFolder, arms: Collection[str]) -> Iterator[str]:
     for arm in before:
         if arm not in arms and (finished := _count_finished(run.arm(arm).shards)):
             yield (
-                f"{run.path}: the job no longer has the arm {arm}, so its {finished} finished conversations "
-                "would be "
-                "no part of the run (its files stay, and the arm in the job again brings them back without "
-                "a call)."
+                f"{run.path}: the job no longer has the arm {arm}, so its {finished} finished "
+                "conversations would leave the run (its files stay, and adding the arm again "
+                "restores them without a call)."
             )
 
 

@@ -123,10 +123,10 @@ class Usefulness:
         if self._wanted and self._before is not None and self._before.fingerprint == self._fingerprint:
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self._before.at))
             raise UselessError(
-                f"{self._ledger.path}: this run stopped at {when} because hardly any answer was usable, and "
-                "nothing that "
-                f"shapes its answers has changed since. Nothing was asked. {self._look()} Change the "
-                f"template, the model or its settings and start again; {_GO_ON}"
+                f"{self._ledger.path}: this run stopped at {when} because hardly any answer was "
+                "usable, and nothing that changes its answers has changed since. Nothing was "
+                f"requested. {self._look()} Change the template, the model or its settings and "
+                f"start again; {_GO_ON}"
             )
 
     def count_answer(
@@ -178,9 +178,10 @@ class Usefulness:
         asked = ("", _IN_WORDS) if latest is None else (latest.request.protocol, latest.help)
         help_ = self._help or advise(reasons, asked[1], asked[0])
         return UselessError(
-            f"{found} ({describe_reasons(reasons)}), so the run stopped rather than pay for more of them. "
-            f"{self._describe_latest()}{help_} {self._look()} Then start again: what was answered is "
-            f"stored, and what the change does not touch is used again; {_GO_ON}"
+            f"{found} ({describe_reasons(reasons)}), so the run stopped rather than pay for more "
+            f"of them. {self._describe_latest()}{help_} {self._look()} Then start again: all "
+            "answers are stored, and those that the change does not affect are used again; "
+            f"{_GO_ON}"
         )
 
     def _describe_latest(self) -> str:

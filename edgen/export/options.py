@@ -70,7 +70,7 @@ def list_flags(options: type[FormatOptions]) -> tuple[Flag, ...]:
 
 def _make_flag(field: _Declared) -> Flag:
     if not isinstance(field.kind, _KINDS):
-        raise TypeError(f"`{field.name}` has a type that no option can have; take {_TAKES}")
+        raise TypeError(f"`{field.name}` has an unsupported type; use {_TAKES}")
     flag = flag_of(field.name)
     switch = isinstance(field.kind, inspect.BoolType)
     notes = [] if field.default in (None, ()) else [f"default: {_format_default(field)}"]

@@ -90,7 +90,7 @@ class Compiler:
 
     def parse(self) -> ast.expr:
         if not self._text:
-            raise ExpressionError("", 1, "there is nothing here; write what is to be so, as in turns < 20")
+            raise ExpressionError("", 1, "this is empty; write a condition, as in turns < 20")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -130,14 +130,14 @@ class Compiler:
                 return self._compile_arithmetic(node, depth)
             case ast.Call():
                 return self._compile_call(node, depth)
-        raise self.refuse(node, _UNWANTED.get(type(node), "this has no place in an expression"))
+        raise self.refuse(node, _UNWANTED.get(type(node), "this is unsupported in an expression"))
 
     # ---- values
 
     def _compile_constant(self, node: ast.Constant) -> tuple[Kind, Run]:
         value = node.value
         if value is None:
-            raise self.refuse(node, "whether a value is missing is asked by `is None`")
+            raise self.refuse(node, "write `is None` to check for a missing value")
         if not isinstance(value, bool | int | float | str):
             raise self.refuse(node, "values are numbers, texts, True and False")
         return find_kind(value), lambda _: value
@@ -154,7 +154,7 @@ class Compiler:
                 )
             values.append(one.value)
         if not values:
-            raise self.refuse(node, "this list is empty, so nothing is in it")
+            raise self.refuse(node, "this list is empty")
         found = tuple(values)
         return "list", lambda _: found
 
@@ -193,7 +193,7 @@ class Compiler:
                 parts.append(node.attr)
             elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
                 if not isinstance(node.slice.value, str):
-                    raise self.refuse(node.slice, "single turns or places cannot be asked for")
+                    raise self.refuse(node.slice, "single turns and positions have no names")
                 parts.append(node.slice.value)
             else:
                 raise self.refuse(node, "only names have parts, as in scenario.topic")
@@ -219,7 +219,7 @@ class Compiler:
 
     def _refuse_as_truth(self, node: ast.expr, kind: Kind) -> ExpressionError:
         return self.refuse(
-            node, f"this is {CALLED[kind]}, where yes or no is wanted; compare it with something"
+            node, f"this is {CALLED[kind]}, where a condition is expected; compare it with something"
         )
 
     def _compile_connective(self, node: ast.BoolOp, depth: int) -> tuple[Kind, Run]:
@@ -251,7 +251,7 @@ class Compiler:
     def _compile_arithmetic(self, node: ast.BinOp, depth: int) -> tuple[Kind, Run]:
         function = _SUMS.get(type(node.op))
         if function is None:
-            raise self.refuse(node, _UNWANTED.get(type(node.op), "this is computed by + - * / alone"))
+            raise self.refuse(node, _UNWANTED.get(type(node.op), "only + - * / compute numbers"))
         return "number", self._apply(function, [node.left, node.right], depth)
 
     def _apply(self, function: Callable[..., Value], operands: Sequence[ast.expr], depth: int) -> Run:
@@ -262,9 +262,7 @@ class Compiler:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         function = FUNCTIONS.get(name)
         if function is None:
-            raise self.refuse(
-                node, f"this calls something that is no function here{suggest_name(name, [*FUNCTIONS])}"
-            )
+            raise self.refuse(node, f"this function is unknown{suggest_name(name, [*FUNCTIONS])}")
         least, most = len(function.takes), function.most
         if node.keywords or not least <= len(node.args) <= max(least, most):
             wanted = f"{least}" if most <= least else f"{least} or more"
@@ -302,7 +300,7 @@ class Compiler:
     def _require(self, node: ast.expr, kind: Kind, allowed: tuple[Kind, ...]) -> None:
         if kind != "any" and kind not in allowed:
             wanted = " or ".join(CALLED[one] for one in allowed)
-            raise self.refuse(node, f"this is {CALLED[kind]}, where {wanted} is wanted")
+            raise self.refuse(node, f"this is {CALLED[kind]}, where {wanted} is expected")
 
     # ---- comparisons
 
@@ -331,7 +329,7 @@ class Compiler:
     def _is_missing(self, node: ast.Compare, depth: int) -> Run:
         right = node.comparators[0]
         if len(node.ops) > 1 or not (isinstance(right, ast.Constant) and right.value is None):
-            raise self.refuse(right, "`is` goes with None alone; values are compared by ==")
+            raise self.refuse(right, "`is` goes with None only; compare values with ==")
         _, run = self.compile(node.left, depth + 1)
         wanted = isinstance(node.ops[0], ast.Is)
         return lambda about: (run(about) is None) is wanted
@@ -359,12 +357,12 @@ class Compiler:
 
     def _require_same(self, node: ast.expr, left: Kind, right: Kind) -> None:
         if "list" in (left, right):
-            raise self.refuse(node, "a list is asked by `in`, len(…) or count(…)")
+            raise self.refuse(node, "use a list with `in`, len(…) or count(…)")
         if left != right and "any" not in (left, right):
             raise self.refuse(node, f"this compares {CALLED[left]} with {CALLED[right]}")
 
     def _require_in(self, node: ast.expr, left: Kind, right: Kind) -> None:
         if right not in ("list", "text", "any"):
-            raise self.refuse(node, f"nothing is in {CALLED[right]}; `in` wants a list or a text")
+            raise self.refuse(node, f"`in` needs a list or a text, and this is {CALLED[right]}")
         if left == "list" or (right == "text" and left not in ("text", "any")):
             raise self.refuse(node, f"{CALLED[left]} cannot be in {CALLED[right]}")

@@ -45,7 +45,7 @@ class Expression:
         node = compiler.parse()
         kind, self._run = compiler.compile(node, 0)
         if kind not in ("truth", "any"):
-            raise compiler.refuse(node, f"this is {CALLED[kind]}, and an expression has to say yes or no")
+            raise compiler.refuse(node, f"this is {CALLED[kind]}, and an expression must be true or false")
         self._refuse = compiler.refuse
         self._node = node
         self.names = frozenset(".".join(path) for path in compiler.paths)
@@ -57,7 +57,7 @@ class Expression:
         value = self._run(about)
         if value is not None and value is not True and value is not False:
             raise self._refuse(
-                self._node, f"this is {describe(value)}, and an expression has to say yes or no"
+                self._node, f"this is {describe(value)}, and an expression must be true or false"
             )
         return value is True
 

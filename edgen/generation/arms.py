@@ -225,7 +225,7 @@ class _Generation:
         no ledger has a copy, the job's own take their place."""
         with contextlib.suppress(DamagedError):
             for path in restore_inputs(self._folder):
-                self._control.note(f"{path}: it was damaged or edited. The ledger's copy was put back.")
+                self._control.note(f"{path}: it was damaged or edited, and is restored from the ledger.")
 
     async def _equip(self, arm: Arm, plan: Plan, stack: contextlib.AsyncExitStack) -> _ArmWork:
         """Return an arm with its backends. Writing request files alone needs no key."""

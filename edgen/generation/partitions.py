@@ -158,9 +158,9 @@ def _find_plan(folder: Path, job: Job, control: Control) -> _Partitions:
     plan = msgspec.json.decode(file.read_bytes(), type=_Partitions)
     if plan.conversations != job.conversations:
         raise UsageError(
-            f"{folder}: this run was begun with {plan.conversations:,} conversations, and cannot be "
-            f"divided otherwise now. Resume it with -n {plan.conversations}; more can be made once it is "
-            "complete."
+            f"{folder}: this run was begun with {plan.conversations:,} conversations, and cannot "
+            f"be divided differently now. Resume it with -n {plan.conversations}; more can be "
+            "made once it is complete."
         )
     if plan.partitions > most:
         raise UsageError(

@@ -78,8 +78,8 @@ def _find_common_job(runs: Sequence[RunFolder]) -> Job:
     jobs = [load_job(run.job) for run in runs]
     if find_rounds(jobs[0]).total > 1:
         raise RunError(
-            f"{runs[0].path}: this run is made in rounds, and what a later round is made with is of one run "
-            "alone, so it is not merged with others."
+            f"{runs[0].path}: this run is made in rounds, which use the results of earlier "
+            "rounds, so it cannot be merged with others."
         )
     prints = [None if job.resolved is None else job.resolved.fingerprint for job in jobs]
     for run, job, made_under in zip(runs, jobs, prints, strict=True):

@@ -253,8 +253,8 @@ def _refuse_selected(run: RunFolder, source: SourceLedger) -> None:
     """Raise RunError for a selected run: its omitted conversations would count as settled."""
     if SELECTION in source.facts:
         raise RunError(
-            f"{run.path}: this run was selected of another (`edgen select`), so it is not a piece of a job. "
-            "Merge the runs that were generated, and select of what comes of it."
+            f"{run.path}: this run was selected from another (`edgen select`), so it is not a "
+            "piece of a job. Merge the generated runs, and select from the result."
         )
 
 

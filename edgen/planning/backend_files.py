@@ -35,7 +35,7 @@ def read_backend_files(job: Job, reach: Reach) -> dict[str, str]:
                 if kind == "questionnaires":
                     load_questionnaire(allowed)
                 elif not found[path].strip():
-                    raise BackendFileError(path, "it is empty; write what people are to read.")
+                    raise BackendFileError(path, "it is empty; write the text that people read.")
     return found
 
 

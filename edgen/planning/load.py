@@ -114,10 +114,9 @@ def _find_value_differences(plans: Mapping[str, Plan], arms: Iterable[str], spac
                 problems.append(
                     Problem(
                         where,
-                        f"its values of {ours.name} are not those of the job's space ({odd!r} is in one of "
-                        "them only, "
-                        "or says something else of itself), so its scenarios would be others; an arm may "
-                        "weigh the same values otherwise",
+                        f"its values of {ours.name} are not those of the job's space ({odd!r} is "
+                        "in one of them only, or has other fields), so its scenarios would "
+                        "differ; an arm may give the same values other weights",
                     )
                 )
     return problems

@@ -36,7 +36,7 @@ def apply_credit(
             )
         return msgspec.structs.replace(pairs, compare="response", rollouts=None)
     if rollouts is not None and rollouts < 1:
-        raise UsageError("--rollouts: expected how often it is played on from each response, 1 or more.")
+        raise UsageError("--rollouts: give the number of continuations of each response, 1 or more.")
     if credit in ("whole", "response") and rollouts is not None:
         raise UsageError(f"--rollouts goes with --credit rollouts, not with --credit {credit}.")
     if credit is not None or rollouts is not None:
@@ -54,7 +54,7 @@ def apply_credit(
         )
     if pairs.rollouts is not None and pairs.compare == "response":
         raise UsageError(
-            "pairs.rollouts: of rollouts, whole conversations are compared: leave pairs.compare at "
-            "conversation, or say --credit."
+            "pairs.rollouts compares whole conversations: leave pairs.compare at conversation, "
+            "or give --credit."
         )
     return pairs

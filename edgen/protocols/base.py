@@ -261,7 +261,7 @@ def make_call_seed(seed: int, address: Address) -> int:
 
 
 class Question(NamedTuple):
-    """One thing to ask: the request without the job's seed."""
+    """A question: a request without the job's seed."""
 
     address: Address  # of the call in the run
     messages: tuple[Message, ...]  # of the prompt
@@ -307,12 +307,12 @@ def ask(
     read: Callable[[Reply], T | Rejection],
     final: Collection[str] = (),
 ) -> Generator[Request, Reply, T | Rejection]:
-    """Ask until `read` makes something of an answer; the last rejection if it never does, or the first one
+    """Request answers until `read` accepts one; return its result, else the last rejection, or the first one
     for a reason in `final`.
 
-    Every ask starts afresh, never with the wreck in the prompt; an answer that was cut off is asked for with
-    the room of a retry. A placeholder or an echo of the prompt is no answer. A request that would repeat an
-    earlier one at temperature 0 is sent in another form, or not at all.
+    A retry never shows the rejected answer; after a cut-off answer it has more room. A placeholder or an echo
+    of the prompt is rejected. A request that would repeat an earlier one at temperature 0 is sent in another
+    form, or not at all.
     """
     first = question.address
     if rules.several and not question.several:

@@ -115,9 +115,9 @@ class Oneshot(SimulatedAnswers, SelfDescription, AnswerForms, SharedPreparation,
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
         """Return the one template, which sees all of a scenario."""
         variables = () if space is None else template_variables(space)
-        usual = "education_dialogue"
+        usual = "plain_conversation"
         if space is not None:
-            usual = defaults_of(space).templates.get("conversation", "plain_conversation")
+            usual = defaults_of(space).templates.get("conversation", usual)
         return {
             "default": Template(
                 name=job.prompt or usual,

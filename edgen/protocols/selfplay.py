@@ -1,6 +1,6 @@
-"""Agents talk, turn by turn, each blind to what its role does not see.
+"""Agents talk, turn by turn; each knows only its role's view.
 
-What the protocol is to the rest of edgen; how a conversation is played is in `play` and `stage`.
+The protocol's interface to the rest of edgen; `play` and `stage` play a conversation.
 """
 
 from __future__ import annotations

@@ -42,9 +42,9 @@ CUT_OFF = "cut_off"  # a flag: a turn ends where the last whole sentence did
 
 
 class Session(ABC):
-    """A scenario's conversation: what each may know of the scenario, and where the next thing is asked.
-    `protocol`: the name of the one that asks. `_repairs` and `_flags` stand once each, in the order in which
-    they came."""
+    """A scenario's conversation: each role's view of the scenario, and the address of the next request.
+    `protocol`: the name of the asking protocol. `_repairs` and `_flags` occur once each, in the order of
+    their first occurrence."""
 
     protocol: ClassVar[str]
 

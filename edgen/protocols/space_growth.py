@@ -1,10 +1,10 @@
 """Asks a model for more values of one dimension of a space, batch after batch, until there are enough.
 
-Every request shows some of what is there already, drawn anew each time, so that an answer does not come
-again. What an answer lists is kept if a space may hold it and nothing that is there is nearly the same
+Every request shows some of the existing values, drawn again each time, so that answers do not repeat. What an
+answer lists is kept if a space may hold it and nothing that is there is nearly the same
 (`reading.similar_texts`); the rest is dropped, by reason. It goes on until enough is kept, or until three
-answers in a row brought nothing new. How many are asked for at once does not depend on how many are
-wanted: so a later, larger wish begins with the same requests, and the ledger has their answers.
+answers in a row brought nothing new. How many are asked for at once does not depend on how many are wanted:
+so a later, larger wish begins with the same requests, and the ledger has their answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Agents on a stage: what each knows, how each is asked, and what is made of what they say.
+"""The stage of the agents: each role's knowledge, the requests to it, and the reading of its replies.
 
 A role's brief is rendered from the dimensions that it sees; what it knows of the others is what they said.
 `Stage` yields requests, as protocols do; `play` and the environment for online methods drive it.

@@ -94,7 +94,7 @@ def write_texts(
         if not written.texts:
             return Rejection(
                 RejectionReason.IDENTICAL,
-                "all that it says is said already, or right where it was to be wrong",
+                "all its texts are repetitions, or right where wrong ones are requested",
             )
         return written
 

@@ -1,4 +1,4 @@
-"""The simulator's texts for a turn: with openings and endings of its own, some of them useless.
+"""The simulator's texts for a turn: with varied openings and endings, some of them useless.
 
 About one text in eight repeats the turn or another text, as models do, so that a rehearsal shows dropped
 texts.

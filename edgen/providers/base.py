@@ -98,7 +98,7 @@ class Link(NamedTuple):
     """Connection settings: seconds per attempt (0: no limit), maximum open connections, environment for
     proxies.
 
-    `people`: how people are asked; None where nobody can be.
+    `people`: the way to ask people; None if they cannot be asked.
     """
 
     timeout: float

@@ -174,7 +174,7 @@ def read_consents(text: str, source: str) -> list[Consent]:
     """Parse the text of a consent file: a YAML list of HOST=VARIABLE. Raises InputError."""
     value = read_yaml(text, source, _ConsentError)
     if not all(isinstance(line, str) for line in value or ()) or not isinstance(value, list | None):
-        raise _ConsentError(source, "it is to be a list, a line a host: - llm.example.org=MY_KEY")
+        raise _ConsentError(source, "expected a list with a line for each host: - llm.example.org=MY_KEY")
     return [_parse_consent(line, source) for line in value or ()]
 
 

@@ -1,4 +1,4 @@
-"""Read a raw reply to a conversation, or to the reason why it holds none.
+"""From a raw reply to a conversation, or to the reason why it contains none.
 
 Every layout takes one path (`read_unknown`); a reply in a layout that was seen before takes a short one to
 the same result (`learned`):
@@ -81,7 +81,7 @@ def read(
     roles: RoleWords = TEACHER_STUDENT,
     words: OwnWords = (),
 ) -> Conversation | Rejection:
-    """Return the conversation in a reply, or why there is none. Never raises.
+    """Return the conversation in a reply, or the reason why there is none. Never raises.
 
     `finish_reason` is the service's ("length": cut off, "content_filter": blocked), `refusal` its words when
     it refused outside the text; `roles` are those who may speak, `words` a job's own words for them.

@@ -1,4 +1,4 @@
-"""Detection of answers without content of their own: placeholders, echoes of the prompt, one repeated line.
+"""Detection of answers without content: placeholders, echoes of the prompt, one repeated line.
 
 Texts are compared by their words, without regard to case and punctuation. Texts that a prompt lists, quotes
 within a sentence or names with a label are facts, which a turn may say word for word; its sentences are

@@ -1,4 +1,4 @@
-"""People who play in a run: their roles, and their papers besides the conversations.
+"""People who play in a run: their roles, and the texts and questionnaires around the conversations.
 
 A paper is a text to agree to, or a questionnaire. The text is kept with the agreement; after a change of the
 text, people are asked again.

@@ -79,7 +79,7 @@ def check_run(run: RunFolder, note: Callable[[str], None], others: FindReaders) 
     found += _check_readability(folders, others)
     if not any(one.kind in ("ledger", "damaged") for one in found):
         if sum(_read_size(folder.ledger) for folder in folders) > _LARGE:
-            note(f"{run.path}: holding the finished files against the ledger …")
+            note(f"{run.path}: comparing the finished files with the ledger …")
         found += _check_finished_files(run)
     found.sort(key=lambda one: str(one.path))
     reports = (
@@ -118,7 +118,7 @@ def _check_ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) ->
         for path in sorted({*folder.ledgers(), *_list_asker_ledgers(folder)} - seen):
             seen.add(path)
             if (size := _read_size(path)) > _LARGE:
-                note(f"{path}: looking through {size >> 20:,} MB …")
+                note(f"{path}: reading {size >> 20:,} MB …")
             with _report_errors(path, "ledger") as told:
                 sentences = [*find_ledger_damage(path)]
                 if not path.exists() and not sentences:
@@ -285,7 +285,7 @@ def _repair(folder: RunFolder, run: RunFolder, name: str) -> str:
 
 
 def _describe_copy(path: Path) -> str:
-    return f"Restore {path} from a copy of the run: nothing else holds what it says."
+    return f"Restore {path} from a copy of the run: nothing else has its content."
 
 
 def describe_rewriting(run: RunFolder) -> str:

@@ -91,8 +91,8 @@ class Monitor:
         self._events.send(start_event(self._make_snapshot(), min(known, tally.planned) if same else 0))
         if count := self.session.ledger.damaged_outcomes:
             self.note(
-                f"{self.session.ledger.path}: what was made of stored answers was damaged in {count:,} "
-                "places. It is made again from these answers, without a call."
+                f"{self.session.ledger.path}: outcomes of stored answers were damaged in "
+                f"{count:,} places. edgen makes them again from the answers, without a call."
             )
 
     async def watch(self) -> None:

@@ -58,8 +58,8 @@ def select(
     """
     if options == SelectOptions(seed=options.seed):
         raise UsageError(
-            "say what to keep: --where EXPRESSION, --cap NAME=N, --balance NAME or --draw N; or split what "
-            "is there anew, with --split-by NAME."
+            "say what to keep: --where EXPRESSION, --cap NAME=N, --balance NAME or --draw N; or "
+            "split the conversations again, with --split-by NAME."
         )
     refuse_target([path], output)
     run = RunFolder(path)
@@ -211,8 +211,7 @@ def refuse_selected(run: RunFolder) -> None:
         selection = view.selection
     if selection is not None:
         raise UsageError(
-            f"{run.path}: this run was selected of {selection.run} (`edgen select`), and what was left out "
-            "of it is not "
-            f"made again. Generate more in {selection.run}, and select again; or choose another folder with "
-            "-o."
+            f"{run.path}: this run was selected from {selection.run} (`edgen select`), and "
+            "conversations that were left out are not made again. Generate more in "
+            f"{selection.run}, and select again; or choose another folder with -o."
         )

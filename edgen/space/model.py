@@ -1,4 +1,4 @@
-"""A space as immutable values: dimensions with entries, and roles with what each may know.
+"""A space as immutable values: dimensions with entries, and roles with their views.
 
 Sections are parts of a space that domains add (`SpaceSection`). Dimensions that a domain names have a layout
 (`edgen.core.space_layouts`), and may have a file that lists values only.

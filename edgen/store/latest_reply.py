@@ -39,7 +39,7 @@ def find_latest(run: Path) -> LatestReply:
         ledgers = rundir.ledgers()
     found = [(path, latest) for path in ledgers if (latest := read_latest_reply(path)) is not None]
     if not found:
-        raise UsageError(f"{run}: nothing was answered here yet, so there is no reply to show.")
+        raise UsageError(f"{run}: there is no answer yet, so there is no reply to show.")
     path, (at, address, reply) = max(found, key=lambda one: one[1][0])
     return LatestReply(
         ledger=str(path),

@@ -82,7 +82,7 @@ def find_layer_files(run: RunFolder) -> dict[str, Path]:
     own = ((path.parent.name, path) for path in run.layers.glob(f"*/{_FILE}"))
     found |= {name: path for name, path in own if _NAME.fullmatch(name)}
     if len(found) > _MAX_LAYERS:
-        raise RunError(f"{run.layers}: there are {len(found):,} layers, and {_MAX_LAYERS} are the most.")
+        raise RunError(f"{run.layers}: there are {len(found):,} layers; at most {_MAX_LAYERS} are allowed.")
     return dict(sorted(found.items()))
 
 

@@ -1,4 +1,4 @@
-"""A run's pairs.jsonl, one pair per line; and its named sets of pairs, each with a file of its own.
+"""A run's pairs.jsonl, one pair per line; and its named sets of pairs, each with its own file.
 
 pairs/pairs.jsonl          the default set
 pairs/<name>/pairs.jsonl   a named one

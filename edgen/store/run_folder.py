@@ -93,7 +93,7 @@ class RunFolder:
         self.report = path / "report.html"
 
     def place_pairs(self, folder: Path) -> None:
-        """Let a folder hold the pairs, the votes, and what judges and rollouts say of them."""
+        """Use a folder for pairs, votes, and the results of judges and rollouts."""
         self.pairs_folder = folder
         self.judged, self.rollouts = folder / "judged", folder / "rollouts"
         self.pairs, self.votes = folder / "pairs.jsonl", folder / "votes.jsonl"

@@ -17,11 +17,11 @@ SPACE = "education_dialogue_faithful"
 
 
 class ConformanceError(AssertionError):
-    """An object does not do what edgen expects of its kind."""
+    """An object that does not do what edgen expects of its kind."""
 
 
 class Check:
-    """Says what does not hold of one object."""
+    """A list of faults of one object."""
 
     def __init__(self, kind: Kind, name: str) -> None:
         self._what = f"{kind} {name!r}"

@@ -29,8 +29,8 @@ def check_family(
     family: Family, recorded: Iterable[Recorded] | None = None, *, space: str | Path | Space = SPACE
 ) -> None:
     """Check a family: it reads back what it records, and its schema holds for it. `recorded` are the
-    conversations that are tried; without them, some are made up about `space`, a shipped space's name, a file
-    or a Space."""
+    conversations to try; without them, some are made up about `space`, a shipped space's name, a file or a
+    Space."""
     check = begin_check("family", family)
     about = find_space(space)
     if recorded is None:

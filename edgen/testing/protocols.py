@@ -118,7 +118,7 @@ def _check_record(check: Check, plan: Plan, result: Any) -> None:
 def _drive(
     check: Check, plan: Plan, reply: Callable[[Request], Reply]
 ) -> tuple[list[Request], Conversation | Rejection]:
-    """Run one conversation to its end; return what it asked, and its result."""
+    """Run one conversation to its end; return its requests and its result."""
     asked: list[Request] = []
     guard = RequestCheck(plan.protocol.name, 0, limit_requests(plan.protocol, plan.job))
     work: Generator[Request, Reply, Any] = plan.protocol.start(plan.scenario(0), 0, plan.prompts, plan.rules)

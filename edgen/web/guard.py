@@ -1,4 +1,4 @@
-"""Guards of the web app: they decide who may ask for what.
+"""Guards of the web app: the permissions of the owner, of people and of other hosts.
 
 The owner enters by a link with a key that is drawn at every start; people enter by invitations, which the run
 keeps (`edgen.store.people`). Both are exchanged for a cookie that scripts cannot read and other sites cannot

@@ -162,7 +162,7 @@ class TestMistakes:
             "--labels", "quality", "--together", "--unit", "conversation"
         )
         assert "no backend 'x' is in the job" in refused("--labels", "teacher_moves", "--by", "x")
-        assert "or another one has it" in refused(
+        assert "or is taken" in refused(
             "--labels", "teacher_moves", "--by", "default", "--by", "default"
         )
         assert "a layer's name has letters" in refused("--labels", "teacher_moves", "--layer", "../x")
@@ -185,7 +185,7 @@ class TestMistakes:
         other = ("--set", 'backends.default={"type": "simulator", "model": "other"}')
         ended = command(*said, *other)
         assert (ended.code, "the annotator 'default'" in " ".join(ended.err.split())) == (2, True)
-        assert "of other labels, or of other units" in command(*said, "--unit", "conversation").err
+        assert "has other labels or units" in command(*said, "--unit", "conversation").err
         assert {path: path.read_bytes() for path in kept} == kept
         assert command(*said, *other, "--by", "second=default").code == 0
         assert {tuple(line["annotators"]) for line in labels_of(run)} == {("default", "second")}

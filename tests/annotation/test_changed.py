@@ -71,12 +71,12 @@ def test_a_label_set_or_an_annotator_that_was_changed_under_its_name(
         return texts[0]
 
     planted = 'backends.default={"type": "simulator", "confusion": {"*": {"*": 0.2}}}'
-    assert "(backend: not the same)" in refused("--set", planted)
-    assert "(template: not the same)" in refused("--prompt", str(template))
-    assert "(together: not the same)" in refused("--together")
-    assert "of other labels, or of other units" in refused("--unit", "conversation")
+    assert "(different: backend)" in refused("--set", planted)
+    assert "(different: template)" in refused("--prompt", str(template))
+    assert "(different: together)" in refused("--together")
+    assert "has other labels or units" in refused("--unit", "conversation")
     own.write_text(SET.replace("praises", "praises or thanks"))
-    assert "of other labels, or of other units" in refused()
+    assert "has other labels or units" in refused()
     assert command(*said, "--layer", "second").code == 0
     own.write_text(SET)
     assert command(*said, "--by", "other=default", "--set", planted).code == 0
@@ -120,4 +120,4 @@ async def test_a_layer_begun_before_forms_existed_goes_on_in_prose(run: Path) ->
         )
         other = await edgen_process(*said, "--set", "forms=schema")
         assert other.code == 2
-        assert "was another one (forms: not the same)" in " ".join(other.err.split())
+        assert "was another one (different: forms)" in " ".join(other.err.split())

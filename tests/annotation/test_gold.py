@@ -137,7 +137,7 @@ class TestGold:
             "line 8: labels: it names 2 labels, and one is asked for",
             "line 9: labels: it names no label",
             "line 10: unknown key 'lables' (did you mean 'labels'?)",
-            "line 11: the run has another text here now",
+            "line 11: the run's text differs now",
             "line 12: expected an object with the keys id, labels and turn",
             "line 13: the key labels is missing",
             "line 14: this is not valid JSON: {",
@@ -247,7 +247,7 @@ class TestPeople:
         assert all(texts[row["id"], row["turn"]] == row["text_sha256"] for row in rows)
         assert any(row["before"].startswith("Student: ") for row in rows)
         refused = command(*said)
-        assert (refused.code, "this file is there already" in refused.err) == (2, True)
+        assert (refused.code, "this file already exists" in refused.err) == (2, True)
         for row in rows[1:]:
             row["labels"], row["comment"] = "telling", "I am sure"
         with sheet.open("w", newline="") as file:

@@ -184,7 +184,7 @@ def test_votes_at_temperature_0_that_would_be_copies_are_not_asked_for(
     ended = pairs(command, run, backend(url, kind, temperature=0, **more))
     assert one.copies == 1
     assert votes_in(run) == {2}
-    assert "the judge votes once in each order, and not 3 times" in ended.err
+    assert "the judge votes once in each order, not 3 times" in ended.err
     needs = command(
         "pairs", run, "--signal", "oracle", "--credit", "response", "--dry-run", "--json",
         "--set", f"backends.judge={backend(url, kind, temperature=0, **more)}", "--set", "pairs.votes=3",

@@ -342,7 +342,7 @@ class TestMistakes:
             ledger.unlink()
         ended = command("compare", run)
         assert ended.code == 3
-        assert "nothing was asked for refusing yet" in ended.err
+        assert "refusing has no answers yet" in ended.err
         assert "--arms published json" in ended.err
         assert command("compare", run, "--arms", "published", "json").code == 0
 

@@ -142,7 +142,7 @@ class TestInputs:
         flip(path)
         ended = command("generate", run.parent / "job.yaml", "-o", run)
         assert (ended.code, path.read_bytes() == before, calls(run)) == (0, True, made)
-        assert "The ledger's copy was put back" in ended.err
+        assert "is restored from the ledger" in ended.err
 
     def test_who_edits_a_copy_hears_what_to_edit(self, command: Command, run: Path) -> None:
         path = run / "inputs" / "selfplay_teacher.j2"
@@ -351,7 +351,7 @@ class TestValidate:
         ended = command("pairs", run, *ASKED)
         assert (
             ended.code,
-            "not those that the conversations were made with" in " ".join(ended.err.split()),
+            "the templates have changed since the conversations were made" in " ".join(ended.err.split()),
         ) == (2, True)
         assert calls(run) == made
 
@@ -397,6 +397,6 @@ def test_generate_says_that_a_damaged_outcome_is_made_again(command: Command, ru
     ended = command("generate", run.parent / "job.yaml", "-o", run)
     assert (
         ended.code,
-        "run.db: what was made of stored answers was damaged" in " ".join(ended.err.split()),
+        "run.db: outcomes of stored answers were damaged" in " ".join(ended.err.split()),
     ) == (0, True)
     assert calls(run) == made

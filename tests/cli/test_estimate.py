@@ -240,7 +240,7 @@ def test_the_most_is_not_called_certain(command: Command, tmp_path: Path) -> Non
     assert "each as long as max_tokens allows;" in said
     assert "tried up to 5 times" in said
     text = " ".join(command("estimate", path, "--runs", tmp_path, *cap).out.split())
-    assert "covers the most that all of it can use, if no call is lost" in text
+    assert "covers the maximum of all of it, if no call is lost" in text
     assert said in text
 
 
@@ -253,7 +253,7 @@ def test_a_cap_on_what_costs_nothing_binds_nothing(command: Command, tmp_path: P
         ("max_tokens", True),
     ]
     text = command("estimate", path, "--runs", tmp_path).out
-    assert "limits.max_cost 1.00 binds nothing, since every price is 0" in text
+    assert "limits.max_cost 1.00 has no effect, since every price is 0" in text
 
 
 def test_by_batch_a_tight_cap_takes_rounds(command: Command, tmp_path: Path) -> None:

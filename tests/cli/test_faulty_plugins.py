@@ -272,10 +272,10 @@ def test_a_family_whose_schema_is_missing(command: Command, site: Site, job: Pat
             "return Conversation((yield from work).turns, probability=float('nan'))",
             "a Conversation or a Rejection with nan, which is no finite number",
         ),
-        ("yield next(work)\n        return Rejection('a\\nb', 'why')", "a reason that is no word: 'a\\nb'"),
+        ("yield next(work)\n        return Rejection('a\\nb', 'why')", "an invalid reason: 'a\\nb'"),
         (
             "yield next(work)\n        return Rejection('So tired', 'why')",
-            "reason that is no word: 'So tired'; use",
+            "invalid reason: 'So tired'; use",
         ),
         (
             "import msgspec\n        yield msgspec.structs.replace(next(work), role='nobody')",

@@ -91,7 +91,7 @@ OPTIONS = "from edgen.plugin import FormatOptions\nclass Mine(FormatOptions, fro
          "(TypeError: `notes` belongs to FormatCard; write card=FormatCard(notes=…))"),
         ("formats", FORMAT.replace("MORE", "layout={}").replace("ROWS", "pass"), "has a `layout` that is no FormatLayout: {}"),
         ("formats", OPTIONS.replace("FIELD", "level: dict = {}") + FORMAT.replace("MORE", "Options=Mine").replace("ROWS", "pass"),
-         "has `Options` that cannot become flags (TypeError: `level` has a type that no option can have; take bool,"),
+         "has `Options` that cannot become flags (TypeError: `level` has an unsupported type; use bool,"),
         ("formats", FORMAT.replace("MORE", "card=FormatCard(notes=(5,))").replace("ROWS", "pass"), "has `notes` that are no tuple of texts: (5,)"),
         ("formats", FORMAT.replace("MORE", "card=FormatCard(reasons={'a': 5})").replace("ROWS", "pass"), "has `reasons` that are no mapping from"),
         ("formats", FORMAT.replace("MORE", "needs='pairs'").replace("ROWS", "pass"), "has `needs` that are no tuple of texts: 'pairs'"),

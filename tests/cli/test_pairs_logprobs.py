@@ -147,7 +147,7 @@ def test_a_service_that_tells_none_is_said_so_and_its_verdicts_stand(
     soft.mode = "silent"
     ended = command("pairs", run, *ASKED, *by(soft), "--json", "--report")
     assert ended.code == 0
-    assert sum("tells none with some answers" in line for line in caplog.messages) == 1
+    assert sum("sent some answers without log probabilities" in line for line in caplog.messages) == 1
     report = json.loads(ended.out)["report"]["judges"][0]["logprobs"]
     assert (report["known"], report["gaps"], report["against"]) == (0, {"not_told": 48}, [])
     assert {verdict["logprob_gap"] for signal in signals(run) for verdict in signal["verdicts"]} == {

@@ -49,7 +49,7 @@ def test_a_person_plays_the_student_leaves_comes_back_and_the_record_is_like_any
     back = play(SELFPLAY, "-o", run, typed="Thank you, I like \x1b[31mthat.\n/end\n7\n0.85\n")
     assert back.returncode == 0, back.stderr
     assert back.stdout.count("Could you start with an example?") == 1  # shown again, not asked again
-    assert "choose what is offered" in back.stdout  # 7 is no probability
+    assert "choose one of the options" in back.stdout  # 7 is no probability
     assert "What the Teacher knew" in back.stdout
     assert "\x1b[31m" not in back.stdout
     (record,) = edgen.open(run).conversations()
@@ -141,7 +141,7 @@ def test_in_a_real_terminal_an_interrupt_leaves_without_a_traceback(tmp_path: Pa
         shown = read(ours, "you ›")
         assert "Hello, I am here." in shown
         # readline does not see a signal that comes just before it waits: a person would press the key again
-        rest = read(ours, "comes back to it", lambda: process.send_signal(2))
+        rest = read(ours, "continues it", lambda: process.send_signal(2))
         assert "Traceback" not in rest
         assert process.wait(30) != 0
     finally:

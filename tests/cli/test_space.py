@@ -222,7 +222,7 @@ def test_a_file_that_is_missing_a_folder_or_too_large_is_refused(tmp_path: Path)
     large = tmp_path / "large.json"
     with large.open("wb") as file:
         file.truncate(MAX_DATA_BYTES + 1)
-    assert str(failed(large)) == f"data {large}: it is larger than 256 MiB, the most that is read."
+    assert str(failed(large)) == f"data {large}: it is larger than 256 MiB, the limit."
     assert str(failed(tmp_path)) == f"data {tmp_path}: this is a folder, not a file."
     assert str(failed(tmp_path / "no.json")) == f"data {tmp_path / 'no.json'}: there is no such file."
 

@@ -49,7 +49,7 @@ def test_a_known_reason_in_words_is_edgens_own() -> None:
 
 @pytest.mark.parametrize("reason", ["", "Tired", "two words", "9th", "a" * 41, "gate:short", "müde", None, 7])
 def test_a_reason_that_is_no_name_is_refused(reason: object) -> None:
-    with pytest.raises(ValueError, match=r"a reason that is no word: .*; use up to 40 lower-case letters"):
+    with pytest.raises(ValueError, match=r"an invalid reason: .*; use up to 40 lower-case letters"):
         Rejection(reason, "zzz")  # type: ignore[arg-type]
 
 

@@ -272,7 +272,7 @@ class TestLabels:
         labels_of_its_own = edgen.annotate(run, "quality", unit="conversation", progress=False)
         before = labels_of_its_own.file.read_bytes()
         changes: dict[str, Any] = {"conversations": 2, "top_up": False, "levels": "4"}
-        with pytest.raises(UsageError, match="this layer is of other labels, or of other units"):
+        with pytest.raises(UsageError, match="this layer is has other labels or units"):
             self.make(
                 run,
                 asked,

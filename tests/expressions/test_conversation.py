@@ -89,7 +89,7 @@ def test_what_labels_are_is_known_before_they_are_there() -> None:
     names = ConversationNames(_SPACE, _LAYERS)
     with pytest.raises(ExpressionError, match="this compares a number with a text"):
         Expression("labels.quality == 'good'", names)
-    with pytest.raises(ExpressionError, match="a list is asked by `in`"):
+    with pytest.raises(ExpressionError, match="use a list with `in`"):
         Expression("labels.moves >= 3", names)
     assert Expression("labels.tone >= 3 and 'x' not in labels.tone", names).notes == ()
 

@@ -126,20 +126,20 @@ def test_a_clause_about_a_missing_value_is_not_met(text: str, met: bool) -> None
     ("text", "column", "clause"),
     [
         ("turns < 'a'", 9, "this compares a number with a text"),
-        ("turns >= 3 and open('x') == 1", 16, "this calls something that is no function here"),
+        ("turns >= 3 and open('x') == 1", 16, "this function is unknown"),
         ("tirns > 3", 1, "there is no tirns here (did you mean 'turns'?)"),
         ("'é' == topic and trns > 1", 18, "there is no trns here (did you mean 'turns'?)"),
         ("turns = 3", 7, "this cannot be read ("),
         ("turns ** 9 > 1", 1, "powers are not computed here"),
-        ("turns", 1, "this is a number, and an expression has to say yes or no"),
-        ("turns and simulated", 1, "this is a number, where yes or no is wanted; compare it with something"),
-        ("topic == None", 10, "whether a value is missing is asked by `is None`"),
-        ("flags == 'x'", 10, "a list is asked by `in`, len(…) or count(…)"),
+        ("turns", 1, "this is a number, and an expression must be true or false"),
+        ("turns and simulated", 1, "this is a number, where a condition is expected; compare it with something"),
+        ("topic == None", 10, "write `is None` to check for a missing value"),
+        ("flags == 'x'", 10, "use a list with `in`, len(…) or count(…)"),
         ("turns in topic", 10, "a number cannot be in a text"),
         ("topic.__class__ == 'x'", 1, "there is no topic.__class__ here"),
-        ("(lambda: 1)() > 0", 1, "this calls something that is no function here"),
+        ("(lambda: 1)() > 0", 1, "this function is unknown"),
         ("not " * 60 + "simulated", 165, "this is nested deeper than 40 levels"),
-        ("", 1, "there is nothing here; write what is to be so, as in turns < 20"),
+        ("", 1, "this is empty; write a condition, as in turns < 20"),
         ("turns > 1 " * 100_000, 1, f"an expression is at most {MAX_LENGTH:,} characters long"),
     ],
 )
@@ -157,5 +157,5 @@ def test_what_only_values_tell_is_refused_when_they_are_there() -> None:
     assert not compared.holds({"loose": None})
     with pytest.raises(ExpressionError, match="this compares a text with a number"):
         compared.holds({"loose": "four"})
-    with pytest.raises(ExpressionError, match="this is a number, and an expression has to say yes or no"):
+    with pytest.raises(ExpressionError, match="this is a number, and an expression must be true or false"):
         Expression("loose", Names()).holds({"loose": 4})

@@ -206,11 +206,11 @@ class TestTheNewRun:
 
     def test_nothing_is_made_in_it(self, command: Command, run: Path, tmp_path: Path) -> None:
         edgen.select(run, tmp_path / "new", draw=25)
-        with pytest.raises(UsageError, match=r"this run was selected of run \(`edgen select`\)"):
+        with pytest.raises(UsageError, match=r"this run was selected from run \(`edgen select`\)"):
             edgen.generate(JOB, output=tmp_path / "new")
         ended = command("merge", run, tmp_path / "new", "-o", tmp_path / "merged")
         assert ended.code == 2
-        assert "this run was selected of another" in ended.err
+        assert "this run was selected from another" in ended.err
 
     def test_the_first_run_stays_as_it_is(self, run: Path, tmp_path: Path) -> None:
         before = {
@@ -227,7 +227,7 @@ class TestTheNewRun:
         (["--where", "turns < 'a'"], 2, "--where, column 9: this compares a number with a text"),
         (["--where", "labels.mvoes == 1"], 2, "there is no labels.mvoes here"),
         (["--where", "turns > 1 " * 200_000], 2, "an expression is at most 2,000 characters long"),
-        (["--where", "open('x')"], 2, "this calls something that is no function here"),
+        (["--where", "open('x')"], 2, "this function is unknown"),
         (["--where", "outcome.x == 1"], 3, "nothing is left, so no run was made (where1 took"),
         (["--cap", "topic=0"], 2, "expected NAME=N"),
         (

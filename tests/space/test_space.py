@@ -284,7 +284,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         file.truncate(8 * 1024 * 1024 + 1)
     for path, expected in {
         latin: "byte 6 is not UTF-8; save the file as UTF-8.",
-        large: "it is larger than 8 MiB, the most that is read.",
+        large: "it is larger than 8 MiB, the limit.",
         missing: "there is no such file.",
         tmp_path: "this is a folder, not a file.",
     }.items():

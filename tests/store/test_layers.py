@@ -174,7 +174,7 @@ def test_too_many_layers_and_what_is_no_file(run: Path, tmp_path: Path) -> None:
     for folder in many:
         folder.mkdir(parents=True)
         (folder / "labels.jsonl").touch()
-    with pytest.raises(RunError, match="there are 201 layers, and 200 are the most"):
+    with pytest.raises(RunError, match="there are 201 layers; at most 200 are allowed"):
         of_run(run)
     for folder in many:
         shutil.rmtree(folder)

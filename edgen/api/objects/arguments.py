@@ -115,8 +115,8 @@ def list_fields(signature: Callable[..., object], kind: type[msgspec.Struct]) ->
 def fit(
     signature: Callable[..., object], kind: type[msgspec.Struct], given: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Return values as a struct's fields hold them: paths, and a single value as the only one of several.
-    Raises UsageError for a name that is no field, or none of the signature."""
+    """Return values converted for a struct's fields: texts to paths, a single value to a tuple. Raises
+    UsageError for a name that is not in the signature."""
     hints = list_fields(signature, kind)
     if unknown := next((name for name in given if name not in hints), None):
         raise UsageError(f"{unknown}: there is no such argument{suggest_name(unknown, hints)}.")

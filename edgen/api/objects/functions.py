@@ -93,12 +93,11 @@ def _require_values(options: GenerateOptions) -> None:
 
 @takes(signatures.generate, GenerateOptions, Listening, JobBackends)
 def generate(job: AnyJob, **given: Any) -> Run:
-    """Make the conversations that a job asks for, and write them as train and test files; returns the run.
+    """Generate the conversations of a job, write them as train and test files, and return the run.
 
-    `job` is the path of a job file, a dict of its keys, or an `edgen.Job`; `overrides` are keys in the place
-    of its own. `backends` may hold functions, asynchronous or not, which take a request and return the
-    answer as a text. Started again, it resumes and makes no call twice. `scenarios` is a range, as in
-    `range(0, 1000)`.
+    `job` is the path of a job file, a dict of its keys, or an `edgen.Job`; `overrides` replace keys of the
+    job. `backends` may hold functions, asynchronous or not, which take a request and return the answer as a
+    text. The same call resumes and repeats no model call. `scenarios` is a range, as in `range(0, 1000)`.
 
     >>> job = {
     ...     "name": "few",

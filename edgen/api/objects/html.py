@@ -1,4 +1,4 @@
-"""Values as a notebook shows them. Every text is escaped: what a model wrote is a stranger's.
+"""Values as a notebook shows them. Every text is escaped, since a model may have written it.
 
 >>> escape("<script>")
 '&lt;script&gt;'

@@ -50,7 +50,7 @@ class Job:
         return job
 
     def replace(self, **keys: Any) -> Job:
-        """Another job, with these keys in the place of its own."""
+        """Return a copy of the job with these keys replaced."""
         new, functions = copy_keys(keys)
         job = type(self).__new__(type(self))
         job._keys, job._functions, job._folder = self._keys | new, self._functions | functions, self._folder
@@ -107,8 +107,8 @@ def read_source(
 
 
 def copy_keys(keys: Mapping[str, Any]) -> tuple[dict[str, Any], Functions]:
-    """Plain values that nobody else can change, with functions named by what they are; and these, by their
-    names in `backends`. Raises UsageError for values that no job holds."""
+    """Return a copy of plain values, with functions replaced by their names; and the functions, by their
+    names in `backends`. Raises UsageError for values that a job cannot hold."""
     functions: Functions = {}
     backends = keys.get("backends")
     if isinstance(backends, Mapping):
@@ -147,8 +147,8 @@ def _name_type(value: object) -> str:
 
 
 def read_overrides(overrides: Mapping[str, Any]) -> tuple[tuple[str, ...], Functions]:
-    """Overrides by key, as `--set` takes them, and the functions among them: a key's value is replaced, a
-    backend's alone where `backends` is overridden. Raises UsageError for values that no job holds."""
+    """Return overrides by key, as `--set` takes them, and the functions among them. `backends` is overridden
+    backend by backend, other keys as a whole. Raises UsageError for values that a job cannot hold."""
     plain, functions = copy_keys(overrides)
     backends = plain.pop("backends", None)
     if isinstance(backends, dict):

@@ -15,7 +15,7 @@ _NOTES = 5  # of the last remarks that a notebook shows
 
 
 def find_progress(wanted: bool | None) -> list[Listener]:
-    """Return the progress display: one if `wanted`, or for None if a person looks; else none."""
+    """Return a progress display if `wanted`; for None, in a terminal or notebook only."""
     if wanted is False:
         return []
     ipython: Any = sys.modules.get("IPython")

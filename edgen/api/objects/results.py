@@ -67,9 +67,9 @@ class Tabular:
 
 
 class Pairs(Tabular):
-    """The pairs of a run, as its pairs.jsonl has them; iterated, each is a value with all its evidence.
-    `made` says how many were labelled, and how the judge stands; None where they were made before.
-    `against`: the other runs, if pairs are between runs. `name`: the pair set, None for the default one."""
+    """The pairs in a run's pairs.jsonl; iterating yields each pair with all its evidence. `made` has the
+    counts of labels and the judge's status; None for pairs made earlier. `against`: the other runs, if pairs
+    are between runs. `name`: the pair set, None for the default one."""
 
     def __init__(
         self, folder: Path, made: PairedRun | None, against: Sequence[Path] = (), name: str | None = None
@@ -143,8 +143,8 @@ def _make_pair_row(pair: Pair) -> dict[str, Any]:
 
 
 class Layer(Tabular):
-    """A layer of labels on a run; iterated, each unit is a value with what every annotator says. `made` says
-    how the annotators stand; None where they were asked before."""
+    """A layer of labels on a run; iterating yields each unit with every annotator's labels. `made` is the
+    status of the annotators; None for labels made earlier."""
 
     def __init__(self, folder: Path, name: str, made: AnnotatedRun | None = None) -> None:
         from edgen.annotation.layer import LayerFolder  # which brings all that asks annotators
@@ -207,8 +207,8 @@ _SPAN = ("value", "low", "high")
 
 
 class Comparison(Tabular):
-    """Arms side by side: `result` has every metric with its interval, `file` is where it is kept, None if no
-    run was among them and no file was named."""
+    """A comparison of arms: `result` has every metric with its interval; `file` is its path, None if it is
+    not stored."""
 
     def __init__(self, result: ComparisonResult, file: Path | None) -> None:
         self.result = result
@@ -257,7 +257,7 @@ class Comparison(Tabular):
 class Stats:
     """Measures of conversations.
 
-    `arms` has a quality for each arm, under "" for a run without arms: `stats.arms["x"]["overview"]` is one
+    `arms` has the measures of each arm, under "" for a run without arms: `stats.arms["x"]["overview"]` is one
     measure of the arm x, `stats["overview"]` one of a run without arms.
     """
 

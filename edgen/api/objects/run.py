@@ -1,4 +1,4 @@
-"""A run's folder as an object: how it stands, what is in it, and what can be made of it."""
+"""A run's folder as an object: its status, its conversations, and exports, measures and pairs of it."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Run(Tabular):
-    """The run in a folder. It is read anew at each call, so that what another process adds is there.
+    """The run in a folder. Each call reads it again, with additions by other processes.
 
     >>> import edgen
     >>> run = edgen.generate(
@@ -182,14 +182,14 @@ class Run(Tabular):
         human: str | Path | None = None,
         **given: Any,
     ) -> Pairs:
-        """Preference pairs of conversations of one scenario.
+        """Return preference pairs of conversations of one scenario.
 
         `by`: the source of the labels, "oracle" (a judge model), "probability" or "human"; of responses to
-        one turn "flag" or "judged"; the name of another package's judge; None: the pairs that were made
-        before. `against`: other runs of the same scenarios, whose conversations are compared with this one's.
-        `human`: a file of people's votes. `overrides`: keys of the job.
+        one turn "flag" or "judged"; the name of another package's judge; None: existing pairs. `against`:
+        other runs of the same scenarios, to compare with this one. `human`: a file of people's votes.
+        `overrides`: keys of the job.
 
-        Raises ShortError where nothing could be labelled, and what stopped the judge.
+        Raises ShortError if nothing could be labelled, and the error that stopped the judge.
         """
         several = (
             [*against] if isinstance(against, Iterable) and not isinstance(against, str | Run) else [against]
@@ -200,7 +200,7 @@ class Run(Tabular):
         from edgen.api.pairs import list_signals, make_pairs, require_pairs
 
         if by not in (*get_args(Source), *registry.list_names("asker")):
-            raise UsageError(f"by: {by!r} labels no pairs; it is one of {', '.join(list_signals())}.")
+            raise UsageError(f"by: {by!r} is no source of labels; use one of {', '.join(list_signals())}.")
 
         asked, values = split(signatures.pairs, PairOptions, given)
         people = () if human is None else (Path(human),)
@@ -217,8 +217,8 @@ class Run(Tabular):
         **given: Any,
     ) -> Exported:
         """Write the run in a format to a new folder, with a card. The format's own options are arguments,
-        too, such as `train="student"`; see docs/exports.md. Returns the rows by table and split, and what was
-        left out by reason."""
+        too, such as `train="student"`; see docs/exports.md. Returns the rows by table and split, and the
+        omissions by reason."""
         own: dict[str, Any] = {name: given[name] for name in ("workers", "on") if name in given}
         options = {name: value for name, value in given.items() if name not in own}
         asked = ExportRequest(**fit(signatures.export, ExportRequest, {**own, "output": output}))
@@ -226,9 +226,9 @@ class Run(Tabular):
 
     @takes(signatures.stats, StatsOptions, Listening, QuestionKeys)
     def stats(self, only: Iterable[str] | None = None, **given: Any) -> Stats:
-        """Measure the conversations. `only`: names of measures; `judge`: have the job's judge read so many
-        conversations of each arm for adherence, with the template `prompt`. Measures of the run's own job are
-        taken if you agreed to run their files. `overrides`: keys of the job for the judge."""
+        """Measure the conversations. `only`: names of measures; `judge`: the number of conversations of each
+        arm that the job's judge rates for adherence, with the template `prompt`. Measures of the run's own
+        job are included if you agreed to run their files. `overrides`: keys of the job for the judge."""
         from edgen.api.stats import load_measures, measure
 
         asked, values = split(signatures.stats, StatsOptions, {**given, "only": only})
@@ -241,7 +241,7 @@ class Run(Tabular):
         return work(asked.control) if options.judge is None else asked.run(work)
 
     def report(self, output: str | Path | None = None) -> Path:
-        """Write one page about the run, to RUN/report.html or a file of that name; returns where it is."""
+        """Write one page about the run, to RUN/report.html or another file; return its path."""
         return write_report(self.folder, Control(), None if output is None else Path(output)).path
 
     def __eq__(self, other: object) -> bool:

@@ -1,5 +1,4 @@
-"""`edgen.select`, `edgen.annotate`, `edgen.candidates` and `edgen.compare`: what is made of runs that are
-there."""
+"""`edgen.select`, `edgen.annotate`, `edgen.candidates` and `edgen.compare`: functions on existing runs."""
 
 from __future__ import annotations
 
@@ -35,8 +34,8 @@ def select(
     """Make a run, in the folder `output`, of chosen conversations of a run.
 
     Chosen are those for which every expression in `where` is true; at most `cap[name]` of each value of a
-    name; as many of each value of the names in `balance` as of the rarest; `draw` of them at random. `seed`
-    decides the last three. The kept conversations are split again by the values of the name `split_by`,
+    name; as many of each value of the names in `balance` as of the rarest; `draw` of them at random. The last
+    three depend on `seed`. The kept conversations are split again by the values of the name `split_by`,
     `test` being the share of the test side: no value is on both sides, or `in_order` the latest values are
     the test side. See docs/selecting.md.
 
@@ -56,12 +55,11 @@ def annotate(run: AnyRun, labels: str | Path | None = None, **given: Any) -> Lay
     """Make a layer of labels on a run.
 
     Its turns, or whole conversations, are labelled from a label set (a shipped one's name, or a file) by the
-    run's backends `by`, each as so many `annotators`, and by `people`: files of their labels. Without
+    run's backends `by`, with a number of `annotators` each, and by `people`: files of their labels. Without
     `labels` and `by`, no model is asked, and the layer of that name is returned. `made` of the result has the
-    `figures` of the layer and those against `gold`, a file or another layer. `overrides`: keys of the job.
+    layer's `figures`, and those against `gold`, a file or another layer. `overrides`: keys of the job.
 
-    Raises ShortError if a unit got no label for lack of an answer, and the error that stopped the
-    annotators.
+    Raises ShortError if a unit has no answer, and the error that stopped the annotators.
     """
     from edgen.api.annotating import annotate_run, require_labels
 
@@ -75,11 +73,10 @@ def annotate(run: AnyRun, labels: str | Path | None = None, **given: Any) -> Lay
 
 @takes(signatures.candidates, CandidateOptions, Listening, QuestionKeys)
 def candidates(run: AnyRun, write: str, **given: Any) -> Candidates:
-    """Texts that the run's backend `by` writes for its agents' turns: `count` "paraphrases" of each, or
-    replies that are "wrong" in its place, or what another package's writer of this name writes. `overrides`:
-    keys of the job.
+    """Have the run's backend `by` write `count` texts for each turn of its agents: "paraphrases", "wrong"
+    replies, or the texts of another package's writer of this name. `overrides`: keys of the job.
 
-    Raises ShortError where a turn got no answer, and what stopped the writer.
+    Raises ShortError if a turn has no answer, and the error that stopped the writer.
     """
     from edgen.api.candidates import require_candidates, write_for_run
 
@@ -96,9 +93,9 @@ def compare(*runs: AnyRun, **given: Any) -> Comparison:
     baseline. A path without a run is a data set, such as a released one. It is one arm, compared as
     an independent sample.
 
-    `roles`: what the comparison calls the roles of data sets, by their names there, as in `{"Agent":
-    "Tutor"}`. Kept in the first run's `comparisons/`, or in `output`. Raises UsageError where they cannot be
-    compared, DataError for a data set that cannot be read.
+    `roles`: other names for the roles of data sets, as in `{"Agent": "Tutor"}`. The result is stored in the
+    first run's `comparisons/`, or in `output`. Raises UsageError if they cannot be compared, DataError for a
+    data set that cannot be read.
     """
     folders = [_find_folder(run) for run in runs]
     options = CompareOptions(**fit(signatures.compare, CompareOptions, given))

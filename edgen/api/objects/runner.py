@@ -1,9 +1,8 @@
-"""Work of a caller who is no command: its events heard where the caller is, the stop button, a loop of its
-own.
+"""The work of a Python call: events in the caller's thread, interrupts, and a separate event loop.
 
-The work runs in a thread with an event loop of its own, so that it works where a loop runs already, as in a
-notebook. What listens is called in the caller's thread. An interrupt, or a listener that raises, stops the
-work cleanly: what was answered is stored, and the same call goes on where it stopped.
+The work runs in a thread with its own event loop, so that it works where a loop runs already, as in a
+notebook. Listeners are called in the caller's thread. An interrupt, or a listener that raises, stops the work
+cleanly: all answers are stored, and the same call resumes.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class StopButton:
         self.pressed = False
 
     def press(self) -> None:
-        """Stop what is being done, or what will be begun."""
+        """Stop the current work, or the next."""
         self.pressed = True
         for loop, on_signal in self._heard_by:
             with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
@@ -90,7 +89,8 @@ def run_in_thread(work: Callable[[Control], T], control: Control, listeners: lis
 def _hear(
     events: queue.SimpleQueue[Event | None], listeners: list[Listener], button: StopButton
 ) -> BaseException | None:
-    """Hand every event to the listeners until the work has ended; what interrupted it, if something did."""
+    """Hand every event to the listeners until the work has ended; return what interrupted it, None if nothing
+    did."""
     problem: BaseException | None = None
     while True:
         try:

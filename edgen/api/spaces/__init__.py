@@ -1,1 +1,1 @@
-"""Preference spaces: looked at, grown, and made of what released files were drawn from."""
+"""Preference spaces: describe them, extend them, and make them from tables and released files."""

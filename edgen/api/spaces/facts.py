@@ -1,5 +1,5 @@
-"""The facts of a space: sizes, cells and weights, what a number of conversations gives, and what a design
-needs."""
+"""The facts of a space: sizes, cells and weights, the counts of N conversations, and the needs of a
+design."""
 
 from __future__ import annotations
 

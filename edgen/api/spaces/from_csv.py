@@ -1,5 +1,4 @@
-"""A table to a space file: a column a dimension, and columns like `topic.grade` for what a value says of
-itself."""
+"""From a table to a space file: a column for each dimension, and columns such as `topic.grade` for fields."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def _read(field: Field, said: Sequence[str]) -> Any:
             raise UsageError(f"{label}: this is not JSON.") from None
     named = {msgspec.json.encode(one.value).decode(): one.value for one in field.choices}
     if any(one not in named for one in said):
-        raise UsageError(f"{label}: choose what is offered.")
+        raise UsageError(f"{label}: choose one of the options.")
     if field.kind == "choice":
         if not said:
             raise UsageError(f"{label}: choose one.")
@@ -297,9 +297,9 @@ def _read_lines(field: Field, text: str) -> list[str] | list[int]:
         lines = re.findall(r"-?\w+", text)
     if not field.least <= len(lines) <= field.most:
         count = field.least if field.least == field.most else f"{field.least} to {field.most}"
-        raise UsageError(f"{field.label}. This has {len(lines)} where {count} are expected.")
+        raise UsageError(f"{field.label}. Expected {count}, got {len(lines)}.")
     if field.kind == "texts":
         return [_NUMBERED.sub("", line) for line in lines]
     if any(not (line.isascii() and line.isdecimal() and len(line) < 12) for line in lines):
-        raise UsageError(f"{field.label}. Write whole numbers alone.")
+        raise UsageError(f"{field.label}. Write whole numbers only.")
     return [int(line) for line in lines]

@@ -62,7 +62,7 @@ def write_sheet(path: Path, head: bytes, lines: Iterable[bytes], nothing: str) -
                 if not count:
                     raise UsageError(nothing)
         except FileExistsError:
-            raise UsageError(f"--sheet {path}: this file is there already; name another.") from None
+            raise UsageError(f"--sheet {path}: this file already exists; name another.") from None
     return count
 
 

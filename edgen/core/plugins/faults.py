@@ -163,8 +163,8 @@ def _describe(
 
 def _describe_advice(plugin: Plugin) -> str:
     return (
-        f"Report this to the authors of {plugin.package}, or update or uninstall it. What is stored stays "
-        "stored."
+        f"Report this to the authors of {plugin.package}, or update or uninstall it. All stored "
+        "answers are kept."
     )
 
 

@@ -1,1 +1,1 @@
-"""Forums: several members post about a question, at times of their own."""
+"""Forums: several members post about a question, each at its own times."""

@@ -1,4 +1,4 @@
-"""A post of a forum: a reply to what its writer says, and to what it thinks of the posts before.
+"""A post of a forum: from a reply to the text of the post and its votes on earlier posts.
 
 A JSON object (`{"text": "…", "votes": [2], "accept": 3}`), or all of a reply is what is said. The first post
 may have its title in a line in front (`Title: …`). Posts are numbered from 1; a vote for one's own post or

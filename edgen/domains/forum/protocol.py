@@ -1,4 +1,4 @@
-"""Threads of a forum: one asks, several who know different things answer, others have the same question.
+"""Threads of a forum: a member asks, members with different knowledge answer, others have the same question.
 
 The protocol's interface to the rest of edgen; `session` runs a thread, `members` says who is in it. A record
 of a thread has the fields of MSDialog (Qu, Yang, Croft, Trippas, Zhang and Qiu, "Analyzing and Characterizing

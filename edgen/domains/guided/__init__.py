@@ -1,2 +1,1 @@
-"""Guided conversations: a state machine offers one role what it may say, and a world changes with what is
-said."""
+"""Guided conversations: a state machine offers one role its utterances, which change a world."""

@@ -1,4 +1,4 @@
-"""The job's key `guided`, and what its templates may use."""
+"""The job's key `guided`, and the variables of its templates."""
 
 from __future__ import annotations
 

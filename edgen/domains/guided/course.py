@@ -1,5 +1,4 @@
-"""The course of a guided conversation: what may be said now, and what saying it does to state, world and
-clock.
+"""The course of a guided conversation: the utterances on offer, and their effects on state, world and clock.
 
 Pure: replies go in by `say_state`, `say_fixed`, `say_freely` and `answer`, events and turns come out, and the
 same calls give the same. The rules are those of `edgen.domains.guided.machines.model`: gates, conditions and

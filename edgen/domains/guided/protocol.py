@@ -1,9 +1,8 @@
-"""Conversations in which a state machine offers what one role may say, while a world changes.
+"""Conversations in which a state machine offers one role its utterances, while a world changes.
 
-What the protocol is to the rest of edgen; what the machine does is in `course`, who is asked what in
-`session`. The way of working is CRWIZ's (Chiyah Garcia, Lopes, Liu and Hastie, "CRWIZ: A Framework for
-Crowdsourcing Real-Time Wizard-of-Oz Dialogues", LREC 2020): there a person chooses among the utterances that
-are offered.
+The protocol's interface to the rest of edgen; the machine's rules are in `course`, the requests in `session`.
+The way of working is CRWIZ's (Chiyah Garcia, Lopes, Liu and Hastie, "CRWIZ: A Framework for Crowdsourcing
+Real-Time Wizard-of-Oz Dialogues", LREC 2020): there a person chooses among the utterances that are offered.
 """
 
 from __future__ import annotations

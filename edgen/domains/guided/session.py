@@ -1,8 +1,8 @@
-"""A guided conversation as requests and replies: who is asked what, and what the course makes of the answers.
+"""A guided conversation as requests and replies: who is asked, and the effects of the answers on the course.
 
-The guided role is shown the conversation and what it may say, and answers a number or something of its own;
-or chance chooses for it, without any call. Its partner says what it likes, and knows what its role sees of
-scenario and world.
+The guided role gets the conversation and the offered utterances, and answers with a number or with free text;
+or chance chooses for it, without a call. Its partner answers freely, and knows its role's view of scenario
+and world.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The simulator's guided conversations. It mostly takes the hint, sometimes another offer or words of its
-own; answers questions as they are put (yes or no, one of two, something that it heard); and rates by how the
+"""The simulator's guided conversations. It mostly takes the hint, sometimes another offer or free text;
+answers questions as they are put (yes or no, one of two, something that it heard); and rates by how the
 conversation ended.
 
 Prompts are known by their lines: those of the shipped templates.

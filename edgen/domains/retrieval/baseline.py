@@ -1,4 +1,4 @@
-"""Simple rankings of candidates: by chance, and by the words that they share with what was said before.
+"""Simple rankings of candidates: by chance, and by the words that they share with the conversation before.
 
 Frequencies of words are counted over all candidates of a file. An example's few candidates are scored one by
 one, so that no index is made and nothing is needed but the standard library. TF-IDF: the cosine of vectors of
@@ -79,7 +79,7 @@ def _read_example(entry: Mapping[str, Any]) -> RankingExample | str:
         return "it has no 'example-id'"
     said, options = entry.get("messages-so-far"), entry.get("options-for-next")
     if not isinstance(options, list) or not options:
-        return "it has no 'options-for-next'; what is ranked is the candidates of each example"
+        return "it has no 'options-for-next', the candidates to rank"
     if not isinstance(said, list):
         return "it has no 'messages-so-far'"
     texts = [_read_text(one) for one in (*said, *options)]

@@ -42,8 +42,9 @@ def command(
 ) -> None:
     """Rank candidate replies by chance, shared words or a model.
 
-    EXAMPLES is a response-selection test file. `edgen score` scores the ranking. A model orders 20 candidates
-    at a time; a second start requests no answer twice (FILE.db).
+    EXAMPLES is a response-selection test file. `edgen score` scores the ranking. With --method model, a model
+    orders 20 candidates at a time, by the template rank_candidates; only this method takes --backend,
+    --prompt, --set and --via. A second start requests no answer twice (FILE.db).
 
     Example: edgen baseline test.json -o bm25.json --method bm25
     """

@@ -5,15 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from edgen.asking.options import FileAskOptions
-from edgen.core.options import (
-    OTHERWISE,
-    CallMode,
-    CallVia,
-    DrawSeed,
-    declare_backend,
-    declare_template,
-    option,
-)
+from edgen.core.options import CallMode, CallVia, DrawSeed, option
 
 
 class BaselineOptions(FileAskOptions, frozen=True, kw_only=True):
@@ -24,10 +16,6 @@ class BaselineOptions(FileAskOptions, frozen=True, kw_only=True):
         option("Rank at random, by shared words (TF-IDF or BM25), or with a model.", "--method"),
     ] = "bm25"
     seed: DrawSeed = 0
-    backend: Annotated[
-        str | None, declare_backend(f"With --method model.  {OTHERWISE}", metavar="JOB[:ROLE]")
-    ] = None
-    prompt: Annotated[str | None, declare_template("rank_candidates")] = None
     none: Annotated[
         bool,
         option('With --method model: rank NONE ("no candidate is right") as well.', "--with-none"),

@@ -1,4 +1,4 @@
-"""The texts of a run that stand for choice, and which of them are right where.
+"""The candidate texts of a run, and the right ones of each context.
 
 In memory are the different texts, each once, with some thirty bytes about each, and sixteen bytes and a few
 numbers for each context.

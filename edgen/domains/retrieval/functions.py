@@ -1,4 +1,4 @@
-"""Rankings and labels by anybody, against the truth; and rankings that a model has to be better than."""
+"""Scores of rankings and labels against the truth, and baseline rankings."""
 
 from __future__ import annotations
 

@@ -94,8 +94,8 @@ class ModelRanking(msgspec.Struct, frozen=True, kw_only=True):
         """Raise ShortError where examples have no ranking."""
         if self.failed:
             raise ShortError(
-                f"Examples without a ranking because a call failed: {describe_counts(self.failed)}. The "
-                "same command asks for them again."
+                "Examples without a ranking because a call failed: "
+                f"{describe_counts(self.failed)}. The same command requests them again."
             )
         if self.rejected:
             raise ShortError(

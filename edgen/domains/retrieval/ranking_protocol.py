@@ -1,4 +1,4 @@
-"""A model ranks candidates for what comes next, some of them at a time.
+"""A model ranks candidates for the next utterance, some of them at a time.
 
 Listwise, by windows that slide from the last candidate to the first (RankGPT: Sun, Yan, Ma, Ren, Yin and Ren,
 "Is ChatGPT Good at Search?", EMNLP 2023, arXiv 2304.09542): of each `WINDOW` candidates the model says the

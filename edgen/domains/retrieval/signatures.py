@@ -1,5 +1,5 @@
 """The signatures of Python functions that take declared options. `make docs` writes this file, from the
-functions and from the structs of their options; nothing calls what is here.
+functions and from the structs of their options; nothing calls these functions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The labeller of a session: says in one request what the student's last turn and all responses to it do.
+"""The labeller of a session: labels the student's last turn and all responses to it, in one request.
 
 Its labels replace those of the speakers, or are stored next to them, as `labeller` in a turn's data.
 """

@@ -1,4 +1,4 @@
-"""Sentences on comparisons with data sets: what was compared, and the limits of a difference, or of none."""
+"""Sentences on comparisons with data sets: their scope, and the limits of a difference, or of none."""
 
 from __future__ import annotations
 

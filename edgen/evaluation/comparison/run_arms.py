@@ -220,7 +220,7 @@ def _choose(
         if isinstance(one, _Chosen) and one.label not in begun:
             others = f" The others can be compared by themselves: --arms {' '.join(begun)}."
             raise ShortError(
-                f"{one.run.path}: nothing was asked for {one.label} yet; generate it "
+                f"{one.run.path}: {one.label} has no answers yet; generate it "
                 f"first.{others if len(begun) > 1 else ''}"
             )
     return chosen

@@ -1,8 +1,8 @@
-"""Data sets from runs and from anybody's files.
+"""Data sets from runs and from files of any origin.
 
-Samples and plan are read anew each time they are asked for, and streamed. A run is read from its ledger, so
-that what was rejected is known too; a run with arms is one data set an arm. Of files there are the records
-alone; those that cannot be read are counted by reason.
+Samples and plan are read again at each use, and streamed. A run is read from its ledger, so that what was
+rejected is known too; a run with arms is one data set an arm. Of files there are the records alone; those
+that cannot be read are counted by reason.
 """
 
 from __future__ import annotations

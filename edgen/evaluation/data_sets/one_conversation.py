@@ -1,5 +1,5 @@
-"""One scenario of a run, or one conversation of it, with all that the run knows: what was asked for, what was
-said, what it came to, the raw replies, and the pairs it is in.
+"""One scenario of a run, or one conversation of it, with all that the run knows: the request, the turns, the
+outcome, the raw replies, and its pairs.
 
 A run may be at work meanwhile; nothing is locked and nothing is written.
 """

@@ -1,4 +1,5 @@
-"""The space's cells against the plan: what was planned with each value, what became of it, what is lost.
+"""The space's cells against the plan: the planned conversations with each value, their outcomes, and lost
+cells.
 
 A cell is one value of each dimension; it is lost where all that was planned with it is settled and nothing
 was accepted. A value's share of survivors is what was accepted of what was settled, scenarios as clusters.

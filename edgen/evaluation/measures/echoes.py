@@ -1,4 +1,4 @@
-"""Echoes: a turn that says again what another role has just said, and little else.
+"""Echoes: a turn that repeats another role's last turns, and adds little.
 
 A turn echoes if it has at least four words, and runs of four words or more out of the three turns before it,
 by others, make up at least two thirds of it.

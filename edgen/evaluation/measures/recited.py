@@ -1,4 +1,5 @@
-"""Personas recited: a turn says word for word what its brief says of how a role is or behaves.
+"""Personas recited: a turn contains, word for word, the brief's description of a role's character or
+behaviour.
 
 A person does not say "I am curious, and ask why all the time". A turn recites if it holds a persona's value
 of three words or more word for word, or a shorter one after its label (`tone: polite`). Which dimensions

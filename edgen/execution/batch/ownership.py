@@ -72,6 +72,6 @@ def require_backend(ledger: Path, batch: NotedBatch, backends: Collection[str]) 
 
 def _make_strange_error(ledger: Path, what: str) -> DamagedError:
     return DamagedError(
-        f"{ledger}: something else than edgen has changed the batches of this run: {what}. Nothing was "
+        f"{ledger}: another program has changed the batches of this run: {what}. Nothing was "
         "read, sent or written. Restore the run from a copy, or use another run folder."
     )

@@ -91,8 +91,7 @@ class ServiceBackend(HttpBackend):
             self._remarked.add("usage")
             if (counted := decode(_COUNTED, body)) is not None and counted.usage is not None:
                 log.warning(
-                    "what %s says of its usage counts no tokens; under a budget its answers are charged at "
-                    "the most that they can have been.",
+                    "%s reports no token counts; under a budget, its answers are charged at their maximum.",
                     self.model,
                 )
 

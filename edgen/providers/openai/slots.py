@@ -1,6 +1,6 @@
 """Number of calls that a server on this machine or in a private network answers at once.
 
-Hosted services are never asked, nor is any server that gets a key: it may stand in front of a hosted one.
+Hosted services are never asked, nor any server that gets a key, since it may forward to a hosted one.
 """
 
 from __future__ import annotations

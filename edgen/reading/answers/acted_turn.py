@@ -1,4 +1,4 @@
-"""A turn with the actions that its speaker takes: a reply to a text and its actions.
+"""A turn with its speaker's actions: from a reply to a text and its actions.
 
 The actions stand in a JSON object (`{"text": "…", "actions": ["Hint"]}`), in a line of their own
 (`Actions: Hint, Question`) or in brackets in front (`[Hint, Question] …`). The rest is read as any turn is.

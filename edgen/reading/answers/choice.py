@@ -1,4 +1,4 @@
-"""The reader of a choice: which of the offered utterances a reply chooses, or what it says instead.
+"""The reader of a choice: the offered utterance that a reply chooses, or its free text.
 
 A choice is a number, alone or with a word around it (`2`, `Option 2.`, `I choose 2`, `{"choice": 2}`), a
 number in front of an utterance (`2. I am on my way.`), or exactly one of the offered utterances. Anything

@@ -1,4 +1,4 @@
-"""Several texts that a model was asked to write: a reply to each of them, in its order.
+"""Several texts in one reply: from the reply to the texts, in order.
 
 They stand in a JSON list (of texts, or of objects whose first text counts), in the first list of a JSON
 object, as the values of an object by number, or after numbers or bullets, where one text may continue over

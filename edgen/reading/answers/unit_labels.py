@@ -1,4 +1,4 @@
-"""The labels of numbered units: a reply to the labels of each, in the order of the numbers.
+"""The labels of numbered units: from a reply to the labels of each, in the order of the numbers.
 
 They stand in a JSON object (`{"1": ["Hint"], "2": "Question"}`), anywhere in the reply, or one line per unit
 (`1: Hint, Question`). A reply is rejected if a unit has no label, an unknown label, or several labels where

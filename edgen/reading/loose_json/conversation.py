@@ -1,4 +1,4 @@
-"""JSON values to what was said: the shapes in which models put a conversation into JSON."""
+"""From JSON values to turns: the shapes in which models write a conversation as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns in JSON values: who speaks and what is said, in the shapes in which models write them."""
+"""Turns in JSON values: speakers and texts, in the shapes in which models write them."""
 
 from __future__ import annotations
 

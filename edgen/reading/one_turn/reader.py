@@ -1,4 +1,4 @@
-"""One turn of self-play: a raw reply to what one side says next, or to the reason why it is no turn.
+"""One turn of self-play: from a raw reply to one side's next turn, or to the reason why there is no turn.
 
 Everything that models put around a turn is removed: thinking, fences, JSON, a label, quotation marks, notes
 to their user, the end marker and the text after it. Each is named in `repairs`. The text of the turn stays

@@ -1,4 +1,4 @@
-"""Characters and words of a text, found by cheap looks: what a text lacks, no rule has to search for.
+"""Cheap checks for characters and words of a text, so that a rule searches only texts that contain them.
 
 Lone surrogates, which JSON escapes can leave, cannot be stored and are replaced.
 """

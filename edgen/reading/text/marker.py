@@ -1,4 +1,4 @@
-"""The end marker in a turn's text: where it is, and what is said before it. Linear in the length."""
+"""The end marker in a turn's text: its position, and the text before it. Linear in the length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways to say something: their slots, the items that a text names, and marks around what was filled in."""
+"""Phrases: their slots, the items that a text names, and marks around filled-in words."""
 
 from __future__ import annotations
 

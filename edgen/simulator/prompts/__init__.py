@@ -1,1 +1,1 @@
-"""Readers of prompts: what each kind asks for, its roles and scenario, and the layout of the answer."""
+"""Readers of prompts: the request of each kind, its roles and scenario, and the layout of the answer."""

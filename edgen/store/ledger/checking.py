@@ -61,8 +61,8 @@ def _find_unsound_replies(book: CheckedReader) -> Iterator[str]:
             row = take_fitting(values, ReplyRow)
             if row is None:
                 yield (
-                    f"{book.path}: a stored answer (scenario {values[0]}, task {values[1]}) holds what "
-                    "cannot be."
+                    f"{book.path}: a stored answer (scenario {values[0]}, task {values[1]}) has "
+                    "impossible values."
                 )
                 continue
             try:

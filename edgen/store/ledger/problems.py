@@ -1,4 +1,4 @@
-"""Sentences about ledgers that cannot be used: what SQLite says, and what is damaged in them."""
+"""Sentences about ledgers that cannot be used: errors of SQLite, and damaged contents."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def make_reply_error(path: Path, address: Address) -> DamagedError:
 def make_outcome_error(path: Path, scenario: Any, task: Any) -> DamagedError:
     """Return the error for an outcome, or its record, whose checksum does not fit."""
     return DamagedError(
-        f"{path}: what was made of the answers to scenario {scenario} (task {task}) is damaged: its "
-        "checksum does not fit. Start the command that made this ledger again (`edgen generate`, or "
-        "`edgen pairs` for a judge's): it is made again from the stored answers, without a call."
+        f"{path}: the outcome of scenario {scenario} (task {task}) is damaged: its checksum does "
+        "not fit. Start the command that made this ledger again (`edgen generate`, or `edgen "
+        "pairs` for a judge's): it is made again from the stored answers, without a call."
     )

@@ -44,7 +44,7 @@ _PROBLEMS = {
     "records": f"records of conversations are missing, or there are more than edgen wrote. {_AGAIN}",
     "logprobs": "log probabilities or times of stored answers are missing, or there are more than edgen "
     f"wrote. {_COPY}",
-    "outcomes": f"what was made of the answers is missing or changed. {_AGAIN}",
+    "outcomes": f"outcomes of answers are missing or changed. {_AGAIN}",
     "sessions": "the notes about its sessions (times, calls, tokens, costs, how each ended) are missing or "
     f"changed; totals and budgets of this run are not reliable. {_COPY}",
     "batches": f"the notes about its batches are missing or changed. {_COPY}",

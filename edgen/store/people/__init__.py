@@ -1,4 +1,4 @@
-"""The people of a run: invitations, sessions and what people answered, in a SQLite file of its own.
+"""The people of a run: invitations, sessions and answers, in a separate SQLite file.
 
     people/people.db
 

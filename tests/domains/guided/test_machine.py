@@ -96,7 +96,7 @@ def test_a_run_gives_its_machine_back(command: Command, tmp_path: Path) -> None:
     assert command("machine", "check", tmp_path / "learned", "--space", "lesson_plan").code == 0
     again = command("machine", "learn", tmp_path / "run", "-o", tmp_path / "learned")
     assert again.code == 2
-    assert "there is something there already" in again.err
+    assert "this folder is not empty" in again.err
     drawn = command("machine", "draw", "lesson_plan", "-o", tmp_path / "m.svg", "--run", tmp_path / "run")
     assert drawn.code == 0
     assert "choices in all" in (tmp_path / "m.svg").read_text()

@@ -38,7 +38,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=["stats", "conversations", "compare", "export"],
 )
 def test_reading_stops_with_the_place(run: Path, tmp_path: Path, read: Any) -> None:
-    with pytest.raises(DamagedError, match=r"run\.db: what was made of the answers to scenario 1"):
+    with pytest.raises(DamagedError, match=r"run\.db: the outcome of scenario 1"):
         read(run, tmp_path)
 
 

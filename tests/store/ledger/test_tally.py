@@ -88,8 +88,8 @@ def test_no_change_of_a_field_or_a_row_is_silent(tmp_path: Path, killed: bool) -
     [
         ("UPDATE sessions SET made = made + 1", "the notes about its sessions"),
         ("UPDATE sessions SET lost_usd = 0", "totals and budgets of this run are not reliable"),
-        ("UPDATE outcomes SET fingerprint = 'g'", "what was made of the answers is missing or changed"),
-        ("DELETE FROM outcomes WHERE status = 'rejected'", "what was made of the answers is missing"),
+        ("UPDATE outcomes SET fingerprint = 'g'", "outcomes of answers are missing or changed"),
+        ("DELETE FROM outcomes WHERE status = 'rejected'", "outcomes of answers are missing"),
         ("DELETE FROM replies WHERE scenario = 1", "stored answers are missing"),
         ("UPDATE batches SET remote_id = 'c'", "the notes about its batches"),
         ("UPDATE outstanding SET usd = 0", "the notes about calls under way"),
@@ -222,8 +222,8 @@ async def test_a_transaction_that_is_undone_counts_nothing(tmp_path: Path) -> No
     ("sql", "about"),
     [
         ("DELETE FROM replies WHERE scenario = 1", "stored answers are missing"),
-        ("DELETE FROM outcomes WHERE scenario = 1", "what was made of the answers is missing"),
-        ("DELETE FROM records WHERE scenario = 1", "what was made of the answers to scenario 1"),
+        ("DELETE FROM outcomes WHERE scenario = 1", "outcomes of answers are missing"),
+        ("DELETE FROM records WHERE scenario = 1", "the outcome of scenario 1"),
     ],
 )
 def test_rows_removed_from_a_killed_ledger_are_reported(tmp_path: Path, sql: str, about: str) -> None:

@@ -1,5 +1,5 @@
-"""The logs of CRWIZ (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020): a file for each room, what was
-answered afterwards, and the states, as its programs read them.
+"""The logs of CRWIZ (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020): a file for each room, the answers to
+questionnaires, and the states, as its programs read them.
 """
 
 from __future__ import annotations

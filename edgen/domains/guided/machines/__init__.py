@@ -1,1 +1,1 @@
-"""State machines that offer what a role may say: what one is, its files, checking, drawing, learning."""
+"""State machines that offer a role its utterances: the model, its files, checks, drawings, learning."""

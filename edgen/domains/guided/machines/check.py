@@ -203,13 +203,13 @@ def _lock(machine: Machine, state: State) -> Iterator[MachineFinding]:
         return
     if state.is_final:
         yield MachineFinding(
-            "lock", state.name, "it waits for an answer and ends the conversation; one of them is too much"
+            "lock", state.name, "it waits for an answer and ends the conversation; remove one of the two"
         )
     if lock.any_answer and lock.otherwise:
         yield MachineFinding("lock", state.name, "every answer opens its lock, so `otherwise` is never used")
     if lock.says and all(any(says(word, no) for no in lock.lacks) for word in lock.says):
         yield MachineFinding(
-            "lock", state.name, "nothing opens its lock: what an answer has to say it must not say"
+            "lock", state.name, "nothing opens its lock: `says` and `lacks` exclude each other"
         )
     if not lock.any_answer and not lock.otherwise and machine.time_limit is None:
         message = "it waits for a certain answer for ever: there is no `otherwise` and no time limit"
@@ -253,7 +253,8 @@ def _check_reach(machine: Machine, reach: MachineReach) -> Iterator[MachineFindi
         yield MachineFinding(
             "dead_end",
             name,
-            f"nothing is ever offered after it{where}, and it is no end; earlier states are gone back to",
+            f"nothing is ever offered after it{where}, and it does not end the conversation, "
+            "which returns to earlier states",
         )
     yield from _check_endless(machine, reach)
 

@@ -1,4 +1,4 @@
-"""A machine as the files of its folder. `load_machine` of what is written gives the same machine."""
+"""A machine as the files of its folder. `load_machine` of these files gives the same machine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def write_files(texts: Mapping[str, str], folder: Path) -> None:
     there."""
     with explain_write_errors(folder):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise MachineError(str(folder), "there is something there already; name a new folder.")
+            raise MachineError(str(folder), "this folder is not empty; name a new one.")
         with new_folder(folder) as place:
             for name, text in texts.items():
                 (place / name).write_bytes(text.encode())

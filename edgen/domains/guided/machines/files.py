@@ -1,5 +1,5 @@
-"""The files of a machine's folder as values: the keys of a state's file and of `machine.yaml`, and what they
-may hold."""
+"""The files of a machine's folder as values: the keys of a state's file and of `machine.yaml`, and their
+valid values."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ class _Reader:
         if read.after_seconds and read.after_turns:
             self.note(path, "after_seconds and after_turns are both given; keep one of them")
         if read.repeat and not (read.after_turns or read.after_seconds >= 1):
-            self.note(path, "what repeats needs a span: after_seconds of at least 1, or after_turns")
+            self.note(path, "a repeated effect needs a span: after_seconds of at least 1, or after_turns")
         said = msgspec.structs.asdict(read)
         return Effect(**{**said, "set": new, "when": self.read_conditions(read.when, f"{path}.when")})
 
@@ -251,7 +251,7 @@ class _Reader:
             self.note(path, "give it a kind: number, text, boolean or choice")
             return Variable(kind="text", initial="")
         if (kind == "choice") != bool(read.values):
-            self.note(f"{path}.values", "a choice has values, and nothing else has")
+            self.note(f"{path}.values", "a choice needs `values`; other kinds have none")
         if kind != "number" and (read.least, read.most) != (None, None):
             self.note(path, "only a number has `least` and `most`")
         if read.least is not None and read.most is not None and read.least > read.most:
@@ -304,7 +304,7 @@ def read_state(value: Any, file: str, problems: list[Problem]) -> State | None:
             reader.note(f"$.{key}", f"{len(listed):,} are too many; at most {MAX_LISTED:,}")
     for i, text in enumerate(read.formulations or ()):
         if not text.strip():
-            reader.note(f"$.formulations[{i}]", "there is nothing to say here")
+            reader.note(f"$.formulations[{i}]", "this text is empty")
     state = State(
         name=read.name,
         formulations=tuple(dict.fromkeys(text.strip() for text in read.formulations or ())),
@@ -339,7 +339,7 @@ def read_machine_file(value: Any, file: str, problems: list[Problem]) -> dict[st
     made = [reader.read_end(one, f"$.ends[{i}]") for i, one in enumerate(ends)]
     for i, end in enumerate(made):
         if end is not None and not end.when:
-            reader.note(f"$.ends[{i}]", "it needs `when`: what the world has to be like")
+            reader.note(f"$.ends[{i}]", "it needs `when`: conditions on the world")
     for name in world:
         if not (isinstance(name, str) and name.isidentifier() and name.isascii()):
             reader.note(f"$.world.{name}", "a variable's name is letters, digits and _, as slots have it")

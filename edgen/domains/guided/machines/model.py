@@ -1,4 +1,5 @@
-"""A state machine as frozen values: what the wizard may say, when, and what that does to the world.
+"""A state machine as frozen values: the utterances of the wizard, their conditions, and their effects on the
+world.
 
 Two play: the **wizard**, who says what the machine offers (or writes freely), and the **partner**, who
 answers in any words. A state is an utterance of the wizard's: to choose it is to say one of its formulations

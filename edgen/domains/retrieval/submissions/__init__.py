@@ -1,1 +1,1 @@
-"""Readers of files of answers: rankings, labels, the truth, and what is wrong with them."""
+"""Readers of files of answers: rankings, labels, the truth; and the problems of these files."""

@@ -1,4 +1,4 @@
-"""The grammar of a space's exercises at work: values to an exercise, and everything that is wrong with it.
+"""The grammar of a space's exercises: makes exercises from values, and finds all problems of the grammar.
 
 A rule gives what the one case gives whose conditions hold, or the case without a condition where no other
 does. Rules may use each other, in any order but a circle.

@@ -1,4 +1,4 @@
-"""The share of responses that take the action that they were asked for. All responses to a turn count."""
+"""The share of responses with the requested action. All responses to a turn count."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_keys_in_their_short_forms(tmp_path: Path) -> None:
         ({"a.yaml": "formulations: [A]\n"}, "a.yaml $.name: this key is missing"),
         ({"a.yaml": "name: a\ntransitions: [b]\n"}, "a.yaml $.transitions: unknown key"),
         ({"a.yaml": "name: a\nformulations: [yes]\n"}, "a.yaml $.formulations[0]: expected a text, got true or false"),
-        ({"a.yaml": "name: a\nformulations: ['  ']\n"}, "a.yaml $.formulations[0]: there is nothing to say here"),
+        ({"a.yaml": "name: a\nformulations: ['  ']\n"}, "a.yaml $.formulations[0]: this text is empty"),
         ({"a.yaml": "name: ../a\n"}, "'../a' is no name of a state"),
         ({"a.yaml": "name: fixed_states_x\n"}, "is no name of a state"),
         ({"b.yaml": "name: a\n", "c.yaml": "name: a\n"}, "c.yaml $.name: b.yaml has a state 'a' already"),
@@ -153,8 +153,8 @@ def test_keys_in_their_short_forms(tmp_path: Path) -> None:
         ({"a.yaml": "name: a\nwhen: {x: []}\n"}, "$.when.x: this list is empty"),
         ({"a.yaml": "name: a\neffects: [{after_seconds: 3}]\n"}, "$.effects[0]: this changes nothing"),
         ({"a.yaml": "name: a\neffects: {set: {x: 1}, after_seconds: 3, after_turns: 1}\n"}, "are both given"),
-        ({"a.yaml": "name: a\neffects: {set: {x: 1}, repeat: true}\n"}, "what repeats needs a span"),
-        ({"a.yaml": "name: a\neffects: {add: {x: 1}, repeat: true, after_seconds: 0.001}\n"}, "what repeats needs a span"),
+        ({"a.yaml": "name: a\neffects: {set: {x: 1}, repeat: true}\n"}, "a repeated effect needs a span"),
+        ({"a.yaml": "name: a\neffects: {add: {x: 1}, repeat: true, after_seconds: 0.001}\n"}, "a repeated effect needs a span"),
         ({"a.yaml": "name: a\nend: {success: true}\n"}, "$.end.reason: this key is missing"),
         ({"a.yaml": "name: a\nact: shout\n"}, "$.act: unknown value 'shout'"),
         ({"machine.yaml": "name: m\nends: [{reason: x}]\n"}, "machine.yaml $.ends[0]: it needs `when`"),
@@ -226,6 +226,6 @@ def test_a_bomb_of_aliases_is_refused(tmp_path: Path) -> None:
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "mine.txt").write_text("keep")
-    with pytest.raises(MachineError, match="there is something there already"):
+    with pytest.raises(MachineError, match="this folder is not empty"):
         write_files(dump_machine(random_machine(1)), tmp_path / "m")
     assert [path.name for path in (tmp_path / "m").iterdir()] == ["mine.txt"]

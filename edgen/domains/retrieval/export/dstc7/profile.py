@@ -25,8 +25,8 @@ def read_knowledge(run: RunReader) -> dict[str, str]:
     knowledge = run.space.knowledge
     if knowledge is None:
         raise UsageError(
-            f"{run.name}: sub-task 5 is about what a knowledge file tells, and the space {run.space.name} "
-            "names none (`knowledge:` in its file, as that of course_advising does). Take --subtask 1."
+            f"{run.name}: sub-task 5 needs a knowledge file, and the space {run.space.name} names "
+            "none (`knowledge:` in its file, as that of course_advising does). Take --subtask 1."
         )
     return {knowledge.file: knowledge.text}
 

@@ -1,4 +1,4 @@
-"""Pictures of exercises as SVG, drawn from what a grammar says is in them.
+"""Pictures of exercises as SVG, drawn from the contents that a grammar states.
 
 The same things give the same bytes. Texts are escaped; a picture loads nothing and runs nothing. Things
 without a position stand in a row, bars above each other; things with one stand where it says, seen from the
