@@ -48,7 +48,7 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
 
     @classmethod
     def find_written(cls, place: str, values: dict[str, Any]) -> str:
-        """Return the place in a job's `values`, as in base_url[1], of a place in what `given` makes of them."""
+        """Return where a job's `values` give what `given` has at `place`, such as base_url[1]."""
         urls = values.get("base_url")
         if not isinstance(urls, list) or not urls:
             return place

@@ -115,7 +115,8 @@ def _is_event(event: dict[str, Any]) -> bool:
     return (
         isinstance(kind, str)
         and kind != ""
-        and type(time) in (int, float)
+        and isinstance(time, int | float)
+        and not isinstance(time, bool)
         and time >= 0
         and type(turn) is int
         and turn >= 0
