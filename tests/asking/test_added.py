@@ -268,7 +268,7 @@ def test_a_judge(run: edgen.Run, asked: Asked) -> None:
     )
     assert f"--signal: there is no 'x' (known: {known})." in asked.fail("pairs", "--signal", "x")
     assert f"as in --signal oracle ({known}), or" in asked.fail("pairs")
-    with pytest.raises(UsageError, match=f"labels no pairs; it is one of {known}"):
+    with pytest.raises(UsageError, match=f"is no source of labels; use one of {known}"):
         run.pairs(by="x")  # type: ignore[arg-type]
 
 
@@ -359,7 +359,7 @@ def test_what_is_wrong_with_a_package_is_said_with_its_name(
     run: edgen.Run, asked: Asked, tmp_path: Path
 ) -> None:
     broken = {
-        "raise ValueError('no')": "asker 'shorter' of my-shorter 1.0 cannot be loaded (ValueError: no)",
+        "raise ValueError('no')": "asker 'shorter' of my-shorter 1.0 cannot be loaded (ValueError: no; ",
         WRITER.replace("template =", "templates ="): "asker 'shorter' lacks `template`",
         WRITER.replace("short = [", "1 / 0, ["): "Report this to the authors of my-shorter",
     }
