@@ -34,6 +34,7 @@ from edgen.preferences.pair_sets import SetComparison, compare_pair_sets
 from edgen.preferences.pairs import PairCounts, write_pairs, write_response_pairs
 from edgen.preferences.rollouts import PlayedRollouts
 from edgen.preferences.vote_sheet import is_sheet, read_vote_sheet, write_vote_sheet
+from edgen.protocols.suggestions import find_probability_setting, list_branching
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.loop_watch import run_in_own_loop
 from edgen.runtime.status import JudgeStatus, RolloutStatus
@@ -286,7 +287,7 @@ class PairMaking:
         if reader.origin == "replicates" and reader.job.replicates == 1:
             raise RunError(
                 f"{path}: this run has one conversation of each scenario, and a pair needs two. Generate "
-                "with `replicates: 4` (add `branch: {at: sampled}` under selfplay), or with `arms`."
+                f"with `replicates: 4`{_suggest_branch()}, or with `arms`."
             )
         raise RunError(
             f"{path}: no scenario of this run has two accepted conversations, and a pair needs two; "
@@ -330,6 +331,8 @@ def require_pairs(paired: PairedRun) -> None:
     if not paired.made.train + paired.made.test:
         most = max(left_out, key=left_out.__getitem__, default="")
         hint = _HINTS["abstained by"][paired.by] if most == "abstained" else _HINTS["of"].get(most, "")
+        if most == "abstained" and paired.by == "probability":
+            hint = _explain_missing_probabilities(paired.run)
         if paired.by in OF_RESPONSES and most in ("", "not_judged"):
             hint = _HINTS["no response by"][paired.by]
         said = f"No pair could be labelled by {paired.by}: {describe_counts(left_out)}."
@@ -337,6 +340,25 @@ def require_pairs(paired: PairedRun) -> None:
         raise ShortError(" ".join(filter(None, [said, hint, back])))
     if paired.judged is not None:
         paired.judged.require_answers("pairs")
+
+
+def _suggest_branch() -> str:
+    """Return the way to pairs that part at a turn, in brackets; empty if no protocol has it."""
+    able = " or ".join(list_branching())
+    return f" (add `branch: {{at: sampled}}` under {able})" if able else ""
+
+
+def _explain_missing_probabilities(run: Path) -> str:
+    """Return a sentence on how conversations of a run's protocol get a probability."""
+    with open_for_reading(run, ()) as reader:
+        setting = find_probability_setting(reader.job, reader.space.roles)
+        protocol = reader.job.protocol
+    if setting:
+        return f"Probabilities are missing: name the role that states them, as in `{setting}`."
+    return (
+        f"Probabilities are missing, and the protocol {protocol} has no setting for them (a template may ask for "
+        "one); --signal oracle needs none."
+    )
 
 
 _HINTS = {
@@ -353,7 +375,7 @@ _HINTS = {
     },
     "abstained by": {
         "oracle": "The judge's answers cannot be read: another template or judge may help.",
-        "probability": "Probabilities are missing: name the role that states them, as in `selfplay.closing`.",
+        "probability": "",
         "human": "",
     },
     "no response by": {

@@ -69,7 +69,7 @@ def make_annotator(
 class AnnotatorAsker(UnitAsker):
     """The units of a run that one annotator labels, in a sample of the conversations of each arm or in
     all. A subclass has a name, which is that of its layer, and `labels`; and where they differ, `template`,
-    `variables` and `ask`."""
+    `variables`, `expects` (as in the template) and `ask`."""
 
     labels: ClassVar[str | None] = (
         None  # its label set: a shipped one's name, or a file; None: a person's choice

@@ -57,7 +57,7 @@ class Asker(Tasks, Generic[Unit, Result]):
 
     template: ClassVar[str]  # the name of a shipped template, or a file
     variables: ClassVar[Collection[str]]  # that the template may use
-    expects: ClassVar[str | None] = None  # kind of its answer
+    expects: ClassVar[str | None] = None  # kind of its answer, as templates name it; None: any
     key: ClassVar[str] = "--prompt"  # how errors call the choice of another template
     nouns: ClassVar[str] = "units"  # what --dry-run calls the units
     outcomes: tuple[str, str] = ("answered", "unread")  # how progress calls units with and without a record

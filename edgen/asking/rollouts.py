@@ -39,6 +39,7 @@ from edgen.preferences.rollouts import (
 )
 from edgen.protocols.parts import Spent
 from edgen.protocols.stage import Stage, play_on
+from edgen.protocols.suggestions import find_probability_setting, list_playable
 from edgen.runtime.backends import list_configs
 from edgen.runtime.control import Control
 
@@ -210,22 +211,19 @@ class RolloutMaking:
         index = next((index for index, _ in self._reader.scenarios()), 0)
         for plan in (start.plan for start in self._starts.values()):
             if plan.stage(self._reader.scenario(index)) is None:
+                able = " or ".join(list_playable())
                 raise UsageError(
-                    f"{path}: the protocol {plan.job.protocol} cannot continue a conversation from a turn "
-                    "(with oneshot, an "
-                    "answer is a whole conversation). Generate with selfplay, or use --credit whole or "
-                    "--credit response."
+                    f"{path}: the protocol {plan.job.protocol} cannot continue a conversation from a turn. "
+                    f"{f'Generate with {able}, or use' if able else 'Use'} --credit whole or --credit response."
                 )
         if by == "probability" and not any(one is not None for one in self._iterate_probabilities()):
+            plan = next(iter(self._starts.values())).plan
+            setting = find_probability_setting(plan.job, plan.space.roles)
             raise UsageError(
                 f"{path}: the conversations have no probability, so their rollouts would have none. "
-                "Generate with "
-                f"`selfplay: {{closing: {self._name_closing_role()}}}`, or have a judge compare the rollouts with --signal oracle."
+                f"{f'Generate with `{setting}`, or have' if setting else 'Have'} a judge compare the rollouts "
+                "with --signal oracle."
             )
-
-    def _name_closing_role(self) -> str:
-        """Return a role that can state the probability: the last one of the space."""
-        return next(iter(self._starts.values())).plan.job.speakers[-1].lower()
 
     def _iterate_probabilities(self) -> Iterator[float | None]:
         """Yield the probabilities of the first conversations."""

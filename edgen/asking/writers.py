@@ -103,7 +103,7 @@ def make_writer(backend: Backend, prompt: Prompt, wanted: WriterRequest) -> Answ
 class WriterAsker(UnitAsker):
     """The turns of a run that a writer is asked about, in a sample of the conversations of each arm or in
     all. A subclass has a name, which is that of its folder and its file, and a template; and where they
-    differ, `variables`, `ask` and `choose`."""
+    differ, `variables`, `expects` (as in the template), `ask` and `choose`."""
 
     variables, expects, shows = VARIABLES, "texts", (SHOWN,)
     protocol, why = WRITING.name, "a writer"

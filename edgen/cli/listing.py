@@ -109,8 +109,9 @@ def _render_templates(entries: Sequence[TemplateInfo], expected: Mapping[str, st
                 yield from _render_template(entry)
             yield ""
     yield "What a template may expect"
+    width = max(13, *map(len, expected))
     for name, sentence in expected.items():
-        yield from wrap_behind(f"{name:13} ", sentence)
+        yield from wrap_behind(f"{name:{width}} ", sentence)
 
 
 def _render_template(entry: TemplateInfo) -> Iterator[str]:

@@ -16,6 +16,7 @@ from edgen.env.reward import ProbabilityReward, Reward
 from edgen.execution.client.budget import Spending
 from edgen.planning.load import load_plan
 from edgen.planning.plan import Plan
+from edgen.protocols.suggestions import list_playable
 
 Env = TypeVar("Env", bound="_Environment")
 
@@ -195,7 +196,8 @@ def _find_policy_role(plan: Plan, plays: Role | None) -> Role:
     policy."""
     job = plan.job
     if plan.stage(plan.scenario(0)) is None:
-        raise JobError(job.name, "an environment needs two agents: `protocol: selfplay`.")
+        able = " or ".join(f"`protocol: {name}`" for name in list_playable())
+        raise JobError(job.name, f"an environment needs two agents{f': {able}' if able else ''}.")
     if job.arms:
         raise JobError(job.name, "an environment trains one policy: take a job without arms.")
     role = {role.lower(): role for role in job.speakers}.get((plays or ROLES[0]).lower())

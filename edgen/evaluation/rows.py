@@ -72,7 +72,7 @@ class _Rows:
             yield SUMMARY_HEAD
         self._headed = True
         for key, each in iterate_parts(figure, outer):
-            yield render_summary(_fit(one.label.format(key=one.rename(key)), _SUMMARY_LABEL), each)
+            yield render_summary(_fit(one.row_label.format(key=one.rename(key)), _SUMMARY_LABEL), each)
             if one.line:
                 self._bars.append((one.line, each))
 
@@ -85,7 +85,7 @@ class _Rows:
 def _describe_spread(one: Histogram, figure: Any, outer: str) -> Iterator[str]:
     for key, each in iterate_parts(figure, outer):
         if each.mean is not None:
-            label = _fit(one.label.format(key=one.rename(key)), LABEL - 2)
+            label = _fit(one.row_label.format(key=one.rename(key)), LABEL - 2)
             yield from rows(label, fill_in(one.says or _SPREAD, each, each, key, one.rename(key)))
             yield from render_histogram("  share, 0 to 1", each)
 
@@ -94,16 +94,17 @@ def _list_rows(one: Aggregate, figure: Any, value: Any, outer: str = "") -> Iter
     if isinstance(one, Mean) and figure is None:
         return
     says = one.says or one.usual
+    label = one.row_label
     most = one.most if isinstance(one, Tally) else None
-    if "{key}" not in one.label + says or not isinstance(figure, Mapping):
+    if "{key}" not in label + says or not isinstance(figure, Mapping):
         if isinstance(figure, Mapping):
             figure = {one.rename(key): part for key, part in [*figure.items()][:most]}
-        yield from rows(_fit(one.label.format(key=outer), LABEL - 2), fill_in(says, value, figure, outer))
+        yield from rows(_fit(label.format(key=outer), LABEL - 2), fill_in(says, value, figure, outer))
         return
     each = [*figure.items()]
     for key, part in each[:most]:
         words = one.rename(key)
-        yield from rows(_fit(one.label.format(key=words), LABEL - 2), fill_in(says, value, part, key, words))
+        yield from rows(_fit(label.format(key=words), LABEL - 2), fill_in(says, value, part, key, words))
     if isinstance(one, Tally) and one.rest and len(each) > len(each[:most]):
         others = sum(count for _, count in each[most:])
         yield from rows(one.rest, fill_in(says, value, others))

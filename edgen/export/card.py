@@ -153,7 +153,8 @@ def render_front_matter(
 def list_keywords(format_: Format, run: RunReader, simulated: bool) -> list[str]:
     """Return the tags of a data set."""
     tags = part_of(run.family, ReportWords).tags
-    return ["edgen", "synthetic", *tags, *format_.card.tags, *(["simulated"] if simulated else [])]
+    each = ("edgen", "synthetic", *tags, *format_.card.tags, *(["simulated"] if simulated else []))
+    return list(dict.fromkeys(each))
 
 
 def _list_files(table: DataTable, contents: Contents) -> list[dict[str, str]]:

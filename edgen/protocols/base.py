@@ -126,6 +126,9 @@ class SelfDescription:
     about_leaks: ClassVar[str] = ""
     """Meaning of a leak under this protocol, for a reader of a report. `{roles}` stands for the roles of the
     conversations, as in "student or teacher"."""
+    probability_setting: ClassVar[str] = ""
+    """The setting of a job that has conversations state a probability, as in `selfplay: {closing: student}`;
+    empty: there is none. `{role}` stands for the last role of the space."""
 
     def probability_by(self, settings: Any) -> str | None:
         """Return who states the probability of a conversation: runs that differ in it cannot be compared in

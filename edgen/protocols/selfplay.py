@@ -107,6 +107,7 @@ class SelfplayProtocol(
         "teacher",
         "two agents, and pairs of what they say",
     )
+    probability_setting = "selfplay: {closing: {role}}"
     about_leaks = (
         "Where each side has a prompt of its own (selfplay), it is told nothing of the other's description: "
         "look for any leak, which is a guess or a prompt that says too much."

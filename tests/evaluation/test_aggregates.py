@@ -148,6 +148,45 @@ def test_rows_are_worded_as_declared(asked: AskedMeasure) -> None:
     assert max(map(len, lines)) <= 78
 
 
+LABELLED: tuple[Aggregate, ...] = (
+    Total("own", "asked", label="own"),
+    Share("own", "begins", label="own"),
+    Share("own", "asked", "turns", label="own"),
+    Share("own", "asked_by", "turns_by", label="own", by_key=True),
+    Mean("own", "asked", label="own"),
+    Mean("own", "asked", "turns", label="own"),
+    Histogram("own", "lengths", label="own"),
+    Histogram("own", "by_role", label="own", by_key=True),
+    Histogram("own", "part", label="own", shares=True),
+    Tally("own", "words", label="own"),
+    Crossed("own", "table", label="own"),
+)
+
+
+@pytest.mark.parametrize("aggregate", LABELLED, ids=lambda one: f"{type(one).__name__} of {one.column}")
+def test_a_label_is_all_that_a_row_needs(
+    asked: AskedMeasure, aggregate: Aggregate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AskedMeasure, "aggregates", (aggregate,))
+    monkeypatch.setattr(AskedMeasure, "finish", NeedsDataSet.finish)
+    value = value_of(*LESSONS)
+    lines = [*list_lines(asked, value)]
+    assert any(line.lstrip().startswith("own") for line in lines)
+    if isinstance(aggregate, Crossed):  # a line a row
+        assert lines == [
+            "own Teacher                 yes 50.0%, no 50.0% (of 4)",
+            "own Student                 no 50.0%, yes 50.0% (of 2)",
+        ]
+    if aggregate.has_keys:
+        assert all(any(role in line for line in lines) for role in SPEAKERS)
+    blocks = [*list_blocks(asked, [ArmResult(arm, arm, value, {}) for arm in ("one", "two")])]
+    if isinstance(aggregate, Share) and aggregate.by_key:
+        (picture,) = blocks
+        rows = picture.tables[0].rows  # type: ignore[union-attr]
+        assert {row[0] for row in rows} == {f"{role} · {arm}" for role in SPEAKERS for arm in ("one", "two")}
+    assert bool(blocks) is not isinstance(aggregate, Total), "plain totals have no usual picture"
+
+
 def test_there_are_no_rows_where_nothing_was_counted(asked: AskedMeasure) -> None:
     nothing = value_of(LESSONS[3])
     assert (nothing.asked, nothing.share, nothing.lengths.n, nothing.words) == (0, None, 0, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 
 from edgen.core.pair import Compare
 from edgen.core.values import Turn
+from edgen.domains.education.family import EDUCATION
 from edgen.export.rows import REASONS
+from edgen.export.write import export
 from edgen.preferences.labels import UNLABELLED
 from tests.export.folders import BAD, GOOD, RUN, head, write
 from tests.export.runs import FORMATS, OF_EDUCATION, TABLES, MemoryRun, compared, lesson, turns
@@ -39,6 +42,14 @@ class TestCard:
         text = self._text(tmp_path)
         assert "| default | 1 | 1 |" in text
         assert "| identical | 1 | both sides say the same |" in text
+
+    def test_a_tag_of_both_family_and_format_is_there_once(self, tmp_path: Path) -> None:
+        card = dataclasses.replace(FORMATS["csv"].card, tags=(*EDUCATION.tags, "tables"))
+        format_ = dataclasses.replace(FORMATS["csv"], card=card)
+        export(RUN, format_, tmp_path / "out", format_.read({}))  # type: ignore[arg-type]
+        tags = head(tmp_path / "out")["tags"]
+        assert {*EDUCATION.tags, "tables"} <= {*tags}
+        assert len({*tags}) == len(tags)
 
     @pytest.mark.parametrize(
         ("name", "by", "parts", "banner"),

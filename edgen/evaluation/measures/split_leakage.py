@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgen.plugin import Measure, OwnCount, Sample, Total, Words, part_of
+from edgen.plugin import Measure, OwnCount, ReportWords, Sample, Total, Words, part_of
 from edgen.plugin.families import KindDefaults
-from edgen.plugin.measures import Aggregate, ByKey, Panel, Shared
+from edgen.plugin.measures import Aggregate, ArmResult, ByKey, Panel, Shared
 from edgen.plugin.texts import readable_name
 
 _SIDES = ("train", "test")
@@ -69,6 +70,15 @@ class Leakage(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+def _write_caption(found: Sequence[ArmResult[Any]]) -> str:
+    """Return the caption of the picture, with the family's words for groups."""
+    groups = " or ".join(f"{word}s" for word in part_of(found[0].family, ReportWords).group_words)
+    return (
+        "Which of these matters depends on what is to be generalised to; split.by in the job keeps "
+        f"{groups} apart. Nearly the same conversation on both sides is bad for any use."
+    )
+
+
 class LeakageMeasure(OwnCount, Measure[Leakage]):
     name = "leakage"
     definition = (
@@ -102,9 +112,7 @@ class LeakageMeasure(OwnCount, Measure[Leakage]):
     )
     panels = (
         Panel(
-            "leakage", "Overlap of test with train", ("by_group.share", "near_share"),
-            "Which of these matters depends on what is to be generalised to; split.by in the job keeps "
-            "topics or personas apart. Nearly the same conversation on both sides is bad for any use.",
+            "leakage", "Overlap of test with train", ("by_group.share", "near_share"), _write_caption,
         ),
     )  # fmt: skip
     nothing = "Nothing tells train and test apart, so there is nothing to leak."

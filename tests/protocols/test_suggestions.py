@@ -1,0 +1,70 @@
+"""Messages and captions about runs of a package's protocol and family suggest nothing that these do not have."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+import edgen
+from edgen.config import parse_job
+from edgen.core import registry
+from edgen.core.errors import ShortError, UsageError
+from edgen.core.values import Request
+from edgen.protocols.suggestions import find_probability_setting, list_branching, list_playable
+from edgen.space.model import SpaceRole
+from tests import ROOT
+
+pytestmark = pytest.mark.integration
+
+PLUGIN = ROOT / "examples" / "plugin"
+OF_TWO = (SpaceRole("Guide", ()), SpaceRole("Visitor", ()))
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> edgen.Run:
+    """A run by the protocol and the family of the example package."""
+    monkeypatch.syspath_prepend(PLUGIN)
+    monkeypatch.setattr(registry, "_added", dict(registry._added))
+    registry.add("protocol", "teach_back", importlib.import_module("edgen_example.teach_back").PROTOCOL)
+    registry.add("family", "notes", importlib.import_module("edgen_example.notes").FAMILY)
+    job = {
+        "name": "t", "seed": 3, "conversations": 6, "replicates": 2, "space": "education_dialogue",
+        "protocol": "teach_back", "family": "notes", "backends": {"default": {"type": "simulator"}},
+    }  # fmt: skip
+    return edgen.generate(job, output=tmp_path / "run", backends={"default": answer}, progress=False)
+
+
+async def answer(request: Request) -> str:
+    """Answer every request with other words."""
+    return f"It has {request.seed} parts."
+
+
+def test_a_protocol_without_probabilities_is_told_of_no_setting(run: edgen.Run) -> None:
+    with pytest.raises(ShortError, match="the protocol teach_back has no setting for them") as caught:
+        run.pairs("probability")
+    assert "selfplay" not in str(caught.value)
+
+
+def test_a_protocol_that_cannot_be_continued_is_told_of_one_that_can(run: edgen.Run) -> None:
+    with pytest.raises(UsageError, match="cannot continue a conversation from a turn") as caught:
+        run.pairs("oracle", credit="rollouts")
+    assert f"Generate with {' or '.join(list_playable())}, or use --credit whole" in str(caught.value)
+    assert "oneshot" not in str(caught.value)
+
+
+def test_the_report_names_groups_in_the_family_s_words(run: edgen.Run, tmp_path: Path) -> None:
+    page = run.report(tmp_path / "report.html").read_text("utf-8")
+    assert "split.by in the job keeps dimensions apart" in page
+
+
+@pytest.mark.unit
+def test_protocols_are_suggested_by_what_they_say_of_themselves() -> None:
+    assert (list_branching(), list_playable()) == (["selfplay"], ["selfplay"])
+    job = {"name": "t", "conversations": 1, "space": "x", "backends": {"default": {"type": "simulator"}}}
+    settings = {
+        name: find_probability_setting(parse_job({**job, "protocol": name}, "t"), OF_TWO)
+        for name in ("selfplay", "oneshot")
+    }
+    assert settings == {"selfplay": "selfplay: {closing: visitor}", "oneshot": ""}
