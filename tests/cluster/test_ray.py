@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,41 @@ async def test_a_signal_stops_a_head_cleanly(tmp_path: Path, cluster: str, numbe
         again = await Head(job, tmp_path / "run", cluster).end()
         assert again.code == 0, again.err
         assert server.asked.total() == COUNT
+
+
+@pytest.mark.parametrize(("number", "more"), [(signal.SIGINT, ()), (signal.SIGTERM, ("--partitions", "2"))])
+def test_a_signal_while_ray_starts_ends_it_at_once(
+    tmp_path: Path, number: int, more: tuple[str, ...]
+) -> None:
+    """Ray's start takes half a minute on a busy machine; none of its processes is left."""
+    job = write(tmp_path / "job.yaml", job_text("http://127.0.0.1:1/v1"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "edgen", "generate", job, "-o", tmp_path / "run", "--on", "ray", *more],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    started: set[int] = set()
+    while not started:
+        assert process.poll() is None, process.communicate()
+        started = {*family(process.pid)} - {process.pid}
+    process.send_signal(number)
+    while process.poll() is None:
+        started |= {*family(process.pid)} - {process.pid}
+        time.sleep(0.02)
+    _, err = process.communicate(timeout=100)
+    assert process.returncode == 128 + number, err
+    assert "Interrupted. Nothing was begun." in err
+    assert "Traceback" not in err
+    until = time.monotonic() + 60
+    while left := [pid for pid in started if is_running(pid)]:
+        assert time.monotonic() < until, left
+        time.sleep(0.1)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 async def test_caps_hold_for_all_workers_and_losses(tmp_path: Path, cluster: str) -> None:

@@ -7,16 +7,20 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any, ClassVar
 
 from edgen.core.errors import InputError, ProviderError, SignalError, UsageError
+from edgen.core.system import ENDING_SIGNALS
 from edgen.core.text import quantity, shorten
 
 _START = "Start one with `ray start --head`, with the same versions of Ray and Python as here."
 _STORE = 128 * 1024 * 1024  # bytes of shared memory: messages do not pass through it
 _PATIENCE = 10.0  # seconds for a connection: Ray itself tries for minutes
+_AGAIN = 0.2  # seconds until a signal during Ray's start is raised again
 _SECOND = (
     0.01  # share of a core of the workers of a further session, which share the cores of the first one's
 )
@@ -30,7 +34,7 @@ class ClusterConnection(contextlib.AbstractContextManager["ClusterConnection"]):
     claims. address: of the cluster, for other processes.
 
     Entering raises InputError if Ray is not installed, ProviderError if no cluster answers or it has another
-    version, SignalError for a SIGTERM meanwhile.
+    version, SignalError for a signal meanwhile.
     """
 
     _open: ClassVar[int] = 0
@@ -113,7 +117,7 @@ def _connect(address: str, workers: int) -> None:
             "num_cpus": max(workers, os.cpu_count() or 1),
         }
         local: dict[str, Any] = {} if address else own
-        with _keep_handler():
+        with _end_on_failure(), _raise_signals():
             ray.init(
                 address=address or "local",
                 **local,
@@ -121,8 +125,9 @@ def _connect(address: str, workers: int) -> None:
                 logging_level=logging.ERROR,
                 configure_logging=False,
             )
-    except SystemExit:  # by Ray's handler
-        ray.shutdown()
+    except _Interrupted as interrupted:
+        raise SignalError(interrupted.number, "Interrupted. Nothing was begun.") from None
+    except SystemExit:  # by Ray's own handler
         raise SignalError(signal.SIGTERM, "Interrupted. Nothing was begun.") from None
     except Exception as error:  # noqa: BLE001 - Ray raises bare ones
         said = shorten(" ".join(str(error).split()), 300).rstrip(".")
@@ -131,13 +136,67 @@ def _connect(address: str, workers: int) -> None:
         ) from None
 
 
+class _Interrupted(BaseException):
+    """A signal during Ray's start, which keeps the event loop from hearing of it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
 @contextlib.contextmanager
-def _keep_handler() -> Iterator[None]:
-    """Restore the handler of SIGTERM afterwards: Ray sets its own, which ends a process without its clean
-    stop."""
-    before = signal.getsignal(signal.SIGTERM)
+def _raise_signals() -> Iterator[None]:
+    """Let signals that have handlers raise `_Interrupted`, and restore the handlers afterwards: Ray sets its
+    own for SIGTERM, which ends a process without its clean stop. What swallows the exception, as hooks of a
+    fork do, gets it again."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in ENDING_SIGNALS}
+    timer = getattr(signal, "SIGALRM", None)
+    came: list[int] = []
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        if number != timer:
+            came.append(number)
+        if timer is not None:
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+        raise _Interrupted(came[0])
+
+    report = sys.unraisablehook
+    sys.unraisablehook = lambda said: None if said.exc_type is _Interrupted else report(said)
+    for number, handler in before.items():
+        if callable(handler) and handler is not signal.default_int_handler:
+            signal.signal(number, interrupt)
+    if timer is not None:
+        before[timer] = signal.signal(timer, interrupt)
     try:
         yield
     finally:
-        if before is not None and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
+        if timer is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            if handler is not None:
+                signal.signal(number, handler)
+        sys.unraisablehook = report
+
+
+@contextlib.contextmanager
+def _end_on_failure() -> Iterator[None]:
+    """End Ray, and all processes that it has started, if its start fails or is interrupted."""
+    import psutil  # a part of Ray
+
+    process = psutil.Process()
+    before = {*process.children(recursive=True)}
+    try:
+        yield
+    except BaseException:
+        import ray
+
+        started = {*process.children(recursive=True)} - before
+        with contextlib.suppress(Exception):
+            ray.shutdown()
+        for one in started:
+            with contextlib.suppress(psutil.Error):
+                one.kill()
+        raise
