@@ -1,4 +1,4 @@
-"""Measures at work on one data set, with what they share."""
+"""The measures of one data set, with their shared data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pieces of a run, as `--range` makes them: what does not fit is refused."""
+"""Pieces of a run, as `--range` makes them, and checks of the range."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A project for a space of one's own: its job, a copy of the space, and the plain templates with its
-dimensions written out.
+"""A project for a user's space: its job, a copy of the space, and the plain templates with its dimensions
+written out.
 
 The templates say what `plain_conversation` and `plain_turn` would say, with `{{ topic }}` where these have a
 value, so that a line can be changed or taken away. What another protocol asks with is copied as it is.

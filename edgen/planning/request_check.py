@@ -1,4 +1,4 @@
-"""Checks of what a plugin's protocol yields, returns and expects."""
+"""Checks of a plugin's protocol: its requests, results and expected calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms of answers: what a protocol or another asker gives a question, so that services with structured
+"""Forms of answers: a protocol or another asker adds one to a question, so that services with structured
 answers return exactly that.
 
     from edgen.plugin.forms import form, one_of

@@ -1,4 +1,4 @@
-"""Names for protocols that brief roles as edgen's own do, or ask for other things than conversations.
+"""Names for protocols that brief roles as edgen's own do, or request other results than conversations.
 
     from edgen.plugin.protocols import conversation_variables, labels_of
 

@@ -1,1 +1,1 @@
-"""Preference pairs: what to compare, what a judge said, which label follows, what the verdicts hang on."""
+"""Preference pairs: comparisons, signals, labels, and biases of verdicts."""

@@ -1,4 +1,4 @@
-"""The bias report: what a judge's verdicts hang on besides the conversations.
+"""The bias report: influences on a judge's verdicts besides the conversations.
 
 Pairs are read once, and a few numbers kept of each. Position is measured on pairs with read verdicts in both
 orders, where each side is first as often as second, so that the first slot wins half of them unless the slot

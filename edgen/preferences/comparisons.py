@@ -1,5 +1,4 @@
-"""Comparisons of a run by judges: their names, the record of each, and the templates that judges were asked
-with.
+"""Comparisons of a run by judges: their names, records and templates.
 
 A comparison's task is named by its candidates, as in "r0~r1"; its record holds every verdict.
 """

@@ -1,10 +1,9 @@
-"""From signals to labels, a scenario at a time: every pair ends with a label or with why it has none.
-
-A label rests on what its source said of that very pair; an oracle's, on verdicts in both orders.
+"""From signals to labels, a scenario at a time: every pair gets a label or the reason why it has none. A
+label rests on its source's signal about that very pair; an oracle's, on verdicts in both orders.
 Bradley-Terry strengths over all of an oracle's results of the scenario weigh each pair (the margin) and can
 take a label away, but never give one. They are fitted from two candidates on, so that margins mean the same
-in every scenario: one verdict in each order gives two candidates 0.86, and more votes, or results with
-others that bear it out, give more. Wins in a circle bear nothing out: such pairs are contradicted.
+in every scenario: one verdict in each order gives two candidates 0.86, and more votes, or results with others
+that bear it out, give more. Wins in a circle bear nothing out: such pairs are contradicted.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Comparison of two pair sets of a run, such as people's and a judge's: agreement of their labels, and what
-the choices of each hang on.
+"""Comparison of two pair sets of a run, such as people's and a judge's: agreement of their labels, and biases
+of the choices of each.
 
 Agreement is over the pairs that both label: the share of equal choices, Cohen's kappa and Krippendorff's
 alpha, with intervals over scenarios (`edgen.stats.agreement`). Bias is the share of a set's labels that

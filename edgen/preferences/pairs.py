@@ -1,7 +1,7 @@
 """From judged comparisons, votes and probabilities to pairs.jsonl: every pair with all its signals.
 
-Each line has a label, or the reason why none can be defended. The file is made anew, whole, from what
-the ledgers hold; nothing is asked here.
+Each line has a label, or the reason why none can be defended. The whole file is made again from the ledgers,
+without a call.
 """
 
 from __future__ import annotations

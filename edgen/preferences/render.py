@@ -1,6 +1,5 @@
-"""A bias report in words: each figure with its interval, what it is made of, and what it means.
-
-Takes what `bias.make_bias_report` gives, also when read back from JSON, and returns lines without line ends.
+"""A bias report in words: each figure with its interval, its basis and its meaning. Takes the result of
+`bias.make_bias_report`, also when read back from JSON, and returns lines without line ends.
 """
 
 from __future__ import annotations

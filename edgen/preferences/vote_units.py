@@ -1,4 +1,4 @@
-"""Pairs of a run that people vote on: which ones, what is shown of each, and on which side.
+"""Pairs of a run that people vote on: the choice of pairs, the shown texts, and their sides.
 
 People see the pairs of pairs.jsonl. Before there are any, they see the pairs of conversations that a judge
 would be asked about; in a run without such pairs, all pairs of responses to one turn. Pairs of equal texts

@@ -1,6 +1,5 @@
-"""JSON Schemas next to templates: the form that answers have to take.
-
-They are read whole, and refuse what refers to something outside of them.
+"""JSON Schemas next to templates: the required form of answers. A schema must not refer to anything outside
+of it.
 """
 
 from __future__ import annotations

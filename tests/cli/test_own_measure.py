@@ -119,7 +119,7 @@ def test_compare_and_select_take_it(command: Command, run: edgen.Run, here: Path
     ("reference", "said"),
     [
         ("./mine.py:broken", "the measure broken failed for conversation few-000000-r0 ("),
-        ("./mine.py:odd", "the measure odd returned [1, 2] for conversation few-000000-r0; it has to be"),
+        ("./mine.py:odd", "the measure odd returned [1, 2] for conversation few-000000-r0; it must be"),
         ("./mine.py:wrods", "it has no function wrods (did you mean 'words'?)"),
         ("./mine.py", "name a Python file and a function in it, as in ./mine.py:words"),
         ("./nobody.py:words", "there is no such file"),

@@ -272,7 +272,7 @@ class TestLabels:
         labels_of_its_own = edgen.annotate(run, "quality", unit="conversation", progress=False)
         before = labels_of_its_own.file.read_bytes()
         changes: dict[str, Any] = {"conversations": 2, "top_up": False, "levels": "4"}
-        with pytest.raises(UsageError, match="this layer is has other labels or units"):
+        with pytest.raises(UsageError, match="this layer has other labels or units"):
             self.make(
                 run,
                 asked,
@@ -376,11 +376,11 @@ class TestRefusals:
             ({"good": "labels.qualty >= 3"}, "there is no labels.qualty here"),
             ({"good": "labels.quality == 'good'"}, "this compares a number with a text"),
             ({"good": "().__class__ == 1"}, "only names have parts"),
-            ({"good": "__import__('os').system('x') == 0"}, "this calls something"),
+            ({"good": "__import__('os').system('x') == 0"}, "this function is unknown"),
             ({"good": "turns > " + "1" * 1_000_000}, "at most 2,000 characters"),
             ({"a": "trns > 3"}, "there is no trns here (did you mean 'turns'?)"),
             ({"a": "turns > 3", "b": "turns >"}, "$.gates.b: column"),
-            ({"a": "open('x')"}, "this calls something"),
+            ({"a": "open('x')"}, "this function is unknown"),
             ({"A b": "turns > 3"}, "$.gates"),
             ({"a": 3}, "$.gates.a"),
         ],

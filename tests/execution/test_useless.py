@@ -148,7 +148,7 @@ async def test_the_same_start_again_asks_nothing(tmp_path: Path) -> None:
         asked = service.asked.total()
         again = await edgen("generate", job, "-o", run)
         assert again.code == 3
-        assert "Nothing was asked" in again.err
+        assert "Nothing was requested" in again.err
         assert service.asked.total() == asked
 
 
@@ -221,4 +221,4 @@ async def test_a_hopeless_annotator_stops_by_the_same_rule(tmp_path: Path) -> No
         assert service.asked.total() - before <= 50
         again = await edgen("annotate", run, "--labels", "teacher_moves")
         assert again.code == 3
-        assert "Nothing was asked" in again.err
+        assert "Nothing was requested" in again.err

@@ -1,4 +1,4 @@
-"""Calls to a backend's methods that report what a plugin's backend does wrong.
+"""Calls to a backend's methods that report faults of a plugin's backend.
 
 `complete_once` makes one attempt, and `count_slots` asks about the server.
 """

@@ -1,4 +1,4 @@
-"""The servers of a fleet: whether they run the same model, what they say of themselves, and calls to one."""
+"""The servers of a fleet: a check that they run the same model, their reports, and calls to one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detection of what a service takes of the forms of answers, from its first answers.
+"""Detection of a service's support for forms of answers, from its first answers.
 
 A request with `prose` may be answered without its schema. It is sent with the schema; if the service refuses
 that, with a schema without bounds, then, if it names a further keyword, with one of names, types and values,

@@ -1,4 +1,4 @@
-"""The units of a plan at workers, without a task for each: what comes of a frame of messages is done in turn.
+"""The units of a plan at workers, without a task for each: the messages of a frame are handled in turn.
 
 A unit goes from worker to head and back: its worker sends a request or the outcome, the head makes the call
 and stores the reply, and only then takes what the worker sent next. An outcome that came with its last reply

@@ -577,7 +577,7 @@ async def test_a_hopeless_round_is_the_last(tmp_path: Path) -> None:
         await execute(tmp_path / "run", desk, conversations=200)
     assert desk.asked.total() == 200
     assert not batches_open(tmp_path / "run")
-    with pytest.raises(UselessError, match="Nothing was asked"):
+    with pytest.raises(UselessError, match="Nothing was requested"):
         await execute(tmp_path / "run", desk, conversations=200)
     assert desk.asked.total() == 200
     with pytest.raises(ShortError):
