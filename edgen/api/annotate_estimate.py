@@ -59,8 +59,7 @@ class AnnotateEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 def estimate_annotators(run: Path, options: AnnotateOptions, control: Control) -> AnnotateEstimate:
     """Return the estimate of `annotate_run`. Raises its errors before its first call."""
-    rundir = RunFolder(run)
-    rundir.require()
+    rundir = RunFolder(run).require()
     labels, options = resolve(rundir, options)
     if not options.asks:
         raise UsageError("no model would be called; --dry-run goes with --labels or --backend.")

@@ -65,8 +65,7 @@ def annotate_run(run: Path, options: AnnotateOptions, control: Control) -> Annot
 
     Raises UsageError, LabelSetError, DataError, RunError and LockedError.
     """
-    rundir = RunFolder(run)
-    rundir.require()
+    rundir = RunFolder(run).require()
     labels, options = resolve(rundir, options)
     if not (options.asks or options.people):
         with explain_os_errors(run), open_for_reading(run) as reader:
@@ -191,8 +190,7 @@ def make_sheet(run: Path, options: AnnotateOptions, path: Path) -> LabelSheet:
     """
     if options.by or options.people or options.gold is not None:
         raise UsageError("--sheet labels nothing; leave out --backend, --people and --gold.")
-    rundir = RunFolder(run)
-    rundir.require()
+    rundir = RunFolder(run).require()
     labels, options = resolve(rundir, options)
     asking = LabellingTask(labels=labels, unit=options.unit)
     with explain_os_errors(run), open_for_reading(run) as reader:

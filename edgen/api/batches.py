@@ -87,8 +87,7 @@ class ReadResults(msgspec.Struct, frozen=True):
 
 def list_batches(run: Path) -> list[BatchFacts]:
     """Return every batch of the run, from the ledger alone."""
-    rundir = RunFolder(run)
-    rundir.require()
+    rundir = RunFolder(run).require()
     return [_describe(held.whose, batch) for held in list_ledger_batches(rundir) for batch in held.batches]
 
 
@@ -115,8 +114,7 @@ def cancel_batches(run: Path, numbers: Collection[int], control: Control) -> Can
 
     Raises UsageError for a number that is not out.
     """
-    rundir = RunFolder(run)
-    rundir.require()
+    rundir = RunFolder(run).require()
     with explain_os_errors(rundir.path), rundir.lock_for_writing():
         known = list_ledger_batches(rundir)
         out = {batch.number for held in known for batch in held.batches if batch.state in OPEN}
@@ -156,8 +154,7 @@ def read_results(run: Path, files: Sequence[Path]) -> ReadResults:
     Reading a file twice changes nothing. Raises DataError for an invalid file, RunError for a run without
     batches.
     """
-    rundir = RunFolder(run)
-    rundir.require()
+    rundir = RunFolder(run).require()
     for path in files:
         if not path.is_file():
             raise DataError(

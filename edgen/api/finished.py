@@ -66,8 +66,7 @@ def list_formats() -> list[dict[str, Any]]:
 
 def has_pairs(run: Path) -> bool:
     """Return whether the run has pairs to export. Raises RunError for a folder that is no run."""
-    rundir = RunFolder(run)
-    rundir.require()
+    rundir = RunFolder(run).require()
     return rundir.pairs.exists()
 
 

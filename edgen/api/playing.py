@@ -59,11 +59,10 @@ def open_game(
     overrides: tuple[str, ...] = (),
     output: Path | None = None,
     *,
-    number: int | None = None,
     allow_outside: bool = False,
 ) -> Game:
-    """Return a job of `number` conversations in which a person plays `role`; None: the role that learns, else
-    the last that speaks, and one more conversation than the folder has.
+    """Return a job of one more conversation than the folder has, in which a person plays `role`; None: the
+    role that learns, else the last that speaks.
 
     Raises UsageError for a role that nobody can play.
     """
@@ -82,15 +81,13 @@ def open_game(
     if role not in playable:
         raise UsageError(f"{job}: there is no role {role} to play (there are: {', '.join(playable)}).")
     folder = output or Path("outputs") / f"play-{plan.job.name}-{role}"
-    if number is None:
-        number = _count_ended(folder) + 1
     others = tuple(
         f"backends.{one}={_make_replacement(plan, one, job)}"
         for one in plan.roles
         if one != role and plan.rules.by_people(one)
     )
     own = (
-        f"conversations={number}",
+        f"conversations={_count_ended(folder) + 1}",
         "replicates=1",
         "branch=null",
         "top_up=false",

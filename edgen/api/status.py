@@ -33,9 +33,7 @@ def _with_budget(status: StatusReport, rundir: RunFolder) -> StatusReport:
     return msgspec.structs.replace(status, budget=read_budget_status(rundir.job) or UNSET)
 
 
-def follow_status(
-    folder: Path, note: Callable[[str], None], every: float = _FOLLOW_EVERY
-) -> Iterator[StatusReport]:
+def follow_status(folder: Path, note: Callable[[str], None]) -> Iterator[StatusReport]:
     """Yield the status of a run at each change, until no process works on it; a run that has not begun is
     awaited.
 
@@ -61,4 +59,4 @@ def follow_status(
             before = status
         if status is not None and not held:
             return
-        time.sleep(every)
+        time.sleep(_FOLLOW_EVERY)

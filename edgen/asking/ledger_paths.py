@@ -55,8 +55,7 @@ def hold_ledger(path: Path) -> Iterator[None]:
 def open_for_reading(run: Path, against: Sequence[Path] = ()) -> Iterator[RunReader]:
     """Open a run that nobody changes meanwhile; with others `against` it, they are its arms. Raises RunError,
     UsageError and LockedError."""
-    rundir = RunFolder(run)
-    rundir.require()
+    rundir = RunFolder(run).require()
     with rundir.lock_for_reading(), _read(run, against) as reader:
         yield reader
 
@@ -67,8 +66,7 @@ def open_for_work(
 ) -> Iterator[RunReader]:
     """Open a run in which `unit` are about to be made, and hold it; `against`: see `open_for_reading`. Raises
     RunError, UsageError and LockedError."""
-    rundir = RunFolder(run)
-    rundir.require()
+    rundir = RunFolder(run).require()
     with explain_os_errors(run), rundir.lock_for_writing() as dead, _read(run, against) as reader:
         if dead is not None:
             control.note(f"{dead} was killed or crashed; its run is resumed.")

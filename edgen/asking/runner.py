@@ -217,7 +217,7 @@ class FileStart(Start[FA]):
         job = load_asked_job(options.backend, options.overrides, control, work=work, made_up=made_up)
         super().__init__(job, AskerFolder(out.parent), control, options.way)
         make: Callable[..., FA] = kind
-        self.asker = make(job, adapt_template(kind.load_prompt(options.prompt), job, "default"), out, **given)
+        self.asker = make(job, adapt_template(kind.load_prompt(options.prompt), job), out, **given)
 
     @contextlib.asynccontextmanager
     async def open(self, *, send: bool) -> AsyncIterator[Opened]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,13 +16,29 @@ from typer import Argument
 
 from edgen.cli import complete
 from edgen.cli.options import JsonOption
-from edgen.cli.output import count_noun, format_cost, note, print_json_line, print_line, print_value
-from edgen.cli.runs import render_runs
+from edgen.cli.output import (
+    align_columns,
+    count_noun,
+    format_cost,
+    note,
+    print_json_line,
+    print_line,
+    print_value,
+    wrap_behind,
+)
 from edgen.core.errors import UsageError
 from edgen.core.options import option
-from edgen.core.text import describe_counts, describe_reasons, escape_hidden, format_dollars, format_span
+from edgen.core.text import (
+    describe_counts,
+    describe_reasons,
+    escape_hidden,
+    format_dollars,
+    format_short,
+    format_span,
+)
 
 if TYPE_CHECKING:
+    from edgen.api.runs import RunFacts, RunTotals
     from edgen.execution.progress import Amount, Tokens
     from edgen.runtime.status import StatusReport
 
@@ -79,7 +95,7 @@ def _print_runs(folder: Path, *, json: bool) -> None:
     runs = list_runs(folder)
     totals = add_up_runs(runs)
     facts = {"folder": str(folder), "runs": [run.as_json() for run in runs], "totals": totals}
-    print_value(facts, render_runs(runs, totals), json=json)
+    print_value(facts, _render_runs(runs, totals), json=json)
     if not runs and not json:
         note(f"edgen: {folder}: there are no runs in this folder.")
 
@@ -256,3 +272,57 @@ def _format_sent_time(moment: str) -> str:
     local = datetime.fromisoformat(moment).astimezone()
     today = local.date() == datetime.now().astimezone().date()
     return f"sent {local:%H:%M}" if today else f"sent {local:%Y-%m-%d %H:%M}"
+
+
+# -- all runs of a folder
+
+_ROW_WIDTH = 78  # columns of a line below a row, which is indented by two
+_RUN_COLUMNS = ("run", "state", "accepted", "calls", "tokens", "cost", "age", "size")
+
+
+def _render_runs(runs: Sequence[RunFacts], totals: RunTotals) -> Iterator[str]:
+    """Yield the table. Below a row: the run's problem, the process at work, or why it stopped."""
+    if not runs:
+        return
+    first, *rest, last = align_columns(
+        [_RUN_COLUMNS, *map(_list_cells, runs), _list_total_cells(totals)], left=2
+    )
+    yield first
+    for line, run in zip(rest, runs, strict=True):
+        yield line
+        yield from (f"  {said}" for said in _describe_run(run))
+    yield last
+
+
+def _describe_run(run: RunFacts) -> Iterator[str]:
+    if run.problem:
+        yield run.problem
+    if run.work is not None:
+        speed = f", {run.work.calls_per_minute:,.0f} calls a minute" if run.work.calls_per_minute else ""
+        yield f"running    {run.work.process} for {format_span(run.work.seconds)}{speed}"
+    if run.status is not None and (why := run.status.stopped):
+        yield from wrap_behind("stopped    ", f"{why.reason}: {why.detail}", _ROW_WIDTH)
+
+
+def _list_cells(run: RunFacts) -> tuple[str, ...]:
+    old = run.age_seconds >= 2 * 86_400
+    age = f"{run.age_seconds // 86_400:.0f}d" if old else format_span(run.age_seconds)
+    size = f"{format_short(run.bytes)}B"
+    if (status := run.status) is None:
+        return run.name, "unreadable", "-", "-", "-", "-", age, size
+    calls, tokens = status.calls.made, format_short(status.tokens.prompt + status.tokens.completion)
+    accepted, cost = f"{status.accepted:,}/{status.planned:,}", _format_run_cost(status.cost_usd, calls)
+    return run.name, status.state, accepted, str(calls), tokens, cost, age, size
+
+
+def _list_total_cells(totals: RunTotals) -> tuple[str, ...]:
+    states = f"{totals.running} running" if totals.running else ""
+    accepted, size = f"{totals.accepted:,}/{totals.planned:,}", f"{format_short(totals.bytes)}B"
+    tokens, cost = format_short(totals.tokens), _format_run_cost(totals.cost_usd, totals.calls)
+    return f"total {totals.runs}", states, accepted, str(totals.calls), tokens, cost, "", size
+
+
+def _format_run_cost(usd: float | None, calls: int) -> str:
+    if usd is None:
+        return "no price" if calls else "-"
+    return format_dollars(usd)

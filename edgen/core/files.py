@@ -124,7 +124,7 @@ class Part:
         self._held: int | None = None
         if not alone:
             remove_leftovers(path)
-        with _name_file_in_errors(path):
+        with name_file_in_errors(path):
             number = self._make(alone)
         self.file: BinaryIO = open(number, "wb", buffering=_BUFFER)  # noqa: PTH123, SIM115 - by number
         self.write = self.file.write
@@ -147,7 +147,7 @@ class Part:
 
     def close(self, *, sync: bool = True) -> None:
         """End the file; with `sync`, when all of it is on disk."""
-        with _name_file_in_errors(self.path):
+        with name_file_in_errors(self.path):
             self.file.flush()
             if sync:
                 os.fsync(self.file.fileno())
@@ -155,13 +155,13 @@ class Part:
 
     def publish(self) -> None:
         """Rename it to its destination, replacing what has that name: a link is replaced, not its target."""
-        with _name_file_in_errors(self.path):
+        with name_file_in_errors(self.path):
             self._part.replace(self.path)
         self._let_go()
 
     def publish_new(self) -> None:
         """Rename it to its destination if that is free. Raises FileExistsError."""
-        with _name_file_in_errors(self.path):
+        with name_file_in_errors(self.path):
             try:
                 system.link_new(self._part, self.path)
             except FileExistsError:
@@ -330,7 +330,7 @@ def open_regular(path: Path) -> BufferedReader:
 
 def _open(path: Path, flags: int, mode: str, *, alone: bool = False) -> Any:
     """Open a regular file in place; `alone`: one without another name."""
-    with _name_file_in_errors(path):
+    with name_file_in_errors(path):
         file = open(system.open_as_it_is(path, flags), mode)  # noqa: PTH123, SIM115 - by number
         try:
             found = os.fstat(file.fileno())
@@ -360,7 +360,7 @@ def _require_regular(found: os.stat_result) -> None:
 
 
 @contextlib.contextmanager
-def _name_file_in_errors(path: Path) -> Iterator[None]:
+def name_file_in_errors(path: Path) -> Iterator[None]:
     """Raise the system's error with the name of the intended file; word the error for a link."""
     try:
         yield

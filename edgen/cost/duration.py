@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -58,14 +58,13 @@ def estimate_duration(
     uses: UsageRange,
     conversations: float,
     runs: Sequence[EarlierRun],
-    environ: Mapping[str, str] = os.environ,
 ) -> Duration:
-    """Return the duration of `uses` online, for this many conversations to be made. `environ` names the
+    """Return the duration of `uses` online, for this many conversations to be made. The environment names the
     folder of the calls that `edgen doctor` timed."""
     if not uses.high.calls:
         return Duration(0.0, 0.0, 0.0, "time: no call is left")
     seen, backends = _compute_mean_latency(runs), find_asked_backends(job).values()
-    timed = _find_timed(backends, environ)
+    timed = _find_timed(backends)
     if seen is not None:
         latencies = [seen * factor for factor in BUSIER]
         basis = (
@@ -102,11 +101,11 @@ def estimate_duration(
     return Duration(low, expected, high, f"{basis}; up to {at_once:,.0f} calls at once")
 
 
-def _find_timed(backends: Iterable[BackendConfig], environ: Mapping[str, str]) -> list[CallTime]:
+def _find_timed(backends: Iterable[BackendConfig]) -> list[CallTime]:
     """Return the timed call of each backend; none unless each has one."""
     found = []
     for backend in backends:
-        each = [read_call_time(server, environ) for server in backend.each_server]
+        each = [read_call_time(server, os.environ) for server in backend.each_server]
         known = [one for one in each if one is not None]
         if len(known) < len(each):
             return []

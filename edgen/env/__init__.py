@@ -13,8 +13,15 @@ from __future__ import annotations
 
 from edgen.env.conversation import Conversation, Step, SyncConversation, heard
 from edgen.env.environment import EducationEnv, SyncEducationEnv
-from edgen.env.reward import Ended, OracleReward, ProbabilityReward, Reward, Rewarder, Scored
-from edgen.env.rubric import RubricReward
+from edgen.env.reward import (
+    Ended,
+    OracleReward,
+    ProbabilityReward,
+    Reward,
+    Rewarder,
+    RubricReward,
+    Scored,
+)
 from edgen.protocols.rubric import Criterion
 
 __all__ = [

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import math
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
 from edgen.config import PairSettings
-from edgen.core.errors import JobError
+from edgen.core.errors import JobError, UsageError
 from edgen.core.pair import Candidate
 from edgen.core.values import Rejection, RejectionReason, Reply, Request, Scenario, Turn
 from edgen.planning.allowed_files import make_unlimited_reach
@@ -18,6 +19,7 @@ from edgen.planning.plan import Plan
 from edgen.preferences.signals import make_oracle_signal
 from edgen.prompting import Prompt
 from edgen.protocols.oracle import ORACLE, CandidatePair, choose_template, judge_pair
+from edgen.protocols.rubric import RUBRIC, Criterion, Judged, score_by_rubric
 from edgen.space import digest_content
 from edgen.store.run_reader import RunReader
 
@@ -128,3 +130,40 @@ def judge_prompt(plan: Plan) -> Prompt:
         template = ORACLE.template(choose_template(plan.space), plan.job.pairs.compared, plan.space)
         prompt = load_template(template, make_unlimited_reach(), plan.space)
     return prompt
+
+
+class RubricReward:
+    """The weighted mean of the criteria's scores, in [0, 1]; `info["scores"]` holds each.
+
+    The job's `judge` is asked in one call, with the template `rubric` or your own, a name or a path. None if
+    its answer cannot be read. Raises UsageError for a rubric without criteria, with a repeated name, or with
+    weights that are not positive.
+    """
+
+    roles: tuple[str, ...] = ("judge",)
+
+    def __init__(self, criteria: Sequence[Criterion], template: str = "rubric") -> None:
+        self._criteria = tuple(criteria)
+        self._template = template
+        names = [criterion.name.strip() for criterion in criteria]
+        if not names or not all(names) or len({name.casefold() for name in names}) < len(names):
+            raise UsageError("a rubric needs at least one criterion, and a name of its own for each.")
+        if not all(math.isfinite(one.weight) and one.weight > 0 for one in criteria):
+            raise UsageError("the weight of a criterion is a number above 0.")
+
+    def start(self, plan: Plan) -> Rewarder:
+        """Read the template. Raises TemplateError."""
+        prompt = load_template(
+            RUBRIC.template(self._template, plan.space), make_unlimited_reach(), plan.space
+        )
+
+        def compute_reward(ended: Ended) -> Generator[Request, Reply, Scored | None]:
+            judged = Judged(plan.space, ended.scenario, "policy", ended.turns)
+            scores = yield from score_by_rubric(judged, self._criteria, prompt, plan.rules)
+            return None if isinstance(scores, Rejection) else Scored(self._compute_mean(scores), scores)
+
+        return compute_reward
+
+    def _compute_mean(self, scores: dict[str, float]) -> float:
+        weights = {criterion.name: criterion.weight for criterion in self._criteria}
+        return sum(weights[name] * score for name, score in scores.items()) / sum(weights.values())

@@ -60,10 +60,9 @@ def with_interval(found: Estimate, form: str) -> str:
     return f"{found.value:{form}} [{found.low:{form}}, {found.high:{form}}]"
 
 
-def join_counts(counts: Mapping[str, int], names: Mapping[str, str] | None = None) -> str:
+def join_counts(counts: Mapping[str, int]) -> str:
     """`12 Teacher, 6 Student`, what is 0 left out."""
-    names = names or {}
-    return ", ".join(f"{n:,} {names.get(key, key)}" for key, n in counts.items() if n) or "none"
+    return ", ".join(f"{n:,} {key}" for key, n in counts.items() if n) or "none"
 
 
 def join_shares(shares: Mapping[str, float]) -> str:

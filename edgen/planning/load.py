@@ -242,11 +242,12 @@ def _is_shipped(prompt: Prompt) -> bool:
     return Path(prompt.source) == shipped or (shipped.exists() and shipped.read_text("utf-8") == prompt.text)
 
 
-def adapt_template(prompt: Prompt, job: Job, name: str) -> Prompt:
-    """Return the template as the job's backend of this name is asked with it. Raises JobError if a schema
-    that is required cannot be sent."""
-    check_schema(prompt, job.backends[name], f"$.backends.{name}")
-    return with_forms(prompt, job, job.backends[name], f"$.backends.{name}")
+def adapt_template(prompt: Prompt, job: Job) -> Prompt:
+    """Return the template as the job's default backend is asked with it. Raises JobError if a schema that is
+    required cannot be sent."""
+    asked = job.backends["default"], "$.backends.default"
+    check_schema(prompt, *asked)
+    return with_forms(prompt, job, *asked)
 
 
 def check_schema(prompt: Prompt, config: BackendConfig, key: str) -> None:

@@ -19,10 +19,11 @@ from edgen.space.sampling import Design, Sampler
 _SURE = 0.95  # minimum share of all seeds
 
 
-def count_values(space: Space, design: Design, conversations: int, seed: int = 0) -> dict[str, Counter[str]]:
-    """Return how often each value of each dimension occurs in the first scenarios of a design."""
+def count_values(space: Space, design: Design, conversations: int) -> dict[str, Counter[str]]:
+    """Return how often each value of each dimension occurs in the first scenarios of a design, with seed
+    0."""
     counts = {dimension.name: Counter(dict.fromkeys(dimension.values, 0)) for dimension in space.dimensions}
-    scenario = Sampler(space, seed, design).scenario
+    scenario = Sampler(space, 0, design).scenario
     for index in range(conversations):
         for name, value in scenario(index).values.items():
             counts[name][value] += 1

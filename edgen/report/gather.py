@@ -54,8 +54,7 @@ def gather(run: Path, progress: Progress = lambda _: None) -> Report:
     Raises RunError if there is no run or it cannot be read, ShortError if nothing in it is settled,
     LockedError if a process works on it.
     """
-    rundir = RunFolder(run)
-    rundir.require()
+    rundir = RunFolder(run).require()
     with rundir.lock_for_reading(), contextlib.ExitStack() as stack:
         job = load_job(rundir.job)
         found = {data.arm: data for data in open_data_sets([run])}

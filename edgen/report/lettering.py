@@ -38,14 +38,14 @@ def fit(words: str, room: float, size: float = SIZE) -> str:
     return flat
 
 
-def fit_ends(words: str, room: float, size: float = SIZE) -> str:
+def fit_ends(words: str, room: float) -> str:
     """Return the text on one line, truncated in its middle: names of arms often differ only at their ends."""
-    flat = fit(words, float("inf"), size)
-    if measure_width(flat, size) <= room:
+    flat = fit(words, float("inf"))
+    if measure_width(flat) <= room:
         return flat
-    half = (room - measure_width("…", size)) / 2
-    start = fit(flat, half + measure_width("…", size), size).removesuffix("…")
-    end = fit(flat[::-1], room - measure_width(start + "…", size) + measure_width("…", size), size)
+    dots = measure_width("…")
+    start = fit(flat, (room - dots) / 2 + dots).removesuffix("…")
+    end = fit(flat[::-1], room - measure_width(start + "…") + dots)
     return f"{start}…{end.removesuffix('…')[::-1]}"
 
 

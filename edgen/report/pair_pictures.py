@@ -174,7 +174,8 @@ def _tabulate_judges(judges: Sequence[Values]) -> Table:
             (
                 f"{judge['model']} ({judge['judge']})", judge["compare"], number(judge["pairs"]),
                 f"{number(judge['verdicts']['n'])}, {number(judge['verdicts']['unread'])} unread",
-                _format_logits(length["slope"]), _format_logits(length["slope_adjusted"]), _format_interval(brier),
+                *(_format_interval(length[key], format_signed) for key in ("slope", "slope_adjusted")),
+                _format_interval(brier),
                     number(error),
             )
         )  # fmt: skip
@@ -215,18 +216,11 @@ def _format_share(estimate: Values) -> str:
     return f"{percent(estimate['value'])} ({estimate['low'] * 100:.1f} to {estimate['high'] * 100:.1f})"
 
 
-def _format_logits(estimate: Values | None) -> str:
+def _format_interval(estimate: Values | None, form: Callable[[float], str] = number) -> str:
     if estimate is None:
         return NONE
-    ends = [format_signed(estimate[end]) for end in ("low", "high") if estimate[end] is not None]
-    return format_signed(estimate["value"]) + (f" ({' to '.join(ends)})" if len(ends) == 2 else "")
-
-
-def _format_interval(estimate: Values | None) -> str:
-    if estimate is None:
-        return NONE
-    ends = [number(estimate[end]) for end in ("low", "high") if estimate[end] is not None]
-    return number(estimate["value"]) + (f" ({' to '.join(ends)})" if len(ends) == 2 else "")
+    ends = [form(estimate[end]) for end in ("low", "high") if estimate[end] is not None]
+    return form(estimate["value"]) + (f" ({' to '.join(ends)})" if len(ends) == 2 else "")
 
 
 def _format_coefficient(value: float | None, interval: Sequence[float] | None) -> str:

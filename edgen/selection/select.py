@@ -62,8 +62,7 @@ def select(
             "split the conversations again, with --split-by NAME."
         )
     refuse_target([path], output)
-    run = RunFolder(path)
-    run.require()
+    run = RunFolder(path).require()
     if not run.ledger.exists() and (arms := [name for name, _ in run.list_begun_arms() if name]):
         raise UsageError(
             f"{path}: this run has arms ({', '.join(arms)}), each with its own conversations. Select from "

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.core.digest import hash64
-from edgen.stats.resampling import bootstrap
+from edgen.stats.resampling import resample_sums
 
 Floats = NDArray[np.float64]
 MOST = 500
-_RESAMPLES = 1000
 
 
 class Clusters:
@@ -61,10 +60,7 @@ class ClusterSums:
         table = np.zeros((len(self._rows), len(self._columns)))
         for row, found in zip(table, self._rows, strict=True):
             row[: len(found)] = found
-        sums = table.sum(axis=0, keepdims=True)
-        if len(table) > 1:
-            sums = np.concatenate([sums, bootstrap(table, np.random.default_rng(0), _RESAMPLES)])
-        return ResampledSums(sums, self._columns, len(table))
+        return ResampledSums(resample_sums(table), self._columns, len(table))
 
 
 class ResampledSums:

@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgen.stats.intervals import Estimate
-from edgen.stats.resampling import bootstrap, divide, interval, round_number
+from edgen.stats.resampling import divide, interval, resample_sums, round_number
 
 Floats = NDArray[np.float64]
-_RESAMPLES = 1000
 _OF_UNITS = 3  # columns of the units themselves, before those of the labels
 _TRUE, _GOLD, _GIVEN = range(3)  # columns of a label: units on both sides, by the reference, by the other
 
@@ -88,10 +87,7 @@ class LabelCounts:
         for (scenario, label), counts in self._counts.items():
             start = _OF_UNITS + 3 * label
             table[scenarios[scenario], start : start + 3] = counts
-        sums = table.sum(axis=0, keepdims=True)
-        if len(table) > 1:
-            sums = np.concatenate([sums, bootstrap(table, np.random.default_rng(0), _RESAMPLES)])
-        return self._compute_from_sums(sums, len(table))
+        return self._compute_from_sums(resample_sums(table), len(table))
 
     def _compute_from_sums(self, sums: Floats, scenarios: int) -> LabelFigures:
         """Return the scores from `sums` (1 + resamples, columns), the observed ones in the first row."""

@@ -31,6 +31,7 @@ from edgen.stats.quantiles import t95
 
 Array = NDArray[np.float64]
 FEWEST = 5  # minimum clusters of an interval
+_RESAMPLES = 1000
 _CELLS = 2_000_000  # weights held at once
 
 
@@ -58,6 +59,15 @@ def divide(tops: Array, bottoms: Array, otherwise: float = 0.0) -> Array:
     """Return tops / bottoms; `otherwise` where a denominator is not above 0."""
     found: Array = np.divide(tops, bottoms, out=np.full_like(tops, otherwise), where=bottoms > 0)
     return found
+
+
+def resample_sums(table: Array) -> Array:
+    """Return the sums (1 + draws, columns) of a table (clusters, columns): the observed ones, and those of
+    1,000 seeded bootstraps; the observed ones alone for fewer than two clusters."""
+    sums: Array = table.sum(axis=0, keepdims=True)
+    if len(table) < 2:
+        return sums
+    return np.concatenate([sums, bootstrap(table, np.random.default_rng(0), _RESAMPLES)])
 
 
 def interval(values: Array, clusters: int) -> tuple[float, float] | None:

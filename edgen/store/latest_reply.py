@@ -31,12 +31,7 @@ class LatestReply(msgspec.Struct, frozen=True, kw_only=True):
 def find_latest(run: Path) -> LatestReply:
     """Return the reply that was stored last in any ledger of a run, or in the ledger that `run` is. Raises
     RunError for what is no run, UsageError where nothing was answered."""
-    if run.is_file():
-        ledgers = [run]
-    else:
-        rundir = RunFolder(run)
-        rundir.require()
-        ledgers = rundir.ledgers()
+    ledgers = [run] if run.is_file() else RunFolder(run).require().ledgers()
     found = [(path, latest) for path in ledgers if (latest := read_latest_reply(path)) is not None]
     if not found:
         raise UsageError(f"{run}: there is no answer yet, so there is no reply to show.")

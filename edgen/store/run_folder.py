@@ -23,7 +23,7 @@ import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import yaml
@@ -242,8 +242,8 @@ class RunFolder:
         """Raise RunError if any of edgen's files in the folder is a link, a pipe or a device."""
         refuse_links(self.path, _OWN)
 
-    def require(self) -> None:
-        """Raise RunError if no run was ever started here, or as `refuse_links` does."""
+    def require(self) -> Self:
+        """Return this folder. Raises RunError if no run was ever started here, or as `refuse_links` does."""
         self.refuse_links()
         if self._is_project():
             raise RunError(
@@ -251,7 +251,7 @@ class RunFolder:
                 f"name in {self.job}; `edgen generate {self.job}` makes it."
             )
         if self.job.exists():
-            return
+            return self
         if self.path.suffix in (".yaml", ".yml") and self.path.is_file():
             raise RunError(
                 f"{self.path}: this is a job file, not a run. Its run is the folder outputs/<name>, with "

@@ -67,8 +67,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         self._within = None if of is None else of.scenarios
         if of is not None:
             self.test_side, self.layers = of.test_side, of.layers
-        self.rundir = RunFolder(path)
-        self.rundir.require()
+        self.rundir = RunFolder(path).require()
         job = load_kept_job(self.rundir.job)
         self.name = job.name
         self._arms = self.rundir.number_arms() or [""]

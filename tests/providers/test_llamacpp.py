@@ -22,10 +22,10 @@ from edgen.core.values import Reply
 from edgen.providers import make
 from edgen.providers.base import CountsSlots, ShowsProgress
 from edgen.providers.llamacpp import choose_threads, engine
-from edgen.providers.llamacpp.computing import wait_while_computing
 from edgen.providers.llamacpp.config import LlamaCppConfig
 from edgen.providers.llamacpp.installed import find_installed, list_installed_models
 from edgen.providers.llamacpp.notes import find_digest, find_notes_file
+from edgen.providers.llamacpp.online import wait_while_computing
 from tests.providers.fakes import request
 from tests.providers.llama import Build
 

@@ -97,8 +97,7 @@ def judge_adherence(
     """
     if sample < 1:
         raise UsageError("--adherence: give the number of conversations to rate, 1 or more.")
-    rundir = RunFolder(run)
-    rundir.require()
+    rundir = RunFolder(run).require()
     with explain_os_errors(run), rundir.lock_for_writing(), RunReader(run) as reader:
         (asker,), (ledger,), ended = asyncio.run(_start(reader, control, sample, overrides, prompt).ask())
         if ended is not None:

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from edgen.domains.tutoring import cima_files as cima
+from edgen.domains.tutoring.family import Tutoring
 from edgen.plugin import RecordContents, ReportWords
 from edgen.plugin.families import FiledRecord, KindDefaults, LayoutChecks
-from edgen.plugin.protocols import SpaceRole
 from edgen.plugin.readers import DataSetReader
 
 _SAME = 2  # turns at the beginning that the contexts of one conversation share
@@ -24,13 +24,7 @@ class Cima(LayoutChecks, RecordContents, ReportWords, KindDefaults, DataSetReade
     schema = "cima_prep"
     unit = "context"
     units_depend = "share an exercise and begin alike, so they are cut from one conversation"
-    tags = ("tutoring", "dialogue")
-    measures = (
-        "actions", "action_agreement", "label_agreement", "wanted_actions", "exercises", "tutor_words",
-        "reference_overlap",
-        "served",
-    )  # fmt: skip
-    roles = (SpaceRole("Tutor", ()), SpaceRole("Student", ()))
+    tags, measures, roles = Tutoring.tags, Tutoring.measures, Tutoring.roles
     precedence = 35
     marks_ends = False
 

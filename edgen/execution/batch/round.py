@@ -7,7 +7,6 @@ whole or not at all.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import secrets
 import sys
@@ -18,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from edgen.core.errors import CallError, limit_attempts
-from edgen.core.files import Part, remove_leftovers_for
+from edgen.core.files import Part, name_file_in_errors, remove_leftovers_for
 from edgen.core.system import run_in_thread
 from edgen.core.values import Reply, Request, TaskId
 from edgen.execution.batch.ownership import find_batch_file, find_batch_folder
@@ -194,7 +193,7 @@ class RequestWriter:
         batch, file = await self._open()
         if self._budget is not None:
             self._holds[batch.number] = self._budget.take(tokens, usd, self._holds.get(batch.number))
-        with _name_file_in_errors(self._find_path(batch)):
+        with name_file_in_errors(self._find_path(batch)):
             file.write(line)
         self._ledger.out.put(batch.number, request.address, key, tokens, usd)
         self._bytes += len(line)
@@ -215,7 +214,7 @@ class RequestWriter:
         file, batch = self._file, self._batch
         self._file = self._batch = None
         path, home = self._find_path(batch), self._ledger.path.parent
-        with _name_file_in_errors(path):
+        with name_file_in_errors(path):
             await run_in_thread(_finish, file)
         place = path.relative_to(home) if path.is_relative_to(home) else path.absolute()
         batch = msgspec.structs.replace(
@@ -234,7 +233,7 @@ class RequestWriter:
 
     async def _open(self) -> tuple[NotedBatch, Part]:
         if self._batch is None or self._file is None:
-            with _name_file_in_errors(self._folder):
+            with name_file_in_errors(self._folder):
                 self._folder.mkdir(parents=True, exist_ok=True)
             if not self._own:  # no later file has the name that a killed start used
                 remove_leftovers_for(self._folder, _is_request_file)
@@ -247,7 +246,7 @@ class RequestWriter:
             path = self._find_path(self._batch)
             if self._own:
                 find_batch_file(self._ledger.path, f"{self._folder.name}/{path.name}")
-            with _name_file_in_errors(path):
+            with name_file_in_errors(path):
                 self._file = Part(path)
         return self._batch, self._file
 
@@ -266,15 +265,6 @@ def make_token(name: str) -> str:
 def _is_request_file(name: str) -> bool:
     """Return whether a file has the name of a request file for the user to send."""
     return re.fullmatch(r"edgen-.*-[0-9a-f]{16}\..+\.jsonl", name) is not None
-
-
-@contextlib.contextmanager
-def _name_file_in_errors(path: Path) -> Iterator[None]:
-    """Name the file in the system's errors: it may be on another disk than the run."""
-    try:
-        yield
-    except OSError as problem:
-        raise OSError(problem.errno, problem.strerror, str(path)) from None
 
 
 def _finish(file: Part) -> None:

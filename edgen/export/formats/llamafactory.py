@@ -16,7 +16,7 @@ import msgspec
 
 from edgen.export.formats.shared.completions import RULE, Completion, make_rows_of_turns
 from edgen.export.formats.shared.pair_rows import TurnPair
-from edgen.export.formats.sharegpt import begins_with_user, convert_message
+from edgen.export.formats.sharegpt import OPENING, begins_with_user, convert_message
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import ActionOptions, DataTable, JsonLines, Patterns, Tried, write_new
 
@@ -123,11 +123,7 @@ llamafactory-cli train --stage kto --dataset_dir THIS_FOLDER --dataset kto_train
                 "The stages dpo and rm take the preference rows, kto the others. For whole conversations take "
                 "`--to sharegpt`."
             ),
-            (
-                "Where the trained side begins, its first words stand at the head of human's first message, "
-                "with the names of "
-                "both, and are not trained; --opening user writes an opening line by human instead."
-            ),
+            OPENING,
             (
                 "LLaMA-Factory cuts what is longer than its cutoff_len. For KTO it pairs each row with the "
                 "answer of the row before it; turns of a pair stand together here, so shuffle the lines first."

@@ -19,6 +19,11 @@ from edgen.plugin.formats import (
 )
 
 NAMES = {"system": "system", "user": "human", "assistant": "gpt"}
+# A note about the first message, for cards.
+OPENING = (
+    "Where the trained side begins, its first words stand at the head of human's first message, with the names "
+    "of both, and are not trained; --opening user writes an opening line by human instead."
+)
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
@@ -73,11 +78,7 @@ datasets: [{path: THIS_FOLDER, type: chat_template, field_messages: conversation
     card=FormatCard(
         notes=(
             "A last message by human is cut: LLaMA-Factory wants whole rounds.",
-            (
-                "Where the trained side begins, its first words stand at the head of human's first message, "
-                "with the names of "
-                "both, and are not trained; --opening user writes an opening line by human instead."
-            ),
+            OPENING,
             "Loaders that take no boolean in a message (unsloth) refuse `train`; --no-masks leaves it out.",
         ),
         tried=(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.export.formats.shared.replies import DESCRIBED, TrainedReply, make_rows_of_replies
+from edgen.export.formats.shared.replies import DESCRIBED, REWARDED, TrainedReply, make_rows_of_replies
 from edgen.plugin import Format, FormatCard, FormatLayout
 from edgen.plugin.formats import Tried
 
@@ -42,13 +42,7 @@ skyrl_gym.register(id="edgen-replies", entry_point="edgen.env.skyrl_replies:Repl
 # and generator.max_turns=1; the registration belongs into the task that makes the trainer""",
     card=FormatCard(
         notes=(
-            (
-                "JOB is the absolute path of a job about the same scenarios, such as the run's own job.yaml; "
-                "its judge and its "
-                "`limits` count. The reward is how probably the judge prefers the policy's reply to the "
-                "reference: 1 or 0 "
-                "where both orders agree, 0.5 where they do not. What is no reply of that role is worth 0."
-            ),
+            REWARDED,
             (
                 'kwargs={"job": ..., "overrides": ["pairs.compare=response"]} has the judge compare the two '
                 "replies instead of all that was said up to them."

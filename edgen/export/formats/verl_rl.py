@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgen.export.formats.shared.replies import DESCRIBED, TrainedReply, make_rows_of_replies
+from edgen.export.formats.shared.replies import DESCRIBED, REWARDED, TrainedReply, make_rows_of_replies
 from edgen.plugin import Format, FormatCard, FormatLayout
 from edgen.plugin.formats import ParquetFiles, Tried
 
@@ -44,13 +44,7 @@ python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_files=TH
   +reward.custom_reward_function.reward_kwargs.job=JOB ...""",
     card=FormatCard(
         notes=(
-            (
-                "JOB is the absolute path of a job about the same scenarios, such as the run's own job.yaml; "
-                "its judge and its "
-                "`limits` count. The reward is how probably the judge prefers the policy's reply to the "
-                "reference: 1 or 0 "
-                "where both orders agree, 0.5 where they do not. What is no reply of that role is worth 0."
-            ),
+            REWARDED,
             (
                 "With `pairs.compare: conversation` the judge sees all that was said up to the reply, with "
                 "`response` the two replies beside what stands before them. "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from edgen.plugin import Backend, BatchAnswers, Key, Link, Provider, RequestFeatures
 from edgen.plugin.errors import Problem
@@ -26,11 +27,10 @@ HOST = "generativelanguage.googleapis.com"
 PRICES = PriceList(Path(__file__).with_name("prices.yaml"), HOST)
 
 
-class GeminiProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswers, Provider):
-    name = "gemini"
-    Config = GeminiConfig
+class GeminiModels(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswers, Provider):
+    """Gemini's models at any service."""
+
     prices = PRICES
-    sends = frozenset({"reasoning_effort", "service_tier"})
     schema_field = "generationConfig.responseJsonSchema"
     logprobs_fields = ("generationConfig.responseLogprobs", "generationConfig.logprobs")
     choices_field = "generationConfig.candidateCount"
@@ -42,17 +42,25 @@ class GeminiProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswers
 
         return count(model, picture)
 
+    def problems(self, config: Any) -> list[Problem]:
+        from edgen.providers.gemini.config import explain_effort_problem
+
+        wrong = explain_effort_problem(config)
+        return [] if wrong is None else [Problem("reasoning_effort", wrong)]
+
+
+class GeminiProvider(GeminiModels):
+    name = "gemini"
+    Config = GeminiConfig
+    sends = frozenset({"reasoning_effort", "service_tier"})
+
     def create(self, config: GeminiConfig, key: Key, link: Link) -> Backend:
         from edgen.providers.gemini.online import GeminiBackend
 
         return GeminiBackend(config, key, link)
 
     def problems(self, config: GeminiConfig) -> list[Problem]:
-        from edgen.providers.gemini.config import explain_effort_problem
-
-        found = []
-        if (wrong := explain_effort_problem(config)) is not None:
-            found.append(Problem("reasoning_effort", wrong))
+        found = super().problems(config)
         if config.service_tier not in (None, *TIERS):
             found.append(Problem("service_tier", f"the Gemini API has {', '.join(TIERS)}"))
         return found

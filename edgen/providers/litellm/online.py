@@ -10,6 +10,8 @@ import asyncio
 import contextlib
 import functools
 import logging
+import re
+import time
 from importlib import metadata
 from typing import Any
 
@@ -20,22 +22,25 @@ from edgen.plugin.errors import InputError
 from edgen.plugin.providers import (
     OPTIONAL,
     Credentials,
+    ErrorBody,
     FinishReason,
     Http,
+    Secrets,
     Token,
     base_address,
+    call_error,
     clean_message,
     decode,
     describe_config,
     encode_prompt,
     keep_stated,
+    read_error,
     read_usage,
     scrub,
     without_secrets,
 )
 from edgen.providers.litellm.client import EXCHANGE, Exchange, PinnedTransport, build_client
 from edgen.providers.litellm.config import LitellmConfig
-from edgen.providers.litellm.failures import find_block, make_failure
 from edgen.providers.litellm.library import load_litellm
 from edgen.providers.litellm.services import find_address, find_service_name
 from edgen.providers.openai import online as chat
@@ -102,7 +107,7 @@ class LitellmBackend:
         except (CallError, InputError):
             raise
         except Exception as error:  # noqa: BLE001 - litellm raises what its hundred services' code does
-            reply = find_block(error, exchange, self._litellm)
+            reply = _find_block(error, exchange, self._litellm)
             if reply is None:
                 raise self._explain(error, exchange) from None
         finally:
@@ -124,7 +129,7 @@ class LitellmBackend:
 
     def _explain(self, error: Exception, exchange: Exchange) -> CallError:
         secrets = (*self._http.secrets, *exchange.secrets)
-        return self._credentials.explain(make_failure(error, exchange, self._litellm, secrets))
+        return self._credentials.explain(_make_failure(error, exchange, self._litellm, secrets))
 
     def _warn_of_finish(self, answer: Any) -> None:
         """Warn once of an unknown finish reason."""
@@ -238,3 +243,65 @@ def _find_native_reason(choice: Any) -> str | None:
     """Return the service's own finish reason, if it differs from litellm's."""
     reason = (getattr(choice, "provider_specific_fields", None) or {}).get("native_finish_reason")
     return None if reason is None else str(reason)
+
+
+# --- failures: by the service's answer first, then by litellm's message ----------------------
+
+# litellm's exceptions that are more specific than a status of 400.
+_KINDS = (
+    ("ContextWindowExceededError", FailureKind.CONTEXT_OVERFLOW),
+    ("AuthenticationError", FailureKind.AUTHENTICATION),
+    ("PermissionDeniedError", FailureKind.PERMISSION),
+    ("NotFoundError", FailureKind.NOT_FOUND),
+    ("RateLimitError", FailureKind.RATE_LIMIT),
+)
+# Services that report an empty account as an invalid request, or as too many of them.
+_NO_MONEY = re.compile(
+    r"credit balance is too low|insufficient[_ ](quota|balance|credits?|funds)", re.IGNORECASE
+)
+_PREFIX = "litellm.UnsupportedParamsError: "
+
+
+def _make_failure(error: Exception, exchange: Exchange, litellm: Any, secrets: Secrets) -> CallError:
+    """Return the CallError for litellm's exception. Raises InputError for a setting that the service does not
+    support."""
+    if exchange.failure is not None:
+        return exchange.failure
+    exceptions = litellm.exceptions
+    if isinstance(error, exceptions.UnsupportedParamsError):
+        words = clean_message(str(error).partition(". To drop")[0].removeprefix(_PREFIX), secrets)
+        raise InputError(f"litellm does not send what the job asks for: {words}. Remove it from the backend.")
+    words = str(error).partition(" Traceback (most")[0].partition("\nTraceback")[0]
+    if not exchange.sent:
+        said = f"litellm made no call that edgen could carry ({words})"
+        return CallError(_find_kind_by_name(error, exceptions), clean_message(said, secrets))
+
+    def classify(status: int, said: ErrorBody) -> FailureKind:
+        if _NO_MONEY.search(said.message):
+            return FailureKind.QUOTA
+        kind = chat.classify(status, said)
+        return kind if kind is not FailureKind.BAD_REQUEST else _find_kind_by_name(error, exceptions)
+
+    if 200 <= exchange.status < 300 and read_error(exchange.body) is None:
+        return CallError(
+            FailureKind.BAD_RESPONSE,
+            clean_message(f"litellm cannot read the answer ({words})", secrets),
+            status=exchange.status,
+        )
+    return call_error(
+        exchange.status, exchange.headers, exchange.body, classify=classify, now=time.time(), secrets=secrets
+    )
+
+
+def _find_kind_by_name(error: Exception, exceptions: Any) -> FailureKind:
+    found = (kind for name, kind in _KINDS if isinstance(error, getattr(exceptions, name)))
+    return next(found, FailureKind.BAD_REQUEST)
+
+
+def _find_block(error: Exception, exchange: Exchange, litellm: Any) -> Reply | None:
+    """Return the Reply for a prompt that a service's moderation blocked; None for any other failure."""
+    if exchange.failure is not None or exchange.status not in (400, 403):
+        return None
+    if isinstance(error, litellm.exceptions.ContentPolicyViolationError):
+        return Reply(text="", finish_reason="content_filter", refusal=scrub(clean_message(str(error))))
+    return chat.read_block(exchange.body)

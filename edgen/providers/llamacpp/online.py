@@ -14,6 +14,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import time
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,6 @@ import msgspec
 from edgen.plugin import CallError, FailureKind, Key, Link, Reply, Request
 from edgen.plugin.errors import InputError
 from edgen.plugin.providers import describe_config, encode, memory_size
-from edgen.providers.llamacpp.computing import wait_while_computing
 from edgen.providers.llamacpp.config import LlamaCppConfig, is_template
 from edgen.providers.llamacpp.engine import Engine, Settings, close_engine, open_engine, require_library
 from edgen.providers.llamacpp.header import Header, read_header
@@ -35,6 +36,8 @@ _CONTEXT = 4096  # tokens
 _PADDED = 256  # tokens: llama.cpp's contexts are multiples
 _MOST_TEMPLATE = 1 << 20  # bytes
 _TEMPLATES = (".jinja", ".j2")
+_WORKING = 0.02  # the least CPU time of a process that computes, as a share of the time
+_LOOK = 5.0  # seconds: the longest time between two looks
 
 
 class LlamaCppBackend:
@@ -114,6 +117,30 @@ class LlamaCppBackend:
         if self._loading is None:
             self._loading = asyncio.ensure_future(asyncio.to_thread(open_engine, self._path, self._settings))
         return await asyncio.shield(self._loading)
+
+
+async def wait_while_computing(
+    answer: Coroutine[Any, Any, Reply], patience: float, on_work: Callable[[], None]
+) -> Reply:
+    """Return the answer, however long it takes, while this process works; call `on_work` at each sign of it.
+    Raises CallError after `patience` seconds without work, and the answer's errors.
+
+    llama.cpp shows no token while it reads a prompt, which takes minutes on a busy machine, so the CPU time
+    of the process is the sign of its work.
+    """
+    task = asyncio.ensure_future(answer)
+    worked, since = time.process_time(), time.monotonic()
+    try:
+        while not (await asyncio.wait({task}, timeout=min(_LOOK, patience / 4)))[0]:
+            works, now = time.process_time(), time.monotonic()
+            if works - worked >= _WORKING * (now - since):
+                worked, since = works, now
+                on_work()
+            elif now - since >= patience:
+                raise CallError(FailureKind.TIMEOUT, f"the model computed nothing for {patience:g} s")
+        return task.result()
+    finally:
+        task.cancel()
 
 
 class _Service(OpenAIBackend):

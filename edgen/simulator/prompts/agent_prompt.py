@@ -251,7 +251,7 @@ def find_methods(text: str, topic: str) -> tuple[str, ...]:
     return _find_all_methods(start.replace(topic, "") if topic else start)
 
 
-def compute_mood(place: AgentPrompt, turns: int = 4) -> float:
-    """Return the recent mood: the mean tone of the last turns, 0 before the first."""
-    last = place.said[-turns:]
+def compute_mood(place: AgentPrompt) -> float:
+    """Return the recent mood: the mean tone of the last four turns, 0 before the first."""
+    last = place.said[-4:]
     return sum([measure_tone(text) for _, text in last]) / len(last) if last else 0.0

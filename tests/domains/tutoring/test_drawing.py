@@ -16,6 +16,7 @@ from edgen.cli.app import app
 from edgen.core import resources
 from edgen.core.errors import SpaceError, UsageError
 from edgen.domains.tutoring.exercises.drawing import (
+    COLOURS,
     POSITIONS,
     THINGS,
     draw,
@@ -23,7 +24,6 @@ from edgen.domains.tutoring.exercises.drawing import (
     find_thing_problem,
     make_picture_name,
 )
-from edgen.domains.tutoring.exercises.drawing.colours import COLOURS
 from edgen.domains.tutoring.exercises.grammar import Grammar
 from edgen.domains.tutoring.exercises.model import Exercise, Thing
 from edgen.domains.tutoring.exercises.pool import check_exercises, iterate_values

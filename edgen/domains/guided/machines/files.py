@@ -182,9 +182,10 @@ class _Reader:
         made = self.convert([value] if isinstance(value, str) else value, tuple[Said, ...], path)
         return made or ()
 
-    def read_effects(self, value: Any, path: str) -> tuple[Effect, ...]:
+    def read_effects(self, value: Any) -> tuple[Effect, ...]:
         if value is None:
             return ()
+        path = "$.effects"
         listed = value if isinstance(value, list) else [value]
         if len(listed) > MAX_LISTED:
             self.note(path, f"{len(listed):,} effects are too many; a state has at most {MAX_LISTED:,}")
@@ -235,10 +236,10 @@ class _Reader:
             reason=read.reason, success=read.success, when=self.read_conditions(read.when, f"{path}.when")
         )
 
-    def read_probabilities(self, value: Any, path: str) -> dict[str, float]:
+    def read_probabilities(self, value: Any) -> dict[str, float]:
         if value is None or value == []:  # what CRWIZ takes for none
             return {}
-        made = self.convert(value, dict[str, Annotated[float, Meta(ge=0)]], path)
+        made = self.convert(value, dict[str, Annotated[float, Meta(ge=0)]], "$.transition_probabilities")
         return made or {}
 
     def read_variable(self, value: Any, path: str, wizard: str) -> Variable:
@@ -309,11 +310,11 @@ def read_state(value: Any, file: str, problems: list[Problem]) -> State | None:
         name=read.name,
         formulations=tuple(dict.fromkeys(text.strip() for text in read.formulations or ())),
         transitions=tuple(dict.fromkeys(read.transition_states or ())),
-        probabilities=reader.read_probabilities(read.transition_probabilities, "$.transition_probabilities"),
+        probabilities=reader.read_probabilities(read.transition_probabilities),
         subtask=read.subtask,
         slots=read.slots or (),
         lock=reader.lock(read.lock, "$.lock"),
-        effects=reader.read_effects(read.effects, "$.effects"),
+        effects=reader.read_effects(read.effects),
         when=reader.read_conditions(read.when, "$.when"),
         advances=read.advances,
         end=reader.read_end(read.end, "$.end"),

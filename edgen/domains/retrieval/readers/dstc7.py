@@ -39,15 +39,14 @@ class Dstc7(LayoutChecks, RecordContents, ReportWords, DataSetReader):
 
     def identifier(self, record: Any) -> str | None:
         """Return the example's id as a text."""
-        found = record.get("example-id") if isinstance(record, dict) else None
-        return str(found) if isinstance(found, str) or type(found) is int else None
+        return read_identifier(record, "example-id")
 
     def read_file(self, record: Any) -> FiledRecord:
         """Return the conversation of an example."""
         listed = record.get(_MESSAGES) if isinstance(record, dict) else None
         if not isinstance(listed, list) or not listed:
             raise ValueError("no list of messages so far")
-        turns = [_read_turn(one) for one in listed]
+        turns = [read_turn(one) for one in listed]
         answers = [text for identifier, text in _read_candidates(record, _RIGHT) if identifier != NONE]
         if answers:
             role = "advisor" if {turn.role for turn in turns} & _ADVISING else "participant_2"
@@ -76,7 +75,14 @@ class Dstc7(LayoutChecks, RecordContents, ReportWords, DataSetReader):
                 yield f"$['{_OPTIONS}']", f"{identifier!r:.60} occurs {count} times"
 
 
-def _read_turn(one: Any) -> Turn:
+def read_identifier(record: Any, key: str) -> str | None:
+    """Return the text or number under a key of a decoded record as a text; None without one."""
+    found = record.get(key) if isinstance(record, dict) else None
+    return str(found) if isinstance(found, str) or type(found) is int else None
+
+
+def read_turn(one: Any) -> Turn:
+    """Return the turn of a message. Raises ValueError for one without an utterance or a speaker."""
     if not isinstance(one, dict) or not isinstance(one.get("utterance"), str):
         raise ValueError("a message without an utterance")
     if not isinstance(one.get("speaker"), str) or not one["speaker"]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
+from edgen.domains.retrieval.readers.dstc7 import read_identifier, read_turn
 from edgen.plugin import RecordContents, ReportWords, Scenario, Turn
 from edgen.plugin.families import FiledRecord, LayoutChecks
 from edgen.plugin.readers import DataSetReader, make_verbatim_record
@@ -27,8 +30,7 @@ class Dstc7Dialogs(LayoutChecks, RecordContents, ReportWords, DataSetReader):
 
     def identifier(self, record: Any) -> str | None:
         """Return the dialog's id as a text."""
-        found = record.get("dialog-id") if isinstance(record, dict) else None
-        return str(found) if isinstance(found, str) or type(found) is int else None
+        return read_identifier(record, "dialog-id")
 
     def read_file(self, record: Any) -> FiledRecord:
         """Return the conversation, with paraphrases as alternatives of their messages."""
@@ -40,13 +42,9 @@ class Dstc7Dialogs(LayoutChecks, RecordContents, ReportWords, DataSetReader):
 
 
 def _read_turn(one: Any) -> Turn:
-    if not isinstance(one, dict) or not isinstance(one.get("utterance"), str):
-        raise ValueError("a message without an utterance")
-    if not isinstance(role := one.get("speaker"), str) or not role:
-        raise ValueError("a message without a speaker")
-    others = one.get("paraphrases")
+    said, others = read_turn(one), one.get("paraphrases")
     listed = [text for text in others if isinstance(text, str)] if isinstance(others, list) else []
-    return Turn(role, one["utterance"], alternatives=tuple(Turn(role, text) for text in listed))
+    return replace(said, alternatives=tuple(Turn(said.role, text) for text in listed))
 
 
 READER = Dstc7Dialogs()

@@ -36,6 +36,14 @@ DESCRIBED = (
 )
 
 
+# A note about the reward, for cards.
+REWARDED = (
+    "JOB is the absolute path of a job about the same scenarios, such as the run's own job.yaml; its judge and "
+    "its `limits` count. The reward is how probably the judge prefers the policy's reply to the reference: 1 or "
+    "0 where both orders agree, 0.5 where they do not. What is no reply of that role is worth 0."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class TrainedReply:
     """A place where the trained side speaks."""

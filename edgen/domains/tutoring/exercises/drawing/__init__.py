@@ -11,7 +11,6 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-from edgen.domains.tutoring.exercises.drawing.colours import COLOURS, compute_tints
 from edgen.domains.tutoring.exercises.drawing.objects import OBJECTS, SOMETHING, Sketch
 from edgen.domains.tutoring.exercises.drawing.scene import DrawnGroup, Placed, arrange, escape_words
 from edgen.domains.tutoring.exercises.drawing.shapes import SHAPES, draw_bar, draw_pie
@@ -21,6 +20,19 @@ from edgen.plugin.texts import columns, shorten, without_pictures
 
 POSITIONS = ("on top of", "under", "inside of", "next to", "behind", "in front of")
 THINGS = (*SHAPES, *OBJECTS, "something", "card", "bar", "pie")
+COLOURS: dict[str, str] = {
+    "red": "#d9473a",
+    "orange": "#ee8b2d",
+    "yellow": "#f4c62f",
+    "green": "#4fa65a",
+    "blue": "#3d7fd9",
+    "purple": "#8759c6",
+    "pink": "#f08cb8",
+    "brown": "#9a6b42",
+    "black": "#43474e",
+    "white": "#fbfaf5",
+    "grey": "#a3abb3",
+}
 MAX_PARTS = 48
 MAX_LABEL = 40  # characters
 _MARGIN = 22
@@ -108,7 +120,7 @@ def _group_things(things: Sequence[Thing]) -> list[list[Placed]]:
     for thing in things:
         placed = Placed(
             _draw_sketch(thing),
-            compute_tints(thing.colour),
+            _compute_tints(thing.colour),
             thing.position,
             _describe_thing(thing),
             thing.thing,
@@ -144,3 +156,20 @@ def _draw_card(words: str) -> Sketch:
         f'fill="#2b2f36">{escape_words(words)}</text>'
     )
     return Sketch(wide, 64, body, (0, -62), (0, -32, 20), stands=False)
+
+
+def _compute_tints(name: str) -> dict[str, str]:
+    """Return the colour itself (m), a darker (d) and a lighter one (l), and that of its outline (o)."""
+    main = COLOURS[name]
+    ink = "#3a1a14" if int(main[1:3], 16) > int(main[5:7], 16) + 8 else "#161d36"  # warm or cold
+    return {
+        "m": main,
+        "d": _mix(main, ink, 0.22),
+        "l": _mix(main, "#ffffff", 0.45),
+        "o": _mix(main, ink, 0.62),
+    }
+
+
+def _mix(one: str, other: str, share: float) -> str:
+    pairs = ((int(one[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
