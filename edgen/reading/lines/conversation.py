@@ -165,7 +165,8 @@ def _read_tail(block: LineConversation, tail: str, late: str, given: list[Any]) 
     values, rest = surroundings.split_probabilities(tail)
     values = values or surroundings.split_probabilities(late)[0]
     block.probabilities = values or given or surroundings.find_last_value(rest)
-    if not block.probabilities and block.head[:2].strip()[:1].isdigit() and "\n" not in block.head.strip():
+    alone = block.head[:2].strip()[:1].isdigit() and "\n" not in block.head.strip()
+    if alone and not (block.probabilities or surroundings.is_likely(fold(tail))):
         block.probabilities = surroundings.find_last_value(block.head)  # a number alone
     ended = any(ended for _, _, ended in block.entries)
     if late and ended:

@@ -45,7 +45,7 @@ _WORD = compile_later(r"[^\W\d_]+")
 _PART = compile_later(
     r"([^\W\d_]+)(?:_?\d{1,3})?(?:_(?:turn|message|line|response|reply|speech|says|text)(?:_?\d{1,3})?)?"
 )
-_CHANCE = compile_later(r"(?i)probab|likelihood|chance")
+_CHANCE = compile_later(r"(?i)\bprob\b|probab|likelihood|chance")
 # A line that names a speaker without any markup.
 _PLAIN = RolePattern(r"(?i)\n[^\w\n<\[\\]{0,20}(?:ROLE|CALLED)\b[^\n:<\[{]{0,30}[:：]")
 # Where a label begins and ends while tags are taken away; neither stands in a text that can be stored.

@@ -85,6 +85,8 @@ def unwrap_plain(text: str, first: str) -> str | None:
         if first in DOUBLE and (inner.count('"') != inner.count('\\"') or "\\\\" in inner):
             return None
         inner = inner.replace('\\"', '"')
+    if first == "'" and "''" in inner and "'" not in inner.replace("''", ""):  # as YAML writes it
+        inner = inner.replace("''", "'")
     return inner.strip()
 
 
