@@ -8,6 +8,7 @@ probability.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,7 +17,8 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
-from edgen.reading.text.characters import TurnWords, are_spoken, find_marks, fold
+from edgen.reading.label_notes import LabelNotes
+from edgen.reading.text.characters import TELLING, TurnWords, are_spoken, find_marks, fold
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.surroundings import (
     HEADING,
@@ -40,14 +42,16 @@ DIGITS = compile_later("[0-9]+")
 _LETTERED = compile_later(r"(\n[^\w\n]{0,4})(?:[①-⑳]|(?:[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})(?=[.)]))")
 _ZERO_LED = compile_later(r"0(?<![\w.]0)[0-9]")  # no number in JSON
 _CLOSING = '"“”„＂'
-_STOPS = ".!?…。！？"
+_STOPS = ".!?…。！？।؟"
 _ENDS = frozenset(_STOPS)
 # The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
 VALUE = compile_later(
-    r"(?<![0-9.])(?:[01]\.[0-9]{1,6}(?!\.?[0-9])|[0-9]{1,3}(?:[ ]?%|/100?\b|[ ](?:per[ ]?cent|out[ ]of[ "
-    r"]100?)\b))"
+    r"(?<![0-9.])(?<![0-9],)(?:[01][.,][0-9]{1,6}(?![.,]?[0-9])|[0-9]{1,3}(?:[ ]?%|(?:/|[ ]out[ ]of[ ])[0-9]{1,3}\b(?!\.[0-9])"
+    r"|[ ]per[ ]?cent\b))|(?i:(?<!\w)(?:[a-z]{3,9}ty(?:[ -](?:[a-z]{3}|f(?:our|ive)|three|seven|eight|nine))?"
+    r"|(?:f|six|seven|eigh|nine)?teen|ten|five)[ ]per[ ]?cent\b)"
 )
+_NUMBER = compile_later(r"\A(?:[\d.,]+|[A-Za-z-]+(?: (?!per)[A-Za-z]+)?)")
 # A line under what may be a person's name.
 _PERSON = compile_later(r"(?:[^\W\d_][^\s,;:：?!]{0,30}[ ]){0,4}[^\W\d_][^\s,;:：?!]{0,30}[ ]?[:：]")
 # How a layout writes a turn: with escaped quotation marks, as JSON, or with marks of either kind doubled.
@@ -79,6 +83,7 @@ class Tail(NamedTuple):
 class Layout(msgspec.Struct):
     """A layout: the texts around turns, and what a turn between them may hold."""
 
+    begin: str  # text with which a reply begins, up to a note
     head: str  # text before the first turn, up to a probability that it gives
     first: str  # role of the first turn
     gaps: dict[str, str]
@@ -101,12 +106,18 @@ class Layout(msgspec.Struct):
     below: str | None = None  # text between a probability after `head` and the first turn; None without one
     order: tuple[str, ...] = ()  # texts between the turns in their order, if there is no other regularity
     speakers: tuple[str, ...] = ()  # roles of the turns in this order
+    notes: LabelNotes | None = None  # notes in the labels, which the texts above have blanked
 
     def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, str] | None:
-        """Return the conversation in a text that begins with `head`, and the marks in its turns.
+        """Return the conversation in a text that begins with `begin`, and the marks in its turns.
 
         The marks are those of `find_marks`. None if the text departs from the layout.
         """
+        if self.notes is not None:
+            blanked = self.notes.blank(text, vocabulary)
+            if blanked is None or not blanked.startswith(self.head):
+                return None
+            text = blanked
         if not any(text.endswith(after) and before in text for before, after, _ in self.tails):
             return None
         body, given = text[len(self.head) :], None
@@ -151,6 +162,7 @@ class Layout(msgspec.Struct):
             and self.mixed == other.mixed
             and self.order == other.order
             and self.speakers == other.speakers
+            and (self.notes and self.notes.pattern) == (other.notes and other.notes.pattern)
         )
 
     def extend(self, other: Layout) -> None:
@@ -161,6 +173,8 @@ class Layout(msgspec.Struct):
             self.tails = self.tails | other.tails  # another thread may read the old one
         self.unfit = "".join(dict.fromkeys(self.unfit + other.unfit))
         self.edges &= other.edges
+        if self.notes is not None:
+            self.notes.extend(other.notes)
         self.code = max(self.code, other.code)
 
     def _cut(self, body: str) -> tuple[list[str], list[str]] | None:
@@ -250,7 +264,7 @@ class Layout(msgspec.Struct):
         whole, several = "\n".join(said), "\n" in marks
         lined = self.begins or several
         words = fold(whole)
-        if any(map(words.__contains__, _TELLING)) and self._tells(said, whole, words, lined=lined):
+        if any(map(words.__contains__, TELLING)) and self._tells(said, whole, words, lined=lined):
             return False
         if self.order:
             if several or "(" in marks or not _is_speech_alone(said):
@@ -337,8 +351,8 @@ def speak_often(speakers: Sequence[str]) -> bool:
 
 
 def find_unit(value: str) -> str:
-    """Return what follows the number in a probability: nothing, `%`, `/100`, ` out of 100`."""
-    return value.lstrip("0123456789.")
+    """Return what follows the number in a probability: nothing, `%`, `/100`, ` out of 100`, ` percent`."""
+    return _NUMBER.sub("", value)
 
 
 def zero_digits(text: str, *, lettered: bool = True) -> str:
@@ -362,23 +376,9 @@ def make_skeleton(gap: str) -> str:
     return DIGITS.sub("0", gap).replace("'", '"')
 
 
-# Words without which nothing ends a conversation, gives a probability or heads one: see `may_mark`, `is_likely`
-# and `may_head`.
-_TELLING = (
-    "conversation",
-    "dialog",
-    "chat",
-    "discussion",
-    "transcript",
-    "prob",
-    "likelihood",
-    "chance",
-)
-
-
 def _is_word(char: str) -> bool:
     """Return whether a character belongs to a word or is a picture."""
-    return char.isalnum() or char >= "\U0001f300"
+    return char.isalnum() or char >= "\U0001f300" or unicodedata.category(char)[0] == "M"
 
 
 def _decode_escape(escape: re.Match[str]) -> str:

@@ -23,6 +23,7 @@ from edgen.core.text import compile_later
 from edgen.core.values import Conversation
 from edgen.reading.answers.probability import parse_probability
 from edgen.reading.foreign_words import ends_conversation
+from edgen.reading.label_notes import BLANK, find_label_notes
 from edgen.reading.layout import (
     CUTS,
     DIGITS,
@@ -44,7 +45,7 @@ from edgen.reading.layout import (
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import TOKEN, TurnWords, fold
-from edgen.reading.text.marker import SQUARE, may_mark
+from edgen.reading.text.marker import find_marker
 from edgen.reading.text.surroundings import is_likely
 
 _HALVES = {"AM", "PM", "am", "pm"}  # of the day, which are no person's name
@@ -105,7 +106,7 @@ class Layouts:
             known = self._known.get(key, [])
             for place, layout in enumerate(known):
                 if (
-                    text.startswith(layout.head)
+                    text.startswith(layout.begin)
                     and (found := layout.read(text, self._vocabulary)) is not None
                 ):
                     if place:
@@ -125,14 +126,14 @@ class Layouts:
         self._seen[head] = tries + 1
         if not tries or (tries > _TRIES and tries % _OFTEN):
             return
-        layout = _find_layout(text, result, at, self._words)
+        layout = _find_layout(text, result, at, self._words, self._vocabulary)
         if layout is None or (again := layout.read(text, self._vocabulary)) is None:
             return
         if again[0] == result:
             self._keep(layout)
 
     def _keep(self, layout: Layout) -> None:
-        key = layout.head[:_KEY] if len(layout.head) >= _KEY else ""
+        key = layout.begin[:_KEY] if len(layout.begin) >= _KEY else ""
         known = self._known.get(key, [])
         if (same := next((one for one in known if one.is_like(layout)), None)) is not None:
             same.extend(layout)
@@ -155,12 +156,24 @@ def find_layouts(roles: RoleWords) -> Layouts:
     return Layouts(roles)
 
 
-def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> Layout | None:
-    """Return the layout of a text whose first turn is at this place; None if it has none that can be kept."""
+def _find_layout(
+    text: str, result: Conversation, at: int, words: RoleWords, vocabulary: TurnWords, *, blank: bool = True
+) -> Layout | None:
+    """Return the layout of a text whose first turn is at this place; None if it has none that can be kept.
+
+    Notes in its labels are left out unless they are blanked already (`blank` is False).
+    """
     found = _find_gaps(text, result, at)
     if found is None:
         return None
     written, rest, code = found
+    notes = find_label_notes(text[:at], written, [turn.role for turn in result.turns[1:]]) if blank else None
+    if notes is not None and (blanked := notes.blank(text, vocabulary)) is not None:
+        at = blanked.find(result.turns[0].text)
+        layout = _find_layout(blanked, result, at, words, vocabulary, blank=False) if at >= 0 else None
+        if layout is not None and not layout.order:
+            layout.notes, layout.named = notes, True
+            return layout
     top, (head, below) = text[:at], _split_head(text[:at], result)
     gaps = [*map(zero_digits, written)]
     lettered = gaps != [zero_digits(gap, lettered=False) for gap in written]
@@ -177,6 +190,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
         (label and order)
         or not all(map(_is_marked, order))
         or not _is_apart_from(head + (below or ""), gaps, rest)
+        or (tails[2] is None and below is None and _gives(top))
     ):
         return None
     mixed = not order and _is_mixed([top, *gaps])
@@ -186,6 +200,7 @@ def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> 
     translated = Repair.ROLE_ALIAS in result.repairs and not _is_alias(head, words)
     marks = _list_kinds_around(top, gaps, rest)
     return Layout(
+        head.partition(BLANK)[0],
         head,
         spoken[0],
         {} if order else dict(sorted(before.items(), key=lambda item: -len(item[0]))),
@@ -228,7 +243,7 @@ def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:
         max(map(len, [*gaps, rest])) <= _LONGEST
         and not any(mark in layout for mark in ("\0", *CUTS))
         and "ended_by" not in layout
-        and not _gives("".join((top, *gaps)))
+        and not _gives("".join(gaps))
     )
 
 
@@ -256,7 +271,10 @@ def _find_behind(rest: str, result: Conversation, before: Mapping[str, str]) -> 
     label, role = next(((gap, role) for gap, role in before.items() if zeros.startswith(gap)), ("", None))
     if not _ends_as_read(rest, result, role):
         return None
-    values, rest = [*VALUE.finditer(rest)], rest[len(label) :]
+    values = [*VALUE.finditer(rest)]
+    if len(values) > 1:  # all but one say something else
+        values = [value for value in values if _is_likely_line(rest, value.start(), result)]
+    rest = rest[len(label) :]
     if len(values) != 1:
         # The reply gives none, or before its turns.
         clear = Repair.PROBABILITY_UNCLEAR not in result.repairs and not DIGITS.search(rest)
@@ -265,6 +283,13 @@ def _find_behind(rest: str, result: Conversation, before: Mapping[str, str]) -> 
     if start <= 0 or rest[0].isalnum() or not _is_apart(rest[:start], rest[end:]):
         return None
     return (rest[:start], rest[end:], find_unit(values[0][0])), label
+
+
+def _is_likely_line(rest: str, at: int, result: Conversation) -> bool:
+    """Return whether the probability stands at this place, after words for it."""
+    value = VALUE.match(rest, at)
+    line = rest[rest.rfind("\n", 0, at) + 1 : at]
+    return value is not None and is_likely(fold(line)) and parse_probability(value[0]) == result.probability
 
 
 def _list_kinds_around(top: str, gaps: Sequence[str], rest: str) -> list[str]:
@@ -299,9 +324,9 @@ def _is_apart(before: str, after: str) -> bool:
 def _ends_as_read(rest: str, result: Conversation, labelled: str | None) -> bool:
     """Return whether the text after the last turn has an end marker where the reader found one: of the role
     that its label names, or of the last turn's."""
-    if result.ended_by is None and not may_mark(fold(rest)):
-        return True
-    marked = SQUARE.search(rest) is not None or ends_conversation(rest)
+    marked = find_marker(rest) is not None or ends_conversation(rest)
+    if result.ended_by is None:
+        return not marked
     return marked and result.ended_by == (labelled or result.turns[-1].role)
 
 
@@ -356,12 +381,14 @@ def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str], first
         return False
     if any(map(_is_bare, gaps)) or not _names_next(head, before, first):
         return False
-    closings = {make_skeleton(gap.partition("\n")[0] if "\n" in gap else gap[:1]) for gap in gaps}
-    closings = {TOKEN.sub("", closing) if "<" in closing else closing for closing in closings}
+    closings = {
+        make_skeleton((gap.partition("\n")[0] if "\n" in gap else gap.lstrip()[:1]).strip()) for gap in gaps
+    }
+    closings = {TOKEN.sub("", closing) if "<" in closing or closing[:2] == "[/" else closing for closing in closings}
     openings = {make_skeleton(label[-1:]) if label[-1:] in _QUOTES else "" for label in (head, *gaps)}
-    if any("\n" not in gap and gap[:1] not in ('"', "'") for gap in gaps):
+    if any("\n" not in gap and gap.lstrip()[:1] not in ('"', "'", "|") for gap in gaps):
         return False
-    return len(closings) == len(openings) == 1
+    return len(openings) == 1 and (len(closings) == 1 or {closing[:1] for closing in closings} == {'"'})
 
 
 def _names_next(head: str, before: Mapping[str, str], first: str) -> bool:
@@ -381,5 +408,5 @@ def _names_next(head: str, before: Mapping[str, str], first: str) -> bool:
 def _is_bare(gap: str) -> bool:
     """Return whether a label is a word or a picture without a mark, which counts only where two alternate."""
     label = gap.rpartition("\n")[2]
-    marks = (unicodedata.category(mark)[0] == "P" for mark in label)
+    marks = (unicodedata.category(mark)[0] == "P" or mark in "<>=|~+" for mark in label)
     return label.endswith(" ") and len(label.split()) == 1 and not any(marks)

@@ -68,7 +68,7 @@ _BRACKETED = RolePattern(r"(?i)\[/(ROLE|CALLED)\]")
 _BRACKETED_TAG = compile_later(r"\[(/?[^\W\d]\w{0,30})\]")
 _LATEX_LABEL = RolePattern(r"(?i)\\[a-z]{1,20}\*?[ ]?[\[{](ROLE|CALLED)\b[^\[\]{}\n]{0,40}[\]}]")
 _LATEX = compile_later(
-    r"\n[ \t]*(?:\\noindent\s?)?\\(?:text(?:bf|it|sc)|emph|item|speak(?:er)?|paragraph"
+    r"\n[ \t]*(?:\\(?:noindent|item)\s?)?\\(?:text(?:bf|it|sc)|emph|item|speak(?:er)?|paragraph"
     r"|(?:sub){0,2}section)\*?[ ]?[\[{]([^\[\]{}\n:]{1,60}):?[\]}]:?"
 )
 _LATEX_BLOCK = compile_later(

@@ -43,7 +43,8 @@ LAST_STOP = compile_later(
     r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto"
     r"|would\syou\slike\sme"
     r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)"
-    r"|fade\s(?:out|to\sblack)|end\sof\s(?:output|simul|resp|transcr))\b))"
+    r"|fade\s(?:out|to\sblack)|end\sof\s(?:output|simul|resp|transcr))\b)"
+    r"|</(?P<closing>\w{1,20})>[^\S\n]{0,9}(?=\n|\Z))"
 )
 _LIKELY = compile_later(r"(?i)probability|likelihood|chance|\blikely\b|\bp\s?(?:\(|(?=[=≈]))|\bprob[.:]")
 _LAST_SENTENCE = compile_later(r"(?i)(?<=[.!][ ])[^.!]{0,30}(?:probability|likelihood)[^.!]{0,9}\Z")
@@ -80,7 +81,7 @@ _NEUTRAL = frozenset({
     "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent",
     "probability", "prob",
     "likelihood", "chance", "const", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let",
-    "roughly", "decision",
+    "roughly", "decision", "note",
 })  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
