@@ -27,6 +27,7 @@ from edgen.reading.text.surroundings import (
     may_head,
     read_value_of_line,
 )
+from edgen.reading.turn_codes import ENTITIES, ESCAPES, HINTS, decode_turn
 
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
 MOST = 200  # turns
@@ -54,18 +55,6 @@ VALUE = compile_later(
 _NUMBER = compile_later(r"\A(?:[\d.,]+|[A-Za-z-]+(?: (?!per)[A-Za-z]+)?)")
 # A line under what may be a person's name.
 _PERSON = compile_later(r"(?:[^\W\d_][^\s,;:：?!]{0,30}[ ]){0,4}[^\W\d_][^\s,;:：?!]{0,30}[ ]?[:：]")
-# How a layout writes a turn: with escaped quotation marks, as JSON, or with marks of either kind doubled.
-PLAIN, QUOTED, JSON, DOUBLED, SINGLES = range(5)
-_WRITTEN = ("", "\\", "\\", '""', "''")
-_QUOTE = compile_later(r'\\"')
-_ESCAPES = (
-    _QUOTE,
-    _QUOTE,
-    re.compile(r"\\(?:\"|u(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{4})"),
-    re.compile('""'),
-    re.compile("''"),
-)
-
 # The texts before and after the probability that follow the last turn, and its unit; without a probability,
 # nothing and the text after the last turn.
 Behind = tuple[str, str, str | None]
@@ -98,14 +87,16 @@ class Layout(msgspec.Struct):
     tagged: bool  # the layout has tags
     translated: bool  # labels are in another language
     named: bool  # labels hold more than a role, which may be a person's name
-    edges: frozenset[str]  # marks with which a turn may begin and end like a word
+    firsts: frozenset[str]  # marks with which a turn may begin like a word
+    lasts: frozenset[str]  # marks with which a turn may end like a word
     json: bool  # the layout may be JSON, in which no number begins with a zero
     code: int
-    """Code of quotation marks and letters beyond ASCII: PLAIN, QUOTED, JSON, DOUBLED or SINGLES."""
+    """How turns are written (`turn_codes`)."""
     tails: dict[Behind, Tail]  # what may follow the last turn, or a label that has only the end marker
     below: str | None = None  # text between a probability after `head` and the first turn; None without one
     order: tuple[str, ...] = ()  # texts between the turns in their order, if there is no other regularity
     speakers: tuple[str, ...] = ()  # roles of the turns in this order
+    told: re.Pattern[str] | None = None  # line between turns that gives the probability
     notes: LabelNotes | None = None  # notes in the labels, which the texts above have blanked
 
     def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, str] | None:
@@ -120,7 +111,13 @@ class Layout(msgspec.Struct):
             text = blanked
         if not any(text.endswith(after) and before in text for before, after, _ in self.tails):
             return None
-        body, given = text[len(self.head) :], None
+        given = None
+        if self.told is not None:
+            before, *found = self.told.split(text)
+            if len(found) != 2:
+                return None
+            given, text = found[0], before + found[1]
+        body = text[len(self.head) :]
         if self.below is not None:
             given, _, body = body.partition(self.below)
             if not VALUE.fullmatch(given):
@@ -162,6 +159,7 @@ class Layout(msgspec.Struct):
             and self.mixed == other.mixed
             and self.order == other.order
             and self.speakers == other.speakers
+            and self.told == other.told
             and (self.notes and self.notes.pattern) == (other.notes and other.notes.pattern)
         )
 
@@ -172,7 +170,8 @@ class Layout(msgspec.Struct):
         if len(self.tails) < _MOST_TAILS:
             self.tails = self.tails | other.tails  # another thread may read the old one
         self.unfit = "".join(dict.fromkeys(self.unfit + other.unfit))
-        self.edges &= other.edges
+        self.firsts &= other.firsts
+        self.lasts &= other.lasts
         if self.notes is not None:
             self.notes.extend(other.notes)
         self.code = max(self.code, other.code)
@@ -237,8 +236,8 @@ class Layout(msgspec.Struct):
     def _decode(self, said: list[str], body: str) -> str | None:
         """Decode the turns in place; return the marks in them, None if one may belong to the layout."""
         whole = " ".join(said)
-        escaped = self.code and _WRITTEN[self.code] in whole
-        marks = find_marks(_ESCAPES[self.code].sub("", whole) if escaped else whole)
+        escaped = self.code and HINTS[self.code] in whole
+        marks = find_marks(ESCAPES[self.code].sub("", whole) if escaped else whole)
         if any(map(marks.__contains__, self.unfit)) and not (
             self.mixed
             and not any(map(marks.__contains__, self.unfit.replace('"', "")))
@@ -246,8 +245,10 @@ class Layout(msgspec.Struct):
         ):
             return None
         if escaped:
-            said[:] = [_ESCAPES[self.code].sub(_decode_escape, text) for text in said]
+            said[:] = [decode_turn(text, self.code) for text in said]
             marks = find_marks(" ".join(said))
+            if self.code == ENTITIES and any(map(marks.__contains__, self.unfit)):
+                return None
         return marks if (marks.replace("\n", "") if self.several else marks).isprintable() else None
 
     def _is_plain(self, said: Sequence[str], marks: str, vocabulary: TurnWords) -> bool:
@@ -255,8 +256,8 @@ class Layout(msgspec.Struct):
         firsts, lasts = "".join([text[:1] for text in said]), "".join([text[-1:] for text in said])
         if (
             len(firsts) < len(said)
-            or not (firsts.isalnum() or all(map(self._may_bound, {*firsts})))
-            or not all(map(self._may_bound, {*lasts.strip(_STOPS)} - _ENDS))
+            or not (firsts.isalnum() or all(map(_is_word, {*firsts} - self.firsts)))
+            or not all(map(_is_word, {*lasts.strip(_STOPS)} - _ENDS - self.lasts))
         ):
             return False
         if any(map(marks.__contains__, _CLOSING)) and any(text[-2] in _CLOSING for text in said if text[1:]):
@@ -294,10 +295,6 @@ class Layout(msgspec.Struct):
             or (is_likely(words) and self._gives(said, lined=lined))
             or (lined and may_head(words) and HEADING.search(whole) is not None)
         )
-
-    def _may_bound(self, char: str) -> bool:
-        """Return whether a turn may begin or end with a character."""
-        return char in self.edges or _is_word(char)
 
     def _gives(self, said: Sequence[str], *, lined: bool) -> bool:
         """Return whether a turn may give a probability: by itself, or to the layout."""
@@ -379,12 +376,6 @@ def make_skeleton(gap: str) -> str:
 def _is_word(char: str) -> bool:
     """Return whether a character belongs to a word or is a picture."""
     return char.isalnum() or char >= "\U0001f300" or unicodedata.category(char)[0] == "M"
-
-
-def _decode_escape(escape: re.Match[str]) -> str:
-    """Return the character that some others stand for."""
-    written = escape[0]
-    return written[1] if len(written) == 2 else chr(int(written[2:], 16))
 
 
 def _ends(match: re.Match[str], text: str) -> bool:

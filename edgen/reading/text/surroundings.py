@@ -119,7 +119,11 @@ def is_likely(words: str) -> bool:
 def _mentions(text: str) -> bool:
     """Return whether a text speaks of a probability at all."""
     words = fold(text)
-    return is_likely(words) or "likely" in words or (("(" in words or "=" in words) and _LIKELY.search(text) is not None)
+    return (
+        is_likely(words)
+        or "likely" in words
+        or (("(" in words or "=" in words) and _LIKELY.search(text) is not None)
+    )
 
 
 # A label, some mark and one number, without any other word: here any mark separates that is no sign of the
