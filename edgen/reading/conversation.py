@@ -65,6 +65,8 @@ _BREAKS = RolePattern(rf"(?i){_LABEL}[^\n]*?(\\n|<br\s?/?>){_LABEL}")
 _BREAK = compile_later(r"(?i)<br\s?/?>(?![^\S\n]*(?:\n|\Z))")  # none at the end of a line
 _WRAPPING = frozenset("<>&\\")  # without one of these and `[/`, there is no markup and no thinking
 _LIST = compile_later(r"\[\s*+[\[{\"'“]")
+_TURN_TOKENS = ("<start_of_turn>", "[INST]", "</s>")  # of chat templates
+_INSTRUCTION = compile_later(r"<s>[ ]?|[ ]?</s>(?=[ \t]*\n\S)|[ ]?\[/?INST\][ ]?")
 _FEW_BRACKETS = 4  # of a text that is no JSON
 _BEFORE_JSON = "-" + "".join(char for char in map(chr, range(0x3001)) if char.isspace() and char != "\n")
 _FEW_BREAKS = 3  # of HTML, which turns may hold
@@ -219,6 +221,9 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
         text = _BREAK.sub("\n", text)
     if "<" in list_marks(text) and "<|" in text:
         text = text.replace("<|end_header_id|>", "").replace("|><|", "|>\n<|")
+    elif "<" in list_marks(text) and any(map(text.__contains__, _TURN_TOKENS)):
+        text = _INSTRUCTION.sub("\n", text).replace("<start_of_turn>", "<|im_start|>")
+        text = text.replace("<end_of_turn>", "<|im_end|>")
     text = text.removeprefix("\ufeff")
     if _WRAPPING.isdisjoint(list_marks(text)) and not holds_pair(text, "[/"):  # most
         return text

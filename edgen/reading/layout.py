@@ -8,6 +8,7 @@ probability.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,7 +17,8 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
-from edgen.reading.text.characters import TurnWords, are_spoken, find_marks, fold
+from edgen.reading.label_notes import LabelNotes
+from edgen.reading.text.characters import TELLING, TurnWords, are_spoken, find_marks, fold
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.surroundings import (
     HEADING,
@@ -25,6 +27,7 @@ from edgen.reading.text.surroundings import (
     may_head,
     read_value_of_line,
 )
+from edgen.reading.turn_codes import ENTITIES, ESCAPES, HINTS, decode_turn
 
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
 MOST = 200  # turns
@@ -40,28 +43,18 @@ DIGITS = compile_later("[0-9]+")
 _LETTERED = compile_later(r"(\n[^\w\n]{0,4})(?:[①-⑳]|(?:[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})(?=[.)]))")
 _ZERO_LED = compile_later(r"0(?<![\w.]0)[0-9]")  # no number in JSON
 _CLOSING = '"“”„＂'
-_STOPS = ".!?…。！？"
+_STOPS = ".!?…。！？।؟"
 _ENDS = frozenset(_STOPS)
 # The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
 VALUE = compile_later(
-    r"(?<![0-9.])(?:[01]\.[0-9]{1,6}(?!\.?[0-9])|[0-9]{1,3}(?:[ ]?%|/100?\b|[ ](?:per[ ]?cent|out[ ]of[ "
-    r"]100?)\b))"
+    r"(?<![0-9.])(?<![0-9],)(?:[01][.,][0-9]{1,6}(?![.,]?[0-9])|[0-9]{1,3}(?:[ ]?%|(?:/|[ ]out[ ]of[ ])[0-9]{1,3}\b(?!\.[0-9])"
+    r"|[ ]per[ ]?cent\b))|(?i:(?<!\w)(?:[a-z]{3,9}ty(?:[ -](?:[a-z]{3}|f(?:our|ive)|three|seven|eight|nine))?"
+    r"|(?:f|six|seven|eigh|nine)?teen|ten|five)[ ]per[ ]?cent\b)"
 )
+_NUMBER = compile_later(r"\A(?:[\d.,]+|[A-Za-z-]+(?: (?!per)[A-Za-z]+)?)")
 # A line under what may be a person's name.
 _PERSON = compile_later(r"(?:[^\W\d_][^\s,;:：?!]{0,30}[ ]){0,4}[^\W\d_][^\s,;:：?!]{0,30}[ ]?[:：]")
-# How a layout writes a turn: with escaped quotation marks, as JSON, or with marks of either kind doubled.
-PLAIN, QUOTED, JSON, DOUBLED, SINGLES = range(5)
-_WRITTEN = ("", "\\", "\\", '""', "''")
-_QUOTE = compile_later(r'\\"')
-_ESCAPES = (
-    _QUOTE,
-    _QUOTE,
-    re.compile(r"\\(?:\"|u(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{4})"),
-    re.compile('""'),
-    re.compile("''"),
-)
-
 # The texts before and after the probability that follow the last turn, and its unit; without a probability,
 # nothing and the text after the last turn.
 Behind = tuple[str, str, str | None]
@@ -79,6 +72,7 @@ class Tail(NamedTuple):
 class Layout(msgspec.Struct):
     """A layout: the texts around turns, and what a turn between them may hold."""
 
+    begin: str  # text with which a reply begins, up to a note
     head: str  # text before the first turn, up to a probability that it gives
     first: str  # role of the first turn
     gaps: dict[str, str]
@@ -93,23 +87,37 @@ class Layout(msgspec.Struct):
     tagged: bool  # the layout has tags
     translated: bool  # labels are in another language
     named: bool  # labels hold more than a role, which may be a person's name
-    edges: frozenset[str]  # marks with which a turn may begin and end like a word
+    firsts: frozenset[str]  # marks with which a turn may begin like a word
+    lasts: frozenset[str]  # marks with which a turn may end like a word
     json: bool  # the layout may be JSON, in which no number begins with a zero
     code: int
-    """Code of quotation marks and letters beyond ASCII: PLAIN, QUOTED, JSON, DOUBLED or SINGLES."""
+    """How turns are written (`turn_codes`)."""
     tails: dict[Behind, Tail]  # what may follow the last turn, or a label that has only the end marker
     below: str | None = None  # text between a probability after `head` and the first turn; None without one
     order: tuple[str, ...] = ()  # texts between the turns in their order, if there is no other regularity
     speakers: tuple[str, ...] = ()  # roles of the turns in this order
+    told: re.Pattern[str] | None = None  # line between turns that gives the probability
+    notes: LabelNotes | None = None  # notes in the labels, which the texts above have blanked
 
     def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, str] | None:
-        """Return the conversation in a text that begins with `head`, and the marks in its turns.
+        """Return the conversation in a text that begins with `begin`, and the marks in its turns.
 
         The marks are those of `find_marks`. None if the text departs from the layout.
         """
+        if self.notes is not None:
+            blanked = self.notes.blank(text, vocabulary)
+            if blanked is None or not blanked.startswith(self.head):
+                return None
+            text = blanked
         if not any(text.endswith(after) and before in text for before, after, _ in self.tails):
             return None
-        body, given = text[len(self.head) :], None
+        given = None
+        if self.told is not None:
+            before, *found = self.told.split(text)
+            if len(found) != 2:
+                return None
+            given, text = found[0], before + found[1]
+        body = text[len(self.head) :]
         if self.below is not None:
             given, _, body = body.partition(self.below)
             if not VALUE.fullmatch(given):
@@ -151,6 +159,8 @@ class Layout(msgspec.Struct):
             and self.mixed == other.mixed
             and self.order == other.order
             and self.speakers == other.speakers
+            and self.told == other.told
+            and (self.notes and self.notes.pattern) == (other.notes and other.notes.pattern)
         )
 
     def extend(self, other: Layout) -> None:
@@ -160,7 +170,10 @@ class Layout(msgspec.Struct):
         if len(self.tails) < _MOST_TAILS:
             self.tails = self.tails | other.tails  # another thread may read the old one
         self.unfit = "".join(dict.fromkeys(self.unfit + other.unfit))
-        self.edges &= other.edges
+        self.firsts &= other.firsts
+        self.lasts &= other.lasts
+        if self.notes is not None:
+            self.notes.extend(other.notes)
         self.code = max(self.code, other.code)
 
     def _cut(self, body: str) -> tuple[list[str], list[str]] | None:
@@ -223,8 +236,8 @@ class Layout(msgspec.Struct):
     def _decode(self, said: list[str], body: str) -> str | None:
         """Decode the turns in place; return the marks in them, None if one may belong to the layout."""
         whole = " ".join(said)
-        escaped = self.code and _WRITTEN[self.code] in whole
-        marks = find_marks(_ESCAPES[self.code].sub("", whole) if escaped else whole)
+        escaped = self.code and HINTS[self.code] in whole
+        marks = find_marks(ESCAPES[self.code].sub("", whole) if escaped else whole)
         if any(map(marks.__contains__, self.unfit)) and not (
             self.mixed
             and not any(map(marks.__contains__, self.unfit.replace('"', "")))
@@ -232,8 +245,10 @@ class Layout(msgspec.Struct):
         ):
             return None
         if escaped:
-            said[:] = [_ESCAPES[self.code].sub(_decode_escape, text) for text in said]
+            said[:] = [decode_turn(text, self.code) for text in said]
             marks = find_marks(" ".join(said))
+            if self.code == ENTITIES and any(map(marks.__contains__, self.unfit)):
+                return None
         return marks if (marks.replace("\n", "") if self.several else marks).isprintable() else None
 
     def _is_plain(self, said: Sequence[str], marks: str, vocabulary: TurnWords) -> bool:
@@ -241,8 +256,8 @@ class Layout(msgspec.Struct):
         firsts, lasts = "".join([text[:1] for text in said]), "".join([text[-1:] for text in said])
         if (
             len(firsts) < len(said)
-            or not (firsts.isalnum() or all(map(self._may_bound, {*firsts})))
-            or not all(map(self._may_bound, {*lasts.strip(_STOPS)} - _ENDS))
+            or not (firsts.isalnum() or all(map(_is_word, {*firsts} - self.firsts)))
+            or not all(map(_is_word, {*lasts.strip(_STOPS)} - _ENDS - self.lasts))
         ):
             return False
         if any(map(marks.__contains__, _CLOSING)) and any(text[-2] in _CLOSING for text in said if text[1:]):
@@ -250,7 +265,7 @@ class Layout(msgspec.Struct):
         whole, several = "\n".join(said), "\n" in marks
         lined = self.begins or several
         words = fold(whole)
-        if any(map(words.__contains__, _TELLING)) and self._tells(said, whole, words, lined=lined):
+        if any(map(words.__contains__, TELLING)) and self._tells(said, whole, words, lined=lined):
             return False
         if self.order:
             if several or "(" in marks or not _is_speech_alone(said):
@@ -280,10 +295,6 @@ class Layout(msgspec.Struct):
             or (is_likely(words) and self._gives(said, lined=lined))
             or (lined and may_head(words) and HEADING.search(whole) is not None)
         )
-
-    def _may_bound(self, char: str) -> bool:
-        """Return whether a turn may begin or end with a character."""
-        return char in self.edges or _is_word(char)
 
     def _gives(self, said: Sequence[str], *, lined: bool) -> bool:
         """Return whether a turn may give a probability: by itself, or to the layout."""
@@ -337,8 +348,8 @@ def speak_often(speakers: Sequence[str]) -> bool:
 
 
 def find_unit(value: str) -> str:
-    """Return what follows the number in a probability: nothing, `%`, `/100`, ` out of 100`."""
-    return value.lstrip("0123456789.")
+    """Return what follows the number in a probability: nothing, `%`, `/100`, ` out of 100`, ` percent`."""
+    return _NUMBER.sub("", value)
 
 
 def zero_digits(text: str, *, lettered: bool = True) -> str:
@@ -362,29 +373,9 @@ def make_skeleton(gap: str) -> str:
     return DIGITS.sub("0", gap).replace("'", '"')
 
 
-# Words without which nothing ends a conversation, gives a probability or heads one: see `may_mark`, `is_likely`
-# and `may_head`.
-_TELLING = (
-    "conversation",
-    "dialog",
-    "chat",
-    "discussion",
-    "transcript",
-    "prob",
-    "likelihood",
-    "chance",
-)
-
-
 def _is_word(char: str) -> bool:
     """Return whether a character belongs to a word or is a picture."""
-    return char.isalnum() or char >= "\U0001f300"
-
-
-def _decode_escape(escape: re.Match[str]) -> str:
-    """Return the character that some others stand for."""
-    written = escape[0]
-    return written[1] if len(written) == 2 else chr(int(written[2:], 16))
+    return char.isalnum() or char >= "\U0001f300" or unicodedata.category(char)[0] == "M"
 
 
 def _ends(match: re.Match[str], text: str) -> bool:

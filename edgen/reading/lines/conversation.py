@@ -41,12 +41,15 @@ from edgen.reading.text.quotes import (
     holds_invisible,
     is_silent,
     note_words_behind,
+    strip_tokens,
     unwrap,
     unwrap_plain,
 )
 
 # A list of quoted turns that stands on one line.
 _INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[\"“])")
+# The second of two turns on one line.
+_PAIRED = RolePattern(r"(?<=[.!?…\"”])[^\S\n]{1,3}(?=(?:NAME|UPPER):[^\S\n]\S)")
 # Code that opens at the end of a turn's first line.
 _CODE = compile_later(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
 _STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # what a line begins with that may end a turn
@@ -76,13 +79,15 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     """Return the conversation in a text: the first in which two roles speak, one under a heading before
     others; None if no line starts a turn."""
     found = split_lines(text, roles)
-    inline = (
-        len(found.lines) < 2
-        and any(f"{name}:" in text for name in roles.names)
-        and _INLINE.of(roles).search(text) is not None
-    )
-    if inline:
-        found = split_lines(_FOOT.sub("]\nProbability", _INLINE.of(roles).sub("\n", text)), roles)
+    inline = None
+    if len(found.lines) < 2:
+        inline = _INLINE if any(f"{name}:" in text for name in roles.names) else None
+    elif count_speakers(found.lines) < 2:
+        inline = _PAIRED
+    if inline is not None and inline.of(roles).search(text) is not None:
+        found = split_lines(_FOOT.sub("]\nProbability", inline.of(roles).sub("\n", text)), roles)
+    else:
+        inline = None
     if not found.lines or stand_behind(found):
         return None
     inside = look_inside(found.lines)
@@ -99,7 +104,7 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     if bodies != [line.body for line in found.lines]:
         inside = look_inside(found.lines)
     blocks = [_read_block(group, inside, roles) for group in split_groups(found, inside)[:MAX_CONVERSATIONS]]
-    if inline or quoted:
+    if inline is not None or quoted:
         blocks[0].repairs.append(Repair.LAYOUT)
     for block in blocks if headed else ():
         block.repairs.append(Repair.STRAY_TEXT)
@@ -166,7 +171,8 @@ def _read_tail(block: LineConversation, tail: str, late: str, given: list[Any]) 
     values, rest = surroundings.split_probabilities(tail)
     values = values or surroundings.split_probabilities(late)[0]
     block.probabilities = values or given or surroundings.find_last_value(rest)
-    if not block.probabilities and block.head[:2].strip()[:1].isdigit() and "\n" not in block.head.strip():
+    alone = block.head[:2].strip()[:1].isdigit() and "\n" not in block.head.strip()
+    if alone and not (block.probabilities or surroundings.is_likely(fold(tail))):
         block.probabilities = surroundings.find_last_value(block.head)  # a number alone
     ended = any(ended for _, _, ended in block.entries)
     if late and ended:
@@ -229,6 +235,8 @@ class _Reader:
             elif several and ("\n" in text or (line.body[:1] == "\n" and text[:1] in _STOPPERS)):
                 said = self._without_rule(line.body.rstrip()).strip() or None
             if said is not None:
+                if said[-1:] == ">":
+                    said = strip_tokens(said, self.block.repairs)
                 if listed and said[-1:] == ",":
                     said = said[:-1].rstrip()
                 if halved and (opened or said[-1:] in _HALVES or said[:1] == ">"):
@@ -342,6 +350,9 @@ class _Reader:
         newline = said.find("\n", at)
         if kind == "rule":
             return last or at > surroundings.find_rules_start(said)
+        if kind == "closing":
+            tag = said[at : newline if newline >= 0 else len(said)].strip(" \t</>")
+            return last and f"<{tag}" not in said[:at]
         if kind == "likely":
             line = said[at : newline if newline >= 0 else len(said)]
             return last and surroundings.read_value_of_line(line) is not None

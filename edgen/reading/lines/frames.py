@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
@@ -36,7 +37,7 @@ _AROUND = 90  # characters of a line outside of its quotation
 _LAST_WORD = compile_later(r"(?<!\w)[^\W\d_]{1,5}[ ']?\Z")
 # Marks that a sentence has as well; with these alone nothing is a label.
 _SENTENCE = frozenset(".,!?;'’()[… \"“”„")
-_QUOTES = "\"'“”„«»"
+_QUOTES = "\"'“”„«»‹›「」『』"
 _PAIRS = {"[": "]", "(": ")", "{": "}", "<": ">", "#": "#", "=": "=", "*": "*", "|": "|", "%": "%", "~": "~"}
 # `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Ann (teacher)`; `the teacher (Q)`.
 _LEGEND = RolePattern(
@@ -203,6 +204,8 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
     while True:
         each = [token[0] if (token := TOKEN.match(rights[i], end)) else "" for i, end in ends.items()]
         kinds = each[:1] * len(each) if each.count(each[0]) == len(each) else [*map(_find_kind, each)]
+        if _is_name([(labels[i].role, token) for i, token in zip(ends, each, strict=True)]):
+            kinds = ["name"] * len(kinds)
         kind = kinds[0] if kinds.count(kinds[0]) == len(kinds) else Counter(kinds).most_common(1)[0][0]
         if not kind or kinds.count(kind) < _MOST * len(labels):
             break
@@ -215,6 +218,14 @@ def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
         label.end + len(rights[i][: ends[i]].rstrip(_QUOTES)) if i in ends else None
         for i, label in enumerate(labels)
     ]
+
+
+def _is_name(tokens: Sequence[tuple[str, str]]) -> bool:
+    """Return whether each speaker has a word of its own after the role, as in `<teacher_ann>`."""
+    names = {*tokens}
+    return 1 < len(names) == len(dict(names)) < len(tokens) // _LEAST and all(
+        token.isalpha() for _, token in names
+    )
 
 
 def _find_kind(token: str) -> str:
@@ -294,14 +305,13 @@ def _rewrite_columns(text: str, known: Speakers) -> str | None:
         return None
     lines: list[str] = []
     rest = text[head.end() :].split("\n")
-    for line in rest:
-        if "|" not in line:
-            break
+    rows = [*takewhile(lambda line: "|" in line, rest)]
+    for line in rows:
         cells = [cell.strip() for cell in _CELL.split(line.strip().removeprefix("|").removesuffix("|"))]
         if len(cells) != len(speakers):
             return None
         lines += [f"{role}: {cell}" for role, cell in zip(speakers, cells, strict=True) if cell]
-    return "\n".join([text[: head.start()], *lines, "", *rest[sum("|" in line for line in rest) :]])
+    return "\n".join([text[: head.start()], *lines, "", *rest[len(rows) :]])
 
 
 def _rewrite_quotations(text: str, known: Speakers) -> str | None:

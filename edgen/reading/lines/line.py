@@ -38,7 +38,7 @@ _EXPLANATION = compile_later(
     r"(?i)\s{1,20}(?:[^\w\n]|_){0,8}(?:analysis|notes?|explanation|reason(?:ing|s)?|summary|commentary"
     r"|rationale|evaluation|assessment|breakdown|justification)\b"
 )
-_NOTE = compile_later(r"\[([^\[\]\n]{0,80})\]")
+_NOTE = compile_later(r"[*_]{0,3}(?:\[([^\[\]\n]{0,80})\]|\(([^()\n]{0,80})\))[*_]{0,3}")
 _DOUBLE = frozenset('"“')
 _PROSE = compile_later(r"[^\S\n]*\n(?:[^\S\n]*\n){1,9}[^\S\n]*(?=[^\s#=\-_][^\n]*\w)")
 
@@ -349,7 +349,7 @@ def drop_nested(group: LineGroup, firsts: Sequence[str]) -> None:
 
 
 def take_note(lines: Sequence[RoleLine]) -> list[str]:
-    """Take the one line in square brackets that gives the probability out of the end of a turn.
+    """Take the one line in brackets that gives the probability out of the end of a turn.
 
     Returns its value in a list; an empty list if there is no such line, or several.
     """
@@ -357,7 +357,7 @@ def take_note(lines: Sequence[RoleLine]) -> list[str]:
     for line in lines[:-1]:
         said, _, last = line.body.rstrip().rpartition("\n")
         if said.strip() and (note := _NOTE.fullmatch(last.strip())) is not None:
-            value = surroundings.read_value_of_line(note[1])
+            value = surroundings.read_value_of_line(note[1] or note[2])
             if value and any(map(str.isdigit, value)):
                 found.append((line, said, value))
     if len(found) != 1:

@@ -22,6 +22,7 @@ from edgen.reading.text.surroundings import read_value_of_line
 _LEAST = 3  # turns: fewer may well agree by chance
 _LEADING = "|>:=~»→-–—"  # what no speech begins with
 _DASHES = "|>»—–"  # nor one after a name and a colon, where the other marks may be a list's or a text's own
+_BULLETS = ("* ", "+ ", "• ")
 _QUOTES = (">", "|", ":")  # what begins each line of a text
 _QUOTATION = tuple("\"'”’")
 _EMPHASIS = ("**", "__", "*", "_")
@@ -29,6 +30,7 @@ _MOST_BETWEEN = 4  # lines between two turns that no one says
 _MOST_ENDS = 9  # characters
 _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
 _CLOSERS = frozenset([*_OPENING, "/", "|"])
+_STAGE = compile_later(r"\s*[(\[][^\W\d][^()\[\]\n]{1,60}[)\]]\s+(?=\S)")  # before a text
 _CHECKS = "✓✔☑✅"  # after messages that were read
 _CHECKED = compile_later(rf"[ ]?[{_CHECKS}]+(?=[^\S\n]*(?:\n|\Z))")
 _CLOCK = compile_later(r"(?i)\s?[\[(]\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?[\])]\Z")
@@ -66,6 +68,11 @@ def drop_shared_marks(found: Lines, *, several: bool) -> bool:
     leading = _DASHES if separated else _LEADING
     if first[:1] in leading or (not separated and unicodedata.category(first[:1] or "a") == "So"):
         _drop_leading(lines, leading + first[:1])
+    elif not separated and first.startswith(_BULLETS):
+        _drop_leading(lines, first[0])
+    elif not separated and first[:1] in ("(", "["):
+        _drop_stages(lines)
+        first = lines[0].body.strip()
     if "\n" in first:
         _drop_first_lines(lines)
         _drop_between(lines)
@@ -105,6 +112,14 @@ def _drop_leading(lines: Sequence[RoleLine], leading: str) -> None:
             line.body = line.body.replace(f"\n{marks}", "\n")
         if line.body.startswith('"'):
             decode_text(line)
+
+
+def _drop_stages(lines: Sequence[RoleLine]) -> None:
+    """Remove the words in brackets with which all texts begin: `(smiling)`."""
+    stages = [_STAGE.match(line.body) for line in lines]
+    if all(stages):
+        for line, stage in zip(lines, stages, strict=True):
+            line.body = line.body[stage.end() :] if stage else line.body
 
 
 def _drop_first_lines(lines: Sequence[RoleLine]) -> None:

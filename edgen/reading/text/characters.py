@@ -28,6 +28,18 @@ _LOWERED, _LETTERS = (
     for change in (str.lower, str)
 )
 _SPOKEN = compile_later(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+# Words without which nothing ends a conversation, gives a probability or heads one: see `may_mark`, `is_likely`
+# and `may_head`.
+TELLING = (
+    "conversation",
+    "dialog",
+    "chat",
+    "discussion",
+    "transcript",
+    "prob",
+    "likelihood",
+    "chance",
+)
 # Words at the beginning of a line that may head or end a turn, or be the key of a text.
 _OPENERS = frozenset({
     "turn", "exchange", "round", "line", "role", "speaker", "name", "who", "from", "author", "character",
@@ -176,6 +188,15 @@ class TurnWords:
             )
         )
         """Whether a line that begins with a word is no label, heading or key."""
+
+        self.notes = WordMemory(
+            lambda note: (
+                labels.isdisjoint(TOKEN.findall(note.lower()))
+                and not any(map(fold(note).__contains__, TELLING))
+                and not note.startswith("to ")
+            )
+        )
+        """Whether words in a label are a note alone."""
 
     def name_nobody(self, text: str, marks: str) -> bool:
         """Return whether no word of a text, which has these marks, may name a speaker."""

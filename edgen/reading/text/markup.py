@@ -45,7 +45,7 @@ _WORD = compile_later(r"[^\W\d_]+")
 _PART = compile_later(
     r"([^\W\d_]+)(?:_?\d{1,3})?(?:_(?:turn|message|line|response|reply|speech|says|text)(?:_?\d{1,3})?)?"
 )
-_CHANCE = compile_later(r"(?i)probab|likelihood|chance")
+_CHANCE = compile_later(r"(?i)\bprob\b|probab|likelihood|chance")
 # A line that names a speaker without any markup.
 _PLAIN = RolePattern(r"(?i)\n[^\w\n<\[\\]{0,20}(?:ROLE|CALLED)\b[^\n:<\[{]{0,30}[:：]")
 # Where a label begins and ends while tags are taken away; neither stands in a text that can be stored.
@@ -68,7 +68,7 @@ _BRACKETED = RolePattern(r"(?i)\[/(ROLE|CALLED)\]")
 _BRACKETED_TAG = compile_later(r"\[(/?[^\W\d]\w{0,30})\]")
 _LATEX_LABEL = RolePattern(r"(?i)\\[a-z]{1,20}\*?[ ]?[\[{](ROLE|CALLED)\b[^\[\]{}\n]{0,40}[\]}]")
 _LATEX = compile_later(
-    r"\n[ \t]*(?:\\noindent\s?)?\\(?:text(?:bf|it|sc)|emph|item|speak(?:er)?|paragraph"
+    r"\n[ \t]*(?:\\(?:noindent|item)\s?)?\\(?:text(?:bf|it|sc)|emph|item|speak(?:er)?|paragraph"
     r"|(?:sub){0,2}section)\*?[ ]?[\[{]([^\[\]{}\n:]{1,60}):?[\]}]:?"
 )
 _LATEX_BLOCK = compile_later(

@@ -85,6 +85,8 @@ def unwrap_plain(text: str, first: str) -> str | None:
         if first in DOUBLE and (inner.count('"') != inner.count('\\"') or "\\\\" in inner):
             return None
         inner = inner.replace('\\"', '"')
+    if first == "'" and "''" in inner and "'" not in inner.replace("''", ""):  # as YAML writes it
+        inner = inner.replace("''", "'")
     return inner.strip()
 
 
@@ -109,12 +111,17 @@ def _is_escaped(body: str, at: int) -> bool:
     return (min(at, 8) - bare) % 2 == 1
 
 
+def strip_tokens(text: str, repairs: list[str]) -> str:
+    """Return the text without line breaks of HTML and tokens of a chat template at its end."""
+    if text[-1:] != ">" or (tokens := _TOKENS.search(text, max(0, len(text) - 200))) is None:
+        return text
+    repairs.append(Repair.STRAY_DEBRIS)
+    return text[: tokens.start()]
+
+
 def unwrap(body: str, openers: Collection[str], repairs: list[str]) -> str:
     """Return the body without the quotation marks of the layout, whose kinds are `openers`."""
-    body = trim(body)
-    if body[-1:] == ">" and (tokens := _TOKENS.search(body, max(0, len(body) - 200))):
-        body = body[: tokens.start()]
-        repairs.append(Repair.STRAY_DEBRIS)
+    body = strip_tokens(trim(body), repairs)
     first = body[:1]
     if first in openers and "\\" not in body:
         inner = unwrap_plain(body, first)

@@ -34,8 +34,8 @@ _RULE_LINE = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>',
 # In its last turn.
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
-    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:\d[\d:./T-]{3,20}Z?[\])]?[ \t]{1,3}){0,2}(?:[\w'’.,%]{1,20}[ ]){0,8}(?:(?:probability"
-    r"|likelihood|chance|likely|p\((?:\\text\{)?\w{1,12})\b|prob[.:]))"
+    r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:\d[\d:./T-]{3,20}Z?[\])]?[ \t]{1,3}){0,2}(?:[\w'’.,%]{1,20}[ ]){0,8}(?:(?:(?:\w{1,30}_)?(?:probability"
+    r"|likelihood|chance)(?![^\W_])|(?:likely|p\((?:\\text\{)?\w{1,12})\b)|prob[.:]|p(?=\s?[=≈]\s?(?:[01]?\.\d|\d{1,3}\s?%)[^\n]{0,9}\s*\Z)))"
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation"
     r"|verdict)s?[*_ ]{0,4}(?::|(?=\n|\Z)))"
     r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale"
@@ -43,9 +43,10 @@ LAST_STOP = compile_later(
     r"|i\shope\sthis|hope\sthis|let\sme\sknow\sif\syou(?:'d|’d|\swould|\swant|\sneed)|feel\sfree\sto"
     r"|would\syou\slike\sme"
     r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)"
-    r"|end\sof\s(?:output|simul|resp|transcr))\b))"
+    r"|fade\s(?:out|to\sblack)|end\sof\s(?:output|simul|resp|transcr))\b)"
+    r"|</(?P<closing>\w{1,20})>[^\S\n]{0,9}(?=\n|\Z))"
 )
-_LIKELY = compile_later(r"(?i)probability|likelihood|chance|\blikely\b|\bp\s?\(|\bprob[.:]")
+_LIKELY = compile_later(r"(?i)probability|likelihood|chance|\blikely\b|\bp\s?(?:\(|(?=[=≈]))|\bprob[.:]")
 _LAST_SENTENCE = compile_later(r"(?i)(?<=[.!][ ])[^.!]{0,30}(?:probability|likelihood)[^.!]{0,9}\Z")
 _SEPARATORS = r"(?:[:：=≈]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
 _SEPARATOR = compile_later(_SEPARATORS)
@@ -80,7 +81,7 @@ _NEUTRAL = frozenset({
     "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent",
     "probability", "prob",
     "likelihood", "chance", "const", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let",
-    "roughly", "decision",
+    "roughly", "decision", "note",
 })  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
@@ -118,7 +119,11 @@ def is_likely(words: str) -> bool:
 def _mentions(text: str) -> bool:
     """Return whether a text speaks of a probability at all."""
     words = fold(text)
-    return is_likely(words) or "likely" in words or ("(" in words and _LIKELY.search(text) is not None)
+    return (
+        is_likely(words)
+        or "likely" in words
+        or (("(" in words or "=" in words) and _LIKELY.search(text) is not None)
+    )
 
 
 # A label, some mark and one number, without any other word: here any mark separates that is no sign of the

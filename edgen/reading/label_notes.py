@@ -1,0 +1,81 @@
+"""Words in labels that change from turn to turn: `Teacher (smiling):`, `"emotion": "calm"`, `the teacher asks, “`.
+
+Their places are learned from the texts between the turns of one reply, and blanked in later ones before these
+are cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from edgen.core.text import compile_later
+from edgen.reading.text.characters import TurnWords, find_common_start
+
+BLANK = "\x17"  # stands for a note
+_DIGITS = compile_later("[0-9]+")
+_NOTE = r"[^\W\d_](?:[^\W\d_]|[ ,'’-]){1,40}"
+# A mark after which any words may stand in a label, perhaps with the first of those that all notes share.
+_OPENED = compile_later(r"[(\[\"'|=:*_>]\s?(?=(?:[^\W\d_]|[ ,'’-])*\Z)")
+_PARTIAL = compile_later(r"[^\W\d_]+\Z")
+_MOST = 0.25  # of a reply's characters
+
+
+class LabelNotes(msgspec.Struct):
+    """The notes in a layout's labels."""
+
+    pattern: re.Pattern[str]  # groups: the text before a note, and the note
+    known: frozenset[str] | None
+    """All notes that may stand there: verbs of speech, names; None where a mark opens any note."""
+
+    def blank(self, text: str, vocabulary: TurnWords) -> str | None:
+        """Return the text with its notes blanked; None if it has none, or one that may be more than a note."""
+        parts = self.pattern.split("\n" + text)
+        notes = parts[2::3]
+        if not notes or sum(map(len, notes)) > _MOST * len(text):
+            return None
+        if not (vocabulary.notes.have_all(notes) if self.known is None else self.known.issuperset(notes)):
+            return None
+        parts[2::3] = BLANK * len(notes)
+        return "".join(parts)[1:]
+
+    def extend(self, other: LabelNotes | None) -> None:
+        """Take the notes that another layout knows."""
+        if self.known is not None and other is not None and other.known is not None:
+            self.known |= other.known
+
+
+def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> LabelNotes | None:
+    """Return the notes in the texts before turns; None if the labels of each role are alike without any.
+
+    `top` is the text before the first turn, `gaps` are those before the others, `spoken` says whose these are.
+    """
+    labels: dict[str, set[str]] = {}
+    for gap, role in zip(gaps, spoken, strict=True):
+        labels.setdefault(role, set()).add(_DIGITS.sub("0", gap))
+    top = _DIGITS.sub("0", "\n" + top)
+    starts: set[str] = set()
+    closers: set[str] = set()
+    known: set[str] = set()
+    closed = False
+    for some in labels.values():
+        if len(some) > 1:
+            start = find_common_start([*some])
+            opened = _OPENED.search(start)
+            start = start[: opened.end()] if opened is not None else _PARTIAL.sub("", start)
+            notes = [re.match(_NOTE, label[len(start) :]) for label in some]
+            ends = {label[len(start) + note.end() :] for label, note in zip(some, notes, strict=True) if note}
+            if not start.strip() or not all(notes) or len(ends) > 1 or not (end := ends.pop()):
+                return None
+            closed = closed or opened is None
+            known.update(note[0] for note in notes if note)
+            if top.endswith(end):  # as in the label of the first turn
+                start = next((start[at:] for at in range(len(start) - 2) if start[at:] in top), start)
+            starts.add(re.escape(start).replace("0", "[0-9]+"))
+            closers.add(re.escape(end[0]))
+    if not starts:
+        return None
+    pattern = re.compile(f"({'|'.join(sorted(starts))})({_NOTE})(?={'|'.join(sorted(closers))})")
+    return LabelNotes(pattern, frozenset(known) if closed else None)

@@ -1,0 +1,323 @@
+"""The layout of a reply that was read: the texts around its turns, and what a turn of it may hold."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from edgen.core.text import compile_later
+from edgen.core.values import Conversation
+from edgen.reading.answers.probability import parse_probability
+from edgen.reading.foreign_words import ends_conversation
+from edgen.reading.label_notes import BLANK, find_label_notes
+from edgen.reading.layout import (
+    CUTS,
+    DIGITS,
+    VALUE,
+    Behind,
+    Layout,
+    Tail,
+    find_unit,
+    make_skeleton,
+    zero_digits,
+)
+from edgen.reading.repairs import Repair
+from edgen.reading.roles import RoleWords
+from edgen.reading.text.characters import TOKEN, TurnWords, fold
+from edgen.reading.text.marker import find_marker
+from edgen.reading.text.surroundings import is_likely
+from edgen.reading.turn_codes import PLAIN, QUOTED, encode_turn, list_codes
+
+_HALVES = {"AM", "PM", "am", "pm"}  # of the day, which are no person's name
+LONGEST = 600  # characters before, between or after the turns
+KEY = 3  # characters by which layouts are looked up
+
+# Characters that no turn may hold: brackets, tags, escapes, code. Those that do not print count with them.
+_NEVER = "<>&[]{}|\\`（）【】"
+# Characters that no turn may hold if the layout has one of the same kind.
+_KINDS = ('"＂', "“”„", "«»", "‹›", "「」", "『』", "()")
+_QUOTES = "".join(_KINDS[:-1]) + "'‘’"
+_STRUCTURE = frozenset(_QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
+_TAG = compile_later("<[^<>]*>")
+_MARKUP = compile_later(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
+
+
+def find_layout(
+    text: str, result: Conversation, at: int, words: RoleWords, vocabulary: TurnWords, *, blank: bool = True
+) -> Layout | None:
+    """Return the layout of a text whose first turn is at this place; None if it has none that can be kept.
+
+    Notes in its labels are left out unless they are blanked already (`blank` is False).
+    """
+    found = _find_gaps(text, result, at)
+    if found is None:
+        return None
+    written, rest, code = found
+    if blank and (told := _find_told(written, result)) is not None:
+        without = told.sub("", text)
+        layout = find_layout(without, replace(result, probability=None), at, words, vocabulary, blank=False)
+        if layout is not None and layout.below is None:
+            layout.told = told
+            return layout
+    notes = find_label_notes(text[:at], written, [turn.role for turn in result.turns[1:]]) if blank else None
+    if notes is not None and (blanked := notes.blank(text, vocabulary)) is not None:
+        at = blanked.find(result.turns[0].text)
+        layout = find_layout(blanked, result, at, words, vocabulary, blank=False) if at >= 0 else None
+        if layout is not None and not layout.order:
+            layout.notes, layout.named = notes, True
+            return layout
+    top, (head, below) = text[:at], split_head(text[:at], result)
+    gaps = [*map(zero_digits, written)]
+    lettered = gaps != [zero_digits(gap, lettered=False) for gap in written]
+    before: dict[str, str] = {}
+    spoken = [turn.role for turn in result.turns]
+    clear = [before.setdefault(gap, role) for gap, role in zip(gaps, spoken[1:], strict=True)] == spoken[1:]
+    regular = clear and at >= KEY and _is_regular(top, before, gaps, spoken[0])
+    order = () if regular else tuple(gaps if clear else written)
+    behind = _find_behind(rest, result, before)
+    if behind is None or (below is not None and behind[0][2] is not None):
+        return None
+    tails, label = behind
+    if (
+        (label and order)
+        or not all(map(_is_marked, order))
+        or not _is_apart_from(head + (below or ""), gaps, rest)
+        or (tails[2] is None and below is None and _gives(top))
+    ):
+        return None
+    mixed = not order and _is_mixed([top, *gaps])
+    if mixed and Repair.MISSING_QUOTE in result.repairs:
+        return None
+    before_turns = "".join((top, *gaps))
+    translated = Repair.ROLE_ALIAS in result.repairs and not _is_alias(head, words)
+    marks = _list_kinds_around(top, gaps, rest)
+    edges = "¿¡" if _MARKUP.search(before_turns) else "¿¡*"
+    round_ = frozenset() if "(" in before_turns else frozenset("()")
+    return Layout(
+        head.partition(BLANK)[0],
+        head,
+        spoken[0],
+        {} if order else dict(sorted(before.items(), key=lambda item: -len(item[0]))),
+        "".join((_NEVER, *marks, "(=" if translated else "")),
+        numbered="0" in "".join(order or before),
+        lettered=lettered and clear,
+        begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
+        several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
+        mixed=mixed,
+        tagged="<" in head,
+        translated=translated,
+        named=Repair.ROLE_NAME in result.repairs
+        and any(len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (_find_last_line(top), *before)),
+        firsts=frozenset("¿¡*" if gaps[0][-1:] == " " else edges) | round_,
+        lasts=frozenset(edges + ";") | round_,
+        json='"＂' in marks and ("{" in top or "[" in top),
+        code=code,
+        tails={
+            tails: Tail(
+                result.repairs,
+                result.ended_by is not None,
+                bool(label),
+                "".join([kind for kind in _list_kinds(rest) if kind not in marks]),
+            )
+        },
+        below=below,
+        order=order,
+        speakers=tuple(spoken) if order else (),
+    )
+
+
+def _is_mixed(labels: Sequence[str]) -> bool:
+    """Return whether each turn stands in quotation marks that it does not hold, of either kind or tripled."""
+    return {label[-1:] for label in labels} == {*"\"'"} or all(label.endswith('"""') for label in labels)
+
+
+def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:
+    """Return whether the texts around the turns are short, and give no probability before the last turn."""
+    layout = "".join((top, *gaps, rest))
+    return (
+        max(map(len, [*gaps, rest])) <= LONGEST
+        and not any(mark in layout for mark in ("\0", *CUTS))
+        and "ended_by" not in layout
+        and not _gives("".join(gaps))
+    )
+
+
+def split_head(head: str, result: Conversation) -> tuple[str, str | None]:
+    """Return the text before the first turn as it is, or around the probability that it gives."""
+    alone = VALUE.match(head)  # at the beginning, under no label
+    told = result.probability is not None and (alone is not None or is_likely(fold(head)))
+    values = [*VALUE.finditer(head)] if told else []
+    if len(values) != 1 or parse_probability(values[0][0]) != result.probability:
+        return head, None
+    before, below = head[: values[0].start()], head[values[0].end() :]
+    apart = below[:1] == "\n" if alone else len(before) >= KEY and below and _is_apart(before, below)
+    return (before, below) if apart else (head, None)
+
+
+def _is_label(label: str, vocabulary: TurnWords) -> bool:
+    """Return whether a text before a turn names a speaker on the turn's line, or opens a quotation there."""
+    return not vocabulary.plain[label] or (label[-1:] in _QUOTES and any(map(str.isalpha, label)))
+
+
+def _find_last_line(head: str) -> str:
+    """Return the line of a text before the first turn that has this turn's label."""
+    return head.rstrip().rpartition("\n")[2]
+
+
+def _find_behind(rest: str, result: Conversation, before: Mapping[str, str]) -> tuple[Behind, str] | None:
+    """Return the texts around the probability after the last turn, and a label before them that has only the
+    end marker; None where they are not clear."""
+    zeros = zero_digits(rest)
+    label, role = next(((gap, role) for gap, role in before.items() if zeros.startswith(gap)), ("", None))
+    if not _ends_as_read(rest, result, role):
+        return None
+    values = [*VALUE.finditer(rest)]
+    if len(values) > 1:  # all but one say something else
+        values = [value for value in values if _is_likely_line(rest, value.start(), result)]
+    rest = rest[len(label) :]
+    if len(values) != 1:
+        # The reply gives none, or before its turns.
+        clear = Repair.PROBABILITY_UNCLEAR not in result.repairs and not DIGITS.search(rest)
+        return (("", rest, None), label) if clear and not is_likely(fold(rest)) else None
+    start, end = (place - len(label) for place in values[0].span())
+    if start <= 0 or rest[0].isalnum() or not _is_apart(rest[:start], rest[end:]):
+        return None
+    return (rest[:start], rest[end:], find_unit(values[0][0])), label
+
+
+def _find_told(gaps: Sequence[str], result: Conversation) -> re.Pattern[str] | None:
+    """Return the line that gives the probability between two turns; None if there is none."""
+    found = [(gap, value) for gap in gaps for value in VALUE.finditer(gap)]
+    if len(found) != 1 or parse_probability(found[0][1][0]) != result.probability:
+        return None
+    gap, value = found[0]
+    label = next((other for other in gaps if other != gap and gap.endswith(other)), None)
+    if label is None or value.end() > len(gap) - len(label) or not is_likely(fold(gap[: value.start()])):
+        return None
+    before, after = gap[: value.start()], gap[value.end() : -len(label)]
+    return re.compile(f"{re.escape(before)}({VALUE.pattern}){re.escape(after)}") if before.strip() else None
+
+
+def _is_likely_line(rest: str, at: int, result: Conversation) -> bool:
+    """Return whether the probability stands at this place, after words for it."""
+    value = VALUE.match(rest, at)
+    line = rest[rest.rfind("\n", 0, at) + 1 : at]
+    return value is not None and is_likely(fold(line)) and parse_probability(value[0]) == result.probability
+
+
+def _list_kinds_around(top: str, gaps: Sequence[str], rest: str) -> list[str]:
+    """Return the kinds of quotation marks and emphasis next to the turns, and of brackets anywhere; tags are
+    left out."""
+    anywhere = _list_kinds(*{top, *gaps, rest})
+    bare = [_TAG.sub("", gap) for gap in (top, *gaps)]
+    edges = _list_kinds("".join([bare[0][-2:], *[gap[:2] + gap[-2:] for gap in bare[1:]]]))
+    emphasis = [
+        mark for mark in "*_" if any(mark in (gap[:1], gap[-1:]) for gap in (bare[0][-1:], *bare[1:]))
+    ]
+    return [*[kind for kind in anywhere if kind == "()" or kind in edges], *emphasis]
+
+
+def _list_kinds(*pieces: str) -> list[str]:
+    """Return the kinds of quotation marks and brackets in some pieces of a layout, whole tags apart."""
+    marks = "".join([_TAG.sub("", piece) for piece in pieces])
+    return [kind for kind in _KINDS if any(mark in marks for mark in kind)]
+
+
+def _is_marked(gap: str) -> bool:
+    """Return whether a text between turns holds something that no turn of one line has in it."""
+    return "\n" in gap or any(map(gap.__contains__, _NEVER + _QUOTES))
+
+
+def _is_apart(before: str, after: str) -> bool:
+    """Return whether the texts around a probability can be no part of it."""
+    ends = after[:1]
+    return not (before[-1:] in tuple("0123456789.") or ends.isalnum() or ends == "%")
+
+
+def _ends_as_read(rest: str, result: Conversation, labelled: str | None) -> bool:
+    """Return whether the text after the last turn has an end marker where the reader found one: of the role
+    that its label names, or of the last turn's."""
+    marked = find_marker(rest) is not None or ends_conversation(rest)
+    if result.ended_by is None:
+        return not marked
+    return marked and result.ended_by == (labelled or result.turns[-1].role)
+
+
+def _gives(text: str) -> bool:
+    """Return whether a text before the last turn may give a probability of its own."""
+    return is_likely(fold(text)) and DIGITS.search(text) is not None
+
+
+def _find_gaps(text: str, result: Conversation, at: int) -> tuple[list[str], str, int] | None:
+    """Return the texts between the turns and after the last one, and how the turns are written."""
+    before = _TAG.sub("", text[:at])
+    codes = list_codes(before)
+    code = QUOTED if '"' in before else PLAIN
+    gaps = []
+    for turn in result.turns:
+        for written in codes:
+            said = encode_turn(turn.text, written)
+            place = text.find(said, at)
+            if 0 <= place <= at + LONGEST:
+                break
+        else:
+            return None
+        code = max(code, written)
+        gaps.append(text[at:place])
+        at = place + len(said)
+    return gaps[1:], text[at:], code
+
+
+def _is_alias(head: str, words: RoleWords) -> bool:
+    """Return whether the label before the first turn is another word for a role in the reader's own
+    language."""
+    return any(word in words.aliases for word in TOKEN.findall(head.rstrip().rpartition("\n")[2].lower()))
+
+
+def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str], first: str) -> bool:
+    """Return whether every turn begins and ends alike, at a line break or a quotation mark, under one label a
+    role.
+
+    Then no rule counts turns.
+    """
+    skeletons: dict[str, set[str]] = {}
+    for gap, role in before.items():
+        skeletons.setdefault(role, set()).add(make_skeleton(gap))
+    if len(before) > len(CUTS) or len(skeletons) < 2 or any(len(some) > 1 for some in skeletons.values()):
+        return False
+    if any(map(_is_bare, gaps)) or not _names_next(head, before, first):
+        return False
+    closings = {
+        make_skeleton((gap.partition("\n")[0] if "\n" in gap else gap.lstrip()[:1]).strip()) for gap in gaps
+    }
+    closings = {
+        TOKEN.sub("", closing) if "<" in closing or closing[:2] == "[/" else closing for closing in closings
+    }
+    openings = {make_skeleton(label[-1:]) if label[-1:] in _QUOTES else "" for label in (head, *gaps)}
+    if any("\n" not in gap and gap.lstrip()[:1] not in ('"', "'", "|") for gap in gaps):
+        return False
+    return len(openings) == 1 and (len(closings) == 1 or {closing[:1] for closing in closings} == {'"'})
+
+
+def _names_next(head: str, before: Mapping[str, str], first: str) -> bool:
+    """Return whether the texts between turns name who speaks next, not who spoke: the text before the first
+    turn ends as those before this role's other turns do, and no other role's."""
+    top = make_skeleton(head)
+    for gap, role in before.items():
+        if role == first:
+            named = make_skeleton(gap)
+            label = next((named[at:] for at in range(len(named)) if top.endswith(named[at:])), "")
+            return not any(
+                make_skeleton(other).endswith(label) for other, who in before.items() if who != first
+            )
+    return False
+
+
+def _is_bare(gap: str) -> bool:
+    """Return whether a label is a word or a picture without a mark, which counts only where two alternate."""
+    label = gap.rpartition("\n")[2]
+    marks = (unicodedata.category(mark)[0] == "P" or mark in "<>=|~+" for mark in label)
+    return label.endswith(" ") and len(label.split()) == 1 and not any(marks)
