@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation
@@ -146,6 +147,12 @@ class Layouts:
                 self._count -= 1
         self._known[key] = [layout, *known]
         self._count += 1
+
+
+@cache
+def find_layouts(roles: RoleWords) -> Layouts:
+    """Return the layouts learned for these roles, in this process."""
+    return Layouts(roles)
 
 
 def _find_layout(text: str, result: Conversation, at: int, words: RoleWords) -> Layout | None:

@@ -14,8 +14,8 @@ from bench.reply_layouts import FURTHER, INVENTED, LISTED, OWN
 from bench.unseen_layouts import UNSEEN
 from edgen.core.values import Conversation
 from edgen.reading import learned, read
-from edgen.reading.conversation import LayoutMemory, read_unknown
-from edgen.reading.learned import Layouts
+from edgen.reading.conversation import read_unknown
+from edgen.reading.learned import Layouts, find_layouts
 from edgen.reading.lines.line import Inside
 from edgen.reading.roles import TEACHER_STUDENT, RoleWords
 from edgen.reading.text.thinking import drop_thinking
@@ -146,14 +146,12 @@ def test_a_layout_is_learned_when_a_second_reply_begins_alike() -> None:
     assert layouts.read(EVERY["people"](2)) == read_unknown(EVERY["people"](2), TEACHER_STUDENT)
 
 
-def test_the_first_reply_to_some_roles_is_kept_until_another_comes() -> None:
-    memory = LayoutMemory(TEACHER_STUDENT)
+def test_the_first_reply_to_some_roles_is_learned_from_once_another_comes() -> None:
+    roles = RoleWords(("Teacher", "Student"))
     for number in range(3):
         text = EVERY["people"](number)
-        assert (memory.find(text) is not None) == (number == 2)
-        result = read_unknown(text, TEACHER_STUDENT)
-        assert isinstance(result, Conversation)
-        memory.learn(text, result)
+        assert (find_layouts(roles).read(text) is not None) == (number == 2)
+        assert read(text, roles=roles) == read_unknown(text, roles)
 
 
 @pytest.mark.parametrize("layout", sorted(EVERY))
