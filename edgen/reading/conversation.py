@@ -108,8 +108,9 @@ def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, 
         return known
     repairs: list[str] = []
     answer = drop_thinking(text, repairs, roles) if "<" in text or holds_pair(text, "[/") else text
-    if repairs and layouts is not None and (known := layouts.find(answer)) is not None:
-        if Repair.ROLE_ALIAS not in known[0].repairs:
+    if repairs and layouts is not None:
+        known = layouts.find(answer)
+        if known is not None and Repair.ROLE_ALIAS not in known[0].repairs:
             return add_repairs(known[0], first=repairs), known[1]
     result = read_unknown(text, roles)
     if isinstance(result, Conversation) and [*result.repairs[: len(repairs)]] == repairs:
