@@ -14,7 +14,8 @@ from bench.reply_layouts import FURTHER, INVENTED, LISTED, OWN
 from bench.unseen_layouts import UNSEEN
 from edgen.core.values import Conversation, Turn
 from edgen.reading import read
-from edgen.reading.conversation import find_layouts, read_unknown
+from edgen.reading.conversation import read_unknown
+from edgen.reading.learned import find_layouts
 from edgen.reading.roles import TEACHER_STUDENT
 
 REPLIES = 20  # of a layout

@@ -26,8 +26,6 @@ A reply in other languages' words for the roles is read the same way once its la
 
 from __future__ import annotations
 
-from functools import cache
-
 from msgspec.structs import replace
 
 from edgen.core.text import compile_later
@@ -35,7 +33,7 @@ from edgen.core.values import Conversation, Rejection, RejectionReason
 from edgen.reading.assembly import FoundParts, add_repairs, assemble, make_entries
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
-from edgen.reading.learned import Layouts
+from edgen.reading.learned import find_layouts
 from edgen.reading.lines.conversation import find_in_lines
 from edgen.reading.lines.frames import rewrite_frames
 from edgen.reading.lines.role_lines import split_lines
@@ -64,12 +62,12 @@ _LABEL = r"[^\w\n{]{0,12}(?:ROLE|CALLED)\b[^\n:]{0,20}:"
 _BREAKS = RolePattern(rf"(?i){_LABEL}[^\n]*?(\\n|<br\s?/?>){_LABEL}")
 _BREAK = compile_later(r"(?i)<br\s?/?>(?![^\S\n]*(?:\n|\Z))")  # none at the end of a line
 _WRAPPING = frozenset("<>&\\")  # without one of these and `[/`, there is no markup and no thinking
-_LIST = compile_later(r"\[\s*+[\[{\"'“]")
 _TURN_TOKENS = ("<start_of_turn>", "[INST]", "</s>")  # of chat templates
 _INSTRUCTION = compile_later(r"<s>[ ]?|[ ]?</s>(?=[ \t]*\n\S)|[ ]?\[/?INST\][ ]?")
 _FEW_BRACKETS = 4  # of a text that is no JSON
 _BEFORE_JSON = "-" + "".join(char for char in map(chr, range(0x3001)) if char.isspace() and char != "\n")
 _FEW_BREAKS = 3  # of HTML, which turns may hold
+_LIST = compile_later(r"\[\s*+[\[{\"'“]")  # of JSON
 _NO_LINE = "no line that a role speaks"
 # Where no turns of two sides are found, the labels may have a frame that no rule knows.
 _UNFRAMED = (RejectionReason.NO_TURNS, RejectionReason.TOO_SHORT, RejectionReason.ONE_SPEAKER)
@@ -104,51 +102,39 @@ def read(
     return add_repairs(result, last=[Repair.OTHER_SPEAKER])
 
 
-class LayoutMemory:
-    """The layouts of the replies to some roles. One reply has none to learn, so it is kept until another
-    comes."""
-
-    def __init__(self, roles: RoleWords) -> None:
-        self._roles = roles
-        self._first: tuple[str, Conversation] | None = None
-        self._layouts: Layouts | None = None
-
-    def find(self, text: str) -> tuple[Conversation, str] | None:
-        """Return `Layouts.find`: the conversation in a text of a known layout, and its marks."""
-        return None if self._layouts is None else self._layouts.find(text)
-
-    def learn(self, text: str, result: Conversation) -> None:
-        """Learn the layout of a text that was read as `result`."""
-        if self._layouts is not None:
-            self._layouts.learn(text, result)
-        elif self._first is None:
-            self._first = text, result
-        else:
-            self._layouts = Layouts(self._roles)
-            self._layouts.learn(*self._first)
-            self._layouts.learn(text, result)
-
-
-@cache
-def find_layouts(roles: RoleWords) -> LayoutMemory:
-    """Return the layouts learned for these roles, in this process."""
-    return LayoutMemory(roles)
-
-
 def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, str | None]:
     """Return the conversation in a text, in a layout that was learned or in any, with the marks in its turns
     where they are known."""
-    layouts = find_layouts(roles)
-    if (known := layouts.find(text)) is not None:
+    layouts = find_layouts(roles) if roles in _FIRST else None
+    if layouts is not None and (known := layouts.find(text)) is not None:
         return known
     repairs: list[str] = []
     answer = drop_thinking(text, repairs, roles) if "<" in text or holds_pair(text, "[/") else text
-    if repairs and (known := layouts.find(answer)) is not None and Repair.ROLE_ALIAS not in known[0].repairs:
-        return add_repairs(known[0], first=repairs), known[1]
+    if repairs and layouts is not None:
+        known = layouts.find(answer)
+        if known is not None and Repair.ROLE_ALIAS not in known[0].repairs:
+            return add_repairs(known[0], first=repairs), known[1]
     result = read_unknown(text, roles)
     if isinstance(result, Conversation) and [*result.repairs[: len(repairs)]] == repairs:
-        layouts.learn(answer, replace(result, repairs=result.repairs[len(repairs) :]))
+        _learn_layout(answer, replace(result, repairs=result.repairs[len(repairs) :]), roles)
     return result, None
+
+
+# The first reply to some roles in this process, until another comes; then None.
+_FIRST: dict[RoleWords, tuple[str, Conversation] | None] = {}
+
+
+def _learn_layout(text: str, result: Conversation, roles: RoleWords) -> None:
+    """Learn the layout of a text that was read as `result`. One reply has none to learn, so the first is kept
+    until another comes."""
+    if roles not in _FIRST:
+        _FIRST[roles] = text, result
+        return
+    layouts = find_layouts(roles)
+    if (first := _FIRST[roles]) is not None:
+        _FIRST[roles] = None
+        layouts.learn(*first)
+    layouts.learn(text, result)
 
 
 def read_unknown(text: str, roles: RoleWords) -> Conversation | Rejection:

@@ -11,7 +11,8 @@ from bench.reading import yardstick
 from bench.replies import LAYOUTS
 from bench.reply_layouts import INVENTED, LISTED, OWN
 from edgen.reading import clean_turn, read
-from edgen.reading.conversation import find_layouts, read_unknown
+from edgen.reading.conversation import read_unknown
+from edgen.reading.learned import find_layouts
 from edgen.reading.roles import TEACHER_STUDENT
 from tests.cases import each
 from tests.dose import dose

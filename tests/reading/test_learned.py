@@ -15,7 +15,8 @@ from bench.unseen_layouts import UNSEEN
 from edgen.core.values import Conversation
 from edgen.reading import learned, read
 from edgen.reading.conversation import read_unknown
-from edgen.reading.learned import Layouts
+from edgen.reading.learned import Layouts, find_layouts
+from edgen.reading.lines.line import Inside
 from edgen.reading.roles import TEACHER_STUDENT, RoleWords
 from edgen.reading.text.thinking import drop_thinking
 from tests.dose import dose
@@ -143,6 +144,26 @@ def test_a_layout_is_learned_when_a_second_reply_begins_alike() -> None:
         assert isinstance(result, Conversation)
         layouts.learn(text, result)
     assert layouts.read(EVERY["people"](2)) == read_unknown(EVERY["people"](2), TEACHER_STUDENT)
+
+
+def test_the_first_reply_to_some_roles_is_learned_from_once_another_comes() -> None:
+    roles = RoleWords(("Teacher", "Student"))
+    for number in range(3):
+        text = EVERY["people"](number)
+        assert (find_layouts(roles).read(text) is not None) == (number == 2)
+        assert read(text, roles=roles) == read_unknown(text, roles)
+
+
+@pytest.mark.parametrize("layout", sorted(EVERY))
+def test_a_reply_that_skips_the_rules_about_shared_marks_reads_as_by_these_rules(
+    layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(layout)
+    texts = [EVERY[layout](number) for number in range(dose(2, 8))]
+    texts += [change(rng.choice(texts), rng) for _ in range(dose(4, 40))]
+    found = [read_unknown(text, TEACHER_STUDENT) for text in texts]
+    monkeypatch.setattr(Inside, "may_share", lambda _inside, _first: True)
+    assert found == [read_unknown(text, TEACHER_STUDENT) for text in texts]
 
 
 @pytest.mark.parametrize("closing", ["", '",\n   Teacher:  "', '",\n   Student:  "'])

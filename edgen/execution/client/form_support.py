@@ -188,8 +188,7 @@ def restore_forms(ledger: Ledger, events: Events, known: dict[str, Way], support
     finds. `known`: the ways of all backends of the session by identity, one note; the first call reads them.
     """
     noted = decode_fact(ledger.read_fact(_FACT), dict[str, Way], ledger.path, "a note on forms") or {}
-    for identity, way in noted.items():
-        known.setdefault(identity, way)
+    known.update(noted | known)
     if (found := known.get(support.identity)) is not None:
         support.restore(found)
 
