@@ -17,7 +17,8 @@ from __future__ import annotations
 from functools import cache
 
 from edgen.core.values import Conversation
-from edgen.reading.layout import LEAST, MOST, Layout
+from edgen.reading.asides import is_aside
+from edgen.reading.layout import DIGITS, LEAST, MOST, Layout
 from edgen.reading.layout_finder import KEY, LONGEST, find_layout, split_head
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import TOKEN, TurnWords
@@ -75,6 +76,9 @@ class Layouts:
         if not 0 <= at <= LONGEST or not LEAST <= len(result.turns) <= MOST:
             return
         head, _ = split_head(text[:at], result)
+        aside, _, label = head.rpartition("\n\n")
+        above, _, label = (label if is_aside(aside, self._vocabulary) else head).rpartition("\n")
+        head = f"{above}\n{DIGITS.sub('0', label)}"
         tries = self._seen.get(head, 0)
         if len(self._seen) >= _MOST_HEADS and not tries:
             self._seen.clear()
