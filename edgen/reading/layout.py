@@ -17,6 +17,7 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
+from edgen.reading.asides import is_aside
 from edgen.reading.label_notes import LabelNotes
 from edgen.reading.text.characters import TELLING, TurnWords, are_spoken, find_marks, fold
 from edgen.reading.text.marker import find_marker, may_mark
@@ -32,6 +33,7 @@ from edgen.reading.turn_codes import ENTITIES, ESCAPES, HINTS, decode_turn
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
 MOST = 200  # turns
 _MOST_TAILS = 32  # of a layout
+_MOST_ASIDE = 1_000  # characters in which the first turn begins
 _WORD = 12  # characters of the longest word for a probability, and one more
 _SHORT = 60  # characters; a tag may be around a shorter label
 _FRAME = 4  # turns of which one may begin with a word that they share
@@ -67,6 +69,7 @@ class Tail(NamedTuple):
     ended: bool
     labelled: bool  # they follow a label, which has only the end marker
     unfit: str  # characters that the last turn may not hold
+    aside: bool  # words of any kind may follow
 
 
 class Layout(msgspec.Struct):
@@ -97,6 +100,7 @@ class Layout(msgspec.Struct):
     order: tuple[str, ...] = ()  # texts between the turns in their order, if there is no other regularity
     speakers: tuple[str, ...] = ()  # roles of the turns in this order
     told: re.Pattern[str] | None = None  # line between turns that gives the probability
+    aside: bool = False  # words of any kind stand before `head`
     notes: LabelNotes | None = None  # notes in the labels, which the texts above have blanked
 
     def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, str] | None:
@@ -106,12 +110,18 @@ class Layout(msgspec.Struct):
         """
         if self.notes is not None:
             blanked = self.notes.blank(text, vocabulary)
-            if blanked is None or not blanked.startswith(self.head):
+            if blanked is None:
                 return None
             text = blanked
-        if not any(text.endswith(after) and before in text for before, after, _ in self.tails):
+        if not any(
+            (tail.aside or text.endswith(after)) and before in text
+            for (before, after, _), tail in self.tails.items()
+        ):
             return None
-        given = None
+        start = self._find_head(text)
+        if start < 0 or (self.aside and not is_aside(text[:start], vocabulary)):
+            return None
+        text, given = text[start:], None
         if self.told is not None:
             before, *found = self.told.split(text)
             if len(found) != 2:
@@ -126,7 +136,7 @@ class Layout(msgspec.Struct):
         if cut is None:
             return None
         said, speakers = cut
-        behind = self._split_tail(said[-1])
+        behind = self._split_tail(said[-1], vocabulary)
         if behind is None:
             return None
         said[-1], value, tail = behind
@@ -146,6 +156,13 @@ class Layout(msgspec.Struct):
             return None
         return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs), marks
 
+    def _find_head(self, text: str) -> int:
+        """Return the place of `head` at the beginning of a text, numbers apart; -1 without it."""
+        start = text[: len(self.head) + _MOST_ASIDE * self.aside]
+        if self.numbered and self.below is None:
+            start = zero_digits(start, lettered=self.lettered)
+        return start.find(self.head)
+
     def is_like(self, other: Layout) -> bool:
         """Return whether another layout differs only in its digits, its code or the text after the turns."""
         return (
@@ -159,6 +176,7 @@ class Layout(msgspec.Struct):
             and self.mixed == other.mixed
             and self.order == other.order
             and self.speakers == other.speakers
+            and self.aside == other.aside
             and self.told == other.told
             and (self.notes and self.notes.pattern) == (other.notes and other.notes.pattern)
         )
@@ -214,7 +232,7 @@ class Layout(msgspec.Struct):
             at = place + len(gap)
         return [*said, body[at:]], [*self.speakers]
 
-    def _split_tail(self, last: str) -> tuple[str, str | None, Tail] | None:
+    def _split_tail(self, last: str, vocabulary: TurnWords) -> tuple[str, str | None, Tail] | None:
         """Return the last turn's words, the probability and the tail around it; None if no tail fits.
 
         The words are empty after a label that has only the end marker.
@@ -227,10 +245,15 @@ class Layout(msgspec.Struct):
                     return said, None, tail
                 continue
             said, found, rest = last.partition(before)
-            if found and rest.endswith(after) and not (tail.labelled and said):
+            if tail.aside:
+                value, _, aside = rest.partition(after)
+                fits = is_aside(aside, vocabulary)
+            else:
                 value = rest[: len(rest) - len(after)]
-                if find_unit(value) == unit and VALUE.fullmatch(value):
-                    return said, value, tail
+                fits = rest.endswith(after)
+            fits = fits and bool(found) and not (tail.labelled and said)
+            if fits and find_unit(value) == unit and VALUE.fullmatch(value):
+                return said, value, tail
         return None
 
     def _decode(self, said: list[str], body: str) -> str | None:

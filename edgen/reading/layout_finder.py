@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation
 from edgen.reading.answers.probability import parse_probability
+from edgen.reading.asides import is_aside
 from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.label_notes import BLANK, find_label_notes
 from edgen.reading.layout import (
@@ -42,6 +43,7 @@ _KINDS = ('"＂', "“”„", "«»", "‹›", "「」", "『』", "()")
 _QUOTES = "".join(_KINDS[:-1]) + "'‘’"
 _STRUCTURE = frozenset(_QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
 _TAG = compile_later("<[^<>]*>")
+_VARYING = compile_later(rf"[0-9{BLANK}]|^[A-Za-z]{{1,5}}[.)]")  # what is not the same in each label
 _MARKUP = compile_later(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
 
 
@@ -81,6 +83,10 @@ def find_layout(
     if behind is None or (below is not None and behind[0][2] is not None):
         return None
     tails, label = behind
+    foot, blank_line, farewell = tails[1].partition("\n\n")
+    followed = tails[2] is not None and is_aside(farewell, vocabulary)
+    if followed:
+        tails = (tails[0], foot + blank_line, tails[2])
     if (
         (label and order)
         or not all(map(_is_marked, order))
@@ -94,23 +100,32 @@ def find_layout(
     before_turns = "".join((top, *gaps))
     translated = Repair.ROLE_ALIAS in result.repairs and not _is_alias(head, words)
     marks = _list_kinds_around(top, gaps, rest)
+    named = Repair.ROLE_NAME in result.repairs and any(
+        len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (_find_last_line(top), *before)
+    )
     edges = "¿¡" if _MARKUP.search(before_turns) else "¿¡*"
     round_ = frozenset() if "(" in before_turns else frozenset("()")
+    preamble, blank_line, line = head.rpartition("\n\n")
+    free = below is None and not named and regular and is_aside(preamble, vocabulary)
+    if free:
+        head = blank_line + line
+    numbered = "0" in "".join(order or before)
+    if numbered and below is None:
+        head = zero_digits(head, lettered=lettered)
     return Layout(
-        head.partition(BLANK)[0],
+        "" if free else _VARYING.split(head, 1)[0],
         head,
         spoken[0],
         {} if order else dict(sorted(before.items(), key=lambda item: -len(item[0]))),
         "".join((_NEVER, *marks, "(=" if translated else "")),
-        numbered="0" in "".join(order or before),
+        numbered=numbered,
         lettered=lettered and clear,
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
         mixed=mixed,
         tagged="<" in head,
         translated=translated,
-        named=Repair.ROLE_NAME in result.repairs
-        and any(len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (_find_last_line(top), *before)),
+        named=named,
         firsts=frozenset("¿¡*" if gaps[0][-1:] == " " else edges) | round_,
         lasts=frozenset(edges + ";") | round_,
         json='"＂' in marks and ("{" in top or "[" in top),
@@ -121,11 +136,13 @@ def find_layout(
                 result.ended_by is not None,
                 bool(label),
                 "".join([kind for kind in _list_kinds(rest) if kind not in marks]),
+                followed,
             )
         },
         below=below,
         order=order,
         speakers=tuple(spoken) if order else (),
+        aside=free,
     )
 
 
@@ -198,7 +215,9 @@ def _find_told(gaps: Sequence[str], result: Conversation) -> re.Pattern[str] | N
     if label is None or value.end() > len(gap) - len(label) or not is_likely(fold(gap[: value.start()])):
         return None
     before, after = gap[: value.start()], gap[value.end() : -len(label)]
-    return re.compile(f"{re.escape(before)}({VALUE.pattern}){re.escape(after)}") if before.strip() else None
+    labels = "|".join([re.escape(other) for other in {*gaps} - {gap}])
+    told = f"{re.escape(before)}({VALUE.pattern}){re.escape(after)}(?={labels})"
+    return re.compile(told) if before.strip() else None
 
 
 def _is_likely_line(rest: str, at: int, result: Conversation) -> bool:

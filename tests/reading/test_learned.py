@@ -191,14 +191,14 @@ def test_a_layout_is_read_with_stage_directions_and_after_a_label_without_words(
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = 0
-    find = learned._find_layout
+    find = learned.find_layout
 
     def counted(*values: object) -> object:
         nonlocal compiled
         compiled += 1
         return find(*values)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(learned, "_find_layout", counted)
+    monkeypatch.setattr(learned, "find_layout", counted)
     words = RoleWords(("Teacher", "Student"))
     layouts = Layouts(words)
     for number in range(500):

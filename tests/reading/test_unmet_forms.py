@@ -105,16 +105,17 @@ def test_a_percentage_in_words_is_a_number(given: str, value: float | None) -> N
 
 
 @pytest.mark.parametrize("foot", ["", "\nProbability: 0.4"])
-def test_a_note_in_square_brackets_between_turns_gives_the_probability(foot: str) -> None:
+@pytest.mark.parametrize("note", ["[Probability: 0.4]", "(Probability: 0.4)", "*(Probability of success: 40%)*"])
+def test_a_line_in_brackets_between_turns_gives_the_probability(foot: str, note: str) -> None:
     lines = [f"{role}: {said}" for role, said in zip(ROLES, SAID, strict=True)]
-    noted = "\n".join([*lines[:3], "[Probability: 0.4]", *lines[3:]]) + foot
+    noted = "\n".join([*lines[:3], note, *lines[3:]]) + foot
     result = read(noted)
     assert isinstance(result, Conversation)
     assert [turn.text for turn in result.turns] == SAID
     assert result.probability == 0.4
-    kept = read(noted.replace("[Probability: 0.4]", "(Probability: 0.4)"))
+    kept = read(noted.replace(f"\n{note}", f" {note}"))
     assert isinstance(kept, Conversation)
-    assert kept.turns[2].text.endswith("(Probability: 0.4)")
+    assert kept.turns[2].text.endswith(note)
 
 
 @pytest.mark.parametrize(

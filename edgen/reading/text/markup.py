@@ -98,7 +98,8 @@ def without_markup(text: str, roles: RoleWords) -> str:
     if "\\" in marks and _names_two(_LATEX_LABEL, text, roles):
         return _LATEX.sub(r"\n\1:", _LATEX_BLOCK.sub("", "\n" + text))[1:]
     if marks.count(">") > _FEW and text.count(" --> ") > _FEW:
-        return _CUE.sub(lambda cue: f"\n{cue[1]}: " if cue[1] else "\n", "\n" + text)[1:]
+        text = ("\n" + text).replace("\nNOTE ", "\n")
+        return _CUE.sub(lambda cue: f"\n{cue[1]}: " if cue[1] else "\n", text)[1:]
     return text
 
 

@@ -81,7 +81,7 @@ _NEUTRAL = frozenset({
     "estimated", "overall", "approximate", "resulting", "simulated", "score", "value", "percent",
     "probability", "prob",
     "likelihood", "chance", "const", "therefore", "thus", "hence", "so", "our", "estimate", "var", "let",
-    "roughly", "decision", "note",
+    "roughly", "decision",
 })  # fmt: skip
 _STEMS = ("underst", "success", "learn", "comprehen", "master", "grasp", "material")
 _DECORATION = " \t\r\n#*_`~\"'“”‘’<>[](){},;.:|-–—=\\"
@@ -116,7 +116,7 @@ def is_likely(words: str) -> bool:
     return may_give(words) or "chance" in words or is_abbreviated(words)
 
 
-def _mentions(text: str) -> bool:
+def mentions(text: str) -> bool:
     """Return whether a text speaks of a probability at all."""
     words = fold(text)
     return (
@@ -140,7 +140,7 @@ def read_value_of_line(line: str) -> str | None:
     the contrary (`did not understand`); None if the line is about something else."""
     if (plain := _PLAIN_VALUE.match(line)) is not None:
         return plain[1]
-    if len(line) > 600 or not _mentions(line):
+    if len(line) > 600 or not mentions(line):
         return None
     line = _SCALE.sub("", line)
     likely = _LIKELY.search(line)
@@ -197,7 +197,7 @@ def _is_label(line: str) -> bool:
 def split_probabilities(text: str) -> tuple[list[Any], str]:
     """Return the probabilities that the lines of a text give, and the text without these lines."""
     values: list[Any] = []
-    if not text or not _mentions(text):
+    if not text or not mentions(text):
         return values, text
     rest: list[str] = []
     waiting = False
