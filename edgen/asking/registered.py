@@ -39,15 +39,21 @@ def find_asker(name: str, base: type[A], option: str, others: tuple[str, ...] = 
     the option takes."""
     if (found := find_named_asker(name, base)) is not None:
         return found
+    if name in registry.list_names("asker"):
+        kinds = (one.__name__ for one in registry.find("asker", name).__mro__[1:])
+        raise UsageError(
+            f"{option}: the asker {name!r} is a {next(kinds, 'class')}, and this option takes a "
+            f"{base.__name__}; CONTRIBUTING.md lists the options of each."
+        )
     known = dict.fromkeys((*others, *list_askers(base)))
-    listed = f" (known: {', '.join(known)})"
-    suggested = suggest_name(name, known).removesuffix(listed)
-    raise UsageError(f"{option}: there is no {name!r}{suggested}{listed}.")
+    close = suggest_name(name, known)
+    every = "" if "known:" in close else f" (known: {', '.join(known)})"
+    raise UsageError(f"{option}: there is no {name!r}{close}{every}.")
 
 
-def list_askers(base: type[PromptAsker[Any, Any]]) -> list[str]:
-    """Return the names of the askers that derive from `base` and can be loaded."""
-    return [one for one in registry.list_names("asker") if _is_a(one, base)]
+def list_askers(base: type[PromptAsker[Any, Any]]) -> tuple[str, ...]:
+    """Return the names of the usable askers that derive from `base`."""
+    return tuple(one for one in registry.list_names("asker") if _is_a(one, base))
 
 
 def _is_a(name: str, base: type[PromptAsker[Any, Any]]) -> bool:

@@ -16,8 +16,9 @@ import msgspec
 
 from edgen.annotation.layer import read_noted
 from edgen.asking.answering import Answerer
+from edgen.asking.declared import DeclaredAsker
 from edgen.asking.options import CandidateOptions
-from edgen.asking.registered import find_asker
+from edgen.asking.registered import find_asker, list_askers
 from edgen.asking.runner import RunStart
 from edgen.asking.units import AskedUnit, UnitAsker, grow_sample, name_task
 from edgen.config import Job
@@ -167,7 +168,7 @@ class WriterStart(RunStart[WriterAsker]):
     """A start of a writer."""
 
     def __init__(self, reader: RunReader, options: CandidateOptions, control: Control) -> None:
-        kind = find_asker(options.write, WriterAsker, "--write")
+        kind = find_asker(options.write, WriterAsker, "--write", list_askers(DeclaredAsker))  # type: ignore[type-abstract]
         for option, value, least in (("--texts", options.count, 1), ("--after", options.after, 0)):
             if value < least:
                 raise UsageError(f"{option}: give a number, {least} or more.")
