@@ -34,20 +34,27 @@ from edgen.testing import (
 )
 from tests import ROOT
 from tests.cli.test_faulty_plugins import PROVIDER
+from tests.domains import modules_of
 from tests.providers import llama
 
 pytestmark = pytest.mark.integration
 
-# The shipped job that stands for a protocol, and for what only some protocols record.
-JOBS = {
-    "oneshot": "quickstart", "selfplay": "selfplay", "tutoring": "tutoring", "guided": "lesson_plan", "forum": "tech_support",
-}  # fmt: skip
-FAMILY_JOBS = {"education": "oneshot", "tutoring": "tutoring", "dialogue": "guided"}
-# Formats that need what the run above has not: the protocol of a run that has it.
-FORMAT_JOBS = {
-    "crwiz": "guided", "dialogue-acts": "tutoring", "intent-prediction": "tutoring", "msdialog-intent": "tutoring", "skyrl": "selfplay", "verl-rl": "selfplay",
-}  # fmt: skip
-FORMAT_OPTIONS = {"dstc7": {"candidates": "10"}}
+
+def gather(name: str, own: dict[str, Any]) -> dict[str, Any]:
+    """The engine's own entries, with those of each domain (tests/domains/*/conformance.py)."""
+    each = [getattr(module, name, {}) for module in modules_of("conformance")]
+    return own | {key: value for one in each for key, value in one.items()}
+
+
+# The shipped job that stands for a protocol, and the protocol whose run has what a family or a format needs.
+JOBS = gather("JOBS", {"oneshot": "quickstart", "selfplay": "selfplay"})
+FAMILY_JOBS = gather("FAMILIES", {"education": "oneshot"})
+FORMAT_JOBS = gather("FORMATS", {"skyrl": "selfplay", "verl-rl": "selfplay"})
+FORMAT_OPTIONS = gather("FORMAT_OPTIONS", {})
+# Families that know their records by more than their layout, so that none can be made up.
+KNOWN_BY_CONTENT = {
+    name for module in modules_of("conformance") for name in getattr(module, "KNOWN_BY_CONTENT", ())
+}
 PROVIDER_SETTINGS = {"litellm": {"model": "openai/some-model"}, "vertex": {"project": "some-project"}}
 
 
@@ -116,7 +123,7 @@ def test_families(name: str, run_of: Callable[[str], Path]) -> None:
         assert reader.family is family
         recorded = [family.read(data) for *_, data in reader.views[""].iterate_records()]
         check_family(family, recorded, space=reader.space)
-        if name != "tutoring":  # which knows its records by the exercises in them
+        if name not in KNOWN_BY_CONTENT:
             check_family(family, space=reader.space)
 
 

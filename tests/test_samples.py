@@ -45,6 +45,7 @@ LEAST_MENTIONED = {
     "tech_support": 0.75,
     "tutoring": 0.8,
 }
+USUAL_MENTIONED = 0.7
 # A student says the answer that it was asked to say, and a learner the sentence that was corrected.
 MOST_ECHOES = {"tutoring": 0.12, "language_learning": 0.1}
 USUAL_ECHOES = 0.04
@@ -121,7 +122,7 @@ def figures(job: str, *, served: bool = False) -> dict[str, Any]:
 def test_its_conversations_mention_their_scenario(job: str) -> None:
     found = figures(job)["mentioned"]
     assert found.share is not None
-    assert found.share.value >= LEAST_MENTIONED[job], found
+    assert found.share.value >= LEAST_MENTIONED.get(job, USUAL_MENTIONED), found
 
 
 @pytest.mark.parametrize("job", JOBS)
@@ -202,7 +203,9 @@ def test_a_speaker_rarely_says_a_sentence_again(job: str) -> None:
 @pytest.mark.parametrize("job", JOBS)
 def test_a_served_simulator_takes_the_scenario_from_the_prompt(job: str) -> None:
     found = figures(job, served=True)
-    assert found["mentioned"].share.value >= LEAST_MENTIONED[job] - 0.1, found["mentioned"]
+    assert found["mentioned"].share.value >= LEAST_MENTIONED.get(job, USUAL_MENTIONED) - 0.1, found[
+        "mentioned"
+    ]
     assert found["recited"].turns == 0
     text = "\n".join(turn.text for one in conversations(job, served=True)[1].values() for turn in one.turns)
     assert not any(words in text for words in ("today's topic", "my usual method"))

@@ -46,9 +46,9 @@ def find_asker(name: str, base: type[A], option: str, others: tuple[str, ...] = 
             f"{base.__name__}; CONTRIBUTING.md lists the options of each."
         )
     known = dict.fromkeys((*others, *list_askers(base)))
-    listed = f" (known: {', '.join(known)})"
-    suggested = suggest_name(name, known).removesuffix(listed)
-    raise UsageError(f"{option}: there is no {name!r}{suggested}{listed}.")
+    close = suggest_name(name, known)
+    every = "" if "known:" in close else f" (known: {', '.join(known)})"
+    raise UsageError(f"{option}: there is no {name!r}{close}{every}.")
 
 
 def list_askers(base: type[PromptAsker[Any, Any]]) -> tuple[str, ...]:

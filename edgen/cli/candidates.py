@@ -37,8 +37,7 @@ def print_candidates(
         write_for_run,
     )
     from edgen.asking.declared import DeclaredAsker
-    from edgen.asking.registered import find_asker, find_named_asker, list_askers
-    from edgen.asking.writers import WriterAsker
+    from edgen.asking.registered import find_named_asker
 
     if len(asked.by) > 1:
         raise UsageError("--write takes one --backend: a single model writes the texts.")
@@ -48,7 +47,6 @@ def print_candidates(
         _refuse_texts(writing, asked)
         _print_asked(run, kind, AskOptions(**shared), "".join(asked.by), control, dry_run=dry_run, json=json)
         return
-    find_asker(writing.write, WriterAsker, "--write", list_askers(DeclaredAsker))  # type: ignore[type-abstract]
     given: dict[str, Any] = {"count": writing.texts, "after": writing.after}
     options = CandidateOptions(
         write=writing.write,

@@ -59,13 +59,13 @@ def _complete_plugins(kind: Any) -> Callable[[Context, str], list[str]]:
 
 
 def _complete_askers(*own: str) -> Any:
-    """Offer words of edgen's own, and the askers of other packages."""
+    """Offer words of the engine's own, and the askers of domains and of other packages."""
 
     def find(_ctx: Any, _incomplete: str) -> list[str]:
         from edgen.core import registry
 
-        names = registry.list_names("asker")
-        return [*own, *(name for name in names if registry.find_plugin("asker", name) is not None)]
+        askers = [one for one in registry.list_all_plugins() if one.kind == "asker"]
+        return [*own, *(one.name for one in askers if not one.object.startswith("edgen.asking."))]
 
     return _offer(find)
 

@@ -91,7 +91,7 @@ class Aggregate(_Wording, frozen=True):
 
     @property
     def has_keys(self) -> bool:
-        """Whether its figure is always by key."""
+        """True if its figure always has keys."""
         return getattr(self, "by_key", False)
 
     @property

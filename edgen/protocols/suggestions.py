@@ -1,4 +1,4 @@
-"""Protocols and settings that error messages suggest, from what the registered protocols say of themselves."""
+"""Protocols and settings that error messages suggest, from what registered protocols say of themselves."""
 
 from __future__ import annotations
 

@@ -9,19 +9,21 @@ import jsonschema
 import pytest
 
 from edgen.config import load_job
+from edgen.config.loading import list_conversation_protocols
 from edgen.core import resources
 from edgen.core.errors import JobError
+from edgen.core.registry import find, part_of
 from edgen.core.yaml_values import read_yaml
+from edgen.protocols.base import SelfDescription
 from edgen.space import digest_content, load_space
 from tests.cli.command import Command
 
-SPACES = {
-    "oneshot": "education_dialogue",
-    "selfplay": "education_dialogue",
-    "tutoring": "italian_prepositions",
-    "guided": "incident_response",
-    "forum": "homework_help",
+STARTERS = {
+    name: starter.job
+    for name in list_conversation_protocols()
+    if (starter := part_of(find("protocol", name), SelfDescription).starter) is not None
 }
+SPACES = {name: load_job(resources.find("jobs", job)).space for name, job in STARTERS.items()}
 
 
 @pytest.mark.parametrize("protocol", SPACES)
