@@ -145,14 +145,18 @@ class OnlineScheduler:
             stopping.cancel()
 
     async def _listen(self) -> None:
-        """Stop the run as soon as a service has fallen silent."""
+        """Stop the run as soon as a service has fallen silent; at the end, report other models."""
         watchdog = Watchdog(self._work.clients, self._limits)
         clock = asyncio.get_running_loop().time
-        while self.stopped is None:
-            await asyncio.sleep(watchdog.every)
-            if (reason := watchdog.look(clock())) is not None:
-                self.stop(reason, grace=0.0)
-            for text in watchdog.list_unreachable():
+        try:
+            while self.stopped is None:
+                await asyncio.sleep(watchdog.every)
+                if (reason := watchdog.look(clock())) is not None:
+                    self.stop(reason, grace=0.0)
+                for text in (*watchdog.list_unreachable(), *watchdog.list_other_models()):
+                    self._work.events.tell("note", text)
+        finally:
+            for text in watchdog.list_other_models():
                 self._work.events.tell("note", text)
 
     async def _let_end(self, everybody: asyncio.Future[None]) -> None:
@@ -330,6 +334,13 @@ class Watchdog:
                 yield _write_away_note(role, heard.client, self.find_patience(heard.client.admission))
             heard.told = away
 
+    def list_other_models(self) -> Iterator[str]:
+        """Yield notes on services that name another model than before, once each."""
+        for role, heard in self._heard.items():
+            if (other := heard.client.servers.other_model) and not heard.told_model:
+                heard.told_model = True
+                yield f"{make_backend_prefix(role)}{other}"
+
 
 class _ClientSilence:
     """A client's state: its answers and signs of work at the last check, seconds of silence since they
@@ -338,6 +349,7 @@ class _ClientSilence:
     def __init__(self, client: ModelClient) -> None:
         self.client = client
         self.told = False  # whether its absence was reported
+        self.told_model = False  # whether another model was reported
         self._signs = client.signs
         self._silent = self._several = 0.0
 

@@ -222,6 +222,29 @@ async def test_a_server_whose_answers_name_another_model_is_refused(tmp_path: Pa
     assert "Traceback" not in made.err
 
 
+@pytest.mark.parametrize(
+    ("first", "later", "noted"), [("recorded", "other", True), ("one/file", "two/file", False)]
+)
+async def test_a_lone_server_whose_answers_name_another_model_is_noted(
+    tmp_path: Path, first: str, later: str, noted: bool
+) -> None:
+    """Once, and nothing is stopped: some services answer one name with several models."""
+
+    class Renaming(SlottedServer):
+        async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+            answer = await super().handle(request)
+            name = later if self.answered.total() > 10 else first
+            if request.method == "POST" and isinstance(answer, web.Response):
+                answer.body = bytes(answer.body).replace(b'"recorded"', f'"{name}"'.encode())  # type: ignore[arg-type]
+            return answer
+
+    async with serve(Renaming()) as server:
+        made = await generate(tmp_path, server.url, "--set", "limits.in_flight=1")
+    assert made.code == 0, made.err
+    assert made.err.count("named the model recorded, and name other now") == noted
+    assert made.err.count("named the model") == noted
+
+
 async def test_a_server_that_refuses_and_names_a_time_does_not_hold_up_the_others(tmp_path: Path) -> None:
     async def later(_service: Any, _seed: int) -> web.StreamResponse | None:
         return error(429, "later", **{"Retry-After": "600"})

@@ -79,6 +79,7 @@ class FleetServers:
         self._kind = kind
         self._own = find_plugin("provider", kind) is None
         self.lanes: tuple[Lane, ...] = ()
+        self.other_model = ""  # a change is an error here
         self._backends: dict[Lane, Backend] = {}
         # Once, as looking for a protocol's methods is slow.
         self._counting: dict[Lane, CountsSlots] = {}

@@ -12,12 +12,14 @@ import msgspec
 
 from edgen.core.errors import CallError
 from edgen.core.registry import find_plugin
+from edgen.core.text import shorten
 from edgen.core.values import Reply, Request
 from edgen.execution.client.backend_calls import complete_once, count_slots
 from edgen.execution.client.circuit import Circuit, State
 from edgen.execution.client.window import LoadVerdict, Window
 from edgen.providers import Backend
 from edgen.providers.base import CountsSlots
+from edgen.providers.fleet import find_odd_model
 
 T_contra = TypeVar("T_contra", contravariant=True)
 
@@ -219,6 +221,9 @@ class OneServer:
         self._backend, self._kind = backend, kind
         self._own = find_plugin("provider", kind) is None
         self._counting = backend if isinstance(backend, CountsSlots) else None
+        self._model: str | None = None  # as the last answer names it
+        self.other_model = ""
+        """The note that the answers name another model than before; empty if they do not."""
 
     @property
     def known(self) -> bool:
@@ -247,8 +252,20 @@ class OneServer:
         backend = self._backend
         return backend.complete(request) if self._own else complete_once(backend, self._kind, request)
 
-    def hear(self, lane: Lane, reply: Reply) -> None:
-        """Take note of an answer: nothing has to be compared."""
+    def hear(self, lane: Lane, reply: Reply) -> None:  # noqa: ARG002 - its only one
+        """Compare the model of an answer with that of the last one, as those of a fleet's servers. Another one
+        is noted once, and stops nothing: some services answer one name with several models."""
+        if reply.model == self._model or reply.model is None:
+            return
+        if self._model is not None and not self.other_model:
+            names = {"before": [self._model], "now": [reply.model]}
+            if find_odd_model(names, self._backend.model) is not None:
+                self.other_model = (
+                    f"The service's answers named the model {shorten(self._model, 80)}, and name "
+                    f"{shorten(reply.model, 80)} now. If its server was started again with another model, stop "
+                    "the run: it has answers of both."
+                )
+        self._model = reply.model
 
     def has_others(self, lane: Lane) -> bool:  # noqa: ARG002 - its only one
         """Return False: calls cannot go to another server."""
