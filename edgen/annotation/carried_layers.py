@@ -31,7 +31,7 @@ def find_unlike_layers(runs: Sequence[RunFolder]) -> dict[str, str]:
     found: dict[str, str] = {}
     first: dict[tuple[str, str], tuple[RunFolder, Any]] = {}
     for run in runs:
-        for path in _list_note_files(run):
+        for path in sorted([*run.layers.glob(f"*/{_NOTED}"), *run.layers.glob("*/annotators/*.json")]):
             name, file = path.relative_to(run.layers).parts[0], path.name
             facts = _read(path)
             before, theirs = first.setdefault((name, file), (run, facts))
@@ -132,11 +132,6 @@ def _list_missing_names(runs: Sequence[RunFolder], to: RunFolder) -> list[str]:
         if path.is_relative_to(run.layers)
     }
     return sorted(own | {name for run in runs for name in find_layer_files(run) if name not in there})
-
-
-def _list_note_files(run: RunFolder) -> list[Path]:
-    """Return the files with a run's notes on its layers and their annotators."""
-    return sorted([*run.layers.glob(f"*/{_NOTED}"), *run.layers.glob("*/annotators/*.json")])
 
 
 def copy_with_note(noted: Path, to: RunFolder, made: Path) -> None:

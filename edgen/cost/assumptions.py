@@ -25,7 +25,6 @@ from edgen.planning.plan import Plan
 from edgen.planning.request_check import require_expected
 from edgen.prompting.token_bound import count_most_prompt_tokens
 from edgen.protocols.base import ExpectedCall, TurnByTurn
-from edgen.protocols.labelled_units import JobLayer
 from edgen.space import Entry
 
 RENDERED = 200  # maximum scenarios whose prompts are rendered and counted
@@ -206,16 +205,12 @@ def _estimate_labelling(job: Job, prompts: Prompts, rates: RolePrices, level: in
         units = (
             1.0
             if layer.asking.unit == "conversation"
-            else _TURNS[level] * _compute_share_of_roles(job, layer)
+            else _TURNS[level] * (sum(map(layer.asking.labels.asks_for, job.speakers)) / len(job.speakers))
         )
         calls += layer.annotators * (1.0 if layer.asking.together else units)
         turns += layer.annotators * units
     answers = estimate_answer_tokens(job, ANNOTATOR, _LABELS[level] * turns / calls, level)
     return rates.price_calls(ANNOTATOR, asks * calls, asks * calls * (each + said), asks * calls * answers)
-
-
-def _compute_share_of_roles(job: Job, layer: JobLayer) -> float:
-    return sum(map(layer.asking.labels.asks_for, job.speakers)) / len(job.speakers)
 
 
 def _estimate_said_tokens(job: Job, level: int) -> float:

@@ -84,10 +84,6 @@ def advise(reasons: Counter[str], otherwise: str = _IN_WORDS, protocol: str = ""
     return (found and found.advice) or otherwise
 
 
-def _is_by_gate(reason: str) -> bool:
-    return reason.startswith(f"{RejectionReason.GATE}:")
-
-
 class _Noted(msgspec.Struct, frozen=True):
     """The note of such a stop: fingerprint and time (seconds since the epoch)."""
 
@@ -151,7 +147,7 @@ class Usefulness:
             self._accepted += 1
             self._read += 1
             return
-        self._read += reason is not None and _is_by_gate(reason)
+        self._read += reason is not None and reason.startswith(f"{RejectionReason.GATE}:")
         if status is Status.REJECTED:
             self._rejected[reason or "unknown"] += 1
 

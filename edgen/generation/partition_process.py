@@ -11,10 +11,7 @@ import asyncio
 import contextlib
 import pickle
 import signal
-import sys
 from collections.abc import Callable, Iterator
-
-import msgspec
 
 from edgen.core.errors import EdgenError, LockedError, UselessError
 from edgen.core.system import handle_signals
@@ -23,7 +20,7 @@ from edgen.generation.arms import Generated, make_arms, plan_arms
 from edgen.generation.partitions import PartitionMessage, PartitionWork
 from edgen.runtime.control import Control
 from edgen.runtime.loop_watch import run_in_own_loop
-from edgen.runtime.processes import receive
+from edgen.runtime.processes import receive, report
 
 _PATIENCE = 30.0  # seconds for a partition's process of a killed start to end
 
@@ -43,10 +40,10 @@ def main() -> None:
     except (EdgenError, OSError) as problem:
         ended = problem
     if ended is None:
-        return _tell(PartitionMessage(done=True, made=made))
+        return report(PartitionMessage(done=True, made=made))
     reason = "useless" if isinstance(ended, UselessError) else getattr(ended, "reason", "error")
     code = getattr(ended, "exit_code", 2)
-    _tell(PartitionMessage(done=True, made=made, ended=str(ended), code=code, reason=reason))
+    report(PartitionMessage(done=True, made=made, ended=str(ended), code=code, reason=reason))
     return None
 
 
@@ -65,22 +62,16 @@ async def _make(given: PartitionWork, control: Control) -> Generated:
 
 def _on_event(event: Event) -> None:
     if isinstance(event, StatusEvent):
-        _tell(PartitionMessage(snapshot=event.snapshot))
+        report(PartitionMessage(snapshot=event.snapshot))
     elif event.name == "note":
-        _tell(PartitionMessage(note=event.text))
+        report(PartitionMessage(note=event.text))
 
 
 @contextlib.contextmanager
 def _forward_signals(on_signal: Callable[[int], None]) -> Iterator[None]:
     with handle_signals(asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM), on_signal):
-        _tell(PartitionMessage(ready=True))
+        report(PartitionMessage(ready=True))
         yield
-
-
-def _tell(line: PartitionMessage) -> None:
-    with contextlib.suppress(OSError):
-        sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
-        sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

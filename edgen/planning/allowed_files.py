@@ -133,7 +133,9 @@ class Reach:
         """Explain why the job may not name this file, `real` after following links; empty if it may."""
         if self.root is None or name in self.typed or name in self._resolve_typed_paths():
             return ""
-        if kind in ("text", "questionnaires") and real.is_relative_to(_find_questionnaires()):
+        if kind in ("text", "questionnaires") and real.is_relative_to(
+            os.path.realpath(resources.find_folder("questionnaires"))
+        ):
             return ""
         if (
             kind != "tokenizer"
@@ -196,11 +198,6 @@ class Reach:
             return self.base / Path(name).expanduser()
         except RuntimeError:  # ~nobody
             return self.base / name
-
-
-def _find_questionnaires() -> str:
-    """Return the shipped folder of what people are asked, after following links."""
-    return os.path.realpath(resources.find_folder("questionnaires"))
 
 
 def make_unlimited_reach() -> Reach:

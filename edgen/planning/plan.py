@@ -341,7 +341,7 @@ class Plan:
             facts["plugins"] = [found and found.origin for found in plugins]
         if self.gates.layers:
             facts["annotator"] = self.extra_prompts[ANNOTATOR].sha256
-        prompts = self._list_all_prompts()
+        prompts = {**self.prompts, **self.extra_prompts}
         forms: dict[str, Any] = {use: one.forms for use, one in prompts.items() if one.forms != "prose"}
         forms |= {f"{use} of others": one.forms_of for use, one in prompts.items() if one.forms_of}
         if forms:
@@ -353,9 +353,6 @@ class Plan:
         if self.rounds.total > 1:  # the assignment to rounds shapes the results
             facts["rounds"] = (*self.rounds, self.job.replicates)
         return compute_fingerprint(facts)
-
-    def _list_all_prompts(self) -> dict[str, Prompt]:
-        return {**self.prompts, **self.extra_prompts}
 
     def _make_provenance(
         self, index: int, replicate: int, conversation: Conversation, spent: Spent

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.config import PairSettings
-from edgen.core.pair import UNKNOWN_SIDE, Compare, Order, SideName, Verdict
+from edgen.core.pair import UNKNOWN_SIDE, Compare, Order, Verdict
 from edgen.plugin import (
     Address,
     AnswerKind,
@@ -206,7 +206,7 @@ def _make_verdict(said: _Said | Rejection, order: Order, vote: int, *, told: boo
     if isinstance(said, Rejection):
         verdict = Verdict(order=order, vote=vote, choice=None, text=said.detail)
         return msgspec.structs.replace(verdict, logprob_p=None, logprob_gap="unread") if told else verdict
-    verdict = Verdict(order=order, vote=vote, choice=_find_side(said.choice, order))
+    verdict = Verdict(order=order, vote=vote, choice="a" if (said.choice == 1) == (order == "ab") else "b")
     if not told:
         return verdict
     found = read_preference(said.text, said.choice, said.tokens)
@@ -236,10 +236,6 @@ def _read(reply: Reply) -> _Said | Rejection:
     if said is not None:
         return _Said(said, reply.text, reply.tokens)
     return unread(reply, (reply.refusal or reply.text)[:_SHOWN])
-
-
-def _find_side(said: int, order: Order) -> SideName:
-    return "a" if (said == 1) == (order == "ab") else "b"
 
 
 # What both share, and what each side has of its own.

@@ -185,7 +185,7 @@ def _read_kept(question: Question, reply: Reply, read: Read[S]) -> S | None:
         return None
     said, kept = (
         read(reply if question.form is None else question.form.content(reply))
-        for reply in (_finish_reply(reply, text) for text in whole)
+        for reply in (msgspec.structs.replace(reply, text=text, finish_reason="stop") for text in whole)
     )
     if isinstance(said, Rejection) or isinstance(kept, Rejection) or not said.text.startswith(kept.text):
         return None
@@ -194,10 +194,6 @@ def _read_kept(question: Question, reply: Reply, read: Read[S]) -> S | None:
     changed: Any = kept
     flagged: S = msgspec.structs.replace(changed, flags=(*kept.flags, CUT_OFF))
     return flagged
-
-
-def _finish_reply(reply: Reply, text: str) -> Reply:
-    return msgspec.structs.replace(reply, text=text, finish_reason="stop")
 
 
 def join_brief(brief: tuple[Message, ...]) -> tuple[Message, ...]:

@@ -211,6 +211,13 @@ def _read(pipe: IO[bytes], size: int) -> bytes:
     return bytes(data)
 
 
+def report(line: msgspec.Struct) -> None:
+    """Write a line of JSON for the process that started this one; if that is gone, nothing happens."""
+    with contextlib.suppress(OSError):
+        sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
+        sys.stdout.buffer.flush()
+
+
 def receive() -> Iterator[bytes]:
     """Return an iterator over the pickles that the process that started this one sends on standard input.
     This process ends when that one does."""

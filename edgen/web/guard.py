@@ -130,7 +130,9 @@ class PageGuard:
         except web.HTTPException as refusal:
             said = _TOO_LARGE if refusal.status == 413 else refusal.text or refusal.reason
             answer = render_problem_page(said, refusal.status, find_home(request))
-            answer.headers.update(_keep_headers(refusal))
+            answer.headers.update(
+                {name: value for name, value in refusal.headers.items() if name in ("Location", "Allow")}
+            )
         except EdgenError as problem:
             home = find_home(request)
             answer = render_problem_page(NOT_NOW if home in ("", "/task") else str(problem), 409, home)
@@ -267,8 +269,3 @@ def find_home(request: web.Request) -> str:
     listed = f"/run/{request.match_info.get('run', '')}"
     known = any(listed == f"/run/{slug}" for slug, _ in request.app[SOURCES].list_names())
     return listed if known and request.path != listed else "/"
-
-
-def _keep_headers(refusal: web.HTTPException) -> dict[str, str]:
-    """Return the headers of a refusal that say more than its type of content."""
-    return {name: value for name, value in refusal.headers.items() if name in ("Location", "Allow")}

@@ -24,6 +24,7 @@ from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource
 from edgen.runtime.control import Control, Trust
 from edgen.runtime.loop_watch import run_in_own_loop
+from edgen.runtime.processes import report
 
 
 class ProcessLine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -44,7 +45,7 @@ def main(job: str, folder: str, overrides: Sequence[str]) -> None:
         ended: BaseException | None = made.ended
     except (EdgenError, OSError) as problem:
         ended = problem
-    _tell(ProcessLine(ended="" if ended is None else escape_hidden(str(ended)), ok=ended is None))
+    report(ProcessLine(ended="" if ended is None else escape_hidden(str(ended)), ok=ended is None))
 
 
 @contextlib.contextmanager
@@ -55,14 +56,8 @@ def _forward_signals(on_signal: Callable[[int], None]) -> Iterator[None]:
 
 def _ask(question: str) -> bool:
     """Return a person's yes or no."""
-    _tell(ProcessLine(question=escape_hidden(question)))
+    report(ProcessLine(question=escape_hidden(question)))
     return sys.stdin.readline().strip() == "yes"
-
-
-def _tell(line: ProcessLine) -> None:
-    with contextlib.suppress(OSError):  # nobody listens any more; the run goes on
-        sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
-        sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -244,14 +244,9 @@ def _find_guessed_words(text: str) -> str:
 
 def _choose_new_way(request: Simulation, ways: Sequence[str]) -> str:
     """Return one of the ways that one has not said of late, or else the one said longest ago."""
-    said = _join_own_texts(request)
+    said = "\n".join([message.content for message in request.messages[-24:] if message.role == "assistant"])
     fresh = [way for way in ways if way not in said]
     return request.pick(fresh) if fresh else min(ways, key=said.rfind)
-
-
-def _join_own_texts(request: Simulation) -> str:
-    """Return what one has said of late."""
-    return "\n".join([message.content for message in request.messages[-24:] if message.role == "assistant"])
 
 
 def _write_student_turn(request: Simulation, brief: str) -> tuple[str, list[str]]:

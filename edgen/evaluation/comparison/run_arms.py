@@ -121,13 +121,10 @@ def open_comparison(
             return
         policies, caveats = find_policies(paths, labels, [one.label for one in chosen])
         yield msgspec.structs.replace(
-            found, policies=_encode_policies(policies) or UNSET, caveats=(*found.caveats, *caveats)
+            found,
+            policies=tuple(round_values(msgspec.to_builtins([*policies]))) or UNSET,
+            caveats=(*found.caveats, *caveats),
         )
-
-
-def _encode_policies(policies: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Return the matrices as values for JSON, rounded like those of `edgen pairs --report`."""
-    return tuple(round_values(msgspec.to_builtins([*policies])))
 
 
 def store(comparison: ComparisonResult, path: Path | None, output: Path | None = None) -> Path:

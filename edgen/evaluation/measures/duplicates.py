@@ -125,7 +125,7 @@ class DuplicatesCount:
             (other if sides[match.a] != sides[match.b] else own)[[match.a, match.b]] = True
         near = own | other
         test, train = sides == _SIDES.index("test"), sides == _SIDES.index("train")
-        across = _find_exact_across(group, test, train)
+        across = test & (np.bincount(group, weights=train)[group] > 0)
         for match in found:
             for one, twin in ((match.a, match.b), (match.b, match.a)):
                 across[one] |= test[one] and train[twin]
@@ -164,13 +164,6 @@ def _find_exact(
     cell = group * len(_SIDES) + sides
     here, everywhere = np.bincount(cell)[cell] if len(cell) else cell, np.bincount(group)[group]
     return here > 1, everywhere > here
-
-
-def _find_exact_across(
-    group: NDArray[np.intp], test: NDArray[np.bool_], train: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Return whether each text is of the test side and exactly one of train's."""
-    return test & (np.bincount(group, weights=train)[group] > 0)
 
 
 MEASURE = DuplicatesMeasure()

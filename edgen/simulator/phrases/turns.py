@@ -159,9 +159,6 @@ class Talk:
         new, again, _ = self._choose(ways)
         return new if anew else new or again
 
-    def _is_repeated(self, text: str) -> bool:
-        return text in self._said or (self._depth == 0 and loops(text, self._own))
-
     def _choose_way(self, ways: Sequence[str]) -> str | None:
         return next(filter(None, self._choose(ways)), None)
 
@@ -174,7 +171,7 @@ class Talk:
         for i in range(len(ways)):
             before = self._again
             text = self._fill(ways[(start + i) % len(ways)])
-            if text and not self._is_repeated(text):
+            if text and not (text in self._said or (self._depth == 0 and loops(text, self._own))):
                 if self._again == before:
                     return text, None, None
                 again = again or text

@@ -16,7 +16,7 @@ from edgen.core.values import Message, Role
 from edgen.reading import phrase_kinds as ways
 from edgen.simulator.conversation.tone import measure_tone
 from edgen.simulator.prompts import conversation_prompt, prompt_length
-from edgen.simulator.prompts.conversation_prompt import leads
+from edgen.simulator.prompts.conversation_prompt import find_in_frames, leads
 
 
 class RoleBrief(NamedTuple):
@@ -208,8 +208,8 @@ def read_brief(text: str) -> RoleBrief | None:
     return RoleBrief(
         role=role,
         topic=conversation_prompt.find_topic(text),
-        preference=_find(_PREFERENCE, text),
-        reaction=_find(_REACTION, text),
+        preference=find_in_frames(_PREFERENCE, text),
+        reaction=find_in_frames(_REACTION, text),
         turns=prompt_length.count_turns(text),
         end_marker=conversation_prompt.MARKER in text.lower(),
     )
@@ -231,13 +231,6 @@ def _find_role(text: str) -> Role | None:
     if re.search(asked, text, re.IGNORECASE) is None:
         return None
     return "Teacher" if leads(anybody["name"]) else "Student"
-
-
-def _find(frames: tuple[re.Pattern[str], ...], text: str) -> str | None:
-    for frame in frames:
-        if found := frame.search(text):
-            return found[1]
-    return None
 
 
 @lru_cache(maxsize=8_192)

@@ -226,9 +226,9 @@ def read(
     if layout is None and not certain:
         return None
     lower = text.lower()
-    found = {field: _find(frames, text) for field, frames in _FRAMES.items()}
+    found = {field: find_in_frames(frames, text) for field, frames in _FRAMES.items()}
     if layout != "published":
-        found["topic"] = _cut_sentence(found["topic"] or _find(_ANY_TOPIC, text))
+        found["topic"] = _cut_sentence(found["topic"] or find_in_frames(_ANY_TOPIC, text))
     brief = ScenarioBrief(**found)
     ends = MARKER in lower
     if layout == "published":
@@ -259,7 +259,8 @@ def _find_layout(text: str) -> Layout | None:
     return "json" if _JSON.search(text) else "lines"
 
 
-def _find(frames: tuple[_Frame, ...], text: str) -> str | None:
+def find_in_frames(frames: tuple[_Frame, ...], text: str) -> str | None:
+    """Return the first group of the first frame that a text has; None without one."""
     for frame in frames:
         if found := frame.search(text):
             return found[1]
@@ -268,7 +269,7 @@ def _find(frames: tuple[_Frame, ...], text: str) -> str | None:
 
 def find_topic(text: str) -> str | None:
     """Return the topic in a text."""
-    return _find(_FRAMES["topic"], text)
+    return find_in_frames(_FRAMES["topic"], text)
 
 
 def asks_for_conversation(text: str) -> bool:

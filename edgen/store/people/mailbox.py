@@ -378,10 +378,6 @@ def _list_place_columns(conversation: ConversationPlace) -> tuple[str, int, str]
     return conversation.arm, conversation.scenario, as_json(conversation.task)
 
 
-def _make_place(arm: str, scenario: int, task: str) -> ConversationPlace:
-    return ConversationPlace(arm, scenario, msgspec.json.decode(task))
-
-
 def _list_seat_values(seat: Seat) -> tuple[str, int, str, str, int]:
     """Return the values of `_OF_SEAT`."""
     return (*_list_place_columns(seat.conversation), seat.role, seat.sitting)
@@ -390,4 +386,4 @@ def _list_seat_values(seat: Seat) -> tuple[str, int, str, str, int]:
 def _make_seat(
     arm: str, scenario: int, task: str, sitting: int, role: str, person: str, token: str, at: float
 ) -> Seat:
-    return Seat(_make_place(arm, scenario, task), role, person, token, at, sitting)
+    return Seat(ConversationPlace(arm, scenario, msgspec.json.decode(task)), role, person, token, at, sitting)

@@ -57,16 +57,12 @@ def _list_answer_rows(conversation: AcceptedConversation, events: GuidedEvents) 
             "room": conversation.candidate.id,
             "role": one.role,
             "answers": [
-                {"item": item, "answer": _format_number(rating)} for item, rating in one.ratings.items()
+                {"item": item, "answer": int(rating) if rating.is_integer() else rating}
+                for item, rating in one.ratings.items()
             ],
             "remarks": [{"item": item, "answer": said} for item, said in one.texts.items()],
         }
         yield Row(conversation.split, value, table=ANSWERS)
-
-
-def _format_number(rating: float) -> float:
-    """Return a rating, a whole one as a whole number."""
-    return int(rating) if rating.is_integer() else rating
 
 
 class LogFiles(JsonLines):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
-from edgen.domains.guided.machines.model import Condition, Effect, Lock, State, Value
+from edgen.domains.guided.machines.model import Condition, Effect, Lock, State
 from edgen.domains.guided.machines.slots import as_text
 
 LOCK, EFFECT, WHEN, GOOD, BAD = "#b26a00", "#6a4fb3", "#24689b", "#1e7b4a", "#b3302f"
@@ -46,16 +46,12 @@ def _describe_condition(one: Condition) -> str:
 def _describe_effect(effect: Effect) -> str:
     done = [
         *(f"{name} = {as_text(value)}" for name, value in effect.set.items()),
-        *_describe_additions(effect.add),
+        *(f"{name} {float(number):+g}" for name, number in effect.add.items()),
     ]
     span = f"{effect.after_seconds:g} s" if effect.after_seconds else f"{effect.after_turns} turns"
     late = effect.after_seconds or effect.after_turns
     when = f" if {_describe_conditions(effect.when)}" if effect.when else ""
     return f"{(('every ' if effect.repeat else 'in ') + span + ': ') if late else ''}{', '.join(done)}{when}"
-
-
-def _describe_additions(add: Mapping[str, Value]) -> Iterable[str]:
-    return (f"{name} {float(number):+g}" for name, number in add.items())
 
 
 def join_full_text(state: State) -> str:

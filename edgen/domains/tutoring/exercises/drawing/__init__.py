@@ -122,7 +122,7 @@ def _group_things(things: Sequence[Thing]) -> list[list[Placed]]:
             _draw_sketch(thing),
             _compute_tints(thing.colour),
             thing.position,
-            _describe_thing(thing),
+            "" if thing.thing == "card" else thing.label,
             thing.thing,
         )
         if thing.position and groups:
@@ -130,10 +130,6 @@ def _group_things(things: Sequence[Thing]) -> list[list[Placed]]:
         else:
             groups.append([placed])
     return groups
-
-
-def _describe_thing(thing: Thing) -> str:
-    return "" if thing.thing == "card" else thing.label
 
 
 def _draw_sketch(thing: Thing) -> Sketch:
