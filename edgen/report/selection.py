@@ -20,7 +20,7 @@ from edgen.core.text import join_list, number, percent, quantity, readable_name
 from edgen.evaluation.measuring import Quality, list_measures
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.views import list_examples, show
-from edgen.report.model import Pick
+from edgen.report.model import PickedConversation
 
 SHOWN = 12
 _SAMPLED = 2_000
@@ -102,7 +102,7 @@ class ReportSelection:
         elif entry > self._sample[0]:
             heapq.heapreplace(self._sample, entry)
 
-    def choose_picks(self, qualities: Iterable[Quality]) -> list[Pick]:
+    def choose_picks(self, qualities: Iterable[Quality]) -> list[PickedConversation]:
         """Return at most SHOWN different conversations. An extreme of several kinds has a clause for each."""
         why: dict[str, list[str]] = {}
         for name, clause in self._iterate_kinds(qualities):
@@ -113,7 +113,7 @@ class ReportSelection:
         for _, name, _ in sorted(self._sample, reverse=True):
             if len(why) < SHOWN and name not in why:
                 why[name] = ["drawn at random"]
-        return [Pick(id=name, why=tuple(clauses)) for name, clauses in why.items()]
+        return [PickedConversation(id=name, why=tuple(clauses)) for name, clauses in why.items()]
 
     def _iterate_kinds(self, qualities: Iterable[Quality]) -> Iterator[_Clause]:
         sampled = [facts for _, _, facts in self._sample]

@@ -26,7 +26,7 @@ class LoopWatch:
         self._named: set[str] = set()
         self._ended = threading.Event()
 
-    async def come_by(self) -> None:
+    async def note_time(self) -> None:
         """Note again and again that the loop is not kept."""
         while True:
             self._came_by = time.monotonic()
@@ -60,7 +60,7 @@ class LoopWatch:
 async def watch_loop() -> AsyncIterator[None]:
     """Watch the running loop meanwhile."""
     watch = LoopWatch(threading.get_ident())
-    beat = asyncio.create_task(watch.come_by())
+    beat = asyncio.create_task(watch.note_time())
     thread = threading.Thread(target=watch.watch, name="loop watch", daemon=True)
     thread.start()
     try:

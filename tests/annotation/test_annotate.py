@@ -162,9 +162,7 @@ class TestMistakes:
             "--labels", "quality", "--together", "--unit", "conversation"
         )
         assert "no backend 'x' is in the job" in refused("--labels", "teacher_moves", "--by", "x")
-        assert "or is taken" in refused(
-            "--labels", "teacher_moves", "--by", "default", "--by", "default"
-        )
+        assert "or is taken" in refused("--labels", "teacher_moves", "--by", "default", "--by", "default")
         assert "a layer's name has letters" in refused("--labels", "teacher_moves", "--layer", "../x")
         assert "conversations=3: this key does not apply" in refused(
             "--labels", "teacher_moves", "--set", "conversations=3"

@@ -426,7 +426,10 @@ class TestPairsHoldWhatWasJudged:
         text = (run / "job.yaml").read_text()
         (run / "job.yaml").write_text(text.replace("seed: 3", "seed: 4"))
         ended = command("pairs", run, "--by", "oracle")
-        assert (ended.code, "this input of the run was damaged or edited" in " ".join(ended.err.split())) == (2, True)
+        assert (ended.code, "this input of the run was damaged or edited" in " ".join(ended.err.split())) == (
+            2,
+            True,
+        )
         (run / "digests.json").unlink()
         ended = command("pairs", run, "--by", "oracle")
         assert (ended.code, "job.yaml was edited" in ended.err) == (2, True)

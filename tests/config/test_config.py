@@ -348,9 +348,7 @@ def test_a_limit_of_retries_is_no_smaller_than_that_of_first_answers(tmp_path: P
         == 9
     )
     for wrong in ("max_tokens: 9, retry_max_tokens: 8", "retry_max_tokens: 8"):
-        with pytest.raises(
-            JobError, match=r"retry_max_tokens: it must be at least `max_tokens`"
-        ):
+        with pytest.raises(JobError, match=r"retry_max_tokens: it must be at least `max_tokens`"):
             load_job(job_file(tmp_path, GOOD), [f"backends.default={{type: simulator, {wrong}}}"])
 
 

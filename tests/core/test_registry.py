@@ -105,7 +105,9 @@ def test_a_broken_one_is_named_and_stops_no_other(site: Path, code: str, said: s
 def test_two_of_one_name_are_refused(site: Path) -> None:
     install(site, "one-echo", "[edgen.measures]\necho = one_echo:echo\n", ECHO)
     install(site, "two-echo", "[edgen.measures]\necho = two_echo:echo\n", ECHO, version="2.0")
-    with pytest.raises(PluginError, match=r"provided by one-echo 1.0 and two-echo 2.0; uninstall all but one"):
+    with pytest.raises(
+        PluginError, match=r"provided by one-echo 1.0 and two-echo 2.0; uninstall all but one"
+    ):
         find("measure", "echo")
 
 

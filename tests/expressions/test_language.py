@@ -132,7 +132,11 @@ def test_a_clause_about_a_missing_value_is_not_met(text: str, met: bool) -> None
         ("turns = 3", 7, "this cannot be read ("),
         ("turns ** 9 > 1", 1, "powers are not computed here"),
         ("turns", 1, "this is a number, and an expression must be true or false"),
-        ("turns and simulated", 1, "this is a number, where a condition is expected; compare it with something"),
+        (
+            "turns and simulated",
+            1,
+            "this is a number, where a condition is expected; compare it with something",
+        ),
         ("topic == None", 10, "write `is None` to check for a missing value"),
         ("flags == 'x'", 10, "use a list with `in`, len(…) or count(…)"),
         ("turns in topic", 10, "a number cannot be in a text"),
