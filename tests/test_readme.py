@@ -35,7 +35,6 @@ def test_every_command_has_its_help_in_the_documents() -> None:
     assert len(names) >= 20
     for name in names:
         assert re.search(rf"^### edgen {name}\b", text, re.MULTILINE), name
-        assert re.search(rf"\]\(#edgen-{name}\b", text), name
 
 
 def test_the_readme_is_short() -> None:
