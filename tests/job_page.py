@@ -170,7 +170,7 @@ selfplay: {first: teacher, order: [teacher, student], max_turns: 20, closing: st
 labels:
   quality: {unit: conversation, annotators: 3}
   moves: {set: teacher_moves, unit: turn, together: true}
-""", shown=True),
+"""),
     Section(LabelSet, "set", "The key `set` of a layer as a mapping: a run's own copy of its job holds the label set itself.", """\
 labels:
   tone:

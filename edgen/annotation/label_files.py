@@ -51,14 +51,14 @@ class PersonLabels(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     said: str
 
 
-class GivenFile(msgspec.Struct, frozen=True, kw_only=True):
+class LabelFile(msgspec.Struct, frozen=True, kw_only=True):
     """The content of a file, in its order. `without` counts its units without labels."""
 
     given: tuple[PersonLabels, ...]
     without: int
 
 
-def read_given(path: Path, reader: RunReader, asking: LabellingTask, *, gold: bool = False) -> GivenFile:
+def read_given(path: Path, reader: RunReader, asking: LabellingTask, *, gold: bool = False) -> LabelFile:
     """Read a file of labels for a run's units. Where a line does not say who gives them, the file's name
     does; `gold`: nobody asks who. A unit may stand once in it for each annotator, in gold once.
 
@@ -74,7 +74,7 @@ def read_given(path: Path, reader: RunReader, asking: LabellingTask, *, gold: bo
     if not read.given:
         passed = f"; {read.without:,} units in it have none yet" if read.without else ""
         raise DataError(source, f"it holds no labels{passed}. Expected lines with id, turn and labels.")
-    return GivenFile(given=tuple(read.given), without=read.without)
+    return LabelFile(given=tuple(read.given), without=read.without)
 
 
 def _read_objects(text: str) -> Iterator[tuple[int, Any]]:

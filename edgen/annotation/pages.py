@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from edgen.annotation.label_files import GivenFile, PersonLabels
+from edgen.annotation.label_files import LabelFile, PersonLabels
 from edgen.config.label_set import LabelSet
 from edgen.core.errors import DataError
 from edgen.core.pair import Candidate
@@ -65,7 +65,7 @@ def is_people_file(path: Path) -> bool:
         return False
 
 
-def read_given_on_pages(path: Path, reader: RunReader, asking: LabellingTask) -> GivenFile:
+def read_given_on_pages(path: Path, reader: RunReader, asking: LabellingTask) -> LabelFile:
     """Return the labels that people gave on the run's pages. Raises DataError for another run's file, and
     where there are none."""
     run, task = reader.rundir.path, make_task_name(asking.labels)
@@ -89,4 +89,4 @@ def read_given_on_pages(path: Path, reader: RunReader, asking: LabellingTask) ->
         )
     if not given:
         raise DataError(str(path), f"nobody has given labels of {asking.labels.name} on this run's pages.")
-    return GivenFile(given=tuple(given), without=without)
+    return LabelFile(given=tuple(given), without=without)

@@ -73,7 +73,7 @@ class EstimateBasis(msgspec.Struct, frozen=True):
     said: tuple[str, ...]
 
 
-class OutFacts(msgspec.Struct, frozen=True):
+class RequestsAtProvider(msgspec.Struct, frozen=True):
     """Requests at the provider, with the most that they can take."""
 
     calls: int
@@ -81,14 +81,14 @@ class OutFacts(msgspec.Struct, frozen=True):
     cost_usd: float
 
 
-class AlreadyThere(msgspec.Struct, frozen=True, kw_only=True):
+class ExistingWork(msgspec.Struct, frozen=True, kw_only=True):
     """Existing conversations of the plan, and the use of the whole run."""
 
     conversations: int  # of the plan, settled
     calls: int  # of the whole run
     tokens: Tokens  # of the whole run
     cost_usd: float | None  # US dollars; None without a price
-    out: OutFacts  # requests at the provider
+    out: RequestsAtProvider  # requests at the provider
     other_form: bool  # a run of that name was made by another form of the job
 
 
@@ -102,7 +102,7 @@ class EstimatedNeeds(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: EstimateInterval | None  # US dollars; None without a price
     seconds: EstimateInterval | None  # of online work; None by batch
     basis: EstimateBasis  # of the estimate
-    already: AlreadyThere  # results that exist
+    already: ExistingWork  # results that exist
 
 
 class JobEstimate(EstimatedNeeds, frozen=True, kw_only=True):
@@ -208,14 +208,14 @@ def _describe_basis(each: Sequence[PlanEstimate]) -> EstimateBasis:
     )
 
 
-def _add_already(each: Sequence[ExistingResults]) -> AlreadyThere:
+def _add_already(each: Sequence[ExistingResults]) -> ExistingWork:
     costs = [one.cost_usd for one in each if one.cost_usd is not None]
     used, out = [one.used for one in each], add_up(one.out for one in each)
-    return AlreadyThere(
+    return ExistingWork(
         conversations=sum(one.conversations for one in each),
         calls=round(sum(one.calls for one in used)),
         tokens=Tokens(round(sum(one.prompt for one in used)), round(sum(one.completion for one in used))),
         cost_usd=round_usd(sum(costs)) if costs else None,
-        out=OutFacts(round(out.calls), round(out.tokens), round(out.usd, 6)),
+        out=RequestsAtProvider(round(out.calls), round(out.tokens), round(out.usd, 6)),
         other_form=any(one.other_form for one in each),
     )

@@ -151,7 +151,7 @@ def _count_ended(folder: Path) -> int:
     return status.planned - status.pending
 
 
-class Performance(threading.Thread):
+class GameRun(threading.Thread):
     """The run of a game in a thread of its own, while the person writes in another."""
 
     def __init__(self, game: Game, trust: Callable[[Control], None] = lambda _: None) -> None:

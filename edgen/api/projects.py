@@ -116,7 +116,7 @@ def _write_for(folder: Path, protocol: str, named: str) -> dict[str, str]:
     text = re.sub(_SCHEMA_LINE, "", path.read_text(encoding="utf-8"))
     beside = {name: text for name, text in render_space_files(plan.space).items() if name != "space.yaml"}
     return {
-        "job.yaml": _opt_in(write_job(plan, _name_schema("job") + _render_head("default"))),
+        "job.yaml": _add_forms_key(write_job(plan, _name_schema("job") + _render_head("default"))),
         **write_templates(plan),
         "space.yaml": _name_schema("space") + text,
         **beside,
@@ -181,10 +181,10 @@ def _make_job(folder: Path, starter: Starter) -> str:
         )
     for key, (_, shipped) in starter.folders.items():
         body = re.sub(rf"\b{key}: {shipped}\b", f"{key}: ./{key}", body)
-    return _name_schema("job") + _render_head(starter.role) + _opt_in(body)
+    return _name_schema("job") + _render_head(starter.role) + _add_forms_key(body)
 
 
-def _opt_in(job: str) -> str:
+def _add_forms_key(job: str) -> str:
     """Return the text of a job whose templates are edgen's own words, so that their answers may have a
     form."""
     line = "forms: auto                   # answers by a JSON Schema where the service takes one\n"

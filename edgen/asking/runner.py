@@ -74,11 +74,11 @@ async def ask(
                 shared=shared,
             )
             session.counts.planned = asker.planned
-            parts.append(SupervisedWork(session, asker.title, _work_of(asker, session)))
+            parts.append(SupervisedWork(session, asker.title, _make_work(asker, session)))
         await supervise(parts, control)
 
 
-def _work_of(asker: Asker[Any, Any], session: RunSession) -> Callable[[Monitor], Awaitable[object]]:
+def _make_work(asker: Asker[Any, Any], session: RunSession) -> Callable[[Monitor], Awaitable[object]]:
     return lambda _monitor: asker.work_through(session)
 
 

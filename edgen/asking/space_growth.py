@@ -21,11 +21,11 @@ from edgen.execution.rollout import add_advice
 from edgen.execution.session import RunSession
 from edgen.prompting import Prompt
 from edgen.protocols.parts import Spent
-from edgen.protocols.space_growth import BARREN, BATCH, VARIABLES, Expanded, ask_for_values
+from edgen.protocols.space_growth import BARREN, BATCH, VARIABLES, NewValues, ask_for_values
 from edgen.space import Entry, Space, digest_content
 
 
-class GrowthAsker(FileAsker[None, Expanded]):
+class GrowthAsker(FileAsker[None, NewValues]):
     """`wanted` new values for one dimension of a space, for the new file `out`: one unit, whose steps are the
     requests, each of which depends on the answers before.
 
@@ -75,7 +75,7 @@ class GrowthAsker(FileAsker[None, Expanded]):
             "template": prompt.sha256,
             "seed": job.seed,
         }
-        self.expanded: Expanded | None = None
+        self.expanded: NewValues | None = None
         self.model = ""
         self.simulated = False
         self._failure: CallError | None = None
@@ -97,7 +97,7 @@ class GrowthAsker(FileAsker[None, Expanded]):
         self._counts = session.counts
         return super().list_due_units(session)
 
-    def ask(self, unit: None) -> Generator[Request, Reply, Expanded]:  # noqa: ARG002
+    def ask(self, unit: None) -> Generator[Request, Reply, NewValues]:  # noqa: ARG002
         """Ask for values until there are enough."""
         space, dimension, seed = self.space, self.dimension, self.job.seed
         try:
@@ -110,7 +110,7 @@ class GrowthAsker(FileAsker[None, Expanded]):
             self._failure = failure
             raise
 
-    def keep(self, answer: Expanded, unit: None, spent: Spent) -> Expanded:  # noqa: ARG002
+    def keep(self, answer: NewValues, unit: None, spent: Spent) -> NewValues:  # noqa: ARG002
         """Return the result."""
         self.expanded = answer
         self.model = spent.by_role["default"].model if spent.by_role else ""
@@ -151,7 +151,7 @@ def build_grown_space(asker: GrowthAsker, read_from: str) -> Space:
     )
 
 
-def _describe_provenance(asker: GrowthAsker, expanded: Expanded, read_from: str) -> str:
+def _describe_provenance(asker: GrowthAsker, expanded: NewValues, read_from: str) -> str:
     space = asker.space
     dropped = ", ".join(f"{reason} {count}" for reason, count in expanded.dropped.items()) or "none"
     who = f"the model {asker.model}"

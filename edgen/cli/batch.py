@@ -27,7 +27,7 @@ app = CommandGroup(
 def list_(run: RunArgument, json: JsonOption = False) -> None:
     """List every batch of a run with its state, as the run last noted it.
 
-    Nothing is asked of the provider.
+    It makes no call to the provider.
 
     Example: edgen batch list outputs/nightly
     """

@@ -17,7 +17,7 @@ from edgen.core.text import format_dollars, format_span
 from edgen.cost.options import EstimateOptions
 
 if TYPE_CHECKING:
-    from edgen.api.estimating import AlreadyThere, BackendPrice, EstimatedNeeds, EstimateInterval, JobEstimate
+    from edgen.api.estimating import BackendPrice, EstimatedNeeds, EstimateInterval, ExistingWork, JobEstimate
     from edgen.cost.estimate import BudgetReach
 
 
@@ -108,7 +108,7 @@ def _list_values(interval: EstimateInterval) -> list[float]:
     return [interval.low, interval.expected, interval.high, *most]
 
 
-def _describe_already(there: AlreadyThere) -> str:
+def _describe_already(there: ExistingWork) -> str:
     if there.other_form:
         return (
             "a run of that name exists, made by another form of this job; how many of its "

@@ -325,7 +325,9 @@ JsonOption = Annotated[bool, option("Print JSON on stdout.", "--json")]
 
 # -- how the work is done
 
-DryRunOption = Annotated[bool, option("Print what would be called; call and write nothing.", "--dry-run")]
+DryRunOption = Annotated[
+    bool, option("Print the calls that would be made; call and write nothing.", "--dry-run")
+]
 
 
 class SeveralWords(Command):

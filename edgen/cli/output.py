@@ -293,7 +293,7 @@ def find_signal() -> int:
 def _end_interrupted() -> CommandEnd:
     """Return the end by the signal that came. The traceback still holds what the signal left half made, so
     this is before any of it is taken apart."""
-    _silence_half_made()
+    _silence_cleanup_warnings()
     number = find_signal()
     if number == signal.SIGINT:
         return CommandEnd(130, "interrupted.", reason="interrupted")
@@ -333,7 +333,7 @@ def _ignore_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _silence_half_made() -> None:
+def _silence_cleanup_warnings() -> None:
     """Keep what is taken apart half made, as an event loop, from complaining about that."""
     sys.unraisablehook = lambda _: None
     warnings.simplefilter("ignore")
@@ -344,7 +344,7 @@ def _end_on_signal(number: int, frame: FrameType | None) -> None:
     for each in list_ending_signals():  # one is enough: the next would be raised while this one is printed
         signal.signal(each, signal.SIG_IGN)
     _came.append(number)
-    _silence_half_made()
+    _silence_cleanup_warnings()
     interrupt = signal.getsignal(signal.SIGINT)
     # Neither Python's own, nor ignored as in the background of a shell: that of a loop.
     if callable(interrupt) and interrupt is not signal.default_int_handler:

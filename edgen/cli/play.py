@@ -12,7 +12,7 @@ from edgen.cli import options as o
 from edgen.core.options import AllowOutside, Overrides, declare_output, option
 
 if TYPE_CHECKING:
-    from edgen.api.playing import Game, Performance
+    from edgen.api.playing import Game, GameRun
     from edgen.cli.play_papers import PlayerForms
     from edgen.cli.playing import Screen
     from edgen.store.people.mailbox import Mailbox
@@ -73,11 +73,11 @@ def command(job: o.JobArgument, options: PlayOptions) -> None:
 
 def _play(game: Game, screen: Screen, papers: PlayerForms) -> None:
     """Play one conversation, to its end. Raises Left."""
-    from edgen.api.playing import PLAYER, Performance
+    from edgen.api.playing import PLAYER, GameRun
     from edgen.cli.playing import PlayerLeft
 
     papers.ask_before()
-    performance = Performance(game)
+    performance = GameRun(game)
     performance.start()
     mailbox: Mailbox | None = None
     try:
@@ -100,7 +100,7 @@ def _play(game: Game, screen: Screen, papers: PlayerForms) -> None:
     _end(game, screen, performance)
 
 
-def _wait(game: Game, performance: Performance, mailbox: Mailbox | None) -> Mailbox | None:
+def _wait(game: Game, performance: GameRun, mailbox: Mailbox | None) -> Mailbox | None:
     """Wait until a request waits for the person, or the conversation has ended."""
     from edgen.store.people.mailbox import Mailbox, has_mailbox
 
@@ -113,7 +113,7 @@ def _wait(game: Game, performance: Performance, mailbox: Mailbox | None) -> Mail
     return mailbox
 
 
-def _end(game: Game, screen: Screen, performance: Performance) -> None:
+def _end(game: Game, screen: Screen, performance: GameRun) -> None:
     """Show how a conversation ended, and what the others knew."""
     from edgen.store.run_reader import RunReader
 

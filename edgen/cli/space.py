@@ -75,8 +75,8 @@ def show(
     """Show what a space holds, and how often N conversations use it.
 
     It prints dimensions and weights, and for each design how often the rarest and the most frequent value of
-    each dimension occur in N conversations. A cell is one value of each dimension. Some examples are
-    printed of what a section makes.
+    each dimension occur in N conversations. A cell is one value of each dimension. It also prints examples of
+    sections, such as exercises.
 
     Example: edgen space show education_dialogue -n 40
     """

@@ -21,7 +21,7 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of the pages: where they are served, or written."""
 
     port: Port = 0
-    no_browser: Annotated[bool, option("Open no browser; print the link alone.")] = False
+    no_browser: Annotated[bool, option("Open no browser; only print the link.")] = False
     export: Annotated[
         Path | None, option("Write the pages of one run or file to DIR as a static site.", metavar="DIR")
     ] = None

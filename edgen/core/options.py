@@ -278,7 +278,7 @@ People = Annotated[
 
 def _declare_roles(reads: str | None = None) -> msgspec.Meta:
     return option(
-        "What the texts call a role, as in Teacher=Tutor; repeatable.",
+        "The word for a role in the texts, as in Teacher=Tutor; repeatable.",
         "--role",
         metavar="ROLE=WORD",
         reads=reads,
@@ -296,7 +296,7 @@ LatencyMs = Annotated[
     msgspec.Meta(ge=0, le=600_000),
     option("Milliseconds before each answer.", "--latency-ms", metavar="MS"),
 ]
-Yes = Annotated[bool, option("Answer yes: replace what is finished, or pay again for answers.", "--yes")]
+Yes = Annotated[bool, option("Answer yes: replace finished files, or pay again for answers.", "--yes")]
 DrawSeed = Annotated[int, option("Seed of random draws.", "--seed", metavar="N")]
 
 

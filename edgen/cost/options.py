@@ -33,7 +33,9 @@ class EstimateOptions(msgspec.Struct, frozen=True, kw_only=True):
     )
     output: Annotated[
         Path | None,
-        declare_output("RUN", "The job's own run; what it holds is not counted.  [default: DIR/<name>]"),
+        declare_output(
+            "RUN", "The job's own run; its stored answers are not counted.  [default: DIR/<name>]"
+        ),
     ] = None
     passing: Annotated[
         Share | None,

@@ -36,8 +36,8 @@ class StatsOptions(msgspec.Struct, frozen=True, kw_only=True):
     judge: Annotated[
         int | None,
         option(
-            "Have the job's judge rate how well N conversations (of each arm) keep to their scenarios; costs "
-            "calls.",
+            "Have the job's judge rate how well N conversations (of each arm) follow their "
+            "scenarios; makes calls.",
             "--adherence",
             metavar="N",
         ),

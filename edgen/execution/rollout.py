@@ -327,7 +327,7 @@ class OutcomeRecorder:
             self._record_end(unit, rollout, Settled(Status.REJECTED, str(failure.kind), failure.message))
             return
         if failure.kind in FATAL:
-            self._work.ledger.out.forgive(FATAL)  # the next start retries
+            self._work.ledger.out.ignore_failures(FATAL)  # the next start retries
             role = rollout.request.role if rollout.request is not None else "default"
             self._stop(ProviderError(f"{make_backend_prefix(role)}{add_advice(failure)} {GO_ON}"))
             return

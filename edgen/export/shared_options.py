@@ -147,8 +147,8 @@ class ActionOptions(FormatOptions, frozen=True, kw_only=True):
     actions: Annotated[
         Told | None,
         option(
-            "Formats of single responses only: state in the prompt what the response does, or "
-            "was asked to do.  [default: neither]"
+            "Formats of single responses only: state in the prompt the response's actions, or "
+            "the wanted ones.  [default: neither]"
         ),
     ] = None
 

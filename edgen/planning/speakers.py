@@ -86,11 +86,13 @@ def _describe_conversation(plan: Plan) -> list[str] | None:
 
 def _explain_unanswered(plan: Plan, request: Request) -> str | None:
     from edgen.simulator.prompts.conversation_prompt import read
-    from edgen.simulator.prompts.prompt_roles import say_why_not
+    from edgen.simulator.prompts.prompt_roles import explain_unknown_speakers
 
     if read(request.messages, request.speakers, certain=True) is not None:
         return None
-    reason = say_why_not("\n".join(message.content for message in request.messages), request.speakers)
+    reason = explain_unknown_speakers(
+        "\n".join(message.content for message in request.messages), request.speakers
+    )
     (prompt,) = plan.prompts.values()
     names = _join_names([role for role, *_ in request.speakers])
     return (

@@ -115,23 +115,27 @@ def _describe(signal: Signal, pair: Pair) -> str:
         case OracleSignal():
             verdicts = ", ".join(_describe_verdict(one, pair) for one in signal.verdicts)
             compared = "whole conversations" if signal.compare == "conversation" else "the two responses"
-            told = "" if signal.logprobs is UNSET else f"; by log probabilities {_stand(signal.logprobs.p)}"
+            told = (
+                ""
+                if signal.logprobs is UNSET
+                else f"; by log probabilities {_describe_preference(signal.logprobs.p)}"
+            )
             who = f"judge {signal.model} ({signal.judge}) of {compared}"
-            return f"{who}: {_stand(signal.p, tie=signal.tie)} ({verdicts}){told}"
+            return f"{who}: {_describe_preference(signal.p, tie=signal.tie)} ({verdicts}){told}"
         case RolloutSignal():
             by = f"judge {signal.model} ({signal.judge})" if signal.by == "oracle" else "probability"
             means = "" if signal.a is None else f", means {signal.a:.9g} and {signal.b:.9g}"
             count = f"{signal.counted} of {signal.k} rollouts of each response"
-            return f"{count}, by {by}: {_stand(signal.p, tie=signal.tie)}{means}"
+            return f"{count}, by {by}: {_describe_preference(signal.p, tie=signal.tie)}{means}"
         case ProbabilitySignal():
             values = " and ".join("unknown" if one is None else f"{one:g}" for one in (signal.a, signal.b))
-            return f"probability: {_stand(signal.p, tie=signal.tie)} ({values})"
+            return f"probability: {_describe_preference(signal.p, tie=signal.tie)} ({values})"
         case HumanSignal():
             names = {"a": _name(pair.a), "b": _name(pair.b), "tie": "a tie"}
             votes = ", ".join(f"{vote.rater} {names[vote.choice]}" for vote in signal.votes)
-            return f"people: {_stand(signal.p, tie=signal.tie)} of {len(signal.votes)} votes ({votes})"
+            return f"people: {_describe_preference(signal.p, tie=signal.tie)} of {len(signal.votes)} votes ({votes})"
     marks = " and ".join(one or "no mark" for one in (signal.a, signal.b))
-    return f"marks of the run: {_stand(signal.p, tie=signal.tie)} ({marks})"
+    return f"marks of the run: {_describe_preference(signal.p, tie=signal.tie)} ({marks})"
 
 
 def _describe_verdict(verdict: Verdict, pair: Pair) -> str:
@@ -142,9 +146,9 @@ def _describe_verdict(verdict: Verdict, pair: Pair) -> str:
 
 def _describe_rollout(one: RolloutOutcome) -> str:
     values = " and ".join("unknown" if value is None else f"{value:g}" for value in (one.a, one.b))
-    judged = "" if one.p is None else f"; judge: {_stand(one.p, tie=one.tie)}"
+    judged = "" if one.p is None else f"; judge: {_describe_preference(one.p, tie=one.tie)}"
     return f"probability {values}{judged}"
 
 
-def _stand(p: float | None, *, tie: bool = False) -> str:
+def _describe_preference(p: float | None, *, tie: bool = False) -> str:
     return "abstains" if p is None else f"p {p:.9g} for the first{', a tie' if tie else ''}"

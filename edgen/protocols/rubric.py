@@ -47,7 +47,7 @@ class Criterion(msgspec.Struct, frozen=True):
     weight: float = 1.0
 
 
-class Scoring(SimulatedAnswers, Protocol):
+class RubricProtocol(SimulatedAnswers, Protocol):
     """A judge with a rubric."""
 
     name = "rubric"
@@ -78,7 +78,7 @@ class Scoring(SimulatedAnswers, Protocol):
         return request.scores()
 
 
-RUBRIC = Scoring()
+RUBRIC = RubricProtocol()
 
 
 class Judged(msgspec.Struct, frozen=True):

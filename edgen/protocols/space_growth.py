@@ -62,7 +62,7 @@ class SpaceGrowth(SimulatedAnswers, Protocol):
 SPACE_GROWTH = SpaceGrowth()
 
 
-class Expanded(msgspec.Struct, frozen=True):
+class NewValues(msgspec.Struct, frozen=True):
     """The result: the kept values in the order of arrival, and the numbers of dropped ones by reason.
     `answers` counts the model's answers, `empty` those without a value."""
 
@@ -79,7 +79,7 @@ def ask_for_values(
     prompt: Prompting,
     seed: int,
     tell: Callable[[int, int], None] = lambda _kept, _dropped: None,
-) -> Generator[Request, Reply, Expanded]:
+) -> Generator[Request, Reply, NewValues]:
     """Yield one request at a time; return the new values, at most `wanted`. `tell` gets the numbers of kept
     and dropped values after each answer."""
     present = [entry.value for entry in space[dimension].entries]
@@ -119,7 +119,7 @@ def ask_for_values(
         empty += not listed
         barren = 0 if len(kept) > before else barren + 1
         tell(len(kept), dropped.total())
-    return Expanded(tuple(kept), dict(sorted(dropped.items())), answers, empty)
+    return NewValues(tuple(kept), dict(sorted(dropped.items())), answers, empty)
 
 
 def draw_shown(values: Sequence[str], seed: int, number: int, *, shuffled: bool = False) -> list[str]:

@@ -56,7 +56,7 @@ class Written(msgspec.Struct, frozen=True):
     dropped: dict[str, int] = {}
 
 
-class Writing(SimulatedAnswers, Protocol):
+class WritingProtocol(SimulatedAnswers, Protocol):
     """A writer."""
 
     name = "writing"
@@ -70,7 +70,7 @@ class Writing(SimulatedAnswers, Protocol):
         return answer(request)
 
 
-WRITING = Writing()
+WRITING = WritingProtocol()
 
 
 def write_texts(

@@ -30,7 +30,14 @@ from edgen.families.base import Recorded, make_record_id
 from edgen.families.reader import RecordContents, ReportWords
 from edgen.protocols.reasons import explain_own_reasons
 from edgen.report.gather_pairs import gather_pairs
-from edgen.report.model import ArmReport, Pick, RejectedExample, RejectionGroup, Report, ShownConversation
+from edgen.report.model import (
+    ArmReport,
+    PickedConversation,
+    RejectedExample,
+    RejectionGroup,
+    Report,
+    ShownConversation,
+)
 from edgen.report.selection import ReportSelection
 from edgen.stats.distributions import Bin, Distribution, summarize
 from edgen.store.inputs_copy import find_inputs_beside, find_named_inputs
@@ -162,7 +169,7 @@ def _list_rejections(job: Job, view: LedgerReader) -> tuple[RejectionGroup, ...]
     )
 
 
-def _read_conversation(pick: Pick, readers: Mapping[str, RunReader]) -> ShownConversation:
+def _read_conversation(pick: PickedConversation, readers: Mapping[str, RunReader]) -> ShownConversation:
     """Return a chosen conversation, read again."""
     for label, reader in readers.items():
         if reader.scenario_of(pick.id) is None:
@@ -177,7 +184,7 @@ def _read_conversation(pick: Pick, readers: Mapping[str, RunReader]) -> ShownCon
 
 
 def _show(
-    pick: Pick, arm: str, record: Recorded, roles: Sequence[str], pictures: dict[int, str]
+    pick: PickedConversation, arm: str, record: Recorded, roles: Sequence[str], pictures: dict[int, str]
 ) -> ShownConversation:
     turns = record.turns
     return ShownConversation(

@@ -78,7 +78,7 @@ class ArmReport(msgspec.Struct, frozen=True, kw_only=True):
         return self.status.counts.prompt_tokens + self.status.counts.completion_tokens
 
 
-class Pick(msgspec.Struct, frozen=True, kw_only=True):
+class PickedConversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation to show. `why` are clauses, the first one being the main reason."""
 
     id: str

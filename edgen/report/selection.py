@@ -24,7 +24,7 @@ from edgen.evaluation.measure import Measure
 from edgen.evaluation.measuring import Quality, list_measures
 from edgen.evaluation.sample import Sample, Words
 from edgen.evaluation.views import list_examples, show
-from edgen.report.model import Pick
+from edgen.report.model import PickedConversation
 
 SHOWN = 12
 _SAMPLED = 2_000
@@ -108,7 +108,7 @@ class ReportSelection:
 
     def choose_picks(
         self, qualities: Iterable[Quality], is_known: Callable[[str], bool] = lambda _: True
-    ) -> list[Pick]:
+    ) -> list[PickedConversation]:
         """Return at most SHOWN different conversations. An extreme of several kinds has a clause for each.
         `is_known`: whether there is a conversation with this id."""
         why: dict[str, list[str]] = {}
@@ -120,7 +120,7 @@ class ReportSelection:
         for _, name, _ in sorted(self._sample, reverse=True):
             if len(why) < SHOWN and name not in why:
                 why[name] = ["drawn at random"]
-        return [Pick(id=name, why=tuple(clauses)) for name, clauses in why.items()]
+        return [PickedConversation(id=name, why=tuple(clauses)) for name, clauses in why.items()]
 
     def _iterate_kinds(
         self, qualities: Iterable[Quality], is_known: Callable[[str], bool]

@@ -29,7 +29,7 @@ class LoopWatch:
         self._named: set[str] = set()
         self._ended = threading.Event()
 
-    async def come_by(self) -> None:
+    async def note_time(self) -> None:
         """Note again and again that the loop is not kept."""
         while True:
             self._came_by = time.monotonic()
@@ -82,7 +82,7 @@ async def _keep_running(work: Coroutine[Any, Any, T]) -> T:
 async def watch_loop() -> AsyncIterator[None]:
     """Watch the running loop meanwhile."""
     watch = LoopWatch(threading.get_ident())
-    beat = asyncio.create_task(watch.come_by())
+    beat = asyncio.create_task(watch.note_time())
     thread = threading.Thread(target=watch.watch, name="loop watch", daemon=True)
     thread.start()
     try:

@@ -22,7 +22,7 @@ class SelectOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     balance: Annotated[
         tuple[str, ...],
-        option("Keep as many of each value as of the rarest.", metavar="NAME"),
+        option("Keep equally many of each value: as many as of the rarest.", metavar="NAME"),
     ] = ()
     draw: Annotated[int | None, option("Keep N of the rest, drawn at random.", metavar="N", ge=1)] = None
     seed: DrawSeed = 0

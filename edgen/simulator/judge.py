@@ -211,7 +211,7 @@ def answer(
         return "Both are good."
     if fault in _PICKS_NONE:
         return PhraseSpeaker(rng, {"noun": comparison.noun.lower()}).say("judge.prose")
-    return _dress(_choose(comparison, fault, quality), comparison.noun, rng)
+    return _add_words(_choose(comparison, fault, quality), comparison.noun, rng)
 
 
 def _choose(comparison: ShownPair, fault: str | None, quality: Callable[[str], float] = rate_quality) -> int:
@@ -265,7 +265,7 @@ _DRESSES = (
 )
 
 
-def _dress(number: int, noun: str, rng: Random) -> str:
+def _add_words(number: int, noun: str, rng: Random) -> str:
     """Return the number, in about one of seven cases with some words around it."""
     if rng.random() >= 0.15:
         return str(number)

@@ -245,7 +245,7 @@ FAMILIES: dict[str, Defect] = {
 NAMES = tuple(FAMILIES)
 
 
-def spoil(name: str, answer: CleanAnswer, rng: Random) -> str:
+def add_defect(name: str, answer: CleanAnswer, rng: Random) -> str:
     """Return the answer with the defect `name`; `defects` means any of them."""
     family = NAMES[int(rng.random() * len(NAMES))] if name == "defects" else name
     return FAMILIES[family](answer, rng)

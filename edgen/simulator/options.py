@@ -32,12 +32,12 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
         option("Also answer requests for this host name; repeatable.", "--allow-host", metavar="NAME"),
     ] = ()
     slots: Annotated[
-        int | None, option("Concurrent calls; others wait. Default: all.", metavar="N", ge=1)
+        int | None, option("Concurrent calls; others wait.  [default: all]", metavar="N", ge=1)
     ] = None
     spaces: Annotated[
         tuple[Path, ...],
         option(
-            "Speak of this space's values, too, where a prompt names them; repeatable.",
+            "Use this space's values, too, if a prompt names them; repeatable.",
             "--knows",
             metavar="FILE",
         ),

@@ -115,7 +115,7 @@ class SimulatedRequest:
         speakers = self._speakers
         task = conversation_prompt.read(self.messages, speakers, certain=bool(speakers))
         if task is None and speakers:
-            return prompt_roles.say_why_not(self.text, speakers)
+            return prompt_roles.explain_unknown_speakers(self.text, speakers)
         return self._converse(task)
 
     def _converse(self, task: conversation_prompt.ConversationPrompt | None) -> str | None:
@@ -132,7 +132,7 @@ class SimulatedRequest:
         dialogue = (
             converse(task, self._rng, self._list_aspects(self._scene))
             if scene is None
-            else self._talk_over(scene, task)
+            else self._converse_about(scene, task)
         )
         spoken = dialogue.entries
         if self.fault == "one_speaker":
@@ -141,15 +141,15 @@ class SimulatedRequest:
             spoken = conversation_prompt.assign_roles(spoken, task.roles)
         clean = render(spoken, dialogue.probability if task.probability else None, task)
         if self.fault == "defects" or self.fault in layout_defects.FAMILIES:
-            return layout_defects.spoil(
+            return layout_defects.add_defect(
                 self.fault, layout_defects.CleanAnswer(spoken, dialogue.probability, clean), self._rng
             )
         return clean
 
-    def _talk_over(self, scene: Scene, task: conversation_prompt.ConversationPrompt) -> SpokenDialogue:
-        from edgen.simulator.conversation.scene_talk import talk_over
+    def _converse_about(self, scene: Scene, task: conversation_prompt.ConversationPrompt) -> SpokenDialogue:
+        from edgen.simulator.conversation.scene_talk import converse_about
 
-        return talk_over(scene, task, self._rng)
+        return converse_about(scene, task, self._rng)
 
     def talk(self) -> Talk | None:
         """Return the part of the scene's role; None without a scene or a role."""

@@ -188,9 +188,9 @@ class BudgetBook:
         """Return the use of each cap on a day."""
         if not self.path.exists():
             with contextlib.closing(_make_empty_book()) as connection:
-                return [*self._stands(connection, day)]
+                return [*self._list_uses(connection, day)]
         with self._open() as connection:
-            return [*self._stands(connection, day)]
+            return [*self._list_uses(connection, day)]
 
     def list_stands(self) -> list[CapUse]:
         """Return the current use of each cap."""
@@ -213,7 +213,7 @@ class BudgetBook:
         ]
         return BudgetUse(*(sum(column) for column in zip(*sums, strict=True)))
 
-    def _stands(self, connection: sqlite3.Connection, day: str) -> Iterator[CapUse]:
+    def _list_uses(self, connection: sqlite3.Connection, day: str) -> Iterator[CapUse]:
         budget = self.budget
         for period, key, money, tokens in (
             (day, "day", budget.per_day, budget.tokens_per_day),
@@ -230,7 +230,7 @@ class BudgetBook:
                 yield CapUse(name, False, period, used.tokens, tokens)
 
     def _compute_left(self, connection: sqlite3.Connection, day: str) -> BudgetUse:
-        stands = [*self._stands(connection, day)]
+        stands = [*self._list_uses(connection, day)]
         tokens = min((one.left for one in stands if not one.money), default=_NO_CAP)
         return BudgetUse(tokens, min((one.left for one in stands if one.money), default=_NO_CAP))
 

@@ -22,7 +22,7 @@ class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
             completes="label_sets",
         ),
     ] = None
-    unit: Annotated[Literal["turn", "conversation"] | None, declare_unit("With --label alone.")] = None
+    unit: Annotated[Literal["turn", "conversation"] | None, declare_unit("With --label only.")] = None
     invite: Annotated[
         str | None,
         option("Invite these people; prints a link for each, once.", metavar="NAME,NAME"),

@@ -160,7 +160,7 @@ class IndexedFiles(IndexedRun):
             return ()
 
 
-class AskedFile(IndexedRun):
+class FileRequests(IndexedRun):
     """Requests to people about a file, in a folder of their own: no conversations."""
 
     kind = "asked"
@@ -268,7 +268,7 @@ class Sources:
             return None
 
 
-def _read_data(path: Path) -> IndexedFiles | AskedFile | None:
+def _read_data(path: Path) -> IndexedFiles | FileRequests | None:
     """Return the data set at a path; None for a folder of runs. Raises UsageError and DataError."""
     if not path.exists():
         raise UsageError(
@@ -276,7 +276,7 @@ def _read_data(path: Path) -> IndexedFiles | AskedFile | None:
             "conversations."
         )
     if is_desk(path):
-        return AskedFile(path)
+        return FileRequests(path)
     if path.is_dir() and list_runs(path):
         return None
     try:

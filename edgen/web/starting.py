@@ -156,7 +156,7 @@ def stop_run(run: RunFolder) -> None:
         raise UsageError(f"{run.path}: {holder} cannot be stopped ({problem.strerror}).") from None
 
 
-def _lead_home() -> web.Response:
+def _redirect_home() -> web.Response:
     return web.Response(status=303, headers={"Location": "/"})
 
 
@@ -178,7 +178,7 @@ async def change_start(request: web.Request) -> web.StreamResponse:
         raise UsageError(str(problem)) from None
     folder = Path("outputs") / name
     await asyncio.to_thread(starter.start, job, folder, int(given) if given else None)
-    return _lead_home()
+    return _redirect_home()
 
 
 async def change_resume(request: web.Request) -> web.StreamResponse:
@@ -186,7 +186,7 @@ async def change_resume(request: web.Request) -> web.StreamResponse:
     run = await asyncio.to_thread(run_of, request)
     rundir = RunFolder(run.path)
     await asyncio.to_thread(request.app[STARTER].start, rundir.job, run.path)
-    return _lead_home()
+    return _redirect_home()
 
 
 async def change_stop(request: web.Request) -> web.StreamResponse:
@@ -194,7 +194,7 @@ async def change_stop(request: web.Request) -> web.StreamResponse:
     run = await asyncio.to_thread(run_of, request)
     request.app[STARTER].note_stop(run.path)
     await asyncio.to_thread(stop_run, RunFolder(run.path))
-    return _lead_home()
+    return _redirect_home()
 
 
 async def change_answer(request: web.Request) -> web.StreamResponse:
@@ -208,7 +208,7 @@ async def change_answer(request: web.Request) -> web.StreamResponse:
         await asyncio.to_thread(one.answer, agreed=form.get("agree") == "yes")
     else:
         starter.dismiss(one)
-    return _lead_home()
+    return _redirect_home()
 
 
 ROUTES = (

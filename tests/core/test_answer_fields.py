@@ -38,7 +38,7 @@ def test_a_free_choice_is_chosen_or_written() -> None:
 def test_other_choices_have_one_field() -> None:
     (chosen,) = list_fields(request(3, free=False))
     assert chosen.own == ""
-    with pytest.raises(UsageError, match="choose what is offered"):
+    with pytest.raises(UsageError, match="choose one of the options"):
         write_answer((chosen,), {"choice": ['"Where are you?"']})
     (own,) = list_fields(request(0, free=True))
     assert (own.name, own.kind) == ("say", "text")

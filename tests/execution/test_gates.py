@@ -283,7 +283,7 @@ class TestLabels:
         assert (labels_of_its_own.file.read_bytes(), asked.total()) == (before, 0)
         (run / "layers" / "mine").mkdir()
         (run / "layers" / "mine" / "labels.jsonl").write_bytes(before)
-        with pytest.raises(UsageError, match="these labels are none of the job's"):
+        with pytest.raises(UsageError, match="these labels are not the job's"):
             self.make(run, asked, labels={"mine": {"set": "quality"}}, **changes)
 
     def test_gates_in_order_see_labels(self, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from edgen.core import resources
 from edgen.core.values import Message, Reply
 from edgen.prompting import load_prompt
-from edgen.protocols.space_growth import BATCH, SHOWN, VARIABLES, Expanded, ask_for_values, draw_shown
+from edgen.protocols.space_growth import BATCH, SHOWN, VARIABLES, NewValues, ask_for_values, draw_shown
 from edgen.reading.answers.values import LONGEST, read_values
 from edgen.space import load_space
 from edgen.space.entries import value_problem
@@ -150,7 +150,7 @@ def test_a_value_is_its_own_twin(value: str, others: list[str]) -> None:
     PlainForm(value)
 
 
-def play(answers: list[Reply], wanted: int, seed: int = 7) -> tuple[Expanded, list[str]]:
+def play(answers: list[Reply], wanted: int, seed: int = 7) -> tuple[NewValues, list[str]]:
     """What comes of these answers, and the prompts that were asked."""
     asking = ask_for_values(SPACE, "topic", wanted, PROMPT, seed)
     asked = []

@@ -177,7 +177,7 @@ class Odd(Server):
     ("change", "code", "said"),
     [
         (None, 5, "bad_output"),
-        ({"usage": {}}, 0, "counts no tokens"),
+        ({"usage": {}}, 0, "reports no token counts"),
         ({"choices": [{"message": {"content": ""}, "finish_reason": "tired"}]}, 3, "does not know (tired)"),
     ],
 )

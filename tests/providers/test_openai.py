@@ -364,8 +364,8 @@ async def test_failures_over_the_wire(fake: FakeServer, script: Answer, kind: Fa
     ("change", "said"),
     [
         ({"choices": [{"message": {"content": "hi"}, "finish_reason": "tired"}]}, "does not know (tired)"),
-        ({"usage": {}}, "counts no tokens; under a budget"),
-        ({"usage": {"prompt_tokens": 3}}, "counts no tokens; under a budget"),
+        ({"usage": {}}, "reports no token counts; under a budget"),
+        ({"usage": {"prompt_tokens": 3}}, "reports no token counts; under a budget"),
         ({"choices": [{"message": {"content": "hi"}, "finish_reason": "tool_calls"}]}, None),
         ({"usage": None}, None),
     ],

@@ -259,7 +259,7 @@ async def test_what_is_odd_is_said_once(fake: FakeServer, caplog: pytest.LogCapt
         await it.complete(request())
     await it.aclose()
     assert ["(tired)" in text for text in caplog.messages] == [True, False]
-    assert "counts no tokens" in caplog.messages[1]
+    assert "reports no token counts" in caplog.messages[1]
 
 
 # --- whole runs ----------------------------------------------------------------------------------

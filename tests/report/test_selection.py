@@ -8,7 +8,7 @@ import pytest
 
 from edgen.core.values import Turn
 from edgen.evaluation.sample import Sample, cut
-from edgen.report.model import Pick
+from edgen.report.model import PickedConversation
 from edgen.report.selection import SHOWN, ReportSelection
 from tests.scenarios import scenario_of
 
@@ -34,7 +34,7 @@ def sample(
     )
 
 
-def chosen(samples: list[Sample]) -> list[Pick]:
+def chosen(samples: list[Sample]) -> list[PickedConversation]:
     chooser = ReportSelection()
     for one in samples:
         chooser.see(one, cut(one.turns))

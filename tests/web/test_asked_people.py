@@ -217,7 +217,7 @@ def test_a_person_writes_texts_for_turns(tmp_path: Path, capsys: pytest.CaptureF
         assert bob.until("answer") == "answer"
         for given in ("", "one", "a\nb\nc\nd"):
             page = bob.browser.post("/play/answer", bob.form() | {"f:texts": given})
-            assert f"This has {len(given.split())} where 3 are expected" in page
+            assert f"Expected 3, got {len(given.split())}" in page
             assert given in page  # what was written stays
     asked.send_signal(signal.SIGINT)
     assert asked.wait(30) == 130

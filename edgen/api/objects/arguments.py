@@ -24,7 +24,7 @@ from edgen.core.yaml_values import suggest_name
 from edgen.execution.progress import Listener
 
 
-class WithFolder(Protocol):
+class RunLike(Protocol):
     """A run as a value: `edgen.Run`."""
 
     @property
@@ -32,7 +32,7 @@ class WithFolder(Protocol):
         """The run's folder."""
 
 
-AnyRun = str | Path | WithFolder
+AnyRun = str | Path | RunLike
 P = ParamSpec("P")
 T = TypeVar("T")
 

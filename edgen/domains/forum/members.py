@@ -87,7 +87,7 @@ def resolve_value(text: str | None, scenario: Scenario) -> str | None:
     return None if text is None else scenario.values.get(text, text)
 
 
-class Anonymous:
+class NameReplacer:
     """Puts the placeholder where a text has a member's name, a part of it, a user id or `@` and a role."""
 
     def __init__(self, seats: Sequence[ForumSeat]) -> None:

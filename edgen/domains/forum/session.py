@@ -14,8 +14,8 @@ import msgspec
 
 from edgen.domains.forum.config import MODERATOR, NOBODY, Forum
 from edgen.domains.forum.members import (
-    Anonymous,
     ForumSeat,
+    NameReplacer,
     PreparedForum,
     ThreadClock,
     make_seats,
@@ -55,7 +55,7 @@ ASKER_LEFT = "asker_left"
 _NO_ANSWER = "(Nobody has written anything since.)"
 
 
-class Posted(msgspec.Struct):
+class ThreadPost(msgspec.Struct):
     """A post that stands in the thread; its votes come in later."""
 
     seat: ForumSeat
@@ -78,8 +78,8 @@ class Thread(ThreadViews, Session):
         super().__init__(scenario, replicate, prompts, rules)
         self.seats = make_seats(self._prepared, self._settings, scenario, rules.seed)
         self._clock = ThreadClock(self._prepared, self._settings, scenario, rules.seed)
-        self._anonymous = Anonymous(self.seats)
-        self.posts: list[Posted] = []
+        self._anonymous = NameReplacer(self.seats)
+        self.posts: list[ThreadPost] = []
         self.title = ""
         self._events: list[dict[str, Any]] = []
         self._voted: set[tuple[str, int]] = set()
@@ -194,7 +194,7 @@ class Thread(ThreadViews, Session):
         self._flags |= dict.fromkeys(post.flags)
         self.title = self.title or self._anonymous(post.title)
         if post.text:
-            self.posts.append(Posted(seat, self._anonymous(post.text), self._clock.draw_moment()))
+            self.posts.append(ThreadPost(seat, self._anonymous(post.text), self._clock.draw_moment()))
         for number in post.votes:
             if (seat.user_id, number) not in self._voted:
                 self._voted.add((seat.user_id, number))
@@ -296,7 +296,7 @@ class Thread(ThreadViews, Session):
             events=(*self._events, end),
         )
 
-    def _make_turn(self, post: Posted) -> Turn:
+    def _make_turn(self, post: ThreadPost) -> Turn:
         seat = post.seat
         data = {
             "time": post.time,

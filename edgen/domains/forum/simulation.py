@@ -16,7 +16,7 @@ import msgspec
 from edgen.plugin import Message, Simulation
 
 if TYPE_CHECKING:
-    from edgen.protocols.simulation import TalkFace
+    from edgen.protocols.simulation import RoleTalk
     from edgen.space.model import Scene
 
 _MEMBER = re.compile(r"(?m)^You are a member of a forum\b")
@@ -103,7 +103,7 @@ def _choose(request: Simulation, names: Sequence[re.Match[str]]) -> str:
 
 
 def _write_question(
-    request: Simulation, about: Sequence[tuple[str, str]], talk: TalkFace | None
+    request: Simulation, about: Sequence[tuple[str, str]], talk: RoleTalk | None
 ) -> dict[str, Any]:
     """Return a question about what the brief holds."""
     values = [value for _, value in about[:3]]
@@ -123,7 +123,7 @@ def _follow_up(
     request: Simulation,
     about: Sequence[tuple[str, str]],
     read: Sequence[re.Match[str]],
-    talk: TalkFace | None,
+    talk: RoleTalk | None,
 ) -> dict[str, Any]:
     """Return thanks with a mark, or another question. A wrong answer is rarely marked."""
     latest = int(read[-1][1])
@@ -160,7 +160,7 @@ def _write_answer(
     request: Simulation,
     about: Sequence[tuple[str, str]],
     read: Sequence[re.Match[str]],
-    talk: TalkFace | None,
+    talk: RoleTalk | None,
     *,
     user: bool,
 ) -> dict[str, Any]:

@@ -330,15 +330,15 @@ class Course:
 
     def _pass_time(self, until: float) -> None:
         while self.end is None and self._timed and self._timed[0].at <= until:
-            self._happen(heapq.heappop(self._timed), at=True)
+            self._apply_due_effect(heapq.heappop(self._timed), at=True)
         if self.end is None:
             self.now = until
 
     def _pass_turn(self) -> None:
         while self.end is None and self._counted and self._counted[0].at <= len(self.turns):
-            self._happen(heapq.heappop(self._counted), at=False)
+            self._apply_due_effect(heapq.heappop(self._counted), at=False)
 
-    def _happen(self, due: _Due, *, at: bool) -> None:
+    def _apply_due_effect(self, due: _Due, *, at: bool) -> None:
         if due.number >= MOST_CHANGES:
             self.finish(TOO_MANY_CHANGES, self.success)
             return

@@ -30,14 +30,14 @@ _VOWELS = tuple("aeiouAEIOU")
 _PERSUADED = 2  # corrections after which a student lets go of its mistake
 
 
-class Pieces(NamedTuple):
+class KnownPieces(NamedTuple):
     """The known words of an answer, in order, and the number of pieces of the question that they cover."""
 
     words: tuple[str, ...]
     covered: int
 
 
-class Manner(NamedTuple):
+class GuessingManner(NamedTuple):
     """The manner in which a student guesses, read from the lines of its prompt. `least`: pieces that it needs
     for a guess; `bare`: it leaves out little words; `in_front`: it keeps the question's own order."""
 
@@ -46,16 +46,16 @@ class Manner(NamedTuple):
     in_front: bool
 
 
-def read_manner(brief: str, corrected: int) -> Manner:
+def read_manner(brief: str, corrected: int) -> GuessingManner:
     """Return how the student of a prompt guesses after so many corrections."""
     stubborn = corrected < _PERSUADED
     least = 1 if _AT_ONCE.search(brief) else 3 if _ASKS_FIRST.search(brief) else 2
-    return Manner(
+    return GuessingManner(
         least, bool(_NO_LITTLE_WORDS.search(brief)) and stubborn, bool(_IN_FRONT.search(brief)) and stubborn
     )
 
 
-def put_together(heard: Sequence[str], question: str, manner: Manner) -> Pieces:
+def put_together(heard: Sequence[str], question: str, manner: GuessingManner) -> KnownPieces:
     """Return what the quotations in the turns of the tutor add up to."""
     places: dict[str, tuple[int, int]] = {}  # of each piece: where the question has what it stands for
     before: dict[str, str] = {}  # pieces with their little words; "": what stands before any vowel
@@ -83,15 +83,20 @@ def put_together(heard: Sequence[str], question: str, manner: Manner) -> Pieces:
 
 
 def _order_pieces(
-    places: dict[str, tuple[int, int]], before: dict[str, str], manner: Manner, question: str, *, behind: bool
-) -> Pieces:
+    places: dict[str, tuple[int, int]],
+    before: dict[str, str],
+    manner: GuessingManner,
+    question: str,
+    *,
+    behind: bool,
+) -> KnownPieces:
     ordered = sorted(places, key=places.__getitem__)
     if behind and not manner.in_front and len(ordered) > 1:
         one, other = ordered[-2:]
         if not question[places[one][1] : places[other][0]].strip():  # words that stand together
             ordered[-2:] = [other, one]
     words = [piece if manner.bare else _with_article(piece, before) for piece in ordered]
-    return Pieces(tuple(words), len(ordered))
+    return KnownPieces(tuple(words), len(ordered))
 
 
 def _with_article(piece: str, before: dict[str, str]) -> str:

@@ -15,14 +15,14 @@ import msgspec
 
 from edgen.domains.tutoring.exercises.model import Exercise
 from edgen.domains.tutoring.pool_config import SOLVED, read_template
-from edgen.domains.tutoring.response_pool import Response, ResponsePool, StudentMoment
+from edgen.domains.tutoring.response_pool import PoolQuery, Response, ResponsePool
 from edgen.plugin import Turn
 from edgen.plugin.answers import ActedTurn
 
 DRY = "pool_dry"  # a flag of a conversation
 
 
-class Serving:
+class SessionServing:
     """One session's exposure log, and what it is served from `pool` by the tutor of that name, who has these
     actions."""
 
@@ -44,7 +44,7 @@ class Serving:
         template = self._fill_template(said, exercise, rng) if by_template else None
         if template is not None:
             return self._serve(template.text, template.actions, "template", {})
-        found = self._pool.find(StudentMoment.of(said, exercise.concepts), self._shown, rng)
+        found = self._pool.find(PoolQuery.of(said, exercise.concepts), self._shown, rng)
         if found is not None:
             return self._serve(found.text, found.actions, "pool", self._describe_origin(found))
         template = self._fill_template(said, exercise, rng)

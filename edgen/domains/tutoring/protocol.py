@@ -159,7 +159,7 @@ class TutoringProtocol(
         """Return the exercises, and who is who."""
         from edgen.domains.tutoring.exercises.grammar import Grammar
         from edgen.domains.tutoring.exercises.pool import ExercisePool
-        from edgen.domains.tutoring.response_pool import Naming, ResponsePool
+        from edgen.domains.tutoring.response_pool import ResponsePool, ValueFinder
         from edgen.domains.tutoring.session import PreparedTutoring
 
         student, tutor = _find_sides(job, space)
@@ -167,7 +167,7 @@ class TutoringProtocol(
         grammar = Grammar(space)
         responses = None
         if settings.choose == "pool":
-            responses = ResponsePool(settings.pool, Naming(space, grammar.concepts))
+            responses = ResponsePool(settings.pool, ValueFinder(space, grammar.concepts))
         return PreparedTutoring(ExercisePool(grammar), student, tutor, self._find_tutor_uses(job), responses)
 
     def _find_tutor_uses(self, job: Job) -> dict[str, str]:

@@ -27,7 +27,7 @@ _WORDS = 12  # of a student's turn that are keywords
 _WORD = re.compile(r"\w{3,40}")
 
 
-class Naming:
+class ValueFinder:
     """Finds which values of a space a text names: by the value itself, or by what its entry alone says of it,
     such as its word in another language."""
 
@@ -56,7 +56,7 @@ def _join_words(text: str) -> str:
     return f" {' '.join(split_words(text, accents=False))} "
 
 
-class StudentMoment(NamedTuple):
+class PoolQuery(NamedTuple):
     """A student's turn as responses are looked for: its actions, whether it solves the exercise, and its
     keywords."""
 
@@ -65,7 +65,7 @@ class StudentMoment(NamedTuple):
     keywords: frozenset[str]
 
     @classmethod
-    def of(cls, turn: Turn, concepts: Mapping[str, str]) -> StudentMoment:
+    def of(cls, turn: Turn, concepts: Mapping[str, str]) -> PoolQuery:
         """Return the moment of a turn about an exercise with these values."""
         words = [word.casefold() for word in _WORD.findall(turn.text[:_MOST_CHARACTERS])]
         values = [make_keyword(name, value) for name, value in concepts.items()]
@@ -77,7 +77,7 @@ class Response(msgspec.Struct, frozen=True):
 
     text: str  # text of the tutor
     actions: tuple[str, ...]  # in the order of the answer
-    to: StudentMoment  # the turn that it responds to
+    to: PoolQuery  # the turn that it responds to
     about: frozenset[str]  # keywords of its exercise's values that it names; it fits no exercise without them
     origin: Origin  # its conversation and turn
     digest: bytes  # of all but the origin
@@ -90,7 +90,7 @@ class ResponsePool:
     def __init__(
         self,
         settings: PoolSettings,
-        naming: Naming,
+        naming: ValueFinder,
         number: int = 0,
         responses: Sequence[Response] = (),
         exposures: Mapping[Origin, int] | None = None,
@@ -115,7 +115,7 @@ class ResponsePool:
         """Return how often a response was served in earlier rounds."""
         return self._exposures.get(response.origin, 0)
 
-    def find(self, moment: StudentMoment, shown: Collection[str], rng: random.Random) -> Response | None:
+    def find(self, moment: PoolQuery, shown: Collection[str], rng: random.Random) -> Response | None:
         """Return the response that fits best: the most keywords shared, then the same actions, then the
         fewest exposures; of several, one is drawn. None where none of those that were not `shown` fits."""
         listed = {
@@ -174,7 +174,7 @@ class ResponsePool:
                 yield from found
                 found, concepts = [], _find_concepts(exercises, turn.data["exercise"])
             elif turn.role.lower() == "tutor" and before is not None:
-                moment = StudentMoment.of(before, concepts)
+                moment = PoolQuery.of(before, concepts)
                 for place, said in enumerate(list_responses(turn)):
                     if len(said.text) <= _MOST_CHARACTERS:
                         found.append(self._make_response(said, moment, (recorded.id, number, place)))
@@ -183,7 +183,7 @@ class ResponsePool:
             before = turn if turn.role.lower() != "tutor" else None
         yield from found
 
-    def _make_response(self, turn: Turn, moment: StudentMoment, origin: Origin) -> Response:
+    def _make_response(self, turn: Turn, moment: PoolQuery, origin: Origin) -> Response:
         facts = (turn.text, turn.labels, moment.actions, moment.solved, sorted(moment.keywords))
         digest = hashlib.blake2b(msgspec.json.encode(facts), digest_size=16).digest()
         # A value that its own exercise does not have is a word like others, as `behind` in a rule.

@@ -26,7 +26,7 @@ from edgen.domains.tutoring.judging import (
     mark_judged,
 )
 from edgen.domains.tutoring.labeller import UNLABELLED, label_turns, mark_units_to_label
-from edgen.domains.tutoring.pool_serving import DRY, Serving
+from edgen.domains.tutoring.pool_serving import DRY, SessionServing
 from edgen.domains.tutoring.response_pool import ResponsePool
 from edgen.domains.tutoring.served_turns import LABELLER
 from edgen.domains.tutoring.view import TutoringViews
@@ -101,7 +101,9 @@ class TutoringSession(TutoringViews, Session):
         self._turns: list[Turn] = []
         self._serving = None
         if (pool := self._prepared.responses) is not None:
-            self._serving = Serving(pool, self._prepared.tutor.name, self._settings.named_actions["tutor"])
+            self._serving = SessionServing(
+                pool, self._prepared.tutor.name, self._settings.named_actions["tutor"]
+            )
         self._briefs: dict[tuple[str, str | None], tuple[Message, ...]] = {}
         self.results: list[ExerciseResult] = []
 

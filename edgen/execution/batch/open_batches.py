@@ -69,6 +69,6 @@ async def begin_batch_period(ledger: Ledger) -> None:
     """Start a new batch period. Permanent failures are retried by the first start after the run was
     completed, as with single calls; until then they stay failed over all starts and rounds."""
     if ledger.read_fact(_MADE):
-        ledger.out.forgive(FailureKind)
+        ledger.out.ignore_failures(FailureKind)
         ledger.set_fact(_MADE, "")
         await ledger.flush()

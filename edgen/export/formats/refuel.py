@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from edgen.export.formats.shared.pair_rows import Preferred, TurnPair, make_rows_of_pairs, read_turn
+from edgen.export.formats.shared.pair_rows import PreferredPair, TurnPair, make_rows_of_pairs, read_turn
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader
 from edgen.plugin.formats import (
     MOST,
@@ -32,7 +32,7 @@ TOKENS = {
 }
 
 
-def compute_rewards(found: Preferred) -> tuple[float, float]:
+def compute_rewards(found: PreferredPair) -> tuple[float, float]:
     """Return the rewards of chosen and rejected, in [0, 1]: the conversations' own probabilities of
     understanding if these gave the label, the mean strengths of rollouts if it uses those, else p and 1 - p.
     In each case they differ by 2p - 1."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from edgen.export.formats.shared.pair_rows import Preferred, read_preferred, read_turn, say_the_same
+from edgen.export.formats.shared.pair_rows import PreferredPair, read_preferred, read_turn, say_the_same
 from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, RunReader, Scenario
 from edgen.plugin.formats import ComparedPair, DataTable, Message, TokenOptions, Tried, without_trailing_user
 
@@ -40,11 +40,11 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
         yield _make_turn_row(compared, chat)
     for compared in run.compared():
         found = _read(compared, chat)
-        if isinstance(found, Preferred):
+        if isinstance(found, PreferredPair):
             yield _make_trajectory(found, chat, found.rejected, 0.0)
 
 
-def _read(compared: ComparedPair, chat: Chat) -> Preferred | LeftOut:
+def _read(compared: ComparedPair, chat: Chat) -> PreferredPair | LeftOut:
     """Return a pair whose conversations begin with the user and end with the assistant."""
     found = read_preferred(compared, chat)
     if isinstance(found, LeftOut):
@@ -60,7 +60,7 @@ def _read(compared: ComparedPair, chat: Chat) -> Preferred | LeftOut:
     return replace(found, chosen=sides[0], rejected=sides[1])
 
 
-def _make_trajectory(found: Preferred, chat: Chat, messages: list[Message], reward: float) -> Row:
+def _make_trajectory(found: PreferredPair, chat: Chat, messages: list[Message], reward: float) -> Row:
     """Return a conversation as `simulate_interactions.py` writes one, with a reward."""
     history: list[dict[str, str]] = []
     for at, message in enumerate(messages):

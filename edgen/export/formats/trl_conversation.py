@@ -5,12 +5,12 @@ https://huggingface.co/docs/trl/dataset_formats#preference
 
 from __future__ import annotations
 
-from edgen.export.formats.shared.pair_rows import Preferred, make_rows_of_pairs, read_preferred
+from edgen.export.formats.shared.pair_rows import PreferredPair, make_rows_of_pairs, read_preferred
 from edgen.plugin import Format, FormatCard, FormatLayout, Row
 from edgen.plugin.formats import Tried
 
 
-def _make_row(found: Preferred) -> Row:
+def _make_row(found: PreferredPair) -> Row:
     # No column `margin`: RewardTrainer would subtract it in its loss unasked.
     value = {"chosen": found.chosen, "rejected": found.rejected, "p": found.label.p, "id": found.pair.id}
     return Row(found.pair.split, value, evidence=found.evidence, scenario=found.scenario)

@@ -12,7 +12,14 @@ from typing import Literal, NamedTuple
 
 from edgen.core.values import END_MARKER, Role
 from edgen.reading import phrase_kinds as ways
-from edgen.simulator.phrases.book import PhraseSpeaker, Way, fit_inside_sentence, is_grudging, join, nod_to
+from edgen.simulator.phrases.book import (
+    PhraseSpeaker,
+    Way,
+    find_praise,
+    fit_inside_sentence,
+    is_grudging,
+    join,
+)
 from edgen.simulator.prompts.answer_form import Json
 from edgen.simulator.prompts.conversation_prompt import ConversationPrompt, ScenarioBrief
 
@@ -175,14 +182,14 @@ def _write_teacher_turn(
         return voice.close("t", plot_.teacher, plot_.mood)
     if i == plot_.length - 2:
         nods = plot_.mood == "good" and not is_grudging(heard)
-        return join(say(nod_to(heard)) if nods else "", say(f"t.before.{plot_.mood}"))
+        return join(say(find_praise(heard)) if nods else "", say(f"t.before.{plot_.mood}"))
     if i == plot_.turning and plot_.course == "teacher_adapts":
         first = say("t.react.adapts") if draw() < 0.5 else ""
         return join(first, say("t.turn"), say(f"t.teach.{plot_.wants}"))
     served = plot_.wants if plot_.course == "teacher_adapts" else plot_.offers
     if i > plot_.turning:
         nods = draw() < 0.65 and not is_grudging(heard)
-        return join(say(nod_to(heard)) if nods else "", say(f"t.teach.{served}"))
+        return join(say(find_praise(heard)) if nods else "", say(f"t.teach.{served}"))
     if i == 2 and draw() < 0.5:
         return join(say("t.press"), say(f"t.teach.{plot_.offers}"))
     if plot_.teacher == "adapts":  # willing, but not yet or not this time

@@ -62,7 +62,7 @@ def _is_asked(heard: Sequence[str]) -> bool:
     return bool(heard) and heard[-1].rstrip().endswith("?")
 
 
-def talk_over(scene: Scene, task: ConversationPrompt, rng: Random) -> SpokenDialogue:
+def converse_about(scene: Scene, task: ConversationPrompt, rng: Random) -> SpokenDialogue:
     """Return a whole conversation of the scene's roles; every choice is drawn from `rng`."""
     names = [*scene.book.sees]
     written = _match_names(names, task.roles or ("Teacher", "Student"))

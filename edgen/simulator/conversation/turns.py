@@ -23,11 +23,11 @@ from edgen.simulator.phrases.book import (
     BOOK,
     FreshVoice,
     Way,
+    find_praise,
     fit_inside_sentence,
     is_grudging,
     is_summary,
     join,
-    nod_to,
 )
 from edgen.simulator.prompts.agent_prompt import AgentPrompt, compute_mood, find_methods
 from edgen.simulator.prompts.conversation_prompt import MARKER
@@ -220,12 +220,12 @@ def _write_teacher_turn(speaker: _Speaker, last: bool) -> str:
     pleased = felt > 0 and not is_grudging(heard)
     wishes = [name for name in speaker.hears(heard) if name not in speaker.likes]
     if served not in speaker.likes:  # already changed
-        return join(say(nod_to(heard)) if pleased and chance(0.6) else "", _teach(speaker, served))
+        return join(say(find_praise(heard)) if pleased and chance(0.6) else "", _teach(speaker, served))
     if wishes and felt < 0.45 and chance(_yields(speaker, kind, felt)):
         speaker.name("want", wishes[0])
         return join(say("t.turn"), _teach(speaker, wishes[0]))
     if felt > 0.1 or chance(0.2 + 0.3 * speaker.mood):
-        return join(say(nod_to(heard)) if pleased and chance(0.85) else "", _teach(speaker, speaker.way))
+        return join(say(find_praise(heard)) if pleased and chance(0.85) else "", _teach(speaker, speaker.way))
     if kind == "adapts":  # willing, but without a hint, or not this time
         return join(say("t.react.adapts" if chance(0.6) else "t.press"), _teach(speaker, speaker.way))
     if chance(0.3 + 0.3 * speaker.mood):

@@ -136,7 +136,7 @@ def is_grudging(text: str) -> bool:
     return _holds_any(text, *_GRUDGING)
 
 
-def nod_to(text: str) -> str:
+def find_praise(text: str) -> str:
     """Return the rule for a teacher's praise of a student's turn; who looks forward to the lesson has found
     out nothing yet."""
     return "t.glad" if _holds_any(text, "s.first.welcome") else "t.nod"

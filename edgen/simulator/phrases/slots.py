@@ -65,7 +65,7 @@ def find_last_example(heard: Sequence[str]) -> str | None:
     return None
 
 
-def tidy(text: str) -> str:
+def fix_ends(text: str) -> str:
     """Return the text without a full stop after another mark, and with a capital."""
     if "?." in text or "!." in text or ".." in text or "…." in text:
         text = _DOUBLED.sub(lambda found: found[1] or ".", text)

@@ -17,11 +17,11 @@ from edgen.simulator.phrases.book import BOOK, PhraseSpeaker
 from edgen.simulator.phrases.slots import (
     LONG_ENOUGH,
     find_last_example,
+    fix_ends,
     names_item,
     read_slot,
     split_way,
     split_words,
-    tidy,
 )
 from edgen.space.model import Scene
 from edgen.space.phrases import HEARD, KNOWLEDGE, RolePhrases
@@ -88,7 +88,7 @@ class Talk:
         voice, whole = self._voice, "\n".join([*self._own, *self._heard])
         voice.slots = slots
         for _ in BOOK[rule]:
-            if (said := tidy(voice.say(rule))) not in whole:
+            if (said := fix_ends(voice.say(rule))) not in whole:
                 break
         return said
 
@@ -192,7 +192,7 @@ class Talk:
             if (value := self._fill_slot(parts[i])) is None:
                 return None
             out += (value, parts[i + 1])
-        return tidy("".join(out))
+        return fix_ends("".join(out))
 
     def _fill_slot(self, slot: str) -> str | None:
         name, field, lower, new = read_slot(slot)

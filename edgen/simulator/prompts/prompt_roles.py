@@ -160,7 +160,7 @@ def may_guess(text: str, expected: Sequence[tuple[str, ...]]) -> bool:
     return didactic and len(find_missing_roles(text, expected)) == len(expected)
 
 
-def say_why_not(text: str, expected: Sequence[tuple[str, ...]]) -> str:
+def explain_unknown_speakers(text: str, expected: Sequence[tuple[str, ...]]) -> str:
     """Return a sentence that says why the speakers are unknown."""
     missing = find_missing_roles(text, expected)
     if not missing:

@@ -153,7 +153,7 @@ class SimulatedBatch:
         line = self.started + self.seconds * (self.done + 1) / self.total
         return max(_LEAST_WAIT, min(line, self.frozen) - now)
 
-    def come_to(self, state: State) -> None:
+    def set_state(self, state: State) -> None:
         """Note a new state of the batch. A batch being cancelled stays so until its end."""
         if self.state != "cancelling" or state in ENDED:
             self.state = state
@@ -239,7 +239,7 @@ class Store:
         if batch.state in ENDED or batch.state == "cancelling":
             return
         batch.cancelled = asyncio.get_running_loop().time()
-        batch.come_to("cancelling")
+        batch.set_state("cancelling")
         batch.stirred.set()
 
     async def drop(self, batch: SimulatedBatch) -> None:
@@ -267,20 +267,20 @@ class Store:
         try:
             batch.total, batch.model, batch.problems = await self._run_in_thread(lambda: _check(batch))
             if not batch.problems:
-                batch.come_to("in_progress")
+                batch.set_state("in_progress")
                 await self._answer(batch)
-                batch.come_to("finalizing")
+                batch.set_state("finalizing")
                 end: State = _find_end(batch)
                 if end != "completed" and batch.format.partial:
                     await self._run_in_thread(lambda: self._pass_over(batch, end))
                 self._close(batch, end)
-                batch.come_to(end)
+                batch.set_state(end)
         except OSError as problem:
             batch.problems = [BatchProblem("server_error", f"The simulator's disk failed: {problem}.")]
         finally:
             batch.source.unlink(missing_ok=True)
         if batch.problems:
-            batch.come_to("failed")
+            batch.set_state("failed")
 
     async def _answer(self, batch: SimulatedBatch) -> None:
         """Answer lines as they become due, until the batch is complete or frozen."""

@@ -23,7 +23,7 @@ from edgen.store.ledger.opening import decode_fact
 from edgen.store.ledger.writer import Statement
 
 
-class NoteTaker(Protocol):
+class WritableLedger(Protocol):
     """A ledger that is open for work."""
 
     def set_fact(self, name: str, value: str) -> None:
@@ -138,7 +138,7 @@ class _End(msgspec.Struct, frozen=True):
     reason: str
 
 
-def note_end(ledger: NoteTaker, session: int, reason: str) -> None:
+def note_end(ledger: WritableLedger, session: int, reason: str) -> None:
     """Queue the reason why a session ended early."""
     ledger.set_fact(END, msgspec.json.encode(_End(session, reason)).decode())
 
@@ -149,7 +149,7 @@ def read_end(noted: str | None, session: int, path: Path) -> str | None:
     return end.reason if end is not None and end.session == session else None
 
 
-def note_retries(ledger: NoteTaker, counts: Mapping[str, int]) -> None:
+def note_retries(ledger: WritableLedger, counts: Mapping[str, int]) -> None:
     """Queue the total number of retries, by reason."""
     ledger.set_fact(RETRIES, msgspec.json.encode(dict(sorted(counts.items()))).decode())
 
@@ -159,7 +159,7 @@ def read_retries(noted: str | None, path: Path) -> dict[str, int]:
     return decode_fact(noted, dict[str, int], path, "its retries") or {}
 
 
-def note_timeouts(ledger: NoteTaker, count: int) -> None:
+def note_timeouts(ledger: WritableLedger, count: int) -> None:
     """Queue the total number of attempts that got no answer in time."""
     ledger.set_fact(TIMEOUTS, str(count))
 
@@ -180,7 +180,7 @@ class WorkerCounts(msgspec.Struct, frozen=True):
     lost: bool
 
 
-def note_workers(ledger: NoteTaker, workers: Mapping[str, WorkerCounts]) -> None:
+def note_workers(ledger: WritableLedger, workers: Mapping[str, WorkerCounts]) -> None:
     """Queue the workers of this start, by node and process."""
     ledger.set_fact(WORKERS, msgspec.json.encode(dict(workers)).decode())
 
@@ -211,7 +211,7 @@ def add_servers(*each: Mapping[str, ServerCounts]) -> dict[str, ServerCounts]:
     return total
 
 
-def note_servers(ledger: NoteTaker, counts: Mapping[str, ServerCounts]) -> None:
+def note_servers(ledger: WritableLedger, counts: Mapping[str, ServerCounts]) -> None:
     """Queue the total calls by server."""
     ledger.set_fact(SERVERS, msgspec.json.encode(dict(counts)).decode())
 

@@ -109,7 +109,7 @@ class OutstandingCalls:
         )
         return None if row is None else (row[0], CallError(row[1], row[2]))
 
-    def forgive(self, kinds: Iterable[FailureKind]) -> None:
+    def ignore_failures(self, kinds: Iterable[FailureKind]) -> None:
         """Queue that failures of these kinds no longer count: the requests are retried."""
         self._writer.add(*((_FORGIVEN, (str(kind),)) for kind in kinds))
 

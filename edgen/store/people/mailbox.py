@@ -269,7 +269,7 @@ DROP TABLE old_ends;
         If people play several roles of it, all are seated at once, each role by the person who has waited
         longest and was seen within `patience` seconds.
         """
-        if not self._comes_anew(person, role, now, patience / 3) and not self._is_free(person, role):
+        if not self._has_returned(person, role, now, patience / 3) and not self._is_free(person, role):
             return None
         with self._write_in_transaction() as book:
             book.execute(
@@ -304,7 +304,7 @@ DROP TABLE old_ends;
         """Return whether a person waits for a conversation."""
         return bool(self._read("SELECT 1 FROM lobby WHERE role = ? AND person = ?", role, person))
 
-    def _comes_anew(self, person: str, role: str, now: float, often: float) -> bool:
+    def _has_returned(self, person: str, role: str, now: float, often: float) -> bool:
         """Return whether the lobby has not seen a person for a while."""
         seen = self._read("SELECT seen FROM lobby WHERE role = ? AND person = ?", role, person)
         return not seen or seen[0][0] < now - often

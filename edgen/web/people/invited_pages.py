@@ -27,11 +27,11 @@ class InvitedTask(NamedTuple):
     of_files: bool = False
 
 
-async def _lead_to_task(request: web.Request) -> web.StreamResponse:
+async def _redirect_to_task(request: web.Request) -> web.StreamResponse:
     """Lead an invited person to the page of the task."""
     invitation = request[VISITOR].invitation
     assert invitation is not None
     return web.Response(status=303, headers={"Location": f"/{invitation.task.split(' ')[0]}"})
 
 
-ROUTES = (Route("GET", "/task", _lead_to_task, "person"),)
+ROUTES = (Route("GET", "/task", _redirect_to_task, "person"),)

@@ -104,7 +104,7 @@ def _read_answers(player: _Player) -> dict[str, UnitAnswer]:
     return read_person_answers(player.run.open_people(), player.role, player.person)
 
 
-def _stand(player: _Player, *, again: bool) -> _Stage:
+def _find_stage(player: _Player, *, again: bool) -> _Stage:
     """Return where a person stands, with a seat if one is free. `again`: after a conversation, take the
     next."""
     config = _read_settings(player.run).get(player.role, HumanConfig())
@@ -234,7 +234,7 @@ def _read_answer_words(pending: PersonRequest, text: str | None) -> str:
 async def show_page(request: web.Request) -> web.StreamResponse:
     """Show a person's conversation."""
     player = _find_player(request)
-    stage = await asyncio.to_thread(_stand, player, again=False)
+    stage = await asyncio.to_thread(_find_stage, player, again=False)
     return _render_page(request, player, stage)
 
 
@@ -260,7 +260,7 @@ def _make_version(player: _Player, stage: _Stage) -> str:
 async def send_state(request: web.Request) -> web.StreamResponse:
     """Say where a person stands, with the part of the page if it changed."""
     player = _find_player(request)
-    stage = await asyncio.to_thread(_stand, player, again=False)
+    stage = await asyncio.to_thread(_find_stage, player, again=False)
     facts: dict[str, Any] = {"version": _make_version(player, stage), "typing": False}
     if stage.seat is not None:
         typing = request.app[TYPING].items()
@@ -276,7 +276,7 @@ async def send_state(request: web.Request) -> web.StreamResponse:
 async def change_answer(request: web.Request) -> web.StreamResponse:
     """Store a person's answer; it is on the disk before the page confirms it."""
     player, form, now = _find_player(request), await request.post(), time.time()
-    stage = await asyncio.to_thread(_stand, player, again=False)
+    stage = await asyncio.to_thread(_find_stage, player, again=False)
     waiting = stage.waiting
     if waiting is None or player.mailbox is None or form.get("key") != waiting.request.key:
         return web.Response(status=303, headers={"Location": "/play"})  # answered before, or over
@@ -299,7 +299,7 @@ async def change_answer(request: web.Request) -> web.StreamResponse:
 async def change_paper(request: web.Request) -> web.StreamResponse:
     """Store that a person agrees, or what the person answers to a questionnaire."""
     player, form, now = _find_player(request), await request.post(), time.time()
-    stage = await asyncio.to_thread(_stand, player, again=False)
+    stage = await asyncio.to_thread(_find_stage, player, again=False)
     people = player.run.open_people()
     if (paper := stage.paper) is None or form.get("paper") != stage.state or people is None:
         return web.Response(status=303, headers={"Location": "/play"})
@@ -324,14 +324,14 @@ async def change_paper(request: web.Request) -> web.StreamResponse:
 
 async def change_next(request: web.Request) -> web.StreamResponse:
     """Let a person into the lobby for another conversation."""
-    await asyncio.to_thread(_stand, _find_player(request), again=True)
+    await asyncio.to_thread(_find_stage, _find_player(request), again=True)
     return web.Response(status=303, headers={"Location": "/play"})
 
 
 async def change_leave(request: web.Request) -> web.StreamResponse:
     """End a person's conversation at the person's wish."""
     player = _find_player(request)
-    stage = await asyncio.to_thread(_stand, player, again=False)
+    stage = await asyncio.to_thread(_find_stage, player, again=False)
     if stage.waiting is not None and player.mailbox is not None:
         await asyncio.to_thread(player.mailbox.give_up, stage.waiting.request.key, time.time())
     return web.Response(status=303, headers={"Location": "/play"})

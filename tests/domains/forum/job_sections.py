@@ -15,5 +15,5 @@ forum:
   members:
     Expert: {actor: Agent, affiliation: MVP, expertise: product, name: Ada Example, weight: 2}
     Newcomer: {actor: User, affiliation: Common User, weight: 0.5}
-""", shown=True),
+"""),
 )  # fmt: skip

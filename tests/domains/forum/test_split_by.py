@@ -155,7 +155,7 @@ class TestInOrder:
         assert abs(found.count("test") - len(found) / 4) <= 1
         assert command("compare", new.folder, again.folder).code == 0
         ended = command("merge", run, new.folder, "-o", tmp_path / "merged")
-        assert (ended.code, "was selected of another" in ended.err) == (2, True)
+        assert (ended.code, "was selected from another" in ended.err) == (2, True)
 
     def test_ties_are_never_apart(self, run: Path, tmp_path: Path) -> None:
         first = edgen.select(run, tmp_path / "first", "scenario.index < 20")

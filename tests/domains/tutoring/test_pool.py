@@ -16,7 +16,7 @@ from edgen.core.values import Conversation, Request, Turn
 from edgen.domains.tutoring.config import read_cima_actions
 from edgen.domains.tutoring.pool_config import TEMPLATES, PoolSettings, read_template
 from edgen.domains.tutoring.pool_serving import DRY
-from edgen.domains.tutoring.response_pool import Naming, ResponsePool, StudentMoment
+from edgen.domains.tutoring.response_pool import PoolQuery, ResponsePool, ValueFinder
 from edgen.domains.tutoring.served_turns import list_responses
 from edgen.families.base import Recorded
 from edgen.planning.plan import Plan
@@ -75,24 +75,24 @@ def served(*texts: str, **data: Any) -> Turn:
 
 
 @pytest.fixture(scope="module")
-def naming() -> Naming:
+def naming() -> ValueFinder:
     grammar = pooled().rules.prepared.pool.grammar
-    return Naming(grammar.space, grammar.concepts)
+    return ValueFinder(grammar.space, grammar.concepts)
 
 
-def pool_of(naming: Naming, *made: Recorded, **settings: Any) -> ResponsePool:
+def pool_of(naming: ValueFinder, *made: Recorded, **settings: Any) -> ResponsePool:
     return ResponsePool(PoolSettings(**settings), naming).grow(made)
 
 
 def found(pool: ResponsePool, turn: Turn, concepts: Mapping[str, str], *shown: str) -> str | None:
-    response = pool.find(StudentMoment.of(turn, concepts), shown, random.Random(1))
+    response = pool.find(PoolQuery.of(turn, concepts), shown, random.Random(1))
     return None if response is None else response.text
 
 
 # ---- what is found
 
 
-def test_what_fits_best_is_found_and_nothing_twice(naming: Naming) -> None:
+def test_what_fits_best_is_found_and_nothing_twice(naming: ValueFinder) -> None:
     pool = pool_of(
         naming,
         session("a", guess("Is it sotto il gatto?"), served("Nearly: look at the colour.")),
@@ -107,7 +107,7 @@ def test_what_fits_best_is_found_and_nothing_twice(naming: Naming) -> None:
     assert found(pool, guess("so"), {"object": "bed"}) is None, "nothing is shared"
 
 
-def test_a_response_that_names_another_value_does_not_fit(naming: Naming) -> None:
+def test_a_response_that_names_another_value_does_not_fit(naming: ValueFinder) -> None:
     cat = session("a", guess("sotto?"), served("“cat” is “gatto”."))
     pool = pool_of(naming, cat, session("b", guess("sotto?"), served("Say il cane."), concepts=DOG))
     assert found(pool, guess("sotto?"), CAT) == "“cat” is “gatto”."
@@ -115,13 +115,13 @@ def test_a_response_that_names_another_value_does_not_fit(naming: Naming) -> Non
     assert found(pool, guess("sotto?"), {**CAT, "object": "bed"}) is None
 
 
-def test_right_answers_have_responses_of_their_own(naming: Naming) -> None:
+def test_right_answers_have_responses_of_their_own(naming: ValueFinder) -> None:
     pool = pool_of(naming, session("a", guess("sotto!", solved=True), served("Bravo!")))
     assert found(pool, guess("sotto!"), CAT) is None
     assert found(pool, guess("sotto!", solved=True), CAT) == "Bravo!"
 
 
-def test_what_was_served_least_comes_first(naming: Naming) -> None:
+def test_what_was_served_least_comes_first(naming: ValueFinder) -> None:
     pool = pool_of(naming, session("a", guess("sotto?"), served("One.", "Two.")))
     taken = Turn("Tutor", "One.", ("Hint",), {"served": "pool", "from": "a", "turn": 2, "response": 0})
     grown = pool.grow([session("b", guess("sotto?"), taken)])
@@ -129,7 +129,7 @@ def test_what_was_served_least_comes_first(naming: Naming) -> None:
     assert found(grown, guess("sotto?"), CAT, "Two.") == "One."
 
 
-def test_nonsense_is_in_no_later_pool_nor_are_the_others_of_its_exercise(naming: Naming) -> None:
+def test_nonsense_is_in_no_later_pool_nor_are_the_others_of_its_exercise(naming: ValueFinder) -> None:
     pool = pool_of(naming, session("a", guess("sotto?"), served("One.", "Two.")))
     taken = Turn(
         "Tutor", "One.", ("Hint",), {"served": "pool", "from": "a", "turn": 2, "response": 0, "nonsense": True},
@@ -140,7 +140,7 @@ def test_nonsense_is_in_no_later_pool_nor_are_the_others_of_its_exercise(naming:
     assert found(grown, guess("sotto?"), CAT) == "Two."
 
 
-def test_a_pool_holds_the_same_few_in_whatever_order_and_pieces_they_come(naming: Naming) -> None:
+def test_a_pool_holds_the_same_few_in_whatever_order_and_pieces_they_come(naming: ValueFinder) -> None:
     made = [session(f"s{n}", guess(f"word{n} sotto?"), served(f"Response {n}.")) for n in range(40)]
     kept = []
     for order in (made, made[::-1]):
@@ -152,7 +152,7 @@ def test_a_pool_holds_the_same_few_in_whatever_order_and_pieces_they_come(naming
     assert len(kept[0]) == 7
 
 
-def test_odd_records_make_no_pool_fall(naming: Naming) -> None:
+def test_odd_records_make_no_pool_fall(naming: ValueFinder) -> None:
     turns = (guess("x"), Turn("Tutor", "y", (), {"served": "pool", "from": 3, "turn": "z"}))
     for outcome in (None, {}, {"exercises": "none"}, {"exercises": [7]}, {"exercises": [{"concepts": []}]}):
         odd = session("a", *turns)

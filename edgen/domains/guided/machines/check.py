@@ -123,8 +123,8 @@ def _check_probabilities(state: State) -> Iterator[MachineFinding]:
     none = [name for name in state.transitions if not state.probabilities.get(name)]
     if none:
         message = (
-            f"{_list(none)} {_have(none)} the probability 0: chance never goes there while anything else is "
-            "offered"
+            f"{_list(none)} {_choose_verb(none)} the probability 0: chance never goes there while "
+            "anything else is offered"
         )
         yield MachineFinding("probability", state.name, message)
     if not math.isclose(sum(given), 1, abs_tol=_TOLERANCE):
@@ -313,5 +313,5 @@ def _list(names: Iterable[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def _have(names: Collection[str]) -> str:
+def _choose_verb(names: Collection[str]) -> str:
     return "has" if len(names) == 1 else "have"

@@ -23,8 +23,8 @@ from edgen.domains.guided.machines.svg import (
     SANS,
     SANS_EM,
     SOFT,
-    bend,
     draw_arrow,
+    draw_bend,
     draw_text,
     escape_xml,
     fit_text,
@@ -263,9 +263,9 @@ class _Picture:
         end_x, end_y = place[row.target][0] - 5, place[row.target][1] + _HEAD / 2
         path = f"M{x:g} {y:g}"
         for lane in layout.lanes[name, row.target]:
-            path += bend(x, y, x + _BETWEEN, base + lane) + f"h{_WIDE:g}"
+            path += draw_bend(x, y, x + _BETWEEN, base + lane) + f"h{_WIDE:g}"
             x, y = x + _BETWEEN + _WIDE, base + lane
-        path += bend(x, y, end_x, end_y)
+        path += draw_bend(x, y, end_x, end_y)
         dash, wide, shown = "", 1.0 + 3.2 * row.share, colour
         if row.refused:
             shown, dash, wide = LOCK, ' stroke-dasharray="5 3"', max(wide, 1.4)

@@ -99,14 +99,14 @@ class MachineReach:
         if machine.initial not in machine.states:
             return
         first = (machine.initial, machine.subtasks[0] if machine.subtasks else None)
-        self._meet(first)
+        self._add_place(first)
         waiting: list[Place] = [first]
         while waiting:
             while waiting:
                 waiting += self._list_next_places(waiting.pop())
-            waiting = list(self._go_back())
+            waiting = list(self._leave_stuck_places())
 
-    def _meet(self, place: Place) -> None:
+    def _add_place(self, place: Place) -> None:
         self.places[place] = len(self._after)
         self._after.append(array("i"))
 
@@ -118,28 +118,30 @@ class MachineReach:
         if not open_:
             self.stuck.add(place)
         self.used.update((place[0], name) for name in open_)
-        return self._go(place, open_)
+        return self._add_links(place, open_)
 
-    def _go(self, place: Place, names: Sequence[str]) -> list[Place]:
+    def _add_links(self, place: Place, names: Sequence[str]) -> list[Place]:
         """Lead from a place to these states. Return the places that are new."""
         new: list[Place] = []
         own = self._after[self.places[place]]
         for name in names:
             after = (name, self.machine.states[name].advances or place[1])
             if after not in self.places:
-                self._meet(after)
+                self._add_place(after)
                 new.append(after)
             own.append(self.places[after])
         return new
 
-    def _go_back(self) -> Iterator[Place]:
+    def _leave_stuck_places(self) -> Iterator[Place]:
         """Yield the new places that stuck places reach through the transitions of earlier states."""
         if not self.stuck:
             return
         earlier = sorted({name for state, _ in self.places for name in self._targets[state]})
         for place in sorted(self.stuck, key=repr):
             del self._after[self.places[place]][:]
-            yield from self._go(place, [name for name in earlier if self._gates[name] in (None, place[1])])
+            yield from self._add_links(
+                place, [name for name in earlier if self._gates[name] in (None, place[1])]
+            )
 
     def _find_endless(self) -> None:
         """Go back from all ends; places that are not met are endless."""

@@ -11,7 +11,7 @@ SANS_EM, MONO_EM = 0.56, 0.605  # width of a character, by the size of the font
 INK, SOFT, FAINT = "#1d2530", "#5d6874", "#9aa3ad"
 
 
-def bend(x: float, y: float, end_x: float, end_y: float) -> str:
+def draw_bend(x: float, y: float, end_x: float, end_y: float) -> str:
     middle = (x + end_x) / 2
     return f"C{middle:g} {y:g} {middle:g} {end_y:g} {end_x:g} {end_y:g}"
 

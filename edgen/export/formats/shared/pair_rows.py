@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Preferred:
+class PreferredPair:
     """A labelled pair: both whole conversations, which differ at some turn."""
 
     pair: Pair  # as in pairs.jsonl
@@ -52,7 +52,7 @@ class TurnPair:
     `at` is the index of that message; `whole` are both conversations.
     """
 
-    whole: Preferred
+    whole: PreferredPair
     at: int
     prompt: list[Message]
     chosen: Message
@@ -82,7 +82,7 @@ def make_rows_of_pairs(
     return rows_from(iterate_pairs, make)
 
 
-def read_preferred(compared: ComparedPair, chat: Chat) -> Preferred | LeftOut:
+def read_preferred(compared: ComparedPair, chat: Chat) -> PreferredPair | LeftOut:
     """Return a labelled pair as chosen and rejected conversations."""
     pair = compared.pair
     if pair.label is None:
@@ -101,7 +101,9 @@ def read_preferred(compared: ComparedPair, chat: Chat) -> Preferred | LeftOut:
         return LeftOut("actions_differ")
     if say_the_same(chosen, rejected):
         return LeftOut("identical")
-    return Preferred(pair, pair.label, evidence_of(compared, pair.label), chosen, rejected, compared.scenario)
+    return PreferredPair(
+        pair, pair.label, evidence_of(compared, pair.label), chosen, rejected, compared.scenario
+    )
 
 
 def of_responses(pair: Pair) -> bool:

@@ -30,8 +30,11 @@ class Dstc7Options(AgentOptions, frozen=True, kw_only=True):
     subtask: Annotated[
         Literal[1, 2, 3, 4, 5],
         Meta(
-            description="The sub-task. 1: choose the next utterance; 2: among one large pool; 3: it and its "
-            "paraphrases; 4: it may be none of the candidates; 5: with a knowledge file and profiles."
+            description=(
+                "The sub-task. 1: choose the next utterance; 2: among one large pool; 3: it and its "
+                "paraphrases; 4: perhaps none of the candidates; 5: with a knowledge file and "
+                "profiles."
+            )
         ),
     ] = 1
     cuts: Annotated[
@@ -44,12 +47,15 @@ class Dstc7Options(AgentOptions, frozen=True, kw_only=True):
     negatives: Annotated[
         Negatives,
         Meta(
-            description="Where wrong candidates come from: any agent's turns, those of the same topic, the "
-            "nearest to the true one by BM25, or what `edgen annotate --write wrong` wrote."
+            description=(
+                "Where wrong candidates come from: any agent's turns, those of the same topic, the "
+                "nearest to the true one by BM25, or texts of `edgen annotate --write wrong`."
+            )
         ),
     ] = "random"
     topic: Annotated[
-        str | None, Meta(description="The dimension that same-topic goes by; without it, the space's first.")
+        str | None,
+        Meta(description="The dimension for --negatives same-topic; without it, the space's first."),
     ] = None
     speakers: Annotated[
         Literal["dstc7", "roles"],
@@ -65,14 +71,15 @@ class Dstc7Options(AgentOptions, frozen=True, kw_only=True):
     tests: Annotated[
         Literal[1, 2],
         Meta(
-            description="Advising's kinds of test sets. 1: training conversations in other words, by what "
-            "`edgen annotate --write "
-            "paraphrases --after 0` wrote; 2: conversations of the run's test side, which training has not "
-            "seen."
+            description=(
+                "Advising's kinds of test sets. 1: training conversations in other words, by texts "
+                "of `edgen annotate --write paraphrases --after 0`; 2: conversations of the run's "
+                "test side, which training has not seen."
+            )
         ),
     ] = 2
     pool: Annotated[
-        Annotated[int, Meta(ge=2, le=10_000_000)], Meta(description="The size of sub-task 2's pool, at most.")
+        Annotated[int, Meta(ge=2, le=10_000_000)], Meta(description="The maximum size of sub-task 2's pool.")
     ] = 120_000
     pool_from: Annotated[
         tuple[str, ...],
@@ -82,9 +89,7 @@ class Dstc7Options(AgentOptions, frozen=True, kw_only=True):
     ] = ()
     prefix: Annotated[
         str | None,
-        Meta(
-            description="What files' names begin with; ParlAI looks for ubuntu. Without it, the run's name."
-        ),
+        Meta(description="The beginning of file names; ParlAI looks for ubuntu. Without it, the run's name."),
     ] = None
 
     def check(self, given: Collection[str]) -> None:

@@ -64,7 +64,7 @@ class DrawnGroup:
         """Return the group of a thing and of those around it."""
         base, *others = placed
         group = cls(row=base.name != "bar", stands=bool(others) or base.sketch.stands)
-        lift = max([_lift(base.sketch, one) for one in others], default=0.0)
+        lift = max([_compute_lift(base.sketch, one) for one in others], default=0.0)
         group._add(2, base, 0.0, -lift, 1.0, hollow=True)
         group.layers.append(_Layer(4, 0.0, -lift, 1.0, base.draw_front()))
         if group.stands:
@@ -125,7 +125,7 @@ class DrawnGroup:
 
     def _put_under(self, base: Sketch, one: Placed, step: float, scale: float) -> None:
         if base.clear:
-            scale = min(scale, (base.clear + _lift(base, one) - 6) / one.sketch.high)
+            scale = min(scale, (base.clear + _compute_lift(base, one) - 6) / one.sketch.high)
         self._draw_shadow(step, 0.0, one.sketch.wide * scale * 0.4)
         self._add(1, one, step, 0.0, scale)
 
@@ -157,7 +157,7 @@ class DrawnGroup:
         )
 
 
-def _lift(base: Sketch, one: Placed) -> float:
+def _compute_lift(base: Sketch, one: Placed) -> float:
     """Return how much higher the base is drawn to make room for a thing under it; 0 for other positions."""
     if one.position != "under":
         return 0.0
