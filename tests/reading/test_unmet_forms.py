@@ -105,7 +105,9 @@ def test_a_percentage_in_words_is_a_number(given: str, value: float | None) -> N
 
 
 @pytest.mark.parametrize("foot", ["", "\nProbability: 0.4"])
-@pytest.mark.parametrize("note", ["[Probability: 0.4]", "(Probability: 0.4)", "*(Probability of success: 40%)*"])
+@pytest.mark.parametrize(
+    "note", ["[Probability: 0.4]", "(Probability: 0.4)", "*(Probability of success: 40%)*"]
+)
 def test_a_line_in_brackets_between_turns_gives_the_probability(foot: str, note: str) -> None:
     lines = [f"{role}: {said}" for role, said in zip(ROLES, SAID, strict=True)]
     noted = "\n".join([*lines[:3], note, *lines[3:]]) + foot

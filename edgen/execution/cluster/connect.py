@@ -184,7 +184,7 @@ def _raise_signals() -> Iterator[None]:
 @contextlib.contextmanager
 def _end_on_failure() -> Iterator[None]:
     """End Ray, and all processes that it has started, if its start fails or is interrupted."""
-    import psutil  # a part of Ray
+    import psutil  # type: ignore[import-untyped]  # a part of Ray
 
     process = psutil.Process()
     before = {*process.children(recursive=True)}

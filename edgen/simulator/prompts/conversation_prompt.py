@@ -259,8 +259,8 @@ def _find_layout(text: str) -> Layout | None:
     return "json" if _JSON.search(text) else "lines"
 
 
-def find_in_frames(frames: tuple[_Frame, ...], text: str) -> str | None:
-    """Return the first group of the first frame that a text has; None without one."""
+def find_in_frames(frames: Sequence[_Frame | re.Pattern[str]], text: str) -> str | None:
+    """Return the first group of the first frame or pattern that a text has; None without one."""
     for frame in frames:
         if found := frame.search(text):
             return found[1]
