@@ -8,7 +8,7 @@ preference: …`). Of other prompts it reads the speakers (`prompt_roles`) and t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import cycle
 from typing import Literal, NamedTuple
 
@@ -259,7 +259,7 @@ def _find_layout(text: str) -> Layout | None:
     return "json" if _JSON.search(text) else "lines"
 
 
-def find_in_frames(frames: tuple[_Frame, ...], text: str) -> str | None:
+def find_in_frames(frames: Iterable[_Frame | re.Pattern[str]], text: str) -> str | None:
     """Return the first group of the first frame that a text has; None without one."""
     for frame in frames:
         if found := frame.search(text):
