@@ -86,11 +86,11 @@ def _judge(judge: Report, probability: str) -> Iterator[str]:
     yield from _render_length(judge["length"], probability)
     if judge["judge_directed"] is not None:
         yield "  Texts that speak to a judge"
-        yield f"    their wins   {_format_estimate(judge['judge_directed'], _PERCENT)}"
-        yield (
-            "                 of pairs in which one side has one, as the mean of both orders; what is "
-            "planted should win nothing by it"
-        )
+        yield from _explain_figure(
+            "their wins", judge["judge_directed"], _PERCENT,
+            "of pairs in which one side has one, as the mean of both orders; what is planted should win "
+            "nothing by it",
+        )  # fmt: skip
     yield from _render_calibration(judge["calibration"], probability)
     if "logprobs" in judge:
         yield from _render_logprobs(judge["logprobs"], probability)
@@ -101,21 +101,12 @@ def _render_position(position: Report) -> Iterator[str]:
     if position["first_slot"] is None:
         yield "    no data: no pair has read verdicts in both orders"
         return
-    yield f"    flips        {_format_estimate(position['flips'], _PERCENT)}"
-    yield (
-        "                 pairs whose favoured side changes when the order does; 0% for a judge that "
-        "ignores it"
-    )
-    yield f"    first slot   {_format_estimate(position['first_slot'], _PERCENT)}"
-    yield (
-        "                 verdicts for what is shown first, which is each side equally often; 50% without "
-        "bias"
-    )
-    yield f"    bias         {_format_estimate(position['points'], _POINTS)}"
-    yield (
-        "                 wins of the first slot less those of the second; "
-        f"{_describe_zero(position['points'])}"
-    )
+    flips = "pairs whose favoured side changes when the order does; 0% for a judge that ignores it"
+    yield from _explain_figure("flips", position["flips"], _PERCENT, flips)
+    first = "verdicts for what is shown first, which is each side equally often; 50% without bias"
+    yield from _explain_figure("first slot", position["first_slot"], _PERCENT, first)
+    bias = f"wins of the first slot less those of the second; {_describe_zero(position['points'])}"
+    yield from _explain_figure("bias", position["points"], _POINTS, bias)
 
 
 def _render_length(length: Report, probability: str) -> Iterator[str]:
@@ -123,24 +114,21 @@ def _render_length(length: Report, probability: str) -> Iterator[str]:
     if length["longer"] is None:
         yield "    no data: no judged pair has sides of different, known length"
         return
-    yield f"    longer side  {_format_estimate(length['longer'], _PERCENT)}"
-    yield "                 wins of the side with more words, as the mean of both orders; 50% without bias"
-    yield f"    bias         {_format_estimate(length['points'], _POINTS)}"
-    yield (
-        "                 wins of the longer less those of the shorter side; "
-        f"{_describe_zero(length['points'])}"
-    )
-    yield f"    slope        {_format_estimate(length['slope'], _LOGITS)}"
-    yield (
-        f"                 logits for each {length['slope_words']} words more; 0 without bias."
-        " Longer may also be better: this alone does not tell."
-    )
+    longer = "wins of the side with more words, as the mean of both orders; 50% without bias"
+    yield from _explain_figure("longer side", length["longer"], _PERCENT, longer)
+    bias = f"wins of the longer less those of the shorter side; {_describe_zero(length['points'])}"
+    yield from _explain_figure("bias", length["points"], _POINTS, bias)
+    yield from _explain_figure(
+        "slope", length["slope"], _LOGITS,
+        f"logits for each {length['slope_words']} words more; 0 without bias. Longer may also be better: "
+        "this alone does not tell.",
+    )  # fmt: skip
     if length["slope_adjusted"] is not None:
-        yield f"    adjusted     {_format_estimate(length['slope_adjusted'], _LOGITS)}"
-        yield (
-            f"                 the same slope between sides of equal {probability}: what length"
-            " counts beside quality, as far as that probability shows it"
-        )
+        yield from _explain_figure(
+            "adjusted", length["slope_adjusted"], _LOGITS,
+            f"the same slope between sides of equal {probability}: what length counts beside quality, as far "
+            "as that probability shows it",
+        )  # fmt: skip
 
 
 def _render_calibration(table: Report | None, probability: str) -> Iterator[str]:
@@ -148,8 +136,8 @@ def _render_calibration(table: Report | None, probability: str) -> Iterator[str]
     if table is None:
         yield "    no data: no pair has both a favoured side and two probabilities"
         return
-    yield f"    Brier score  {_format_estimate(table['brier'], _NUMBER)}"
-    yield "                 mean squared error of the forecast; 0 is perfect, 0.25 is a constant 0.5"
+    brier = "mean squared error of the forecast; 0 is perfect, 0.25 is a constant 0.5"
+    yield from _explain_figure("Brier score", table["brier"], _NUMBER, brier)
     yield (
         f"    calibration  {table['expected_calibration_error']:.3f} expected calibration error, "
         f"{quantity(table['n'], 'pair')}"
@@ -199,10 +187,10 @@ def _render_logprobs(told: Report, probability: str) -> Iterator[str]:
         )
     if not told["known"]:
         return
-    yield f"    first slot   {_format_estimate(told['first_slot'], _PERCENT)}"
-    yield "                 mean probability of what is shown first; 50% without bias"
-    yield f"    agreement    {_format_estimate(told['agreement'], _PERCENT)}"
-    yield "                 the same side as the verdicts, where both favour one"
+    first = "mean probability of what is shown first; 50% without bias"
+    yield from _explain_figure("first slot", told["first_slot"], _PERCENT, first)
+    same = "the same side as the verdicts, where both favour one"
+    yield from _explain_figure("agreement", told["agreement"], _PERCENT, same)
     yield f"    ties left    {ties['logprobs']:,} by log probabilities, {ties['verdicts']:,} by verdicts"
     for truth, right in ties["decided"].items():
         if right is not None:
@@ -252,6 +240,11 @@ def _render_agreement(agreement: Report) -> Iterator[str]:
         f"{_format_coefficient(agreement['alpha'])}"
     )
     yield "  1 is full agreement, 0 is what chance gives, below 0 is less than chance."
+
+
+def _explain_figure(label: str, estimate: Report | None, form: str, explanation: str) -> Iterator[str]:
+    yield f"    {label:<12} {_format_estimate(estimate, form)}"
+    yield f"{'':{_EXPLAINED}}{explanation}"
 
 
 def _format_estimate(estimate: Report | None, form: str, *, counted: bool = True) -> str:

@@ -19,12 +19,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from edgen.testing.check import ConformanceError
-    from edgen.testing.families import check_family
-    from edgen.testing.formats import check_format
-    from edgen.testing.measures import check_measure
-    from edgen.testing.protocols import check_protocol
-    from edgen.testing.providers import check_provider
+    from edgen.testing.check import ConformanceError as ConformanceError
+    from edgen.testing.families import check_family as check_family
+    from edgen.testing.formats import check_format as check_format
+    from edgen.testing.measures import check_measure as check_measure
+    from edgen.testing.protocols import check_protocol as check_protocol
+    from edgen.testing.providers import check_provider as check_provider
 
 _HOMES = {
     "ConformanceError": "edgen.testing.check",
@@ -35,14 +35,7 @@ _HOMES = {
     "check_provider": "edgen.testing.providers",
 }
 
-__all__ = [
-    "ConformanceError",
-    "check_family",
-    "check_format",
-    "check_measure",
-    "check_protocol",
-    "check_provider",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
