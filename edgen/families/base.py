@@ -296,14 +296,14 @@ def _list_other_families() -> list[Family]:
 
 
 def defaults_of(space: Space) -> KindDefaults:
-    """Return the defaults for conversations on a space: those of the job's family if it has any, else those of
-    the first of edgen's own families that fits."""
+    """Return the defaults for conversations on a space: those of the job's family if it has any, else those
+    of the first of edgen's own families that fits."""
     return find_kind_part(space, KindDefaults)
 
 
 def find_kind_part(space: Space, part: type[P]) -> P:
-    """Return a part of the family of a space's conversations; if it has none, that of the first of edgen's own
-    families that fits."""
+    """Return a part of the family of a space's conversations; if it has none, that of the first of edgen's
+    own families that fits."""
     family = family_of(space)
     if not isinstance(family, part):
         family = family_of(msgspec.structs.replace(space, family=None))
