@@ -13,8 +13,8 @@ from edgen.core.text import escape_markdown
 from edgen.core.values import Scenario
 from edgen.export.chat import Message, digest_of
 from edgen.export.rows import ColumnType, DataTable
-from edgen.families.base import family_of
-from edgen.families.reader import KindDefaults, ReportWords
+from edgen.families.base import defaults_of, family_of, find_kind_part
+from edgen.families.reader import ReportWords
 from edgen.space import Dimension, Space
 from edgen.store.run_parts import AcceptedConversation
 
@@ -86,8 +86,7 @@ class ScenarioColumns:
         self._taken = taken
         self.columns: dict[str, tuple[ColumnType, str]] = {}
         self._sources: dict[str, _Source] = {}
-        family = family_of(space)
-        meanings, fields = part_of(family, ReportWords).meanings, part_of(family, KindDefaults).fields
+        meanings, fields = find_kind_part(space, ReportWords).meanings, defaults_of(space).fields
         wanted = [one for one in space.dimensions if only is None or one.name in only]
         for one in wanted:
             meaning = escape_markdown(one.label or "") or meanings.get(one.name)

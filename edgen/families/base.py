@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -51,6 +51,7 @@ __all__ = [
     "write_values",
 ]  # fmt: skip
 
+P = TypeVar("P")
 _ID = compile_later(r"(.{1,150})-(\d{6,15})-r(\d{1,7})")
 
 
@@ -278,7 +279,7 @@ def family_of(space: Space, named: str | None = None) -> Family:
 
     Raises PluginError for an unknown name, JobError if it does not fit.
     """
-    if named is None:
+    if (named := named or space.family) is None:
         return next(family for family in _list_own_families() if family.fits(space))
     family: Family = registry.find("family", named)
     try:
@@ -316,6 +317,15 @@ def _list_other_families() -> list[Family]:
 
 
 def defaults_of(space: Space) -> KindDefaults:
-    """Return the defaults for conversations on a space: those of the first of edgen's own families that
-    fits."""
-    return part_of(family_of(space), KindDefaults)
+    """Return the defaults for conversations on a space: those of the job's family if it has any, else those
+    of the first of edgen's own families that fits."""
+    return find_kind_part(space, KindDefaults)
+
+
+def find_kind_part(space: Space, part: type[P]) -> P:
+    """Return a part of the family of a space's conversations; if it has none, that of the first of edgen's
+    own families that fits."""
+    family = family_of(space)
+    if not isinstance(family, part):
+        family = family_of(msgspec.structs.replace(space, family=None))
+    return part_of(family, part)

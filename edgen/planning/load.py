@@ -198,8 +198,10 @@ def with_files(job: Job, reach: Reach) -> Job:
 
 
 def load_job_space(job: Job, reach: Reach) -> Space:
-    """Return the space of a job. Raises SpaceError for an unknown name, and for a file out of reach."""
-    return load_space(reach.require("preference_space", job.space, "space"))
+    """Return the space of a job, with the job's family. Raises SpaceError for an unknown name, and for a file
+    out of reach."""
+    space = load_space(reach.require("preference_space", job.space, "space"))
+    return msgspec.structs.replace(space, family=job.family)
 
 
 def check_schemas(

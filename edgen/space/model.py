@@ -169,6 +169,9 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     """The file of facts on its values."""
     pictures: Mapping[str, PromptPicture] = msgspec.field(default_factory=dict)
     """The pictures that its entries and sections name, by the names of their files."""
+    family: str | None = None
+    """The family that a job names for its records, which no space file has; None for the first of edgen's own
+    that fits."""
 
     def __getitem__(self, name: str) -> Dimension:
         for dimension in self.dimensions:

@@ -70,6 +70,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         self.rundir = RunFolder(path).require()
         job = load_kept_job(self.rundir.job)
         self.name = job.name
+        self._named_family = job.family
         self._arms = self.rundir.number_arms() or [""]
         self.labels_of = tuple(dict.fromkeys(labels_of))
         self.stale_labels: Counter[str] = Counter()
@@ -135,8 +136,9 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     @functools.cached_property
     def space(self) -> Space:
-        """The run's space."""
-        return load_space(self.rundir.inputs / "space.yaml")
+        """The run's space, with the job's family."""
+        space = load_space(self.rundir.inputs / "space.yaml")
+        return msgspec.structs.replace(space, family=self._named_family)
 
     @functools.cached_property
     def scenario(self) -> Callable[[int], Scenario]:

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from edgen.core.kept_files import DIGESTS
 from edgen.evaluation.data_sets.files import read_files
 from edgen.evaluation.data_sets.runs import is_settled, make_nothing_settled_error, run_at
@@ -121,8 +123,9 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
 
 def _find_common_space(parts: Sequence[DataSet]) -> Space | None:
     """Return the space of all parts; None if there is none."""
-    first, *others = (part.space for part in parts)
-    return first if all(space == first for space in others) else None
+    spaces = [part.space for part in parts]
+    first, *others = (one and msgspec.structs.replace(one, family=None) for one in spaces)
+    return spaces[0] if all(one == first for one in others) else None
 
 
 class _Repeated:
