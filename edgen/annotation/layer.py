@@ -216,9 +216,8 @@ def write_job_layers(run: RunFolder) -> None:
 
 
 def require_job_layers(run: RunFolder, layers: Iterable[JobLayer]) -> None:
-    """Raise UsageError where a layer that a job is to give the conversations of a run would take the place of
-    another one: of one that somebody else labelled, with other labels. What the job itself labelled before is
-    made anew."""
+    """Raise UsageError if a layer of a job would replace another one in the run: one by other annotators or
+    with other labels. What the job itself labelled before is made anew."""
     for one in layers:
         layer = LayerFolder(run, one.name)
         if layer.list_ledgers():

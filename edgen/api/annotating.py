@@ -60,8 +60,8 @@ class AnnotatedRun:
 
 
 def annotate_run(run: Path, options: AnnotateOptions, control: Control) -> AnnotatedRun:
-    """Have a run's turns or conversations labelled, and write what was said to the layer's labels.jsonl.
-    Where nobody is to label, the layer is only looked at.
+    """Have a run's turns or conversations labelled, and write the labels to the layer's labels.jsonl. Without
+    an annotator, only read the layer.
 
     Raises UsageError, LabelSetError, DataError, RunError and LockedError.
     """

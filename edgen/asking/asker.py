@@ -160,7 +160,7 @@ class Asker(Tasks, Generic[Unit, Result]):
         )
 
     def list_due_units(self, session: RunSession) -> Iterator[tuple[int, TaskId]]:
-        """Yield the units without an outcome that still stands; all of them if the work begins anew."""
+        """Yield the units without a valid outcome; all of them if the work begins again."""
         return (
             self.list_units()
             if self.begins_anew

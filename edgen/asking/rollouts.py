@@ -137,7 +137,7 @@ class RolloutAsker(RunAsker[GivenTurns, Conversation]):
 
 
 def _find_ender(candidate: Candidate, response: PartingTurn) -> Role | None:
-    """Return who ended the conversation with the response itself; None where it goes on."""
+    """Return who ended the conversation with the response itself; None if it continues."""
     last = len(candidate.turns) == response.turns
     ended = last and candidate.ended_by == candidate.turns[-1].role
     return candidate.ended_by if ended else None

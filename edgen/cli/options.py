@@ -296,8 +296,8 @@ def _make_option(name: str, taken: Any, option: DeclaredOption) -> Any:
 
 
 def _unwrap(hint: Any) -> tuple[Any, bool]:
-    """Return a type without annotations and None, and whether an option of it may be repeated. A tuple of so
-    many values, as tuple[str, str], is one value."""
+    """Return a type without annotations and None, and whether an option of it may be repeated. A tuple of a
+    fixed length, as tuple[str, str], is one value."""
     while hasattr(hint, "__metadata__"):
         hint = get_args(hint)[0]
     if get_origin(hint) in (Union, types.UnionType):

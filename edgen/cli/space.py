@@ -76,7 +76,7 @@ def show(
 
     It prints dimensions and weights, and for each design how often the rarest and the most frequent value of
     each dimension occur in N conversations. A cell is one value of each dimension. It also prints examples of
-    sections, such as exercises.
+    what the space's sections define.
 
     Example: edgen space show education_dialogue -n 40
     """

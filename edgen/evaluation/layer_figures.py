@@ -87,7 +87,7 @@ class LayerCount:
         self._rest: defaultdict[str, LabelCounts] = defaultdict(LabelCounts)
 
     def see(self, cluster: int, turns: int, units: Sequence[UnitLabels]) -> None:
-        """Add the units of a conversation of so many `turns`, in order; `cluster` is that of its scenario."""
+        """Add the units of a conversation with `turns` turns, in order; `cluster` is that of its scenario."""
         before: Labels = ()
         for unit in units:
             self._annotators.update([*unit.annotators])

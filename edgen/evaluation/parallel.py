@@ -43,7 +43,7 @@ Gathered = tuple[GatheredShingles, list[bytes]]
 
 
 class Parts:
-    """The measures of one arm of a data set in so many processes, this one among them; a context that ends
+    """The measures of one arm of a data set in several processes, this one among them; a context that ends
     the others. `gathered` waits for the shingles of all conversations, if the others cut them."""
 
     def __init__(self, paths: Sequence[Path], arm: str, workers: int, on: str | None) -> None:
@@ -80,7 +80,7 @@ class Parts:
         return mine
 
     def _start(self, count: int, work: Iterable[Work]) -> None:
-        """Begin work in so many processes. A thread takes the results, so that ranges follow each other."""
+        """Begin work in several processes. A thread takes the results, so that ranges follow each other."""
         thread = self._stack.enter_context(ThreadPoolExecutor(1))
         results = self._stack.enter_context(Processes(count, self._on)).iterate_results(work)
         self._results = thread.submit(_gather, results)

@@ -91,7 +91,8 @@ def align_columns(label: str, cells: Sequence[str]) -> str:
 
 
 def _fit_number(number: float | None, places: int, width: int) -> str:
-    """Return a number in at most so many characters: in thousands (k), millions (M), … where it is longer."""
+    """Return a number in a limited number of characters: in thousands (k), millions (M), … where it is
+    longer."""
     if number is None:
         return "–"
     text = f"{number:,.{places}f}"

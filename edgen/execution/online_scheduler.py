@@ -174,7 +174,7 @@ class OnlineScheduler:
         return min(self._grace, UNPAID_GRACE) if short else self._grace
 
     async def _run_all(self, units: Iterator[tuple[int, TaskId]], at_once: int) -> None:
-        """Run all units, so many at once; begin none once the run is stopped."""
+        """Run all units, a limited number at once; begin none once the run is stopped."""
         workers = [asyncio.create_task(self._run_tasks(units)) for _ in range(at_once)]
         try:
             await asyncio.gather(*workers)

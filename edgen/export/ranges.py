@@ -44,7 +44,7 @@ def require_ranges(format_: Format, options: OptionValues) -> None:
 def iterate_items_by_workers(
     run: RunReader, format_: Format, options: OptionValues, workers: int, on: str | None
 ) -> Generator[Item, None, None]:
-    """Yield the same as `iterate_items`, made by so many processes, of this machine or `on` a cluster whose
+    """Yield the same as `iterate_items`, made by several processes, of this machine or `on` a cluster whose
     nodes see the run's folder."""
     with Processes(workers, on or HERE) as processes:
         yield from iterate_items_in_ranges(run, format_, options, processes)

@@ -118,7 +118,8 @@ def _read_result(signal: Signal | None) -> tuple[float, int] | None:
 
 
 def _find_place(pair: Pair, signal: Signal | None) -> int | None:
-    """Return the subject of the strengths: responses after so many turns, or whole conversations (None)."""
+    """Return the subject of the strengths: the number of turns before the responses, or None for whole
+    conversations."""
     return pair.prefix_turns if isinstance(signal, RolloutSignal) else None
 
 

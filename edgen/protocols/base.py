@@ -153,7 +153,7 @@ class AnswerForms:
 
 
 class SharedPreparation:
-    """Prepare what conversations share: once for a job, or anew for each of several rounds."""
+    """Prepare what conversations share: once for a job, or again for each of several rounds."""
 
     def prepare(self, job: Job, space: Space) -> Any:
         """Return the data shared by all conversations of a job, made once; each finds it in its rules. Raises
@@ -183,7 +183,7 @@ class TurnByTurn:
     of the agents, and a policy under training may play it."""
 
     def leaves(self, job: Job, calls: int, level: int) -> Sequence[int]:
-        """Return the calls, of so many, at which a replicate may leave the first one in a branching job
+        """Return the calls of a conversation at which a replicate may leave the first one in a branching job
         (`RolesAndSettings.branches`)."""
         return (0,)
 

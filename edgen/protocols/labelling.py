@@ -135,7 +135,7 @@ def _number_units(shown: Sequence[Turn | Unit]) -> list[Turn]:
 
 
 def make_labels_form(choices: Sequence[LabelChoices]) -> Form:
-    """Return the form of the labels of so many units."""
+    """Return the form of the labels of a number of units."""
     parts = {}
     for number, choice in enumerate(choices, start=1):
         label = one_of(choice.labels)

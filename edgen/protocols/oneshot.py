@@ -69,7 +69,8 @@ def _make_form(rules: Rules) -> Form:
 
 @lru_cache(maxsize=64)
 def _make_form_of_roles(roles: tuple[SpaceRole, ...], room: int | None) -> Form:
-    """Return the form of a conversation between these roles, in an answer of at most so many tokens."""
+    """Return the form of a conversation between these roles, in an answer of at most this number of
+    tokens."""
     conversation = turns(tuple([role.name for role in roles]), _TURNS[0], *_limit_turns(room))
     if learner(roles) is None:
         return form(conversation=conversation)
@@ -77,7 +78,7 @@ def _make_form_of_roles(roles: tuple[SpaceRole, ...], room: int | None) -> Form:
 
 
 def _limit_turns(room: int | None) -> tuple[int, int]:
-    """Return the most turns of a conversation and the most characters of a turn that fit so many tokens:
+    """Return the most turns of a conversation and the most characters of a turn that fit a number of tokens:
     an answer that is cut off is lost."""
     least, most = _TURNS
     if room is None:

@@ -117,8 +117,8 @@ class Stage:
     def play(
         self, task: TaskId, start: list[PlayedTurn], until: int | None = None, but: Role | None = None
     ) -> Generator[Request, Reply, Played]:
-        """Play the conversation from `start` on, to its end, until it has so many turns, or until it is the
-        turn of `but`."""
+        """Play the conversation from `start` on: to its end, to a number of turns, or to the turn of
+        `but`."""
         entries = list(start)
         most = self.settings.max_turns if until is None else min(self.settings.max_turns, until)
         while len(entries) < most and self.speaker(len(entries)) != but:

@@ -240,7 +240,7 @@ def _check_readability(folders: Iterable[RunFolder], others: FindReaders) -> Ite
 
 
 def _check_finished_files(run: RunFolder) -> Iterator[_Found]:
-    """Finished files that are not what the ledger comes to."""
+    """Yield finished files that differ from the ledger."""
     with _report_errors(run.path, "ledger") as told:
         arms = run.list_begun_arms()
         side = read_test_side([own for _, own in arms], load_job(run.job).split.test)

@@ -50,7 +50,7 @@ def select(
     note: Callable[[str], None] = lambda _sentence: None,
 ) -> Selection:
     """Make a run, in the folder `output`, of the conversations of the run at `path` that are chosen. `tell`
-    hears what is being done, `note` what a person should know of it.
+    gets progress messages, `note` gets remarks for the user.
 
     Raises UsageError for options that cannot be used and where `output` is taken, ShortError where nothing is
     left (no run is made), RunError where the run cannot be read or has arms, LockedError where somebody works

@@ -115,8 +115,8 @@ class TextWindow:
         self.text = self.text.removeprefix("\ufeff")
 
     def read_more(self, size: int = 0) -> bool:
-        """Read on, so many bytes or a chunk, and drop what was read before `at`. Return False at the end of
-        the file."""
+        """Read on, a number of bytes or a chunk, and drop what was read before `at`. Return False at the end
+        of the file."""
         if self._ended:
             return False
         data = self._read(size or _CHUNK)

@@ -59,8 +59,8 @@ _MOST_COOKIES = 20  # that a request is looked through for
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Who = Literal["owner", "person", "visitor", "anyone"]
-"""Visitors who may ask for a route: the owner; an invited person, about the own task; either; or also
-somebody unknown, who sees the page of a refusal."""
+"""Visitors who may ask for a route: the owner; an invited person, about the own task; either; or also an
+unknown visitor, who sees the page of a refusal."""
 
 
 class Route(NamedTuple):

@@ -73,8 +73,8 @@ def describe_space(
 
 
 def draw_examples(name: str, folder: Path, examples: int) -> tuple[int, Path]:
-    """Draw so many examples of what a space's sections make into a new folder. Return the number of pictures,
-    and the page that shows them. Raises SpaceError, UsageError."""
+    """Draw a number of examples of a space's sections into a new folder. Return the number of pictures, and
+    the page that shows them. Raises SpaceError, UsageError."""
     space = load_space(make_unlimited_reach().require("preference_space", name, "space"))
     for one, _ in iterate_sections(space):
         if one.drawn:

@@ -67,7 +67,7 @@ class _Due(NamedTuple):
 
 class Course:
     """A conversation under way. `values`: the scenario's, by name, for slots and for variables of those
-    names. `seed` decides formulations and hints. `most_turns`: it ends when so many were said."""
+    names. `seed` decides formulations and hints. `most_turns`: it ends after this number of turns."""
 
     def __init__(
         self, machine: Machine, values: Mapping[str, Any], seed: str, *, most_turns: int, hints: bool = True
@@ -268,7 +268,7 @@ class Course:
             self.subtask = subtask
 
     def _start_effects(self, state: State, turns: int) -> None:
-        """Begin a state's effects, those by turns when so many were said."""
+        """Begin a state's effects; those by turns begin after their number of turns."""
         for place, effect in enumerate(state.effects):
             if not effect.after_seconds and not effect.after_turns:
                 self._make(effect, state.name)

@@ -74,7 +74,7 @@ class CandidatePool:
 
 
 class RightAnswers:
-    """The right answers of each context: what was said next in it, in any conversation of the run."""
+    """The right answers of each context: its continuations in all conversations of the run."""
 
     def __init__(self) -> None:
         self._answers: dict[Key, dict[int, None]] = {}

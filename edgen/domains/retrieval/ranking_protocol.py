@@ -121,7 +121,7 @@ def rank_by_windows(
 
 
 def list_windows(count: int) -> Iterator[tuple[int, int]]:
-    """Yield the windows of so many candidates, half open, the last first."""
+    """Yield the windows over `count` candidates, half open, the last first."""
     end = count
     while True:
         yield max(0, end - WINDOW), end
@@ -171,7 +171,7 @@ class Order(NamedTuple):
 
 
 def read_order(reply: Reply, count: int) -> Order | Rejection:
-    """Return the order of so many candidates; or why there is none."""
+    """Return the order of `count` candidates, or the reason why there is none."""
     if reply.refusal is not None:
         return Rejection(RejectionReason.REFUSED, excerpt(reply.refusal))
     text = body_of(reply.text)

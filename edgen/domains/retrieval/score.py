@@ -69,8 +69,8 @@ class LabelScore(_Score, frozen=True, kw_only=True, tag="labels"):
 def score_files(
     truth: Path, predictions: Path, candidates: int, examples: Path | None = None
 ) -> RankingScore | LabelScore:
-    """Score a ranking of so many candidates an example, or labels of turns; the contents of the predictions
-    show which. `examples`: a file of what each example offers, to check the ranking by.
+    """Score a ranking with a number of candidates for each example, or labels of turns; the contents of the
+    predictions show which. `examples`: a file of what each example offers, to check the ranking by.
 
     Raises DataError for a file that cannot be used, and for predictions of which nothing can.
     """

@@ -79,7 +79,7 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
 
 
 def _list_contexts(conversation: AcceptedConversation) -> Iterator[tuple[list[Turn], Sequence[Turn], Any]]:
-    """Yield the responses to each turn of a student, with what was said of its exercise before, and the
+    """Yield the responses to each turn of a student, with the earlier turns about its exercise, and the
     exercise."""
     exercises = (conversation.record.get("outcome") or {}).get("exercises") or []
     context: list[Turn] = []

@@ -47,7 +47,7 @@ class GuessingManner(NamedTuple):
 
 
 def read_manner(brief: str, corrected: int) -> GuessingManner:
-    """Return how the student of a prompt guesses after so many corrections."""
+    """Return how the student of a prompt guesses after a number of corrections."""
     stubborn = corrected < _PERSUADED
     least = 1 if _AT_ONCE.search(brief) else 3 if _ASKS_FIRST.search(brief) else 2
     return GuessingManner(

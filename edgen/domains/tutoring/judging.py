@@ -63,7 +63,7 @@ def judge_responses(
 
 
 def judge_form(responses: int) -> Form:
-    """Return the form of the judge's answer about so many responses."""
+    """Return the form of the judge's answer about a number of responses."""
     letters = one_of(string.ascii_uppercase[:responses])
     return form(best=letters, worst=letters)
 

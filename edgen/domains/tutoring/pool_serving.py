@@ -55,7 +55,7 @@ class SessionServing:
         return self._serve(turn.text, turn.labels, "new", turn.data)
 
     def is_closed(self, turns: Sequence[Turn]) -> bool:
-        """Return whether so many turns about the exercise at hand are shown to no tutor any more."""
+        """Return whether the exercise has too many turns to be shown to a tutor."""
         longest = self._pool.settings.longest
         begun = next(place for place, turn in enumerate(reversed(turns), 1) if "exercise" in turn.data)
         return longest is not None and begun > longest

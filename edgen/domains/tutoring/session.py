@@ -151,7 +151,7 @@ class TutoringSession(TutoringViews, Session):
         return next(filter(None, (self._chain.draw_next(tier) for tier in self._tiers[due:])), None)
 
     def _is_over(self) -> bool:
-        """Return whether the exercise at hand is solved or given up."""
+        """Return whether the current exercise is solved or given up."""
         return self.results[-1].solved or self.results[-1].turns >= self._settings.turns_per_exercise
 
     # ---- the student
@@ -179,8 +179,7 @@ class TutoringSession(TutoringViews, Session):
     # ---- the tutors
 
     def _ask_tutors(self) -> Generator[Request, Reply, Rejection | None]:
-        """Yield the responses to the last turn, and the one that goes on; why not, where there is none at
-        all."""
+        """Yield the responses to the last turn, and the one that continues; the reason if there is none."""
         serving = self._serving
         closed = serving is not None and serving.is_closed(self._turns)
         found, rejection = ([], None) if closed else (yield from self._collect_responses())
@@ -228,7 +227,7 @@ class TutoringSession(TutoringViews, Session):
         )
 
     def _choose(self, found: list[Turn]) -> Generator[Request, Reply, tuple[int, list[Turn]]]:
-        """Yield the place of the response that goes on, and all of them, with what a judge says of them."""
+        """Yield the place of the response that continues, and all of them, with a judge's opinion."""
         if self._settings.choose == "first":
             return 0, found
         if self._settings.choose == "judge" and len(found) > 1:
@@ -340,7 +339,7 @@ class TutoringSession(TutoringViews, Session):
     def _list_messages(
         self, role: SpaceRole, side: str, use: str, wanted: str | None = None
     ) -> tuple[Message, ...]:
-        """Return the messages to a role: its brief about the exercise at hand, by the template of that use,
+        """Return the messages to a role: its brief about the current exercise, by the template of that use,
         its own turns as assistant, those of others as user."""
         messages = list(self._render_brief(role, side, use, wanted))
         for turn in self._turns:
@@ -348,7 +347,7 @@ class TutoringSession(TutoringViews, Session):
         return tuple(messages)
 
     def _render_brief(self, role: SpaceRole, side: str, use: str, wanted: str | None) -> tuple[Message, ...]:
-        """Return the brief on the exercise at hand, by a template. It is the same at each of its turns, so it
+        """Return the brief on the current exercise, by a template. It is the same at each of its turns, so it
         is rendered once."""
         key = use, wanted
         if key not in self._briefs:

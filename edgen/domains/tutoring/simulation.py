@@ -109,7 +109,7 @@ def rate_response(text: str, answer: str | None) -> float:
 
 
 def _find_heard_texts(messages: Sequence[Message], brief: str) -> list[str]:
-    """Return the texts that the speaker heard since the question of the exercise at hand."""
+    """Return the texts that the speaker heard since the question of the current exercise."""
     question = found[1].strip() if (found := _EXERCISE.search(brief)) else "\0"
     put = [place for place, message in enumerate(messages) if place and question in message.content]
     behind = messages[put[-1] + (messages[put[-1]].role == "assistant") :] if put else messages[1:]
@@ -208,7 +208,7 @@ def _list_points(brief: str) -> list[str]:
 
 
 def _list_unsaid(request: Simulation, brief: str) -> list[str]:
-    """Return the points of the tutor's prompt that it has not made in the exercise at hand."""
+    """Return the points of the tutor's prompt that it has not made in the current exercise."""
     said = "\n".join(_find_own_texts(request.messages, len(_find_heard_texts(request.messages, brief))))
     reminded = any(reminder in said for reminder in REMINDERS)
     return [
@@ -232,7 +232,7 @@ def _fits(point: str, last: str, answer: str) -> bool:
 
 
 def _find_own_texts(messages: Sequence[Message], turns: int) -> list[str]:
-    """Return what one said in the last turns of the exercise at hand."""
+    """Return one role's texts in the last turns of the current exercise."""
     return [message.content for message in messages[-2 * turns :] if message.role == "assistant"]
 
 

@@ -43,7 +43,7 @@ _MOST_CURVES = 7
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """So many different words (types) among the first so many words (tokens)."""
+    """The number of different words (types) among the first words (tokens)."""
 
     tokens: int
     types: int

@@ -200,7 +200,7 @@ def _list_pieces(kind: str, value: str) -> tuple[str, ...]:
 
 
 def _strip_clause(clause: str) -> str:
-    """Return `gets rude` for `and gets rude otherwise`: what somebody may say of it."""
+    """Return `gets rude` for `and gets rude otherwise`: the part that a speaker may say."""
     stripped = clause.strip()
     begins = _LEADING.match(stripped)
     return _TRAILING.sub("", stripped[begins.end() :] if begins else stripped)

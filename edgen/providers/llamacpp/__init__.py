@@ -40,7 +40,7 @@ class LlamaCppProvider(RequestFeatures, PricesAndTokens, BatchAnswers, LocalCall
 
 
 def choose_threads(cores: int) -> int:
-    """Return the threads that compute on a machine with so many cores: half of them. llama.cpp's threads wait
+    """Return the number of computing threads for a number of cores: half of them. llama.cpp's threads wait
     for each other at every layer, so one that shares its core with another program slows all of them."""
     return min(max(cores // 2, 1), _MOST_THREADS)
 

@@ -213,7 +213,7 @@ def _read_template(named: str | None) -> str:
 
 
 def _require_memory(path: Path, header: Header, tokens: int) -> None:
-    """Raise InputError if a model with a context of so many tokens is larger than this machine's memory."""
+    """Raise InputError if a model with a context of this size is larger than this machine's memory."""
     memory = memory_size()
     cache = header.cache_bytes * tokens
     if memory is None or header.size + cache <= memory:

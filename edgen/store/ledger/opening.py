@@ -67,7 +67,7 @@ class CommitListener(Protocol):
     """A listener to a connection's inserted rows and the ends of its transactions."""
 
     def note_inserted(self, sql: str, rows: Sequence[Sequence[Any]], count: int) -> None:
-        """Note that a statement was executed for these rows, and changed so many."""
+        """Note that a statement was executed for these rows, and the number of changed ones."""
 
     def settle(self, connection: LedgerConnection) -> None:
         """Make its own changes, before the others are stored."""

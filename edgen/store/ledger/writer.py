@@ -155,7 +155,7 @@ class Writer:
         return self.put_for(1, statements)
 
     def put_for(self, callers: int, statements: Sequence[Statement]) -> asyncio.Future[None]:
-        """Do what `put` does, for so many callers that wait for the same future."""
+        """Do what `put` does, for several callers that wait for the same future."""
         if self._error is not None:
             raise self._error
         future = self._loop.create_future()

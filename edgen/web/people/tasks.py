@@ -40,7 +40,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     check_every: int = 10
     """Answers between two checks of attention; 0: none."""
     known: dict[str, Any] = {}
-    """Right answers of some units, which everybody gets."""
+    """Known answers of some units, which every person gets."""
     against: tuple[str, ...] = ()
     """The folders of other runs, if people vote on pairs between runs."""
     labels: dict[str, Any] | None = None

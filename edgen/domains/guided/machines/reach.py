@@ -75,7 +75,7 @@ class MachineReach:
 
     @cached_property
     def subtasks_of(self) -> dict[str, list[str]]:
-        """The sub-tasks in which each state can be the one at hand, sorted."""
+        """The sub-tasks in which each state can be the current one, sorted."""
         found: dict[str, list[str]] = defaultdict(list)
         for state, subtask in self.places:
             found[state] += [] if subtask is None else [subtask]

@@ -170,7 +170,7 @@ def draw_pictures(grammar: Grammar) -> Iterator[tuple[str, str, str]]:
 
 
 def list_example_exercises(grammar: Grammar, tier: str, count: int) -> list[Exercise]:
-    """Return so many exercises of a tier, the same ones at each call, spread over all of them."""
+    """Return a number of exercises of a tier, the same ones at each call, spread over all of them."""
     every = list(iterate_values(grammar, tier))
     places = sorted(random.Random(0).sample(range(len(every)), min(count, len(every))))  # noqa: S311 - an example
     return [grammar.tiers[tier].make(every[place]) for place in places]

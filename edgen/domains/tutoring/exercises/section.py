@@ -221,7 +221,7 @@ class ExercisesSection(SpaceSection):
                         yield from _wrap(f"{key:9}", said)
 
     def draw(self, space: Space, folder: Path, examples: int) -> tuple[int, Path]:
-        """Draw so many exercises of each tier."""
+        """Draw a number of exercises of each tier."""
         from edgen.domains.tutoring.exercises.pictures import PAGE, write_pictures
 
         return write_pictures(space, folder, examples), folder / PAGE

@@ -36,7 +36,7 @@ SHAPES: dict[str, Sketch] = {
 
 
 def draw_bar(parts: int, of: int) -> Sketch:
-    """Return a bar of so many equal parts, the first of them filled."""
+    """Return a bar of equal parts, the first of them filled."""
     wide = BAR_WIDE / of
     cells = "".join(
         f'<path d="M{number * wide - BAR_WIDE / 2:.1f} {-BAR_HIGH}h{wide:.1f}v{BAR_HIGH}h{-wide:.1f}z" '
@@ -51,7 +51,7 @@ def draw_bar(parts: int, of: int) -> Sketch:
 
 
 def draw_pie(parts: int, of: int) -> Sketch:
-    """Return a pie of so many equal parts, filled clockwise from the top."""
+    """Return a pie of equal parts, filled clockwise from the top."""
     cells = "".join(
         f'<path d="{_draw_slice(number, of)}" fill="{"{m}" if number < parts else "#fffdf8"}" stroke="{{o}}" '
         'stroke-width="2" stroke-linejoin="round"/>'
