@@ -154,6 +154,6 @@ def _is_part(value: Any, of: Any) -> bool:
 
 
 def _show(value: Any) -> str:
-    """Return a value in a message, with its type if that is none of Python's own."""
+    """Return a value in a message, with the type of one that is not built in."""
     own = type(value).__module__ == "builtins"
     return shorten(repr(value), 80) + ("" if own else f" (a {type(value).__name__})")
