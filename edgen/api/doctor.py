@@ -17,7 +17,7 @@ import msgspec
 from edgen.config import ANNOTATOR, BackendConfig, Job, Limits, check_budget, find_backend_name
 from edgen.config.backends import find_features
 from edgen.core.errors import CallError, EdgenError, FailureKind, ProviderError
-from edgen.core.plugins.faults import require_value
+from edgen.core.plugins.faults import blame, require_value
 from edgen.core.values import Address, Message, Reply, Request
 from edgen.core.version import __version__
 from edgen.execution.client.admission import Admission
@@ -36,7 +36,7 @@ from edgen.prompting.prompt import find_schema_file
 from edgen.providers import Backend, find_calls, list_servers, make
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
-from edgen.runtime.backends import require_backend
+from edgen.runtime.backends import close_backend, require_backend
 from edgen.runtime.control import Trust
 from edgen.runtime.loading import Loading
 from edgen.runtime.loop_watch import run_in_own_loop
@@ -253,7 +253,7 @@ async def _check_backend(diagnosis: Diagnosis, checked: _Checked, trust: Trust, 
     except EdgenError as error:  # the shared budget
         diagnosis.fail("call", str(error), error.exit_code)
     finally:
-        await backend.aclose()
+        await close_backend(config.provider, backend)
 
 
 async def _call(diagnosis: Diagnosis, client: ModelClient, checked: _Checked, trust: Trust) -> None:
@@ -374,6 +374,8 @@ async def _describe_models(config: BackendConfig, backend: Backend, loading: Loa
         names = await loading.answer(backend.models)
     except CallError as failure:
         return f"the list of models is not available ({failure}); the call shows more"
+    except Exception as error:  # noqa: BLE001 - raised again
+        blame("provider", config.provider, error, "in `models`")
     if names is None:
         return "the service does not list its models"
     require_value("provider", config.provider, names, list[str], "a list of models, or None, from `models`")

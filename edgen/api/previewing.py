@@ -20,7 +20,7 @@ from edgen.planning.job_differences import find_differences, list_settings_by_ke
 from edgen.planning.load import load_plans, make_plan
 from edgen.planning.plan import Plan, RequestContent
 from edgen.planning.speakers import find_doubts
-from edgen.planning.unused_variables import describe_unused, describe_unused_prompts, find_unused
+from edgen.planning.unused_variables import describe_unused, find_unused
 from edgen.prompting.diff import join_messages, unified_diff
 from edgen.prompting.prompt import render_schema
 
@@ -102,7 +102,6 @@ class JobPreview:
         warnings = (
             *self._reach.doubts,
             *_find_unused(self._plans.values()),
-            *describe_unused_prompts(self._plans.values()),
             *find_doubts(self._plans.values()),
         )
         job = plan.job

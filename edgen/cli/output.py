@@ -94,6 +94,10 @@ def print_raw(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
     except OSError as problem:
         raise UsageError(f"standard output cannot be written ({problem.strerror}).") from None
+    except ValueError:
+        if not out.closed:
+            raise
+        raise UsageError("standard output cannot be written: a plugin closed it.") from None
 
 
 def note(text: str) -> None:

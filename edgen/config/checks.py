@@ -27,6 +27,7 @@ from edgen.config.job_parts import MOST_LAYERS
 from edgen.config.label_set import LabelSet, set_problems
 from edgen.config.served import ServedConfig
 from edgen.core.errors import JobError, Problem
+from edgen.core.plugins.faults import require_items
 from edgen.core.registry import find, find_all, part_of
 from edgen.core.text import compile_later
 from edgen.core.values import ROLES, Role
@@ -101,7 +102,8 @@ def find_role_problems(job: Job) -> list[Problem]:
         Problem(f"$.role_words.{path}", message)
         for path, message in find_role_word_problems(job.role_words, job.speakers)
     ]
-    return [*found, *part_of(find_job_protocol(job), RolesAndSettings).role_problems(job)]
+    more = part_of(find_job_protocol(job), RolesAndSettings).role_problems(job)
+    return [*found, *require_items("protocol", job.protocol, more, Problem, "a Problem")]
 
 
 def _find_gate_problems(job: Job) -> list[Problem]:
@@ -149,7 +151,7 @@ def _find_protocol_problems(job: Job) -> list[Problem]:
         able = next((one.name for one in others if part_of(one, RolesAndSettings).branches), None)
         hint = f"; {able} does: `protocol: {able}`" if able else ""
         problems.append(Problem("$.branch", f"the {job.protocol} protocol does not branch{hint}"))
-    problems += settings.problems(job)
+    problems += require_items("protocol", job.protocol, settings.problems(job), Problem, "a Problem")
     if job.branch is not None and job.replicates < 2:
         problems.append(
             Problem("$.replicates", "a branch needs at least 2: replicate 0 and one that branches off it")
@@ -245,7 +247,8 @@ def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
         yield Problem("retry_max_tokens", "it must be at least `max_tokens`, which this backend needs, too")
     if isinstance(backend, ServedConfig) and (wrong := backend.server_problem) is not None:
         yield Problem("base_url", wrong)
-    yield from find("provider", backend.provider).problems(backend)
+    found = find("provider", backend.provider).problems(backend)
+    yield from require_items("provider", backend.provider, found, Problem, "a Problem")
     if backend.price is not None:
         yield from _find_price_problems(backend.price)
     elif limits.max_cost is not None:

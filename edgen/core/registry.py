@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 
 from edgen.core.errors import InputError
-from edgen.core.plugins.checks import find_flaw, satisfies
+from edgen.core.plugins.checks import find_flaw, find_place, satisfies
 from edgen.core.system import is_from_signal
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
 from edgen.core.version import __version__
@@ -170,8 +170,9 @@ def find_all(kind: Kind, without: Collection[str] = ()) -> list[Any]:
         try:
             found.append(find(kind, name))
         except PluginError as error:
+            if str(error) not in warned:
+                logging.getLogger("edgen").warning("edgen: %s", error)
             warned.add(str(error))
-            logging.getLogger("edgen").warning("edgen: %s", error)
     return found
 
 
@@ -238,26 +239,15 @@ def _load(plugin: Plugin) -> Any:
                 f"{plugin.package}."
             ) from error
         reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
-        place = _find_place(error, module)
+        reason = f"({reason}){find_place(error, module)}"
         raise PluginError(
-            f"{what} cannot be loaded ({reason}{place}); update or uninstall {plugin.package}."
+            f"{what} cannot be loaded {reason}; update or uninstall {plugin.package}."
         ) from error
     if flaw is not None:
         raise PluginError(f"{what} {flaw}. Correct this in {plugin.package}, or update or uninstall it.")
     if name != plugin.name:
         raise PluginError(f"{what} calls itself {name!r}; its entry point has to have the same name.")
     return loaded
-
-
-def _find_place(error: BaseException, module: str) -> str:
-    """Return the last line of a module's package that an error came through, as in "; FILE, line 5"; empty
-    without one."""
-    place, trace, package = "", error.__traceback__, module.partition(".")[0]
-    while trace is not None:
-        if str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] == package:
-            place = f"; {trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
-        trace = trace.tb_next
-    return place
 
 
 P = TypeVar("P")

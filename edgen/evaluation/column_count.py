@@ -12,6 +12,7 @@ from edgen.evaluation.aggregate_sums import MOST_NUMBER
 from edgen.evaluation.aggregates import (
     Aggregate,
     Columns,
+    Crossed,
     Histogram,
     Mean,
     Share,
@@ -99,6 +100,9 @@ def _find_flaws(one: Aggregate, value: Any, of: Any) -> Iterator[str]:
             yield f"of {_show(of)} in {one.of!r}, which is no number of things"
     elif isinstance(one, Histogram):
         yield from _find_histogram_flaws(one, value)
+    elif isinstance(one, Crossed):
+        if not isinstance(value, tuple | list) or not all(map(_is_crossed, value)):
+            yield "which is no list of (row, a list of columns)"
     elif isinstance(one, Tally):
         each = [value] if isinstance(value, str) else value
         if not isinstance(each, Iterable) or not all(isinstance(text, str) for text in each):
@@ -126,6 +130,17 @@ def _find_histogram_flaws(one: Histogram, value: Any) -> Iterator[str]:
         yield f"which is neither a number nor a list of whole numbers up to {MOST_NUMBER:,}"
 
 
+def _is_crossed(thing: Any) -> bool:
+    if not (isinstance(thing, tuple | list) and len(thing) == 2 and isinstance(thing[0], str | int | float)):
+        return False
+    columns = thing[1]
+    return (
+        isinstance(columns, Iterable)
+        and not isinstance(columns, str)
+        and all(isinstance(one, str) for one in columns)
+    )
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and -_MOST < value < _MOST
 
@@ -139,4 +154,6 @@ def _is_part(value: Any, of: Any) -> bool:
 
 
 def _show(value: Any) -> str:
-    return shorten(repr(value), 80)
+    """Return a value in a message, with the type of one that is not built in."""
+    own = type(value).__module__ == "builtins"
+    return shorten(repr(value), 80) + ("" if own else f" (a {type(value).__name__})")

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, get_args
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -24,7 +25,7 @@ from edgen.core.plugins.checks import find_misplaced_names
 from edgen.core.plugins.faults import refuse_value
 from edgen.core.registry import part_of
 from edgen.core.text import join_list
-from edgen.evaluation.aggregates import Aggregate, ByKey, Columns
+from edgen.evaluation.aggregates import Aggregate, Columns
 from edgen.evaluation.column_count import ColumnCount, check_columns
 from edgen.evaluation.compared import Compared, complete_comparisons, list_usual_comparisons, sum_columns
 from edgen.evaluation.panels import AnyPanel
@@ -35,6 +36,13 @@ from edgen.expressions.language import Kind, Value
 from edgen.space import Space
 
 V = TypeVar("V")
+FIGURE_TYPES: Mapping[Kind, tuple[type, ...]] = {
+    "number": (int, float),
+    "truth": (bool,),
+    "text": (str,),
+    "list": (tuple, list),
+}
+"""The types of a column of each kind."""
 
 
 class OwnCount:
@@ -178,7 +186,12 @@ class Measure(Generic[V]):
     def begin_count(self, shared: Shared) -> Count[V]:
         """Return a new count over one data set: its own, or that of its columns."""
         if isinstance(self, OwnCount):
-            return self.start(shared)
+            count = self.start(shared)
+            if missing := [name for name in ("see", "result") if not callable(getattr(count, name, None))]:
+                refuse_value(
+                    "measure", self.name, f"has a count without the method `{missing[0]}`: {count!r}"
+                )
+            return count
         whole = part_of(self, NeedsDataSet)
         if (read := whole.column_reader(shared)) is None:
             space = shared.data.space if self.reads_space else None
@@ -205,7 +218,17 @@ class Measure(Generic[V]):
         """Return the columns of a conversation as expressions see it. "" is the column of the measure's
         name, unless there is another."""
         columns = read_columns(self, make_sample_of_facts(facts), Words(facts.words), space)
+        if self._is_foreign:
+            self._require_kinds(columns)
         return columns if "" in columns else {"": columns.get(self.name), **columns}
+
+    def _require_kinds(self, columns: Columns) -> None:
+        """Raise FaultyPluginError for a column of another kind than `figures` says."""
+        for name, kind in self.figures.items():
+            value = columns.get(name or self.name) if "" not in columns else columns.get(name)
+            if value is not None and not isinstance(value, FIGURE_TYPES[kind]):
+                said = f"gave {value!r} in the column {name!r}, which its `figures` say is a {kind}"
+                refuse_value("measure", self.name, said)
 
     @cached_property
     def _value_type(self) -> type[Any]:
@@ -264,44 +287,41 @@ def add_up(
     """Return what an accepted conversation adds to which sum: the measure's own sums, or its columns that are
     compared. `space` is None for a data set."""
     if isinstance(measure, OwnComparisons):
-        return measure.sums(sample, space)
+        return _check_sums(measure, measure.sums(sample, space))
     if not measure._comparisons:
         return ()
     return sum_columns(read_columns(measure, sample, words, space), measure._comparisons)
+
+
+def _check_sums(measure: Measure[Any], sums: Iterable[tuple[str, float]]) -> Iterable[tuple[str, float]]:
+    """Return a measure's own sums. Raises FaultyPluginError for a plugin's that cannot be added."""
+    if not measure._is_foreign:
+        return sums
+    found = [*sums]
+    for one in found:
+        pair = isinstance(one, tuple) and len(one) == 2
+        if not (pair and isinstance(one[0], str) and isinstance(one[1], int | float) and isfinite(one[1])):
+            refuse_value("measure", measure.name, f"gave {one!r} in `sums`, not a (name, number)")
+    return found
 
 
 def list_comparisons(measure: Measure[Any], sums: Collection[str]) -> Iterable[Compared]:
     """Return a measure's comparisons by `edgen compare`, by arm and with paired differences; `sums`: those
     that occur in any arm."""
     if isinstance(measure, OwnComparisons):
-        return measure.compared(sums)
+        found = tuple(measure.compared(sums))
+        if wrong := [one for one in found if not isinstance(one, Compared)]:
+            refuse_value("measure", measure.name, f"returned {wrong[0]!r} from `compared`, not a Compared")
+        return found
     return complete_comparisons(measure._comparisons, sums)
 
 
 def list_flaws(measure: Measure[Any]) -> Iterator[str]:
     """Yield what keeps an object from being used as a measure, as clauses."""
+    from edgen.evaluation.measure_flaws import list_declared_flaws  # only plugins are checked
+
     yield from find_misplaced_names(measure, PARTS)
-    if not isinstance(definition := getattr(measure, "definition", None), str) or not definition:
-        yield "has no `definition`: name its source, or say that it is your own"
-    if not isinstance(measure.aggregates, tuple | list):
-        yield f"has `aggregates` that are no tuple: {measure.aggregates!r}"
-        return
-    each = [*measure.aggregates]
-    if wrong := next((one for one in each if not isinstance(one, Aggregate)), None):
-        yield f"has {wrong!r} among its `aggregates`, which is no aggregate such as edgen.plugin.Share"
-        return
-    for listed in (each, *(one.each for one in each if isinstance(one, ByKey))):
-        names = [one.name for one in listed]
-        for name in names:
-            if name and not name.isidentifier():
-                yield f"has an aggregate named {name!r}; name it with letters, digits and _"
-            if names.count(name) > 1:
-                yield (
-                    f"has two aggregates named {name!r}; rename one of them, and give it `column={name!r}`"
-                )
-    for name, kind in measure.figures.items():
-        if kind not in get_args(Kind):
-            yield f"has {kind!r} for {name!r} in `figures`; the kinds are {', '.join(get_args(Kind))}"
+    yield from list_declared_flaws(measure, counts_alone=isinstance(measure, OwnCount))
 
 
 def figure_kinds(

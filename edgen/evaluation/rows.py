@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edgen.core.text import columns, shorten
+import msgspec
+
+from edgen.core.text import columns, readable_name, shorten
 from edgen.evaluation.aggregates import (
     Aggregate,
     ByKey,
@@ -26,7 +28,10 @@ _SUMMARY_LABEL = 24  # characters, of a line that still fits
 
 
 def render_rows(aggregates: Sequence[Aggregate], value: Any) -> Iterator[str]:
-    """Yield the rows of a value; none without data (`aggregates.has_data`)."""
+    """Yield the rows of a value; none without data (`aggregates.has_data`). Where no figure has a label, each
+    goes by its name."""
+    if not any(one.label or one.note or isinstance(one, ByKey) for one in aggregates):
+        aggregates = [msgspec.structs.replace(one, label=readable_name(one.name)) for one in aggregates]
     if has_data(aggregates, value):
         yield from _Rows().list_lines(aggregates, value)
 
@@ -93,8 +98,7 @@ def _describe_spread(one: Histogram, figure: Any, outer: str) -> Iterator[str]:
 def _list_rows(one: Aggregate, figure: Any, value: Any, outer: str = "") -> Iterator[str]:
     if isinstance(one, Mean) and figure is None:
         return
-    says = one.says or one.usual
-    label = one.row_label
+    says, label = one.says or one.usual, one.row_label
     most = one.most if isinstance(one, Tally) else None
     if "{key}" not in label + says or not isinstance(figure, Mapping):
         if isinstance(figure, Mapping):

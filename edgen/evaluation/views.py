@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
 
-from edgen.core.plugins.faults import FaultyPluginError, make_plugin_error, require_type
+from edgen.core.plugins.faults import FaultyPluginError, make_plugin_error, refuse_value, require_type
 from edgen.core.registry import part_of
 from edgen.evaluation.aggregates import Examples, find_figure, has_data
 from edgen.evaluation.drawings import Block
@@ -16,12 +17,15 @@ from edgen.evaluation.panels import ArmResult, draw_panels, list_usual_panels
 from edgen.evaluation.rows import render_rows
 
 V = TypeVar("V")
+_MOST_SHOWN = 100_000  # lines, tiles or other parts of one measure
 
 
 def list_lines(measure: Measure[V], value: V) -> Iterator[str]:
     """Yield the lines of a measure's value: its own, or the rows of its aggregates; JSON without
     either."""
     if (own := part_of(measure, OwnTexts).lines(value)) is not None:
+        if isinstance(own, str):
+            refuse_value("measure", measure.name, "returned a str from `lines`, not a list of them")
         yield from own
     elif measure.aggregates:
         yield from render_rows(measure.aggregates, value)
@@ -44,7 +48,11 @@ def list_blocks(measure: Measure[V], found: Sequence[ArmResult[V]]) -> Iterator[
 
 def list_tiles(measure: Measure[V], value: V) -> Iterator[tuple[str, str, str]]:
     """Yield (figure, what it is, a remark) for the top of the report."""
-    return part_of(measure, OwnTexts).tiles(value)
+    for tile in part_of(measure, OwnTexts).tiles(value):
+        if not (isinstance(tile, tuple) and [*map(type, tile)] == [str, str, str]):
+            said = f"gave the tile {tile!r}, not (figure, what it is, a remark), three texts"
+            refuse_value("measure", measure.name, said)
+        yield tile
 
 
 def list_examples(measure: Measure[V], value: V) -> Iterator[tuple[str, str]]:
@@ -65,7 +73,9 @@ def show(
     """Return what a measure yields for people, each of a type. For a plugin's that raises or yields anything
     else, note its fault, with `what` was made, and return nothing."""
     try:
-        shown = [*given()]
+        shown = [*islice(given(), _MOST_SHOWN + 1)]
+        if len(shown) > _MOST_SHOWN:
+            refuse_value("measure", measure.name, f"gave more than {_MOST_SHOWN:,} parts")
         for one in shown:
             require_type(
                 "measure", measure.name, one, type_, f"a {getattr(type_, '__name__', 'part of a page')}"

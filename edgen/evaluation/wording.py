@@ -77,7 +77,7 @@ class _Said:
         if form.startswith("/"):
             return f"{found:,} = {percent(found / self._fields[form[1:]].figure)}"
         if isinstance(found, Mapping):
-            return self._format_mapping(found, form)
+            return _format_mapping(found, form)
         if isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping):
             return f"{join_shares(found[1])} (of {found[0]:,})"
         if isinstance(found, tuple | list):
@@ -88,15 +88,6 @@ class _Said:
         if isinstance(found, int) and len(form) > 1 and form.isalpha():
             return quantity(found, form)
         return format(found, form or ("," if isinstance(found, int) else ""))
-
-    def _format_mapping(self, found: Mapping[str, Any], form: str) -> str:
-        if form:
-            return ", ".join(f"{key} {part:{form}}" for key, part in found.items() if part is not None)
-        if all(isinstance(one, int) for one in found.values()):
-            return join_counts(found)
-        if all(isinstance(one, int | float) for one in found.values()):
-            return join_shares(found)
-        return "; ".join(f"{key}: {_Said(part, self._fields)}" for key, part in found.items())
 
     def _format_part(self, things: str) -> str:
         whole = self._fields[things].figure
@@ -112,3 +103,9 @@ def _format_estimate(found: Estimate, form: str) -> str:
         span = "" if found.low is None else f" [{number(found.low)}, {number(found.high)}]"
         return f"{number(found.value)}{span}"
     return with_interval(found, form) if form else share_with_interval(found)
+
+
+def _format_mapping(found: Mapping[str, Any], form: str) -> str:
+    if form:
+        return ", ".join(f"{key} {part:{form}}" for key, part in found.items() if part is not None)
+    return join_counts(found) if all(isinstance(one, int) for one in found.values()) else join_shares(found)

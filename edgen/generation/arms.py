@@ -34,9 +34,14 @@ from edgen.planning.kept_job import inline_files, make_job_for_run
 from edgen.planning.load import JobSource, make_plans
 from edgen.planning.plan import Plan
 from edgen.planning.speakers import find_doubts
-from edgen.planning.unused_variables import describe_unused_prompts
 from edgen.providers import Backend
-from edgen.runtime.backends import count_arms_at_once, list_configs, open_backends, open_scheduler
+from edgen.runtime.backends import (
+    close_backends,
+    count_arms_at_once,
+    list_configs,
+    open_backends,
+    open_scheduler,
+)
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.status import StatusReport, read_run_status
 from edgen.runtime.supervise import Monitor, SupervisedWork, find_use_elsewhere, supervise
@@ -163,8 +168,7 @@ class _Generation:
                 f"{folder.path}: this folder already holds a run. Choose another folder with -o, "
                 "or leave out --resume never to resume it."
             )
-        plans = self._plans.values()
-        for sentence in (*self._reach.doubts, *find_doubts(plans), *describe_unused_prompts(plans)):
+        for sentence in (*self._reach.doubts, *find_doubts(self._plans.values())):
             self._control.note(f"{sentence}.")
         for arm, plan in self._plans.items():
             if (own := folder.arm(arm)).ledger.exists():
@@ -289,8 +293,7 @@ class _Generation:
                 parts.append(SupervisedWork(arm.run.session, Title(arm.plan.job.name, arm.name), work))
             await supervise(parts, self._control)
             for arm in group:
-                for backend in arm.backends.values():  # the next arms need as many connections
-                    await backend.aclose()
+                await close_backends(arm.plan, arm.backends)  # the next arms need as many connections
         if useless:
             raise UselessError(
                 " ".join(f"{arm}: {error}" if arm else str(error) for arm, error in useless.items())

@@ -35,6 +35,7 @@ from edgen.planning.allowed_files import Reach
 from edgen.planning.backend_files import read_backend_files
 from edgen.planning.gates import find_annotator_templates, with_label_sets
 from edgen.planning.plan import Plan
+from edgen.planning.request_check import require_templates
 from edgen.prompting import Prompt, load_prompt, scenario_variables
 from edgen.prompting.prompt import PICTURE, SUFFIX, find_schema_file, render_schema
 from edgen.protocols.base import AnswerForms, ConversationProtocol, Template
@@ -139,6 +140,8 @@ def make_plan(job: Job, reach: Reach) -> Plan:
     protocol = find_job_protocol(job)
     check_names(job, space, protocol)
     templates = list_templates(job, space)
+    if registry.find_plugin("protocol", job.protocol) is not None:
+        require_templates(protocol, templates)
     prompts = {use: load_template(template, reach, space) for use, template in templates.items()}
     extra = {}
     for use in [

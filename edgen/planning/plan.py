@@ -46,7 +46,7 @@ from edgen.core.version import __version__
 from edgen.expressions.conversation import Facts
 from edgen.families.base import Provenance, Recorded, family_of, find_change, make_record_id
 from edgen.planning.gates import Gates, read_gates, resolve_layers
-from edgen.planning.request_check import RequestCheck, limit_requests, require_result
+from edgen.planning.request_check import RequestCheck, limit_requests, require_opening, require_result
 from edgen.prompting import Prompt
 from edgen.protocols.base import (
     AnswerForms,
@@ -290,9 +290,7 @@ class Plan:
         """Return the messages of each prompt at the start of a conversation, by use. The scenario need not be
         one of the plan's."""
         found = self.protocol.opening(scenario, self.prompts, self.rules)
-        if type(found) is dict:
-            return found
-        return require_type("protocol", self.job.protocol, found, dict, "a dict of messages from `opening`")  # type: ignore[no-any-return]
+        return require_opening(self.job.protocol, found, self.templates) if self._foreign_protocol else found
 
     def list_first_requests(self, scenario: Scenario) -> dict[str, RequestContent]:
         """Return the first request of each prompt, by use. Prompts of roles that no backend plays, such as

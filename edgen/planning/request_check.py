@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from edgen.config import Job
-from edgen.core.plugins.faults import blame, refuse_value, require_value
+from edgen.config import Job, list_asked_roles, list_templates
+from edgen.core.forms import list_answer_kinds
+from edgen.core.plugins.faults import blame, refuse_value, require_type, require_value
 from edgen.core.text import join_list, shorten
-from edgen.core.values import Conversation, Rejection, Request, Turn
-from edgen.protocols.base import ConversationProtocol, ExpectedCall, Result
+from edgen.core.values import Conversation, Message, Rejection, Request, Turn
+from edgen.protocols.base import ConversationProtocol, ExpectedCall, Result, Template
 from edgen.protocols.labelled_units import ABOUT
 
 MOST_REQUESTS = 500  # of one conversation, where a protocol does not expect more
@@ -38,7 +39,44 @@ def require_expected(protocol: ConversationProtocol, job: Job, level: int) -> tu
     require_value("protocol", protocol.name, found, kind, "a tuple of ExpectedCall")
     if least := [one for one in found if min(one.tokens) < 0]:
         refuse_value("protocol", protocol.name, f"expects fewer than 0 tokens: {least[0].tokens}")
+    _require_uses(protocol.name, "`expected`", (one.use for one in found), list_templates(job, None))
+    roles = list_asked_roles(job)
+    if strange := [one.role for one in found if one.role not in roles]:
+        said = f"returned the role {strange[0]!r} from `expected`, which its `roles` do not list"
+        refuse_value("protocol", protocol.name, said)
     return found
+
+
+def require_templates(protocol: ConversationProtocol, templates: Mapping[str, Template]) -> None:
+    """Raise FaultyPluginError where a plugin's protocol has no templates, or one for an unknown kind of
+    answer."""
+    if not templates:
+        refuse_value("protocol", protocol.name, "returned no template from `templates`")
+    own = {kind.name for kind in protocol.answers}
+    for use, template in templates.items():
+        if template.expects not in {None, *own} and template.expects not in list_answer_kinds():
+            said = (
+                f"returned a template for {use!r} that expects {template.expects!r}, which no `answers` has"
+            )
+            refuse_value("protocol", protocol.name, said)
+
+
+def require_opening(protocol: str, found: Any, uses: Collection[str]) -> dict[str, tuple[Message, ...]]:
+    """Return the first messages that a plugin's protocol gives by use. Raises FaultyPluginError for anything
+    else, and for a use that its `templates` do not have."""
+    require_type("protocol", protocol, found, dict, "a dict of messages from `opening`")
+    kind = dict[str, tuple[Message, ...]]
+    opening = require_value("protocol", protocol, found, kind, "messages by use from `opening`")
+    _require_uses(protocol, "`opening`", opening, uses)
+    return opening
+
+
+def _require_uses(protocol: str, method: str, given: Iterable[str], uses: Collection[str]) -> None:
+    """Raise FaultyPluginError for a use that is no template's."""
+    if unknown := [use for use in given if use not in uses]:
+        listed = f"{join_list(map(repr, uses))} alone" if uses else "nothing"
+        said = f"returned {unknown[0]!r} from {method}, and its `templates` have {listed}"
+        refuse_value("protocol", protocol, said)
 
 
 class RequestCheck:
@@ -97,6 +135,9 @@ def require_result(protocol: str, result: Result, speakers: Collection[str]) -> 
                     protocol,
                     f"{said} with `event` (its kind), `time` (seconds) and `turn` (the number of the next turn)",
                 )
+        if result.ended_by is not None and speakers and result.ended_by not in speakers:
+            said = f"returned a Conversation ended by {result.ended_by!r}, which the space does not have"
+            refuse_value("protocol", protocol, said)
         if result.probability is not None and not 0 <= result.probability <= 1:
             refuse_value(
                 "protocol", protocol, f"returned the probability {result.probability}, not one from 0 to 1"

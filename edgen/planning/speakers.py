@@ -15,9 +15,12 @@ import msgspec
 
 from edgen.config import find_backend
 from edgen.core.forms import list_answer_kinds
+from edgen.core.registry import find_plugin
 from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason, Request
 from edgen.planning.plan import Plan
+from edgen.planning.request_check import RequestCheck
+from edgen.planning.unused_variables import describe_unused_prompts
 from edgen.protocols.base import find_role_words
 from edgen.providers import find_calls
 
@@ -35,9 +38,11 @@ _KEYED = compile_later(
 
 
 def find_doubts(plans: Iterable[Plan]) -> list[str]:
-    """Return a sentence for each template in which others than the roles of the space speak, or that the
-    simulator is asked with and cannot answer."""
-    return list(dict.fromkeys(sentence for plan in plans for sentence in describe_templates(plan)))
+    """Return a sentence for each template in which others than the roles of the space speak, that the
+    simulator is asked with and cannot answer, or that no protocol asks with."""
+    plans = list(plans)
+    found = dict.fromkeys(sentence for plan in plans for sentence in describe_templates(plan))
+    return [*found, *describe_unused_prompts(plans)]
 
 
 def describe_templates(plan: Plan) -> list[str]:
@@ -79,6 +84,8 @@ def _describe_conversation(plan: Plan) -> list[str] | None:
     work.close()
     if not isinstance(request, Request) or not request.speakers:
         return None
+    if find_plugin("protocol", plan.job.protocol) is not None:
+        request = RequestCheck(plan.job.protocol, request.address.scenario, 1)(request)
     simulated = find_calls(find_backend(plan.job, request.role)).simulated
     found = (_explain_unanswered(plan, request) if simulated else None) or _explain_strangers(plan, request)
     return [] if found is None else [found]

@@ -14,7 +14,7 @@ import msgspec
 from edgen.config import BackendConfig, Job, Limits, check_budget, find_backend_name
 from edgen.core.errors import UsageError
 from edgen.core.options import CallMode
-from edgen.core.plugins.faults import refuse_value, require_type
+from edgen.core.plugins.faults import blame, refuse_value, require_type
 from edgen.core.registry import find, find_plugin, part_of
 from edgen.core.system import limit_open_files
 from edgen.core.text import shorten
@@ -116,8 +116,23 @@ async def open_backends(
                 )
                 if find_plugin("provider", config.provider) is not None:
                     require_backend(config.provider, backends[name])
-            stack.push_async_callback(backends[name].aclose)
+            stack.push_async_callback(close_backend, config.provider, backends[name])
         yield backends
+
+
+async def close_backends(plan: Plan, backends: Mapping[str, Backend]) -> None:
+    """Close a plan's backends, by name."""
+    configs = list_configs(plan)
+    for name, backend in backends.items():
+        await close_backend(configs[name].provider, backend)
+
+
+async def close_backend(provider: str, backend: Backend) -> None:
+    """Close a backend. Raises FaultyPluginError for the error of a plugin's."""
+    try:
+        await backend.aclose()
+    except Exception as error:  # noqa: BLE001 - raised again
+        blame("provider", provider, error, "in `aclose`")
 
 
 def require_backend(provider: str, backend: Any) -> None:
@@ -131,6 +146,8 @@ def require_backend(provider: str, backend: Any) -> None:
         msgspec.json.encode(dict(identity))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         refuse_value("provider", provider, f"has an `identity` that is no JSON: {error}")
+    if dict(identity) != dict(backend.identity):
+        refuse_value("provider", provider, "has another `identity` each time; stored answers would be lost")
     if identity.get("type") != provider:
         said = f"has an `identity` whose `type` is {identity.get('type')!r}; it has to be {provider!r}"
         refuse_value("provider", provider, said)

@@ -12,7 +12,7 @@ import msgspec
 from edgen.config import load_job, resolve_values
 from edgen.core import registry
 from edgen.evaluation.data_sets import open_data_sets
-from edgen.evaluation.measure import Measure, NeedsDataSet, OwnCount, add_up
+from edgen.evaluation.measure import FIGURE_TYPES, Measure, NeedsDataSet, OwnCount, add_up
 from edgen.evaluation.panels import ArmResult
 from edgen.evaluation.sample import Words, cut
 from edgen.evaluation.shared import Shared
@@ -39,7 +39,7 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
             value = first[0]
             for name in _find_unseen(measure, samples, data.space):
                 check.fail(
-                    f"no conversation has the column {name!r}, which an aggregate reads; give a `run` that "
+                    f"no conversation has the column {name!r}, which an aggregate or `figures` names; give a `run` that "
                     "has it, or name the column that `of_one` returns"
                 )
             if data.space is not None:
@@ -65,6 +65,7 @@ def _find_unseen(
     for sample, words in samples:
         seen |= measure.of_one(sample, words, space).keys()
     read = [name for one in measure.aggregates if not one.if_any for name in (one.reads, one.of) if name]
+    read += [name for name in measure.figures if name]
     return [name for name in dict.fromkeys(read) if name not in seen] if seen else []
 
 
@@ -99,16 +100,13 @@ def _count(
     return value, plain
 
 
-_KINDS = {"number": (int, float), "truth": (bool,), "text": (str,), "list": (tuple, list)}
-
-
 def _check_one(check: Check, measure: Measure[Any], sample: Any, words: Words, space: Space) -> None:
     figures = check.value("`of_one` raises", lambda: dict(measure.of_one(sample, words, space)))
     for name, figure in figures.items():
         kind = measure.figures.get(name)
         if kind is None:
             continue  # a column that no expression knows
-        right = figure is None or kind not in _KINDS or isinstance(figure, _KINDS[str(kind)])
+        right = figure is None or isinstance(figure, FIGURE_TYPES[kind])
         check.that(right, f"`of_one` has {figure!r} for {name!r}, which `figures` says is a {kind}")
     for column, amount in check.value(
         "what `edgen compare` adds up raises", lambda: [*add_up(measure, sample, words, space)]

@@ -8,11 +8,12 @@ by name, so nothing is imported that the object did not import itself.
 from __future__ import annotations
 
 import importlib
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edgen.core.text import join_list
+from edgen.core.text import join_list, shorten
 from edgen.core.version import __version__
 
 BASES: Mapping[str, tuple[str, str]] = {
@@ -40,7 +41,61 @@ def find_flaw(kind: str, loaded: Any) -> str | None:
         return f"{begins} in its module, and OBJECT in its entry point"
     if (module, base) not in {(one.__module__, one.__qualname__) for one in type(loaded).__mro__}:
         return f"is of the class {type(loaded).__name__}, which is not derived from {shown}"
-    return next(iter(importlib.import_module(module).list_flaws(loaded)), None)
+    flaws = importlib.import_module(module).list_flaws(loaded)
+    return next(itertools.chain(flaws, _find_unfit_methods(loaded)), None)
+
+
+def _find_unfit_methods(loaded: Any) -> Iterator[str]:
+    """Yield a clause for each method of edgen's base classes that an object defines in a form that edgen
+    cannot call."""
+    import inspect  # only plugins are checked
+
+    base = {
+        name: function
+        for one in reversed(type(loaded).__mro__)
+        if one.__module__.startswith("edgen.")
+        for name, function in vars(one).items()
+        if inspect.isfunction(function) and not name.startswith("_")
+    }
+    for name, function in base.items():
+        if (own := getattr(type(loaded), name, None)) is function:
+            continue
+        if not callable(found := getattr(loaded, name)):
+            yield f"has `{name}` {shorten(repr(found), 80)}, where a method has to be"
+        elif inspect.iscoroutinefunction(own) or inspect.isasyncgenfunction(own):
+            if not inspect.iscoroutinefunction(function):
+                yield f"has an asynchronous `{name}`; write `def {name}`, without `async`"
+        elif wrong := _find_unfit_parameters(found, function):
+            yield f"has a method `{name}` that cannot be called as `{name}({wrong})`"
+
+
+def _find_unfit_parameters(method: Any, function: Any) -> str | None:
+    """Return the parameters of a base class's function if a bound method does not take those that have no
+    default; None if it takes them."""
+    import inspect  # only plugins are checked
+
+    _, *parameters = inspect.signature(function).parameters.values()
+    if any(one.kind is one.VAR_POSITIONAL for one in parameters):
+        return None
+    needed = [one for one in parameters if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
+    try:
+        inspect.signature(method).bind(*needed)
+    except TypeError:
+        return ", ".join(one.name for one in needed)
+    except ValueError:  # of code in C
+        return None
+    return None
+
+
+def find_place(error: BaseException, module: str) -> str:
+    """Return the last line of a module's package that an error came through, as in " in FILE, line 5"; empty
+    without one."""
+    place, trace, package = "", error.__traceback__, module.partition(".")[0]
+    while trace is not None:
+        if str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] == package:
+            place = f" in {trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
 
 
 _CLAUSE = re.compile(r"\s*(>=|<=|==|!=|~=|>|<)\s*v?(\d+(?:\.\d+)*)(\.\*)?\s*")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TypeVar, get_origin
@@ -105,6 +105,14 @@ def require_type(kind: Kind, name: str, value: Any, type_: Any, what: str) -> An
     if not isinstance(value, type_):
         refuse_value(kind, name, f"returned {shorten(repr(value), 80)}, a {type(value).__name__}, not {what}")
     return value
+
+
+def require_items(kind: Kind, name: str, given: Any, type_: type[T], what: str) -> list[T]:
+    """Return the items that an object of this kind gave. Raises FaultyPluginError unless they can be listed
+    and each is of the type; `what` names an item, as in "a Problem"."""
+    if not isinstance(given, Iterable):
+        refuse_value(kind, name, f"returned {shorten(repr(given), 80)}, not a list with {what} each")
+    return [require_type(kind, name, one, type_, what) for one in given]
 
 
 def require_value(kind: Kind, name: str, value: T, type_: Any, what: str) -> T:
