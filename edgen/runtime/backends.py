@@ -27,6 +27,7 @@ from edgen.providers.batches import BatchService
 from edgen.providers.trust import Consents
 from edgen.runtime.control import Trust
 from edgen.runtime.people import PeopleRequests
+from edgen.runtime.processes import HERE, require_place
 
 
 def list_configs(plan: Plan) -> dict[str, BackendConfig]:
@@ -201,14 +202,13 @@ async def open_scheduler(
 def find_address(job: Job, way: CallMode) -> str:
     """Return the cluster, `ray` or `ray://ADDRESS`, that a command uses: the option's, else the job's for
     single calls; empty for none. Raises UsageError for anything else."""
-    on = way.on or (job.on if way.via == "online" else None) or _HERE
-    if on != _HERE and on != "ray" and not on.startswith("ray://"):
-        raise UsageError(f"--on {on}: write ray for a cluster of this machine, ray://ADDRESS, or here.")
-    if way.workers is not None and (way.workers < 1 or on == _HERE):
+    on = way.on or (job.on if way.via == "online" else None) or HERE
+    require_place(on)
+    if way.workers is not None and (way.workers < 1 or on == HERE):
         raise UsageError(
             f"--workers {way.workers}: give a number, 1 or more, and the cluster, as in --on ray."
         )
-    return "" if on == _HERE else on
+    return "" if on == HERE else on
 
 
 @contextlib.asynccontextmanager
@@ -233,7 +233,6 @@ async def _open_cluster(
         await cluster.aclose()
 
 
-_HERE = "here"  # no cluster
 _ROOM = 64  # a comfortable number of files in addition to connections
 _LEAST = 32  # and without which nothing works: ledger, lock, finished files, names that are looked up
 _RUN = 8  # of each further run that is open at once

@@ -99,6 +99,8 @@ class _Place(Protocol):
 
 def require_place(on: str) -> None:
     """Raise UsageError unless `on` names this machine or a cluster."""
+    if on == "ray://":  # as of a variable that is not set
+        raise UsageError("--on ray://: the address is missing, as in ray://10.0.0.1:6379.")
     if on not in (HERE, "ray") and not on.startswith("ray://"):
         raise UsageError(f"--on {on}: write ray for a cluster of this machine, ray://ADDRESS, or here.")
 

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import resource
-import socket
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -144,15 +143,14 @@ async def _refuses_to_send_a_key_elsewhere(folder: Path, url: str, monkeypatch: 
 
 
 async def test_a_batch_gone_at_the_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
     folder = tmp_path / "run"
-    async with simulator(*SLOW, "--port", port) as url:
+    async with simulator(*SLOW) as url:
         job = write_job(tmp_path / "job.yaml", "openai", url, "oneshot")
         await begun(folder, job)
     await _refuses_to_send_a_key_elsewhere(folder, url, monkeypatch)
-    async with simulator("--batch-seconds", "0", "--port", port):  # another server, that knows of nothing
+    async with simulator(
+        "--batch-seconds", "0", "--port", url.rpartition(":")[2]
+    ):  # another server, that knows of nothing
         lost = await edgen("generate", job, "-o", folder, "--via", "batch")
         assert lost.code == 5
         assert "not at the provider" in lost.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from edgen.core.errors import CallError, FailureKind
 from edgen.runtime.loading import Loading
-from tests.execution.service import edgen, job_text, serve, start, write
+from tests.execution.service import edgen, job_text, serve, start, until_it_says, write
 from tests.execution.service import end as end_of
 from tests.execution.slotted import SlottedServer
 
@@ -26,15 +27,16 @@ async def test_a_server_that_loads_is_waited_for(tmp_path: Path) -> None:
     async with serve(SlottedServer(loading=True, pages={"/props": {"total_slots": 3}})) as server:
         job = write(tmp_path / "job.yaml", job_text(server.url))
         process = await start("doctor", job, "--json")
+        await until_it_says(process, "edgen: The server is loading its model; waiting for it, at most 300 s.")
+        began = time.monotonic()
         await asyncio.sleep(2.5)
-        server.loading = False
+        server.loading, waited = False, time.monotonic() - began
         ended = await end_of(process)
     assert ended.code == 0, ended.out
-    assert "edgen: The server is loading its model; waiting for it, at most 300 s." in ended.err
     checks = {check["check"]: check["detail"] for check in json.loads(ended.out)["checks"]}
     assert checks["loading"].startswith("the server had loaded its model after ")
     assert checks["slots"] == "it answers 3 calls at once; a run begins with that many"
-    assert float(checks["call"].split("answered in ")[1].split(" s")[0]) < 1, (
+    assert float(checks["call"].split("answered in ")[1].split(" s")[0]) < waited, (
         "the wait is no part of the call's time"
     )
 
@@ -75,10 +77,12 @@ async def test_estimate_uses_the_time_of_the_call_and_the_slots(tmp_path: Path) 
         assert (await edgen("doctor", job)).code == 0
         after = await estimate()
     (said,) = [said for said in after["basis"]["said"] if said.startswith("time: ")]
-    assert said.startswith("time: a call of 20 tokens took 0.5")
+    took = re.match(r"time: a call of 20 tokens took ([0-9.]+) s ", said)
+    assert took is not None, said
+    assert float(took[1]) >= 0.5
     assert "with `edgen doctor` just now" in said
     assert said.endswith("; up to 4 calls at once")
-    each = after["tokens"]["completion"]["expected"] / after["calls"]["expected"] / 20 * 0.5
+    each = after["tokens"]["completion"]["expected"] / after["calls"]["expected"] / 20 * float(took[1])
     assert after["seconds"]["expected"] == pytest.approx(400 * each / 4, rel=0.35)
     assert after["seconds"]["low"] < after["seconds"]["expected"] < after["seconds"]["high"]
 

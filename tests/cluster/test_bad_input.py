@@ -18,7 +18,7 @@ import pytest
 
 from tests import ROOT
 from tests.cluster.conftest import Node, free_port
-from tests.execution.service import Ended, edgen, files, job_text, serve, write
+from tests.execution.service import Ended, edgen, files, job_text, port_of, serve, write
 from tests.execution.slotted import SlottedServer
 
 pytestmark = pytest.mark.integration
@@ -30,7 +30,7 @@ async def make(job: Path, run: Path, on: str, *more: str, **options: object) -> 
     made = await asyncio.to_thread(
         subprocess.run,
         [sys.executable, "-m", "edgen", "generate", job, "-o", run, "--on", on, "--workers", "1", "--json", *more],
-        capture_output=True, text=True, timeout=150, check=False, **options,
+        capture_output=True, text=True, timeout=600, check=False, **options,
     )  # fmt: skip
     assert "Traceback" not in made.stderr, made.stderr
     return Ended(made.returncode, made.stdout, made.stderr)
@@ -38,13 +38,34 @@ async def make(job: Path, run: Path, on: str, *more: str, **options: object) -> 
 
 @pytest.mark.parametrize(
     ("on", "code", "said"),
-    [("ray://127.0.0.1:1", 5, "No Ray cluster answers"), ("ray://nowhere", 2, "write a host and the port")],
+    [
+        ("ray://127.0.0.1:1", 5, "No Ray cluster answers"),
+        ("ray://nowhere", 2, "write a host and the port"),
+        ("ray://", 2, "the address is missing"),
+        ("ray://me:secret@127.0.0.1:1", 2, "write a host and the port"),
+    ],
 )
 async def test_bad_addresses(tmp_path: Path, on: str, code: int, said: str) -> None:
     job = write(tmp_path / "job.yaml", job_text("http://127.0.0.1:1/v1"))
     made = await make(job, tmp_path / "run", on)
     assert made.code == code
     assert said in made.err
+
+
+async def test_an_address_where_something_else_answers(tmp_path: Path) -> None:
+    """Ray itself would try for minutes."""
+    async with serve(SlottedServer()) as server:
+        job = write(tmp_path / "job.yaml", job_text(server.url))
+        made = await make(job, tmp_path / "run", f"ray://127.0.0.1:{port_of(server)}")
+    assert made.code == 5, made.err
+    assert "Something else than the head of a Ray cluster answers" in made.err
+
+
+async def test_more_workers_than_the_machine_can_have(tmp_path: Path) -> None:
+    job = write(tmp_path / "job.yaml", job_text("http://127.0.0.1:1/v1"))
+    made = await make(job, tmp_path / "run", "ray", "--workers", "1000000000")
+    assert made.code == 2, made.err
+    assert "too many for this machine" in made.err
 
 
 async def test_a_worker_without_the_key(tmp_path: Path, cluster: str) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.execution.service import edgen, files, write
+from tests.execution.service import Ended, files, write
+from tests.execution.service import edgen as start_edgen
 
 pytestmark = pytest.mark.integration
 SIMULATOR = {"type": "simulator"}
@@ -20,6 +21,11 @@ SELFPLAY = {
     "selfplay": {"first": "teacher", "max_turns": 4},
     "backends": {"default": SIMULATOR}, "limits": {"in_flight": 16},
 }  # fmt: skip
+
+
+async def edgen(*arguments: str | Path) -> Ended:
+    """Run `edgen` to its end: Ray alone may take minutes to start beside other work."""
+    return await start_edgen(*arguments, timeout=900)
 
 
 def contents(folder: Path, *names: str) -> dict[str, bytes]:

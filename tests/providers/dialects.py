@@ -316,7 +316,7 @@ def serving(dialect: Dialect, *keys: str, made: type[Server] = Server) -> Iterat
 
     thread = threading.Thread(target=lambda: asyncio.run(work()))
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(180)
     try:
         yield server
     finally:

@@ -21,7 +21,7 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
     "--disable-default-apps", "--hide-scrollbars", "--force-color-profile=srgb", "--remote-debugging-port=0",
 )  # fmt: skip
-PATIENCE = 30  # seconds
+PATIENCE = 120  # seconds
 
 
 def chromium() -> str:
@@ -143,7 +143,7 @@ async def browser(profile: Path) -> AsyncIterator[Page]:
     finally:
         if process.returncode is None:
             try:
-                await asyncio.wait_for(process.wait(), 5)
+                await asyncio.wait_for(process.wait(), 60)
             except TimeoutError:
                 process.kill()
                 await process.wait()

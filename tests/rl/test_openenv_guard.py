@@ -22,7 +22,7 @@ def request(url: str, body: bytes | None = None, **headers: str) -> int:
     """The status of a request to the server."""
     asked = urllib.request.Request(url, body, {"Content-Type": "application/json", **headers})
     try:
-        with urllib.request.urlopen(asked, timeout=30) as answered:
+        with urllib.request.urlopen(asked, timeout=120) as answered:
             return int(answered.status)
     except urllib.error.HTTPError as refused:
         return int(refused.code)

@@ -52,7 +52,7 @@ async def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.Monkey
             await until(lambda: api.batches.retrieve(id_), lambda batch: batch.status == "in_progress")
             assert list(tmp_path.iterdir())
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(180) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
     assert list(tmp_path.iterdir()) == []

@@ -33,10 +33,10 @@ def asking(folder: Path, out: Path, *command: object) -> Iterator[tuple[Player, 
             ann = _invited(link, "ann")
             assert ann.until("answer") == "answer"
             yield ann, said
-        assert making.wait(60) == 0, making.communicate()
+        assert making.wait(180) == 0, making.communicate()
     finally:
         making.terminate()
-        said += making.communicate(timeout=60)
+        said += making.communicate(timeout=180)
 
 
 def _invited(link: str, name: str) -> Player:
@@ -45,7 +45,7 @@ def _invited(link: str, name: str) -> Player:
     owner = Browser(port)
     owner.get(link[link.index("/enter") :])
     address = re.findall(r'href="(/people/\w+)"', owner.get("/"))[0]
-    end = time.monotonic() + 60
+    end = time.monotonic() + 180
     while "play default" not in (page := owner.get(address)):
         assert time.monotonic() < end, page
         time.sleep(0.2)

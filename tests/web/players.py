@@ -63,7 +63,7 @@ class Pages:
     def end(self, number: int = signal.SIGINT) -> None:
         if self.process.poll() is None:
             self.process.send_signal(number)
-        self.process.wait(20)
+        self.process.wait(180)
         if self.process.stdout is not None:
             self.process.stdout.close()
 
@@ -76,7 +76,7 @@ class Pages:
         """Invite people as the owner does; return the path of each one's link."""
         owner, path = self._owner()
         page = owner.get(path)
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while f"play {role}" not in page and time.monotonic() < end:  # nothing waits for the role yet
             time.sleep(0.2)
             page = owner.get(path)

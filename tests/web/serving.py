@@ -18,8 +18,9 @@ from tests import ROOT, fork_server
 from tests.report.browser import chromium
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Response
+    from playwright.sync_api import Browser, BrowserContext, Page, Response
 
+_PATIENCE = 180_000.0  # milliseconds that a page has for what is waited for
 RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 # What depends on colours and sizes; all else a page has in each look or in none.
 LOOKS = {
@@ -57,7 +58,7 @@ def serving(*paths: Path, folder: Path, cwd: Path = ROOT) -> Iterator[str]:
             yield told["url"]
         finally:
             server.send_signal(signal.SIGINT)
-            assert server.wait(30) == 0
+            assert server.wait(180) == 0
 
 
 @contextlib.contextmanager
@@ -67,6 +68,14 @@ def browsing() -> Iterator[Browser]:
 
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
+        new_context = found.new_context
+
+        def new_patient_context(**options: Any) -> BrowserContext:
+            context = new_context(**options)
+            context.set_default_timeout(_PATIENCE)
+            return context
+
+        found.new_context = new_patient_context  # type: ignore[method-assign]
         try:
             yield found
         finally:
@@ -94,7 +103,7 @@ def open_ready(page: Page, address: str) -> Response:
     """Open a page once the index that it needs is built."""
     from playwright.sync_api import Error
 
-    for _ in range(300):
+    for _ in range(1800):
         try:
             answer = page.goto(address)
         except Error as problem:  # the page loads itself anew where the list of runs has changed

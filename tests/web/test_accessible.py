@@ -95,7 +95,7 @@ def _generate(run: Path, job: str, *settings: str) -> object:
 def test_every_page_is_accessible(chrome: Browser, tmp_path: Path) -> None:
     outputs = tmp_path / "outputs"
     rated = _generate(outputs / "rated", "rated_pairs", "conversations=3", "split.test=0")
-    assert rated.wait(60) in (0, 3)  # type: ignore[attr-defined]
+    assert rated.wait(180) in (0, 3)  # type: ignore[attr-defined]
     papers = ", ".join(f"{key}: {ROOT / 'questionnaires' / 'people' / file}" for key, file in PAPERS.items())
     talk = _generate(
         outputs / "talk", "selfplay", "conversations=1", "replicates=1", "branch=null", "selfplay.closing=null",
@@ -198,7 +198,7 @@ def _player(walk: Walk, slug: str) -> None:
     walk.look(ann, "answer-problem")
     ann.fill("textarea", "Why is that so?")
     ann.click("#answer button >> nth=0")
-    for _ in range(100):
+    for _ in range(1800):
         if re.search("Why is that so", ann.inner_text("#play")):
             break
         ann.wait_for_timeout(100)

@@ -51,7 +51,7 @@ def test_people_and_a_model_are_arms_of_one_job(tmp_path: Path, capsys: pytest.C
                     time.sleep(0.05)  # a page counts hundredths of seconds
                     ann.say("il libro è sul tavolo, I think")
                 ann.page = ann.browser.post("/play/next", {"token": token_in(ann.page)})
-            assert making.wait(60) in (0, 3)
+            assert making.wait(180) in (0, 3)
     finally:
         making.kill()
     with RunReader(run) as reader:
@@ -69,7 +69,7 @@ def test_people_and_a_model_are_arms_of_one_job(tmp_path: Path, capsys: pytest.C
         assert (folder / "inputs" / "consent.md").read_text("utf-8") == "You take part in a study."
     assert str(tmp_path) not in (run / "arms" / "people" / "shards" / "manifest.json").read_text("utf-8")
     before = {path: path.read_bytes() for path in sorted(run.glob("arms/*/shards/*.json"))}
-    assert generate(job, run, people=()).wait(60) in (0, 3)  # from the stored answers
+    assert generate(job, run, people=()).wait(180) in (0, 3)  # from the stored answers
     assert {path: path.read_bytes() for path in before} == before
     assert call("validate", run) == 0
     assert call("stats", run) == 0

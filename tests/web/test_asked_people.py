@@ -36,7 +36,7 @@ def _asking(run: Path, *command: str) -> fork_server.Popen:
     asked = fork_server.Popen(
         command[0], str(run), *command[1:], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    end = time.monotonic() + 60
+    end = time.monotonic() + 180
     while not (run / "people" / "waiting.db").exists():
         assert time.monotonic() < end
         assert asked.poll() is None, asked.communicate()
@@ -64,7 +64,7 @@ def _answer_all(
         wait_for_mailbox(run)
         with Pages(run) as pages:
             ann = Player.enter("ann", pages.port, pages.invite(role, "ann")["ann"])
-            end = time.monotonic() + 90
+            end = time.monotonic() + 180
             while asked.poll() is None and len(seen) < MOST:
                 assert time.monotonic() < end, ann.page
                 if (state := ann.look()) == "answer":
@@ -74,7 +74,7 @@ def _answer_all(
                     ann.browser.post("/play/next", {"token": token_in(ann.page)})
                 else:
                     time.sleep(0.05)
-        _, err = asked.communicate(timeout=30)
+        _, err = asked.communicate(timeout=180)
         assert asked.returncode in codes, err
     finally:
         asked.kill()
@@ -129,7 +129,7 @@ def test_two_annotators_are_two_people(tmp_path: Path, capsys: pytest.CaptureFix
     with Pages(run) as pages:
         links = pages.invite("annotator", "ann", "ben")
         people = [Player.enter(name, pages.port, link) for name, link in links.items()]
-        end = time.monotonic() + 90
+        end = time.monotonic() + 180
         while asked.poll() is None:
             assert time.monotonic() < end
             for person in people:
@@ -220,7 +220,7 @@ def test_a_person_writes_texts_for_turns(tmp_path: Path, capsys: pytest.CaptureF
             assert f"Expected 3, got {len(given.split())}" in page
             assert given in page  # what was written stays
     asked.send_signal(signal.SIGINT)
-    assert asked.wait(30) == 130
+    assert asked.wait(180) == 130
     out = tmp_path / "pool"
     assert call("export", run, "--to", "dstc7", "-o", out) in (0, 3)
     assert call("validate", run) == 0

@@ -68,7 +68,7 @@ class _pages:  # noqa: N801 - a context manager
     def __exit__(self, *_: object) -> None:
         self.server.send_signal(signal.SIGINT)
         try:
-            self.server.wait(20)
+            self.server.wait(180)
         finally:
             self.server.kill()
             if self.server.stdout is not None:
@@ -197,7 +197,7 @@ def test_two_people_talk_and_lose_nothing(chrome: Browser, tmp_path: Path) -> No
             sue.reload()
             sue.wait_for_selector("text=The conversation is over")
             _is_right(sue)
-            assert making.wait(60) == 0
+            assert making.wait(180) == 0
         with Mailbox(run) as mailbox:
             times = [one.times for one in mailbox.list_done_requests()]
         assert len(times) == 2
@@ -210,7 +210,7 @@ def test_two_people_talk_and_lose_nothing(chrome: Browser, tmp_path: Path) -> No
         assert sum(path.read_text("utf-8").count("I am glad to be here.") for path in said) >= 1
     finally:
         making.terminate()  # SIGKILL would not reach the fork behind it
-        making.communicate(timeout=60)
+        making.communicate(timeout=180)
 
 
 def _invite(owner: Page, base: str, role: str) -> str:

@@ -56,7 +56,7 @@ def talk(tmp_path: Path) -> Iterator[Path]:
         yield run
     finally:
         making.terminate()
-        making.communicate(timeout=60)
+        making.communicate(timeout=180)
 
 
 def enter(chrome: Browser, link: str, **options: object) -> Page:

@@ -66,7 +66,7 @@ class Site(NamedTuple):
 
     def ready(self, path: str) -> Answer:
         """Return a page once the index that it needs is built."""
-        for _ in range(200):
+        for _ in range(1800):
             found = self.get(path)
             if found.status != 202:
                 return found
@@ -103,7 +103,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         assert "SameSite=Strict" in entered.headers["set-cookie"]
         yield site._replace(cookie=entered.headers["set-cookie"].split(";")[0])
         server.send_signal(signal.SIGINT)
-        assert server.wait(60) == 0
+        assert server.wait(180) == 0
 
 
 async def _answer(_request: Request) -> str:

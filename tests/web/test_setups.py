@@ -40,7 +40,7 @@ def _waiting(command: list[str], folder: Path) -> Iterator[fork_server.Popen]:
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
+            process.communicate(timeout=180)
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def serve(run: Path, *options: str) -> Iterator[Served]:
             yield Served(site._replace(cookie=owner), run, keys, server)
         finally:
             server.send_signal(signal.SIGINT)
-            server.wait(20)
+            server.wait(180)
 
 
 @pytest.fixture(scope="module")

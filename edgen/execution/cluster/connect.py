@@ -13,13 +13,17 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, ClassVar
 
-from edgen.core.errors import InputError, ProviderError, SignalError, UsageError
+from edgen.core.errors import EdgenError, InputError, ProviderError, SignalError, UsageError
 from edgen.core.system import ENDING_SIGNALS
 from edgen.core.text import quantity, shorten
 
 _START = "Start one with `ray start --head`, with the same versions of Ray and Python as here."
 _STORE = 128 * 1024 * 1024  # bytes of shared memory: messages do not pass through it
 _PATIENCE = 10.0  # seconds for a connection: Ray itself tries for minutes
+_MOST_PER_CORE = 16  # workers of a cluster on this machine: each takes some 150 MB
+_GREETING = 30.0  # seconds for the first words of a head, which may be busy
+_SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # HTTP/2's first frame, in both directions; 4 is its type
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
 _AGAIN = 0.2  # seconds until a signal during Ray's start is raised again
 _SECOND = (
     0.01  # share of a core of the workers of a further session, which share the cores of the first one's
@@ -33,7 +37,8 @@ class ClusterConnection(contextlib.AbstractContextManager["ClusterConnection"]):
     cores: of the cluster. host: the address of this node for the others. share: of a core that each worker
     claims. address: of the cluster, for other processes.
 
-    Entering raises InputError if Ray is not installed, ProviderError if no cluster answers or it has another
+    Entering raises InputError if Ray is not installed, UsageError for an invalid address or too many workers
+    for this machine, ProviderError if no cluster answers or it has another
     version, SignalError for a signal meanwhile.
     """
 
@@ -89,25 +94,39 @@ def require_ray() -> None:
 
 
 def _knock(address: str) -> None:
-    """Raise UsageError for an invalid address, ProviderError if nothing listens there."""
+    """Raise UsageError for an invalid address, ProviderError if nothing that speaks HTTP/2, as Ray does, answers
+    there: Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
+    if not host or not port.isdecimal() or "@" in host:
         raise UsageError(
             f"--on ray://{address}: write a host and the port of its head, as in ray://10.0.0.1:6379."
         )
     try:
-        socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+        with socket.create_connection((host.strip("[]"), int(port)), _PATIENCE) as talk:
+            if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
+                return
+            talk.settimeout(_GREETING)
+            talk.sendall(_HELLO)
+            answer = talk.recv(len(_SETTINGS))
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ProviderError(f"No Ray cluster answers at {address} ({reason}). {_START}") from None
+    if answer[3:4] != _SETTINGS[3:4]:
+        raise ProviderError(
+            f"Something else than the head of a Ray cluster answers at {address}. Give the port of `ray start "
+            "--head`, 6379 unless it was given another one; 8265 is that of its dashboard."
+        )
 
 
 def _connect(address: str, workers: int) -> None:
     require_ray()
     import ray
 
-    if address:
-        _knock(address)
+    if not address and workers > (most := _MOST_PER_CORE * (os.cpu_count() or 1)):
+        raise UsageError(
+            f"{workers:,} workers are too many for this machine; it can have {most}, {_MOST_PER_CORE} for each "
+            "core. One for each core is usual."
+        )
     # Ray prints news of workers on stdout, even without `log_to_driver`; stdout is for results.
     vars(ray._private.worker)["_worker_logs_enabled"] = False
     try:
@@ -118,6 +137,8 @@ def _connect(address: str, workers: int) -> None:
         }
         local: dict[str, Any] = {} if address else own
         with _end_on_failure(), _raise_signals():
+            if address:
+                _knock(address)
             ray.init(
                 address=address or "local",
                 **local,
@@ -129,6 +150,8 @@ def _connect(address: str, workers: int) -> None:
         raise SignalError(interrupted.number, "Interrupted. Nothing was begun.") from None
     except SystemExit:  # by Ray's own handler
         raise SignalError(signal.SIGTERM, "Interrupted. Nothing was begun.") from None
+    except EdgenError:
+        raise
     except Exception as error:  # noqa: BLE001 - Ray raises bare ones
         said = shorten(" ".join(str(error).split()), 300).rstrip(".")
         raise ProviderError(

@@ -75,9 +75,16 @@ class Cluster:
             variables=self._variables,
             packed=packed,
         )
-        pool = Pool(self._count or connection.cores, equipment, connection.share, work.fingerprint)
+        wanted = self._count or connection.cores
+        calls = tasks.call_settings.limits.in_flight * max(1, len(self.calls.wrapped))
+        count = min(wanted, calls)
+        pool = Pool(count, equipment, connection.share, work.fingerprint)
         pool.tell, pool.meet = partial(work.events.tell, "note"), self.calls.meet
-        if connection.share == 1 and (few := describe_few_cores(connection.cores, self._count or 1)):
+        if count < wanted:
+            pool.tell(
+                f"{count} of {wanted:,} workers are started, as limits.in_flight allows {calls} calls at once."
+            )
+        if connection.share == 1 and (few := describe_few_cores(connection.cores, count)):
             pool.tell(few)
         await pool.open(connection.host)
         self.calls.pool = pool
