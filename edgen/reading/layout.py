@@ -86,6 +86,7 @@ class Layout(msgspec.Struct):
     lettered: bool  # what numbers a gap may be the letter of a list
     begins: bool  # a turn may begin a line
     several: bool  # a turn may have several lines
+    rows: bool  # turns stand next to each other in a table
     mixed: bool  # a turn that holds double quotation marks stands in single or tripled ones, as in Python
     tagged: bool  # the layout has tags
     translated: bool  # labels are in another language
@@ -143,7 +144,8 @@ class Layout(msgspec.Struct):
         ended_by = speakers[-1] if tail.ended else None
         if tail.labelled:
             del said[-1], speakers[-1]
-        if not LEAST <= len(said) <= MOST or not speak_often(speakers):
+        alternate = not self.rows or all(map(str.__ne__, speakers, speakers[1:]))
+        if not LEAST <= len(said) <= MOST or not alternate or not speak_often(speakers):
             return None
         value = given if value is None else value
         probability = None if value is None else parse_probability(value)
@@ -261,11 +263,19 @@ class Layout(msgspec.Struct):
         whole = " ".join(said)
         escaped = self.code and HINTS[self.code] in whole
         marks = find_marks(ESCAPES[self.code].sub("", whole) if escaped else whole)
-        if any(map(marks.__contains__, self.unfit)) and not (
+        unfit = self.unfit
+        if (
             self.mixed
-            and not any(map(marks.__contains__, self.unfit.replace('"', "")))
-            and all(f"'{text}'" in body or f'{text}"""' in body for text in said if '"' in text)
-        ):
+        ):  # a turn with quotation marks of one kind stands in those of the other, or in tripled ones
+            if not all(
+                f"{closing}{text}{closing}" in body or f'{text}"""' in body
+                for mark, closing in ("'\"", "\"'")
+                for text in said
+                if mark in text
+            ):
+                return None
+            unfit = unfit.replace('"', "")
+        if any(map(marks.__contains__, unfit)):
             return None
         if escaped:
             said[:] = [decode_turn(text, self.code) for text in said]

@@ -122,6 +122,7 @@ def find_layout(
         lettered=lettered and clear,
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
+        rows=any("\n" not in gap and gap.lstrip()[:1] == "|" for gap in gaps),
         mixed=mixed,
         tagged="<" in head,
         translated=translated,

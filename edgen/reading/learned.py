@@ -77,8 +77,9 @@ class Layouts:
             return
         head, _ = split_head(text[:at], result)
         aside, _, label = head.rpartition("\n\n")
-        above, _, label = (label if is_aside(aside, self._vocabulary) else head).rpartition("\n")
-        head = f"{above}\n{DIGITS.sub('0', label)}"
+        head = label if is_aside(aside, self._vocabulary) else head
+        line = head.rstrip().rfind("\n") + 1
+        head = head[:line] + DIGITS.sub("0", head[line:])
         tries = self._seen.get(head, 0)
         if len(self._seen) >= _MOST_HEADS and not tries:
             self._seen.clear()
