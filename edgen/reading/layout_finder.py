@@ -113,7 +113,7 @@ def find_layout(
     if numbered and below is None:
         head = zero_digits(head, lettered=lettered)
     return Layout(
-        "" if free else _VARYING.split(head, 1)[0],
+        _VARYING.split(head, 1)[0],
         head,
         spoken[0],
         {} if order else dict(sorted(before.items(), key=lambda item: -len(item[0]))),

@@ -61,10 +61,7 @@ class Layouts:
         for key in (text[:KEY], ""):
             known = self._known.get(key, [])
             for place, layout in enumerate(known):
-                if (
-                    text.startswith(layout.begin)
-                    and (found := layout.read(text, self._vocabulary)) is not None
-                ):
+                if layout.may_read(text) and (found := layout.read(text, self._vocabulary)) is not None:
                     if place:
                         self._known[key] = [layout, *known[:place], *known[place + 1 :]]
                     return found
@@ -93,7 +90,7 @@ class Layouts:
             self._keep(layout)
 
     def _keep(self, layout: Layout) -> None:
-        key = layout.begin[:KEY] if len(layout.begin) >= KEY else ""
+        key = "" if layout.aside or len(layout.begin) < KEY else layout.begin[:KEY]
         known = self._known.get(key, [])
         if (same := next((one for one in known if one.is_like(layout)), None)) is not None:
             same.extend(layout)
