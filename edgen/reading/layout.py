@@ -44,6 +44,7 @@ DIGITS = compile_later("[0-9]+")
 # Letters, Roman numbers and circled ones that number the lines of a list.
 _LETTERED = compile_later(r"(\n[^\w\n]{0,4})(?:[①-⑳]|(?:[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})(?=[.)]))")
 _ZERO_LED = compile_later(r"0(?<![\w.]0)[0-9]")  # no number in JSON
+_STRING_END = compile_later(r"'\s?[,:)\]}]")  # in Python
 _CLOSING = '"“”„＂'
 _STOPS = ".!?…。！？।؟"
 _ENDS = frozenset(_STOPS)
@@ -75,7 +76,7 @@ class Tail(NamedTuple):
 class Layout(msgspec.Struct):
     """A layout: the texts around turns, and what a turn between them may hold."""
 
-    begin: str  # text with which a reply begins, up to a note
+    begin: str  # what `head` begins with, up to a note or a number
     head: str  # text before the first turn, up to a probability that it gives
     first: str  # role of the first turn
     gaps: dict[str, str]
@@ -86,6 +87,7 @@ class Layout(msgspec.Struct):
     lettered: bool  # what numbers a gap may be the letter of a list
     begins: bool  # a turn may begin a line
     several: bool  # a turn may have several lines
+    rows: bool  # turns stand next to each other in a table
     mixed: bool  # a turn that holds double quotation marks stands in single or tripled ones, as in Python
     tagged: bool  # the layout has tags
     translated: bool  # labels are in another language
@@ -103,8 +105,18 @@ class Layout(msgspec.Struct):
     aside: bool = False  # words of any kind stand before `head`
     notes: LabelNotes | None = None  # notes in the labels, which the texts above have blanked
 
+    def may_read(self, text: str) -> bool:
+        """Return whether a text may be in this layout: cheap, as it is asked of many."""
+        begins = self.begin in text[:_MOST_ASIDE] if self.aside else text.startswith(self.begin)
+        if not begins or self.notes is not None:
+            return begins
+        for (before, after, _), tail in self.tails.items():
+            if (tail.aside or text.endswith(after)) and before in text:
+                return True
+        return False
+
     def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, str] | None:
-        """Return the conversation in a text that begins with `begin`, and the marks in its turns.
+        """Return the conversation in a text that `may_read` lets pass, and the marks in its turns.
 
         The marks are those of `find_marks`. None if the text departs from the layout.
         """
@@ -113,21 +125,16 @@ class Layout(msgspec.Struct):
             if blanked is None:
                 return None
             text = blanked
-        if not any(
-            (tail.aside or text.endswith(after)) and before in text
-            for (before, after, _), tail in self.tails.items()
-        ):
-            return None
         start = self._find_head(text)
         if start < 0 or (self.aside and not is_aside(text[:start], vocabulary)):
             return None
-        text, given = text[start:], None
+        given = None
         if self.told is not None:
             before, *found = self.told.split(text)
             if len(found) != 2:
                 return None
-            given, text = found[0], before + found[1]
-        body = text[len(self.head) :]
+            given, text = found[0], before + found[1]  # after the head
+        body = text[start + len(self.head) :]
         if self.below is not None:
             given, _, body = body.partition(self.below)
             if not VALUE.fullmatch(given):
@@ -145,6 +152,8 @@ class Layout(msgspec.Struct):
             del said[-1], speakers[-1]
         if not LEAST <= len(said) <= MOST or not speak_often(speakers):
             return None
+        if self.rows and not all(map(str.__ne__, speakers, speakers[1:])):
+            return None
         value = given if value is None else value
         probability = None if value is None else parse_probability(value)
         if (probability is None and value is not None) or (
@@ -158,6 +167,8 @@ class Layout(msgspec.Struct):
 
     def _find_head(self, text: str) -> int:
         """Return the place of `head` at the beginning of a text, numbers apart; -1 without it."""
+        if not self.aside and not self.numbered:  # most
+            return 0 if text.startswith(self.head) else -1
         start = text[: len(self.head) + _MOST_ASIDE * self.aside]
         if self.numbered and self.below is None:
             start = zero_digits(start, lettered=self.lettered)
@@ -261,11 +272,14 @@ class Layout(msgspec.Struct):
         whole = " ".join(said)
         escaped = self.code and HINTS[self.code] in whole
         marks = find_marks(ESCAPES[self.code].sub("", whole) if escaped else whole)
-        if any(map(marks.__contains__, self.unfit)) and not (
-            self.mixed
-            and not any(map(marks.__contains__, self.unfit.replace('"', "")))
-            and all(f"'{text}'" in body or f'{text}"""' in body for text in said if '"' in text)
-        ):
+        unfit = self.unfit
+        if self.mixed:
+            if not all(f"'{text}'" in body or f'{text}"""' in body for text in said if '"' in text):
+                return None
+            if "'" in whole and _STRING_END.search(whole) is not None:
+                return None
+            unfit = unfit.replace('"', "")
+        if any(map(marks.__contains__, unfit)):
             return None
         if escaped:
             said[:] = [decode_turn(text, self.code) for text in said]

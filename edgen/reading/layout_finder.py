@@ -113,7 +113,7 @@ def find_layout(
     if numbered and below is None:
         head = zero_digits(head, lettered=lettered)
     return Layout(
-        "" if free else _VARYING.split(head, 1)[0],
+        _VARYING.split(head, 1)[0],
         head,
         spoken[0],
         {} if order else dict(sorted(before.items(), key=lambda item: -len(item[0]))),
@@ -122,6 +122,7 @@ def find_layout(
         lettered=lettered and clear,
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
+        rows=any("\n" not in gap and gap.lstrip()[:1] == "|" for gap in gaps),
         mixed=mixed,
         tagged="<" in head,
         translated=translated,

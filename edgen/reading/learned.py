@@ -61,10 +61,7 @@ class Layouts:
         for key in (text[:KEY], ""):
             known = self._known.get(key, [])
             for place, layout in enumerate(known):
-                if (
-                    text.startswith(layout.begin)
-                    and (found := layout.read(text, self._vocabulary)) is not None
-                ):
+                if layout.may_read(text) and (found := layout.read(text, self._vocabulary)) is not None:
                     if place:
                         self._known[key] = [layout, *known[:place], *known[place + 1 :]]
                     return found
@@ -77,8 +74,9 @@ class Layouts:
             return
         head, _ = split_head(text[:at], result)
         aside, _, label = head.rpartition("\n\n")
-        above, _, label = (label if is_aside(aside, self._vocabulary) else head).rpartition("\n")
-        head = f"{above}\n{DIGITS.sub('0', label)}"
+        head = label if is_aside(aside, self._vocabulary) else head
+        line = head.rstrip().rfind("\n") + 1
+        head = head[:line] + DIGITS.sub("0", head[line:])
         tries = self._seen.get(head, 0)
         if len(self._seen) >= _MOST_HEADS and not tries:
             self._seen.clear()
@@ -92,7 +90,7 @@ class Layouts:
             self._keep(layout)
 
     def _keep(self, layout: Layout) -> None:
-        key = layout.begin[:KEY] if len(layout.begin) >= KEY else ""
+        key = "" if layout.aside or len(layout.begin) < KEY else layout.begin[:KEY]
         known = self._known.get(key, [])
         if (same := next((one for one in known if one.is_like(layout)), None)) is not None:
             same.extend(layout)
