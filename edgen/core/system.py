@@ -45,6 +45,7 @@ _OPENS_LINKS = not hasattr(os, "O_NOFOLLOW")
 ENDING_SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
+ALARM: int | None = getattr(signal, "SIGALRM", None)  # the signal of a timer, where there is one
 
 
 # --- files --------------------------------------------------------------------------------------

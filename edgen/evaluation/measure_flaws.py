@@ -62,9 +62,8 @@ def _list_aggregate_flaws(measure: Any, *, counts_alone: bool) -> Iterator[str]:
             if one.name and not one.name.isidentifier():
                 yield f"has an aggregate named {one.name!r}; name it with letters, digits and _"
             if names.count(one.name) > 1:
-                yield (
-                    f"has two aggregates named {one.name!r}; rename one of them, and give it `column={one.name!r}`"
-                )
+                column = f"`column={one.name!r}`"
+                yield f"has two aggregates named {one.name!r}; rename one of them, and give it {column}"
             yield from _list_wording_flaws(one, None if counts_alone else names)
 
 

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any, ClassVar
 
 from edgen.core.errors import EdgenError, InputError, ProviderError, SignalError, UsageError
-from edgen.core.system import ENDING_SIGNALS
+from edgen.core.system import ALARM, ENDING_SIGNALS
 from edgen.core.text import quantity, shorten
 
 _START = "Start one with `ray start --head`, with the same versions of Ray and Python as here."
@@ -176,13 +176,12 @@ def _raise_signals() -> Iterator[None]:
         yield
         return
     before = {number: signal.getsignal(number) for number in ENDING_SIGNALS}
-    timer = getattr(signal, "SIGALRM", None)
     came: list[int] = []
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
-        if number != timer:
+        if number != ALARM:
             came.append(number)
-        if timer is not None:
+        if ALARM is not None:
             signal.setitimer(signal.ITIMER_REAL, _AGAIN)
         raise _Interrupted(came[0])
 
@@ -191,12 +190,12 @@ def _raise_signals() -> Iterator[None]:
     for number, handler in before.items():
         if callable(handler) and handler is not signal.default_int_handler:
             signal.signal(number, interrupt)
-    if timer is not None:
-        before[timer] = signal.signal(timer, interrupt)
+    if ALARM is not None:
+        before[ALARM] = signal.signal(ALARM, interrupt)
     try:
         yield
     finally:
-        if timer is not None:
+        if ALARM is not None:
             signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             if handler is not None:
