@@ -359,7 +359,7 @@ def test_what_is_wrong_with_a_package_is_said_with_its_name(
     run: edgen.Run, asked: Asked, tmp_path: Path
 ) -> None:
     broken = {
-        "raise ValueError('no')": "asker 'shorter' of my-shorter 1.0 cannot be loaded (ValueError: no; ",
+        "raise ValueError('no')": "asker 'shorter' of my-shorter 1.0 cannot be loaded (ValueError: no) in ",
         WRITER.replace("template =", "templates ="): "asker 'shorter' lacks `template`",
         WRITER.replace("short = [", "1 / 0, ["): "Report this to the authors of my-shorter",
     }
