@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edgen.core.text import columns, shorten
+import msgspec
+
+from edgen.core.text import columns, readable_name, shorten
 from edgen.evaluation.aggregates import (
     Aggregate,
     ByKey,
+    Crossed,
     Histogram,
     Mean,
+    Share,
     Tally,
     find_figure,
     has_data,
@@ -26,7 +30,10 @@ _SUMMARY_LABEL = 24  # characters, of a line that still fits
 
 
 def render_rows(aggregates: Sequence[Aggregate], value: Any) -> Iterator[str]:
-    """Yield the rows of a value; none without data (`aggregates.has_data`)."""
+    """Yield the rows of a value; none without data (`aggregates.has_data`). Where no figure has a label, each
+    goes by its name."""
+    if not any(one.label or one.note or isinstance(one, ByKey) for one in aggregates):
+        aggregates = [msgspec.structs.replace(one, label=readable_name(one.name)) for one in aggregates]
     if has_data(aggregates, value):
         yield from _Rows().list_lines(aggregates, value)
 
@@ -72,7 +79,8 @@ class _Rows:
             yield SUMMARY_HEAD
         self._headed = True
         for key, each in iterate_parts(figure, outer):
-            yield render_summary(_fit(one.row_label.format(key=one.rename(key)), _SUMMARY_LABEL), each)
+            label = _find_label(one).format(key=one.rename(key))
+            yield render_summary(_fit(label, _SUMMARY_LABEL), each)
             if one.line:
                 self._bars.append((one.line, each))
 
@@ -85,7 +93,7 @@ class _Rows:
 def _describe_spread(one: Histogram, figure: Any, outer: str) -> Iterator[str]:
     for key, each in iterate_parts(figure, outer):
         if each.mean is not None:
-            label = _fit(one.row_label.format(key=one.rename(key)), LABEL - 2)
+            label = _fit(_find_label(one).format(key=one.rename(key)), LABEL - 2)
             yield from rows(label, fill_in(one.says or _SPREAD, each, each, key, one.rename(key)))
             yield from render_histogram("  share, 0 to 1", each)
 
@@ -93,8 +101,7 @@ def _describe_spread(one: Histogram, figure: Any, outer: str) -> Iterator[str]:
 def _list_rows(one: Aggregate, figure: Any, value: Any, outer: str = "") -> Iterator[str]:
     if isinstance(one, Mean) and figure is None:
         return
-    says = one.says or one.usual
-    label = one.row_label
+    says, label = one.says or one.usual, _find_label(one)
     most = one.most if isinstance(one, Tally) else None
     if "{key}" not in label + says or not isinstance(figure, Mapping):
         if isinstance(figure, Mapping):
@@ -108,6 +115,12 @@ def _list_rows(one: Aggregate, figure: Any, value: Any, outer: str = "") -> Iter
     if isinstance(one, Tally) and one.rest and len(each) > len(each[:most]):
         others = sum(count for _, count in each[most:])
         yield from rows(one.rest, fill_in(says, value, others))
+
+
+def _find_label(one: Aggregate) -> str:
+    """Return the label of a figure; with its key at the end, where it is by key and no text says the key."""
+    by_key = isinstance(one, Crossed) or (isinstance(one, Share | Histogram) and one.by_key)
+    return f"{one.label} {{key}}" if by_key and "{key}" not in one.label + one.says else one.label
 
 
 def _fit(label: str, width: int) -> str:
