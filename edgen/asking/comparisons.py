@@ -58,8 +58,8 @@ log = logging.getLogger("edgen")
 
 class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
     """The comparisons by one judge: of the conversations of a choice of pairs, or of their rollouts. A
-    subclass has a name and a template and, if they differ, `variables`, `expects` (as in the template), `ask`
-    (equally many verdicts in each order) and `count_calls`."""
+    subclass has a name and a template and, if they differ, `variables`, `ask` (equally many verdicts in each
+    order) and `count_calls`."""
 
     variables = tuple(dict.fromkeys((*COMPARED["conversation"], *COMPARED["response"], *OF_SPACE)))
     expects, protocol = "verdict", ORACLE.name

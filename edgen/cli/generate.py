@@ -85,20 +85,22 @@ def _render(made: Generated, show: int) -> Iterator[str]:
 
 def _render_record(record: dict[str, Any]) -> Iterator[str]:
     from edgen.core.registry import part_of
-    from edgen.families.base import find_family_of_record
+    from edgen.families.base import find_family_of_record, write_values
     from edgen.families.reader import RecordContents, ReportWords
 
     family = find_family_of_record(record)
     recorded = family.read(msgspec.json.encode(record))
     yield ""
     yield f"{recorded.id}{' (simulated)' if recorded.provenance.simulated else ''}"
-    written = {**record.get("background_info", {}), **record.get("scenario", {})}
-    for key, value in (written or recorded.scenario.values).items():
+    held = [part for key in ("background_info", "scenario") if isinstance(part := record.get(key), dict)]
+    written = {key: value for part in held for key, value in part.items()}
+    for key, value in (written or write_values(recorded.scenario)).items():
         yield f"  {key}: {_describe_value(value)}"
     for turn in part_of(family, RecordContents).written(recorded.conversation):
         yield f"{turn.role}: {turn.text}"
-    if "probability" in record:
-        yield f"{part_of(family, ReportWords).probability_words}: {record['probability']}"
+    probability = recorded.conversation.probability
+    if probability is not None or "probability" in record:
+        yield f"{part_of(family, ReportWords).probability_words}: {probability}"
 
 
 def _describe_value(value: Any) -> str:

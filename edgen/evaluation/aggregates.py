@@ -48,8 +48,7 @@ class Sum(Protocol):
 
 class _Wording(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""
-    """Its row on the terminal; "" for no row of its own. `{key}` stands for the key of one that is by key;
-    without it, the key is at the end."""
+    """Its row on the terminal; "" for no row of its own. `{key}` stands for the key of one that is by key."""
     says: str = ""
     """The row's text, with figures of the value in braces; `{it}` is this one. "" for the usual text of
     its class."""
@@ -88,17 +87,6 @@ class Aggregate(_Wording, frozen=True):
     def reads(self) -> str:
         """The name of the column."""
         return self.column or self.name
-
-    @property
-    def has_keys(self) -> bool:
-        """True if its figure always has keys."""
-        return getattr(self, "by_key", False)
-
-    @property
-    def row_label(self) -> str:
-        """Its label; with the key at the end, if the figure has keys and no words of its row name them."""
-        named = not self.has_keys or not self.label or "{key}" in self.label + self.says
-        return self.label if named else f"{self.label} {{key}}"
 
     def start(self, data: DataSet) -> Sum:  # noqa: ARG002
         """Start a count over one data set."""
@@ -165,7 +153,7 @@ class Tally(Aggregate, frozen=True, kw_only=True):
 
 
 class Crossed(Aggregate, frozen=True, kw_only=True):
-    """A table: for each row, its key, the number of things, and the share of them in each column. The column
+    """A table: for each row the number of things, and the share of them in each column. The column
     of a conversation is a list of (row, columns that the thing is in). `columns`: their order, else the
     largest first; rows are in `order`. `heads` name both in a report."""
 
@@ -173,10 +161,6 @@ class Crossed(Aggregate, frozen=True, kw_only=True):
     order: Literal["size", "key"] = "size"
     heads: tuple[str, str] = ("", "")
     usual: ClassVar[str] = "{it}"
-
-    @property
-    def has_keys(self) -> bool:
-        return True
 
     def start(self, data: DataSet) -> Sum:  # noqa: ARG002
         return CrossCounts(self.columns, self.order)

@@ -273,7 +273,8 @@ def _list_marks(
     for path in panel.figures:
         one = _find_aggregate(by_name, path)
         by_arm = [{part.key: part for part in _iterate_parts(arm.value, by_name, path)} for arm in found]
-        title = one.title or ("{key}" if one.has_keys or "{key}" in one.label else "")
+        by_key = "{key}" in one.label or (isinstance(one, Share) and one.by_key)
+        title = one.title or ("{key}" if by_key else "")
         if not title and len(panel.figures) > 1:
             title = _find_words(one)
         keys = dict.fromkeys(key for parts in by_arm for key in parts)

@@ -11,8 +11,10 @@ from edgen.core.text import columns, readable_name, shorten
 from edgen.evaluation.aggregates import (
     Aggregate,
     ByKey,
+    Crossed,
     Histogram,
     Mean,
+    Share,
     Tally,
     find_figure,
     has_data,
@@ -77,7 +79,8 @@ class _Rows:
             yield SUMMARY_HEAD
         self._headed = True
         for key, each in iterate_parts(figure, outer):
-            yield render_summary(_fit(one.row_label.format(key=one.rename(key)), _SUMMARY_LABEL), each)
+            label = _find_label(one).format(key=one.rename(key))
+            yield render_summary(_fit(label, _SUMMARY_LABEL), each)
             if one.line:
                 self._bars.append((one.line, each))
 
@@ -90,7 +93,7 @@ class _Rows:
 def _describe_spread(one: Histogram, figure: Any, outer: str) -> Iterator[str]:
     for key, each in iterate_parts(figure, outer):
         if each.mean is not None:
-            label = _fit(one.row_label.format(key=one.rename(key)), LABEL - 2)
+            label = _fit(_find_label(one).format(key=one.rename(key)), LABEL - 2)
             yield from rows(label, fill_in(one.says or _SPREAD, each, each, key, one.rename(key)))
             yield from render_histogram("  share, 0 to 1", each)
 
@@ -98,7 +101,7 @@ def _describe_spread(one: Histogram, figure: Any, outer: str) -> Iterator[str]:
 def _list_rows(one: Aggregate, figure: Any, value: Any, outer: str = "") -> Iterator[str]:
     if isinstance(one, Mean) and figure is None:
         return
-    says, label = one.says or one.usual, one.row_label
+    says, label = one.says or one.usual, _find_label(one)
     most = one.most if isinstance(one, Tally) else None
     if "{key}" not in label + says or not isinstance(figure, Mapping):
         if isinstance(figure, Mapping):
@@ -112,6 +115,12 @@ def _list_rows(one: Aggregate, figure: Any, value: Any, outer: str = "") -> Iter
     if isinstance(one, Tally) and one.rest and len(each) > len(each[:most]):
         others = sum(count for _, count in each[most:])
         yield from rows(one.rest, fill_in(says, value, others))
+
+
+def _find_label(one: Aggregate) -> str:
+    """Return the label of a figure; with its key at the end, where it is by key and no text says the key."""
+    by_key = isinstance(one, Crossed) or (isinstance(one, Share | Histogram) and one.by_key)
+    return f"{one.label} {{key}}" if by_key and "{key}" not in one.label + one.says else one.label
 
 
 def _fit(label: str, width: int) -> str:

@@ -268,7 +268,7 @@ def test_a_judge(run: edgen.Run, asked: Asked) -> None:
     )
     assert f"--signal: there is no 'x' (known: {known})." in asked.fail("pairs", "--signal", "x")
     assert f"as in --signal oracle ({known}), or" in asked.fail("pairs")
-    with pytest.raises(UsageError, match=f"is no source of labels; use one of {known}"):
+    with pytest.raises(UsageError, match=f" one of {known}"):
         run.pairs(by="x")  # type: ignore[arg-type]
 
 
@@ -305,12 +305,10 @@ def test_a_writer(run: edgen.Run, asked: Asked) -> None:
     assert model.calls == needs["to_write"]
     assert {text for turn in texts for text in turn.texts} == {"Yes.", "No."}
     assert [status.writes for status in run.status.writers or ()] == ["shorter", "shorter"]
-    said = asked.fail("annotate", "--write", "short")
-    assert "--write: there is no 'short' (did you mean 'shorter'?) (known: " in said
-    known = asked.fail("annotate", "--write", "x").partition("there is no 'x' ")[2]
-    assert {"length", "paraphrases", "shorter", "wrong"} <= {
-        *known.strip("(). \n").removeprefix("known: ").split(", ")
-    }
+    known = "(known: length, paraphrases, shorter, wrong)"
+    assert f"--write: there is no 'short' (did you mean 'shorter'?) {known}" in asked.fail(
+        "annotate", "--write", "short"
+    )
 
 
 def test_an_asker_with_answers_of_its_own(run: edgen.Run, asked: Asked) -> None:

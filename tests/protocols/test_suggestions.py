@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import json
 from pathlib import Path
 
 import pytest
 
 import edgen
+from edgen.cli.generate import _render_record
 from edgen.config import parse_job
 from edgen.core import registry
 from edgen.core.errors import ShortError, UsageError
 from edgen.core.values import Request
+from edgen.families import base
 from edgen.protocols.suggestions import find_probability_setting, list_branching, list_playable
 from edgen.space.model import SpaceRole
 from tests import ROOT
@@ -57,6 +60,17 @@ def test_a_protocol_that_cannot_be_continued_is_told_of_one_that_can(run: edgen.
 def test_the_report_names_groups_in_the_family_s_words(run: edgen.Run, tmp_path: Path) -> None:
     page = run.report(tmp_path / "report.html").read_text("utf-8")
     assert "split.by in the job keeps dimensions apart" in page
+
+
+def test_a_record_of_any_layout_is_shown(run: edgen.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`generate --show`, whatever stands under the keys of edgen's own layouts."""
+    monkeypatch.setattr(base, "find_family_of_record", lambda _: registry.find("family", "notes"))
+    (shard, *_) = sorted((run.folder / "shards").glob("conversations_train*.json"))
+    record = json.loads(shard.read_bytes())[0]
+    for more in ({}, {"scenario": "a text"}, {"background_info": ["a list"]}):
+        shown = [*_render_record({**record, **more})]
+        assert any(line.startswith("  topic: ") for line in shown)
+        assert [line.partition(":")[0] for line in shown[-2:]] == ["Teacher", "Student"]
 
 
 @pytest.mark.unit
