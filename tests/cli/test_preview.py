@@ -123,7 +123,7 @@ class TestDiff:
         assert (
             other["differences"][0]["other_scenario"]["topic"] != other["differences"][0]["scenario"]["topic"]
         )
-        (warning,) = [text for text in other["warnings"] if "other scenarios" in text]
+        (warning,) = [text for text in other["warnings"] if "different scenarios" in text]
         assert "seed is 7 in one and 8 in the other" in warning
         assert "space is education_dialogue (" in warning
 
