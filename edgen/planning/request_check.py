@@ -66,7 +66,8 @@ def require_opening(protocol: str, found: Any, uses: Collection[str]) -> dict[st
     else, and for a use that its `templates` do not have."""
     require_type("protocol", protocol, found, dict, "a dict of messages from `opening`")
     kind = dict[str, tuple[Message, ...]]
-    opening = require_value("protocol", protocol, found, kind, "messages by use from `opening`")
+    opening: dict[str, tuple[Message, ...]]
+    opening = require_value("protocol", protocol, found, kind, "messages by use from `opening`")  # type: ignore[assignment]
     _require_uses(protocol, "`opening`", opening, uses)
     return opening
 
@@ -153,14 +154,8 @@ def require_result(protocol: str, result: Result, speakers: Collection[str]) -> 
 def _is_event(event: dict[str, Any]) -> bool:
     """Return whether a record can hold an event: its kind, its second, and the number of the next turn."""
     kind, time, turn = (event.get(key) for key in ("event", "time", "turn"))
-    return (
-        isinstance(kind, str)
-        and kind != ""
-        and type(time) in (int, float)
-        and time >= 0
-        and type(turn) is int
-        and turn >= 0
-    )
+    named = isinstance(kind, str) and kind != ""
+    return named and type(time) in (int, float) and time >= 0 and type(turn) is int and turn >= 0  # type: ignore[operator]
 
 
 def _find_turn_flaw(turn: Turn, speakers: Collection[str]) -> str | None:
