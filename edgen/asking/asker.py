@@ -25,6 +25,8 @@ from edgen.config import CallSettings, Job
 from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import RunError
 from edgen.core.forms import Form
+from edgen.core.plugins.faults import blame, require_type
+from edgen.core.text import shorten
 from edgen.core.values import Rejection, Reply, Request, Status, TaskId
 from edgen.core.version import __version__
 from edgen.execution.progress import Title
@@ -130,18 +132,22 @@ class Asker(Tasks, Generic[Unit, Result]):
 
     def make_task(self, scenario: int, task: Any) -> Task:
         """Return the work on one unit."""
-        unit = self.read_unit(scenario, task)
+        unit, name = self.read_unit(scenario, task), getattr(self, "name", "")
 
         def settle(result: Result | Rejection, spent: Spent) -> Settled:
             if isinstance(result, Rejection):
                 return Settled.rejected(result)
-            kept = self.keep(result, unit, spent)
-            record = msgspec.json.encode(kept)
+            try:
+                kept = self.keep(result, unit, spent)
+                record = msgspec.json.encode(kept)
+            except Exception as error:  # noqa: BLE001 - raised again
+                blame("asker", name, error, f"for the answer {shorten(repr(result), 80)}")
             if (flaw := self.find_flaw(kept)) is not None:
                 return Settled(Status.REJECTED, flaw.code, flaw.detail, record)
             return Settled.accepted(record)
 
-        return Task(self.ask(unit), self.find_group(scenario), settle)
+        work = require_type("asker", name, self.ask(unit), Generator, "a generator from `ask`")
+        return Task(work, self.find_group(scenario), settle)
 
     def make_fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
         """Return a name for everything that shapes the outcomes, 16 hex digits."""

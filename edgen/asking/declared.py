@@ -31,6 +31,7 @@ from edgen.asking.units import AskedUnit, UnitAsker, read_task
 from edgen.config import Job
 from edgen.core.digest import compute_fingerprint
 from edgen.core.errors import EdgenError
+from edgen.core.plugins.faults import require_type, require_value
 from edgen.core.values import Status
 from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import digest_said
@@ -77,7 +78,10 @@ class DeclaredAsker(UnitAsker):
 
     def keep(self, answer: Answer, unit: AskedUnit, spent: Spent) -> UnitRecord:
         """Return the answer with a digest of the unit's text."""
-        raw = msgspec.Raw(msgspec.json.encode(answer))
+        what = "a struct, or a Rejection, from its reader"
+        answer = require_type("asker", self.name, answer, msgspec.Struct | dict, what)
+        checked = require_value("asker", self.name, answer, type(answer), what)
+        raw = msgspec.Raw(msgspec.json.encode(checked))
         return UnitRecord(answer=raw, said=digest_said(unit.turns, None), simulated=spent.simulated)
 
     def list_lines(self, ledger: Path) -> Iterator[bytes]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from edgen.asking.asker import PromptAsker
 from edgen.core import registry
 from edgen.core.errors import UsageError
+from edgen.core.plugins.checks import find_unfit_methods
 from edgen.core.text import join_list
 from edgen.core.yaml_values import suggest_name
 
@@ -31,7 +32,16 @@ def find_named_asker(name: str | None, base: type[A]) -> type[A] | None:
     if lacking:
         names = join_list([f"`{one}`" for one in lacking])
         raise registry.PluginError(f"The asker {name!r} lacks {names}, which every asker has to define.")
+    if (flaw := _find_asker_flaw(found)) is not None:
+        raise registry.PluginError(f"The asker {name!r} {flaw}. Correct this, or uninstall its package.")
     return found
+
+
+def _find_asker_flaw(kind: type[PromptAsker[Any, Any]]) -> str | None:
+    """Return why a class cannot be used as an asker, as a clause; None if it can."""
+    if not isinstance(kind.template, str):
+        return f"has the `template` {kind.template!r}, which is neither a name nor a path"
+    return next(find_unfit_methods(kind), None)
 
 
 def find_asker(name: str, base: type[A], option: str, others: tuple[str, ...] = ()) -> type[A]:

@@ -9,14 +9,21 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from edgen.core import registry
+from edgen.core.values import Conversation
+from edgen.plugin import Mean, Measure, figure_kinds
+from edgen.protocols.oneshot import Oneshot
+from edgen.testing import ConformanceError, check_measure, check_protocol
 from tests import ROOT
 from tests.cli.command import Command
 from tests.cli.test_faulty_plugins import FORMAT, PROTOCOL, PROVIDER, Site, job, site
 from tests.cli.test_misfit_plugins import error_of, measure, run
+from tests.cli.test_straying_plugins import replace_plugin
 
 __all__ = ["job", "run", "site"]
 
@@ -190,7 +197,7 @@ class TestProtocol:
         ("verb", "method", "said"),
         [
             ("preview", "def templates(self, job, space): return {}", "returned no template from `templates`"),
-            ("preview", "def templates(self, job, space): return {'default': Template('education_dialogue', 'prompt', expects='zzz')}", "expects 'zzz', which no `answers` has"),
+            ("preview", "def templates(self, job, space): return {'default': Template(name='education_dialogue', key='prompt', file=None, expects='zzz', variables=(), asked='default')}", "expects 'zzz', which no `answers` has"),
             ("preview", "def opening(self, scenario, prompts, rules): return {'default': 'x'}", "returned messages by use from `opening` with a field of a wrong type"),
             ("estimate", "def opening(self, scenario, prompts, rules): return {'zzz': ()}", "returned 'zzz' from `opening`, and its `templates` have 'default' alone"),
             ("estimate", "def expected(self, job, level): return (ExpectedCall('default', 'zzz', (1, 2, 3)),)", "returned 'zzz' from `expected`"),
@@ -347,3 +354,86 @@ def test_why_a_record_breaks_its_schema_is_kept(
     assert command("generate", job, "--set", "protocol=odd", "-o", run).code == 3
     rejected = json.loads((run / "rejected.jsonl").read_text().splitlines()[0])
     assert rejected["detail"].startswith("the record breaks its schema conversation: $.provenance.branch")
+
+
+ASKER = """
+from pathlib import Path
+import msgspec
+from edgen.plugin.askers import TurnAsker
+from edgen.plugin.protocols import FENCED, fence_turns, unread
+
+class Polite(msgspec.Struct):
+    polite: object
+
+class IT(TurnAsker):
+    name = "odd"
+    template = str(Path(__file__).with_name("odd.j2"))
+    variables = FENCED
+
+    def ask(self, unit):
+        shown = fence_turns(self.rules.seed, unit.address.scenario, unit.address.task, unit.turns)
+        return self.question(unit, shown, read)
+
+def read(reply):
+    return Polite(True)
+"""
+
+
+class TestAsker:
+    @pytest.mark.parametrize(
+        ("old", "new", "said"),
+        [
+            ("return Polite(True)", "return None", " of odd-pack 1.0 returned None, a NoneType, not a struct, or a Rejection"),
+            ("Polite(True)", "Polite(float('nan'))", "from its reader with nan, which is no finite number"),
+            ("Polite(True)", "Polite(object())", "from its reader with a field of a wrong type"),
+            ("return self.question(unit, shown, read)", "return [1]", " of odd-pack 1.0 returned [1], a list, not a generator from `ask`"),
+            ("def ask(self, unit)", "async def ask(self, unit)", " has an asynchronous `ask`"),
+            ("def ask(self, unit)", "def ask(self)", " has a method `ask` that cannot be called as `ask(unit)`"),
+            ("    variables", "    template = None\n    variables", " has the `template` None, which is neither a name nor a path"),
+        ],
+    )  # fmt: skip
+    def test_nothing_wrong_is_stored(
+        self, command: Command, site: Site, run: Path, old: str, new: str, said: str
+    ) -> None:
+        assert old in ASKER
+        site.add("askers", "odd", ASKER.replace(old, new))
+        (site.folder / "odd.j2").write_text("Is this polite? {{ fence }} {{ guarded }}")
+        ended = command("annotate", run, "--write", "odd")
+        assert ended.code == 2, ended.err
+        assert "The asker 'odd'" in ended.err
+        assert said in ended.err
+        replace_plugin(site, ASKER)
+        assert json.loads(command("annotate", run, "--write", "odd", "--json").out)["answered"] > 0
+
+    def test_the_option_of_another_base_class(self, command: Command, site: Site, run: Path) -> None:
+        site.add("askers", "odd", ASKER)
+        ended = command("pairs", run, "--signal", "odd")
+        assert ended.code == 2
+        said = "--signal: the asker 'odd' is a TurnAsker, and this option takes a JudgeAsker"
+        assert said in ended.err
+        known = "--write: there is no 'odt' (did you mean 'odd'?) (known: odd, paraphrases, wrong)."
+        assert known in command("annotate", run, "--write", "odt").err
+
+
+def test_the_check_of_a_protocol_records_its_conversation() -> None:
+    class Branched(Oneshot):
+        name = "branched"
+
+        def start(self, *given: Any) -> Any:
+            made = yield from super().start(*given)
+            return msgspec.structs.replace(made, branch=-5) if isinstance(made, Conversation) else made
+
+    with pytest.raises(ConformanceError, match="makes a record that breaks its schema conversation"):
+        check_protocol(Branched())
+
+
+def test_the_check_of_a_measure_looks_for_the_columns_of_its_figures() -> None:
+    class Empty(Measure[Any]):
+        name, definition, aggregates = "empty", "None.", (Mean("n"),)
+        figures = figure_kinds("n", "m")
+
+        def of_one(self, sample: Any, words: Any, space: Any) -> dict[str, float]:
+            return {"n": 1.0}
+
+    with pytest.raises(ConformanceError, match="no conversation has the column 'm', which"):
+        check_measure(Empty())

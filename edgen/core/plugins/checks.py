@@ -42,36 +42,37 @@ def find_flaw(kind: str, loaded: Any) -> str | None:
     if (module, base) not in {(one.__module__, one.__qualname__) for one in type(loaded).__mro__}:
         return f"is of the class {type(loaded).__name__}, which is not derived from {shown}"
     flaws = importlib.import_module(module).list_flaws(loaded)
-    return next(itertools.chain(flaws, _find_unfit_methods(loaded)), None)
+    return next(itertools.chain(flaws, find_unfit_methods(loaded)), None)
 
 
-def _find_unfit_methods(loaded: Any) -> Iterator[str]:
-    """Yield a clause for each method of edgen's base classes that an object defines in a form that edgen
-    cannot call."""
+def find_unfit_methods(loaded: Any) -> Iterator[str]:
+    """Yield a clause for each method of edgen's base classes that an object, or a class, defines in a form
+    that edgen cannot call."""
     import inspect  # only plugins are checked
 
+    kind = loaded if isinstance(loaded, type) else type(loaded)
     base = {
         name: function
-        for one in reversed(type(loaded).__mro__)
+        for one in reversed(kind.__mro__)
         if one.__module__.startswith("edgen.")
         for name, function in vars(one).items()
         if inspect.isfunction(function) and not name.startswith("_")
     }
     for name, function in base.items():
-        if (own := getattr(type(loaded), name, None)) is function:
+        if (own := getattr(kind, name, None)) is function:
             continue
         if not callable(found := getattr(loaded, name)):
             yield f"has `{name}` {shorten(repr(found), 80)}, where a method has to be"
         elif inspect.iscoroutinefunction(own) or inspect.isasyncgenfunction(own):
             if not inspect.iscoroutinefunction(function):
                 yield f"has an asynchronous `{name}`; write `def {name}`, without `async`"
-        elif wrong := _find_unfit_parameters(found, function):
+        elif wrong := _find_unfit_parameters(found, function, bound=kind is not loaded):
             yield f"has a method `{name}` that cannot be called as `{name}({wrong})`"
 
 
-def _find_unfit_parameters(method: Any, function: Any) -> str | None:
-    """Return the parameters of a base class's function if a bound method does not take those that have no
-    default; None if it takes them."""
+def _find_unfit_parameters(method: Any, function: Any, *, bound: bool) -> str | None:
+    """Return the parameters of a base class's function if a method does not take those that have no default;
+    None if it takes them. `bound`: the method has its object."""
     import inspect  # only plugins are checked
 
     _, *parameters = inspect.signature(function).parameters.values()
@@ -79,7 +80,7 @@ def _find_unfit_parameters(method: Any, function: Any) -> str | None:
         return None
     needed = [one for one in parameters if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
     try:
-        inspect.signature(method).bind(*needed)
+        inspect.signature(method).bind(*(() if bound else (None,)), *needed)
     except TypeError:
         return ", ".join(one.name for one in needed)
     except ValueError:  # of code in C
