@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import ROOT
 from tests.execution.service import Ended, files, write
 from tests.execution.service import edgen as start_edgen
 
@@ -132,6 +135,41 @@ async def test_arms(tmp_path: Path, cluster: str) -> None:
         assert files(folder.parent) == files(
             tmp_path / "there" / folder.parent.relative_to(tmp_path / "here")
         )
+
+
+_CONNECTED = """
+import json, os, sys
+import edgen, ray
+from edgen.core.errors import UsageError
+
+job = json.loads(sys.argv[1])
+if __name__ == "__main__":
+    for name in "ab":  # a cluster each, which ends with the run
+        assert edgen.generate(job, output=f"{sys.argv[2]}/{name}", on="ray", workers=1, progress=False).status.accepted
+        assert not ray.is_initialized()
+    os.environ["RAY_AUTH_MODE"] = "disabled"
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    run = edgen.generate(job, output=f"{sys.argv[2]}/c", on="ray", workers=1, progress=False)
+    assert run.status.accepted and ray.is_initialized(), "the caller's own"
+    try:
+        edgen.generate(job, output=f"{sys.argv[2]}/d", on="ray://127.0.0.1:1", workers=1, progress=False)
+    except UsageError as error:
+        assert "is connected to the Ray cluster at" in str(error), error
+    assert ray.is_initialized()
+    print("done")
+"""
+
+
+def test_a_process_with_a_cluster_and_without_a_home(tmp_path: Path) -> None:
+    """Ray would write a token to the home."""
+    script = write(tmp_path / "script.py", _CONNECTED)
+    made = subprocess.run(
+        [sys.executable, script, json.dumps({**SELFPLAY, "conversations": 2}), tmp_path],
+        capture_output=True, text=True, timeout=900, check=False, cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name != "RAY_AUTH_MODE"}
+        | {"HOME": "/proc/nowhere", "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert made.stdout.split()[-1:] == ["done"], made.stderr
 
 
 async def test_partitions_with_more_workers_than_cores(tmp_path: Path) -> None:

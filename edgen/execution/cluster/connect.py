@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -18,9 +19,17 @@ from edgen.core.system import ALARM, ENDING_SIGNALS
 from edgen.core.text import quantity, shorten
 
 _START = "Start one with `ray start --head`, with the same versions of Ray and Python as here."
+_PORTS = (
+    "Give the port of `ray start --head`, 6379 unless it was given another one; 8265 is that of its dashboard, "
+    "10001 that of Ray Client."
+)
+_FOLDER = (
+    "Its files are in RAY_TMPDIR, else in TMPDIR: set one to a folder with a short name, as in TMPDIR=/tmp."
+)
 _STORE = 128 * 1024 * 1024  # bytes of shared memory: messages do not pass through it
 _PATIENCE = 10.0  # seconds for a connection: Ray itself tries for minutes
 _MOST_PER_CORE = 16  # workers of a cluster on this machine: each takes some 150 MB
+_CONNECTING = 120.0  # seconds for Ray to connect to a head
 _GREETING = 30.0  # seconds for the first words of a head, which may be busy
 _SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # HTTP/2's first frame, in both directions; 4 is its type
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
@@ -32,43 +41,51 @@ _SECOND = (
 
 class ClusterConnection(contextlib.AbstractContextManager["ClusterConnection"]):
     """A connection to the cluster at an address, empty for a new one on this machine, with room for so many
-    `workers`, a core each by name. Connections of one process share one.
+    `workers`, a core each by name. Connections of one process share one; if the process is connected to a
+    cluster already, they use that one and leave it open.
 
     cores: of the cluster. host: the address of this node for the others. share: of a core that each worker
     claims. address: of the cluster, for other processes.
 
     Entering raises InputError if Ray is not installed, UsageError for an invalid address or too many workers
-    for this machine, ProviderError if no cluster answers or it has another
-    version, SignalError for a signal meanwhile.
+    for this machine, ProviderError if no cluster answers or it has another version, SignalError for a signal
+    meanwhile.
     """
 
     _open: ClassVar[int] = 0
+    _foreign: ClassVar[bool] = False  # made by the caller of the Python API before, and kept
 
     def __init__(self, address: str, workers: int = 1) -> None:
         self._address, self._workers = address, workers
         self.cores, self.host, self.share, self.address = 1, "127.0.0.1", 1.0, address
 
     def __enter__(self) -> ClusterConnection:
-        if ClusterConnection._open:
-            self.share = _SECOND
-        else:
-            _connect(self._address, self._workers)
-        ClusterConnection._open += 1
+        require_ray()
         import ray
 
+        if ClusterConnection._open:
+            self.share = _SECOND
+        elif ray.is_initialized():
+            _require_address(self._address)
+            ClusterConnection._foreign = True
+        else:
+            _connect(self._address, self._workers)
+            ClusterConnection._foreign = False
+        ClusterConnection._open += 1
         resources: Any = ray
         self.cores = max(1, int(resources.cluster_resources().get("CPU", 1)))
         self.address = ray.get_runtime_context().gcs_address
-        if self._address:
+        if self._address or ClusterConnection._foreign:
             self.host = ray.util.get_node_ip_address()
         return self
 
     def __exit__(self, *_: object) -> None:
         ClusterConnection._open -= 1
-        if not ClusterConnection._open:
+        if not ClusterConnection._open and not ClusterConnection._foreign:
             import ray
 
             ray.shutdown()
+            _unset_token()
 
 
 def describe_few_cores(cores: int, workers: int) -> str:
@@ -112,14 +129,22 @@ def _knock(address: str) -> None:
         reason = getattr(error, "strerror", None) or error
         raise ProviderError(f"No Ray cluster answers at {address} ({reason}). {_START}") from None
     if answer[3:4] != _SETTINGS[3:4]:
-        raise ProviderError(
-            f"Something else than the head of a Ray cluster answers at {address}. Give the port of `ray start "
-            "--head`, 6379 unless it was given another one; 8265 is that of its dashboard."
+        raise ProviderError(f"Something else than the head of a Ray cluster answers at {address}. {_PORTS}")
+
+
+def _require_address(address: str) -> None:
+    """Raise UsageError unless this process is connected to the cluster at an address, if there is one."""
+    import ray
+
+    known = ray.get_runtime_context().gcs_address
+    if address and address != known:
+        raise UsageError(
+            f"This process is connected to the Ray cluster at {known} already. Leave the address out to use that "
+            "one, or call ray.shutdown() before."
         )
 
 
 def _connect(address: str, workers: int) -> None:
-    require_ray()
     import ray
 
     if not address and workers > (most := _MOST_PER_CORE * (os.cpu_count() or 1)):
@@ -136,7 +161,9 @@ def _connect(address: str, workers: int) -> None:
             "num_cpus": max(workers, os.cpu_count() or 1),
         }
         local: dict[str, Any] = {} if address else own
-        with _end_on_failure(), _raise_signals():
+        if not address:
+            _set_token()
+        with _end_on_failure(), _raise_signals(_CONNECTING if address else None), _silence(logging.ERROR):
             if address:
                 _knock(address)
             ray.init(
@@ -147,6 +174,10 @@ def _connect(address: str, workers: int) -> None:
                 configure_logging=False,
             )
     except _Interrupted as interrupted:
+        if interrupted.number == getattr(signal, "SIGALRM", None):
+            raise ProviderError(
+                f"No head of a Ray cluster answers at {address} within {_CONNECTING:.0f} s. {_PORTS}"
+            ) from None
         raise SignalError(interrupted.number, "Interrupted. Nothing was begun.") from None
     except SystemExit:  # by Ray's own handler
         raise SignalError(signal.SIGTERM, "Interrupted. Nothing was begun.") from None
@@ -154,13 +185,40 @@ def _connect(address: str, workers: int) -> None:
         raise
     except Exception as error:  # noqa: BLE001 - Ray raises bare ones
         said = shorten(" ".join(str(error).split()), 300).rstrip(".")
-        raise ProviderError(
-            f"No Ray cluster can be used at {address or 'this machine'}: {said}. {_START}"
-        ) from None
+        if address:
+            raise ProviderError(f"No Ray cluster can be used at {address}: {said}. {_START}") from None
+        raise ProviderError(f"Ray cannot start on this machine: {said}. {_FOLDER}") from None
+
+
+_OWN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+
+
+def _set_token() -> None:
+    """Give a cluster of this machine a token of its own, unless the environment says how Ray authenticates:
+    Ray would write one to the home, which may be read-only, and print a warning."""
+    if "RAY_AUTH_MODE" not in os.environ:
+        os.environ |= _OWN
+        _read_token()
+
+
+def _unset_token() -> None:
+    """Forget the token of a cluster of this machine, for connections to others."""
+    if os.environ.get("RAY_AUTH_TOKEN") == _OWN["RAY_AUTH_TOKEN"]:
+        for name in _OWN:
+            os.environ.pop(name, None)
+        _read_token()
+
+
+def _read_token() -> None:
+    """Let Ray read its authentication from the environment again."""
+    from ray._raylet import AuthenticationTokenLoader, Config
+
+    Config.initialize("")
+    AuthenticationTokenLoader.instance().reset_cache()
 
 
 class _Interrupted(BaseException):
-    """A signal during Ray's start, which keeps the event loop from hearing of it."""
+    """A signal during Ray's start, which keeps the event loop from hearing of it, or the end of its time."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -168,8 +226,8 @@ class _Interrupted(BaseException):
 
 
 @contextlib.contextmanager
-def _raise_signals() -> Iterator[None]:
-    """Let signals that have handlers raise `_Interrupted`, and restore the handlers afterwards: Ray sets its
+def _raise_signals(limit: float | None) -> Iterator[None]:
+    """Let signals that have handlers raise `_Interrupted`, and so does SIGALRM after `limit` seconds; restore the handlers afterwards: Ray sets its
     own for SIGTERM, which ends a process without its clean stop. What swallows the exception, as hooks of a
     fork do, gets it again."""
     if threading.current_thread() is not threading.main_thread():
@@ -179,7 +237,7 @@ def _raise_signals() -> Iterator[None]:
     came: list[int] = []
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
-        if number != ALARM:
+        if number != ALARM or not came:
             came.append(number)
         if ALARM is not None:
             signal.setitimer(signal.ITIMER_REAL, _AGAIN)
@@ -192,6 +250,7 @@ def _raise_signals() -> Iterator[None]:
             signal.signal(number, interrupt)
     if ALARM is not None:
         before[ALARM] = signal.signal(ALARM, interrupt)
+        signal.setiALARM(signal.ITIMER_REAL, limit or 0)
     try:
         yield
     finally:
@@ -201,6 +260,18 @@ def _raise_signals() -> Iterator[None]:
             if handler is not None:
                 signal.signal(number, handler)
         sys.unraisablehook = report
+
+
+@contextlib.contextmanager
+def _silence(level: int) -> Iterator[None]:
+    """Let Ray log nothing below a level: its hints are for its own users."""
+    log = logging.getLogger("ray")
+    before = log.level
+    log.setLevel(level)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 @contextlib.contextmanager
