@@ -8,7 +8,10 @@ from edgen.reading.text.marker import may_mark
 from edgen.reading.text.surroundings import HEADING, has_words, may_head, mentions
 
 _MOST = 600  # characters
-_MARKS = frozenset(":\n’—–…")
+_MARKS = frozenset(":\n’—–…*#()")
+_EDGES = " *#_()"
+# A sentence about a speaker, which no label begins as.
+_PROSE = compile_later(r"(?:(?:The|the|An?|an?) )?[^\W\d_]+ [a-z]{2,}[^:]*\Z")
 _DIGIT = compile_later("[0-9]")
 
 
@@ -25,7 +28,9 @@ def is_aside(text: str, vocabulary: TurnWords) -> bool:
     words = fold(text)
     if mentions(text) or may_mark(words) or (may_head(words) and HEADING.search(text) is not None):
         return False
-    starts = [line.split(None, 2) for line in text.split("\n") if line and not line.isspace()]
-    return vocabulary.opening.have_all([start[0] for start in starts]) and vocabulary.plain.have_all(
-        [start[1] for start in starts if len(start) > 1]
+    return all(
+        (vocabulary.opening[first] and vocabulary.plain[second]) or _PROSE.match(line) is not None
+        for line in (line.strip(_EDGES) for line in text.split("\n"))
+        if line
+        for first, second in [[*line.split(" ", 2), ""][:2]]
     )

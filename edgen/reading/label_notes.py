@@ -19,6 +19,8 @@ _DIGITS = compile_later("[0-9]+")
 _NOTE = r"[^\W\d_](?:[^\W\d_]|[ ,'’-]){1,40}"
 # A mark after which any words may stand in a label, perhaps with the first of those that all notes share.
 _OPENED = compile_later(r"[(\[\"'|=:*_>]\s?(?=(?:[^\W\d_]|[ ,'’-])*\Z)")
+# The same with its brackets, on the line of the label: some labels may be without it.
+_BRACKETED = compile_later(rf"(?<=\S) ?[(\[]{_NOTE}[)\]](?=[:*_])")
 _PARTIAL = compile_later(r"[^\W\d_]+\Z")
 _MOST = 0.25  # of a reply's characters
 
@@ -27,6 +29,7 @@ class LabelNotes(msgspec.Struct):
     """The notes in a layout's labels."""
 
     pattern: re.Pattern[str]  # groups: the text before a note, and the note
+    blanked: str  # what stands for a note: BLANK, or nothing where labels may be without one
     known: frozenset[str] | None
     """All notes that may stand there: verbs of speech, names; None where a mark opens any note."""
 
@@ -38,7 +41,7 @@ class LabelNotes(msgspec.Struct):
             return None
         if not (vocabulary.notes.have_all(notes) if self.known is None else self.known.issuperset(notes)):
             return None
-        parts[2::3] = BLANK * len(notes)
+        parts[2::3] = [self.blanked] * len(notes)
         return "".join(parts)[1:]
 
     def extend(self, other: LabelNotes | None) -> None:
@@ -55,6 +58,8 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
     labels: dict[str, set[str]] = {}
     for gap, role in zip(gaps, spoken, strict=True):
         labels.setdefault(role, set()).add(_DIGITS.sub("0", gap))
+    if (optional := _find_bracketed_notes([label for some in labels.values() for label in some])) is not None:
+        return optional
     top = _DIGITS.sub("0", "\n" + top)
     starts: set[str] = set()
     closers: set[str] = set()
@@ -78,4 +83,15 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
     if not starts:
         return None
     pattern = re.compile(f"({'|'.join(sorted(starts))})({_NOTE})(?={'|'.join(sorted(closers))})")
-    return LabelNotes(pattern, frozenset(known) if closed else None)
+    return LabelNotes(pattern, BLANK, frozenset(known) if closed else None)
+
+
+def _find_bracketed_notes(labels: Sequence[str]) -> LabelNotes | None:
+    """Return the notes in brackets that some labels have next to a name."""
+    found = [note for label in labels if (note := _BRACKETED.search(label)) is not None]
+    starts = {re.escape(note.string[note.string.rfind("\n") : note.start()]) for note in found}
+    names = {label[label.rfind("\n") :] for label in (_BRACKETED.sub("", label) for label in labels)}
+    if not found or len(names) > len(starts) or not all(start.startswith("\\\n") for start in starts):
+        return None
+    before = "|".join(sorted(starts)).replace("0", "[0-9]+")
+    return LabelNotes(re.compile(rf"({before})( ?[(\[]{_NOTE}[)\]])(?=[:*_])"), "", None)

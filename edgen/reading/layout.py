@@ -28,7 +28,7 @@ from edgen.reading.text.surroundings import (
     may_head,
     read_value_of_line,
 )
-from edgen.reading.turn_codes import ENTITIES, ESCAPES, HINTS, decode_turn
+from edgen.reading.turn_codes import ENTITIES, ESCAPES, HINTS, SINGLES, decode_turn
 
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
 MOST = 200  # turns
@@ -44,9 +44,11 @@ DIGITS = compile_later("[0-9]+")
 # Letters, Roman numbers and circled ones that number the lines of a list.
 _LETTERED = compile_later(r"(\n[^\w\n]{0,4})(?:[①-⑳]|(?:[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})(?=[.)]))")
 _ZERO_LED = compile_later(r"0(?<![\w.]0)[0-9]")  # no number in JSON
-_STRING_END = compile_later(r"'\s?[,:)\]}]")  # in Python
+_STRING_END = compile_later(r"'\s?[,:)\]}]|[,:(\[{]\s?'")  # or its beginning, in Python
 _CLOSING = '"“”„＂'
 _STOPS = ".!?…。！？।؟"
+_RULE = compile_later(r"\A\n{1,3}(?:---|\*\*\*|___)(?=\n)")
+_BULLETS = frozenset("-•")
 _ENDS = frozenset(_STOPS)
 # The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
@@ -160,7 +162,7 @@ class Layout(msgspec.Struct):
             tail.unfit and any(map(said[-1].__contains__, tail.unfit))
         ):
             return None
-        marks = self._decode(said, body)
+        marks = self._decode(said, text)
         if marks is None or not self._is_plain(said, marks, vocabulary):
             return None
         return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs), marks
@@ -196,8 +198,9 @@ class Layout(msgspec.Struct):
         """Take what another layout like this one knows more."""
         if len(self.gaps | other.gaps) <= len(CUTS):
             self.gaps = dict(sorted((self.gaps | other.gaps).items(), key=lambda item: -len(item[0])))
-        if len(self.tails) < _MOST_TAILS:
-            self.tails = self.tails | other.tails  # another thread may read the old one
+        tails = other.tails if len(self.tails) >= _MOST_TAILS else self.tails | other.tails
+        # One may end with another. A new dict, since another thread may read the old one.
+        self.tails = dict(sorted(tails.items(), key=lambda item: -len(item[0][0])))
         self.unfit = "".join(dict.fromkeys(self.unfit + other.unfit))
         self.firsts &= other.firsts
         self.lasts &= other.lasts
@@ -267,14 +270,19 @@ class Layout(msgspec.Struct):
                 return said, value, tail
         return None
 
-    def _decode(self, said: list[str], body: str) -> str | None:
+    def _decode(self, said: list[str], text: str) -> str | None:
         """Decode the turns in place; return the marks in them, None if one may belong to the layout."""
         whole = " ".join(said)
         escaped = self.code and HINTS[self.code] in whole
         marks = find_marks(ESCAPES[self.code].sub("", whole) if escaped else whole)
+        if self.code == SINGLES and "'" in whole.replace("''", ""):
+            return None
         unfit = self.unfit
         if self.mixed:
-            if not all(f"'{text}'" in body or f'{text}"""' in body for text in said if '"' in text):
+            if not all(
+                f"'{words}'" in text or f'{words}"""' in text or (f'"{words}"' in text and '"' not in words)
+                for words in said
+            ):
                 return None
             if "'" in whole and _STRING_END.search(whole) is not None:
                 return None
@@ -347,9 +355,12 @@ class Layout(msgspec.Struct):
         if "(" in marks:
             return False
         starts = [line.split(" ", 2) for line in lines if line]
-        if not vocabulary.opening.have_all([start[0] for start in starts]) or not (
-            self.order or vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1])
-        ):
+        firsts = [start[0] for start in starts]
+        if not vocabulary.opening.have_all(firsts):
+            starts = [start[1:] if start[0] in _BULLETS else start for start in starts]  # of a list
+            if not all(starts) or not vocabulary.opening.have_all([start[0] for start in starts]):
+                return False
+        if not (self.order or vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1])):
             return False
         return not (self.named and (":" in marks or "：" in marks) and any(map(_PERSON.match, lines)))
 
@@ -403,11 +414,12 @@ def _replace_letters(mark: re.Match[str]) -> str:
 
 
 def make_skeleton(gap: str) -> str:
-    """Return a text between turns with one digit for any number and one kind of straight quotation marks.
+    """Return a text between turns without a rule at its beginning, with one digit for any number and one kind
+    of straight quotation marks.
 
     Python literals use either kind.
     """
-    return DIGITS.sub("0", gap).replace("'", '"')
+    return DIGITS.sub("0", _RULE.sub("", gap)).replace("'", '"')
 
 
 def _is_word(char: str) -> bool:

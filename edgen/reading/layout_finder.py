@@ -70,6 +70,8 @@ def find_layout(
         layout = find_layout(blanked, result, at, words, vocabulary, blank=False) if at >= 0 else None
         if layout is not None and not layout.order:
             layout.notes, layout.named = notes, True
+            if not notes.blanked:  # the first label may have a note or none
+                layout.begin = layout.begin[:KEY]
             return layout
     top, (head, below) = text[:at], split_head(text[:at], result)
     gaps = [*map(zero_digits, written)]
@@ -99,14 +101,15 @@ def find_layout(
         return None
     before_turns = "".join((top, *gaps))
     translated = Repair.ROLE_ALIAS in result.repairs and not _is_alias(head, words)
-    marks = _list_kinds_around(top, gaps, rest)
+    marks = _list_kinds_around(top, gaps)
     named = Repair.ROLE_NAME in result.repairs and any(
         len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (_find_last_line(top), *before)
     )
     edges = "¿¡" if _MARKUP.search(before_turns) else "¿¡*"
     round_ = frozenset() if "(" in before_turns else frozenset("()")
     preamble, blank_line, line = head.rpartition("\n\n")
-    free = below is None and not named and regular and is_aside(preamble, vocabulary)
+    called = not any(map(vocabulary.plain.__getitem__, before))  # by words for the roles
+    free = called and below is None and not named and regular and is_aside(preamble, vocabulary)
     if free:
         head = blank_line + line
     numbered = "0" in "".join(order or before)
@@ -228,10 +231,10 @@ def _is_likely_line(rest: str, at: int, result: Conversation) -> bool:
     return value is not None and is_likely(fold(line)) and parse_probability(value[0]) == result.probability
 
 
-def _list_kinds_around(top: str, gaps: Sequence[str], rest: str) -> list[str]:
-    """Return the kinds of quotation marks and emphasis next to the turns, and of brackets anywhere; tags are
+def _list_kinds_around(top: str, gaps: Sequence[str]) -> list[str]:
+    """Return the kinds of quotation marks and emphasis next to the turns, and of brackets before them; tags are
     left out."""
-    anywhere = _list_kinds(*{top, *gaps, rest})
+    anywhere = _list_kinds(*{top, *gaps})
     bare = [_TAG.sub("", gap) for gap in (top, *gaps)]
     edges = _list_kinds("".join([bare[0][-2:], *[gap[:2] + gap[-2:] for gap in bare[1:]]]))
     emphasis = [

@@ -88,6 +88,7 @@ class Layouts:
             return
         if again[0] == result:
             self._keep(layout)
+            self._seen[head] = 1 if not layout.order else tries + 1
 
     def _keep(self, layout: Layout) -> None:
         key = "" if layout.aside or len(layout.begin) < KEY else layout.begin[:KEY]

@@ -358,7 +358,7 @@ class _Reader:
             return last and surroundings.read_value_of_line(line) is not None
         if kind in ("chatter", "label"):
             return last and not said[said.rfind("\n", 0, at - 1) + 1 : at].strip()
-        return kind == "special"
+        return kind in ("special", "stub")
 
 
 def _close_quotation(said: str, behind: str, openers: Collection[str]) -> str:

@@ -193,7 +193,7 @@ class TurnWords:
             lambda note: (
                 labels.isdisjoint(TOKEN.findall(note.lower()))
                 and not any(map(fold(note).__contains__, TELLING))
-                and not note.startswith("to ")
+                and not note.strip(" ([").startswith("to ")
             )
         )
         """Whether words in a label are a note alone."""

@@ -35,7 +35,7 @@ _RULE_LINE = compile_later(rf"(?i)\n[^\S\n]{{0,99}}+(?:{_RULE.replace('P<rule>',
 LAST_STOP = compile_later(
     rf"(?i)\n[^\S\n]{{0,99}}+(?=\S)(?:{_LIST}|{_FENCED}|{_RULE}|{_SPECIAL}"
     r"|(?P<likely>(?>(?:[^\w\n]|_){0,16})(?:\d[\d:./T-]{3,20}Z?[\])]?[ \t]{1,3}){0,2}(?:[\w'’.,%]{1,20}[ ]){0,8}(?:(?:(?:\w{1,30}_)?(?:probability"
-    r"|likelihood|chance)(?![^\W_])|(?:likely|p\((?:\\text\{)?\w{1,12})\b)|prob[.:]|p(?=\s?[=≈]\s?(?:[01]?\.\d|\d{1,3}\s?%)[^\n]{0,9}\s*\Z)))"
+    r"|likelihood|chance)(?![^\W_])|(?:likely|p\((?:\\text\{)?\w{1,20})\b)|prob[.:]|p(?=\s?[=≈]\s?(?:[01]?\.\d|\d{1,3}\s?%)[^\n]{0,9}\s*\Z)))"
     r"|(?P<label>[^\w\n]{0,8}+(?:(?:final|the)\s)?(?:outcome|result|reasoning|reason|assessment|evaluation"
     r"|verdict)s?[*_ ]{0,4}(?::|(?=\n|\Z)))"
     r"|(?P<chatter>[^\w\n]{0,6}+(?:notes?|explanation|analysis|summary|disclaimer|commentary|rationale"
@@ -44,7 +44,9 @@ LAST_STOP = compile_later(
     r"|would\syou\slike\sme"
     r"|(?:in\s)?this\s(?:conversation|dialogue|simulat)|the\s(?:conversation|dialogue|simulat)"
     r"|fade\s(?:out|to\sblack)|end\sof\s(?:output|simul|resp|transcr))\b)"
-    r"|</(?P<closing>\w{1,20})>[^\S\n]{0,9}(?=\n|\Z))"
+    r"|</(?P<closing>\w{1,20})>[^\S\n]{0,9}(?=\n|\Z)"
+    # A number in a box, and a probability that breaks off.
+    r"|(?P<stub>\${0,2}\\boxed\{[^{}\n]{1,9}\}\${0,2}[^\S\n]{0,9}(?=\n|\Z)|[*_#]{0,4}[ ]?prob[abilty]{0,6}\s*\Z))"
 )
 _LIKELY = compile_later(r"(?i)probability|likelihood|chance|\blikely\b|\bp\s?(?:\(|(?=[=≈]))|\bprob[.:]")
 _LAST_SENTENCE = compile_later(r"(?i)(?<=[.!][ ])[^.!]{0,30}(?:probability|likelihood)[^.!]{0,9}\Z")
