@@ -281,7 +281,7 @@ class Layout(msgspec.Struct):
         if self.mixed:
             if not all(
                 f"'{words}'" in text or f'{words}"""' in text or (f'"{words}"' in text and '"' not in words)
-                for words in said
+                for words in (said if '"' in said[-1] else said[:-1])  # an end marker may follow the last one
             ):
                 return None
             if "'" in whole and _STRING_END.search(whole) is not None:
