@@ -67,7 +67,7 @@ def require_opening(protocol: str, found: Any, uses: Collection[str]) -> dict[st
     require_type("protocol", protocol, found, dict, "a dict of messages from `opening`")
     kind = dict[str, tuple[Message, ...]]
     opening: dict[str, tuple[Message, ...]]
-    opening = require_value("protocol", protocol, found, kind, "messages by use from `opening`")  # type: ignore[assignment]
+    opening = require_value("protocol", protocol, found, kind, "messages by use from `opening`")
     _require_uses(protocol, "`opening`", opening, uses)
     return opening
 
