@@ -23,8 +23,7 @@ from edgen.core.errors import EdgenError, ShortError, UsageError
 from edgen.core.text import describe_counts, quantity
 from edgen.evaluation.layer_view import Gold, look_at
 from edgen.protocols.labelled_units import LabellingTask, UnitKind
-from edgen.runtime.control import Control, explain_os_errors
-from edgen.runtime.loop_watch import run_in_own_loop
+from edgen.runtime.control import Control, explain_os_errors, run_in_own_loop
 from edgen.runtime.status import AnnotatorStatus
 from edgen.store.layers import read_layer
 from edgen.store.run_folder import RunFolder

@@ -12,8 +12,7 @@ from edgen.asking.options import CandidateOptions
 from edgen.asking.writers import WriterStart, WriterTotals, write_candidates
 from edgen.core.errors import EdgenError, ShortError
 from edgen.core.text import describe_counts
-from edgen.runtime.control import Control
-from edgen.runtime.loop_watch import run_in_own_loop
+from edgen.runtime.control import Control, run_in_own_loop
 from edgen.runtime.status import WriterStatus
 
 

@@ -37,9 +37,8 @@ from edgen.providers import Backend, find_calls, list_servers, make
 from edgen.providers.trust import Allowed, NoKey
 from edgen.reading.text.thinking import drop_thinking
 from edgen.runtime.backends import close_backend, require_backend
-from edgen.runtime.control import Trust
+from edgen.runtime.control import Trust, run_in_own_loop
 from edgen.runtime.loading import Loading
-from edgen.runtime.loop_watch import run_in_own_loop
 from edgen.store.budget_book import BudgetBook
 from edgen.store.call_times import CallTime, note_call_time
 

@@ -35,8 +35,7 @@ from edgen.preferences.pairs import PairCounts, write_pairs, write_response_pair
 from edgen.preferences.rollouts import PlayedRollouts
 from edgen.preferences.vote_sheet import is_sheet, read_vote_sheet, write_vote_sheet
 from edgen.protocols.suggestions import find_probability_setting, list_branching
-from edgen.runtime.control import Control, explain_os_errors
-from edgen.runtime.loop_watch import run_in_own_loop
+from edgen.runtime.control import Control, explain_os_errors, run_in_own_loop
 from edgen.runtime.status import JudgeStatus, RolloutStatus
 from edgen.store.pairs_file import DEFAULT, find_label_source, require_pair_set, use_pair_set
 from edgen.store.run_reader import RunReader

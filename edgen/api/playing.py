@@ -21,8 +21,7 @@ from edgen.planning.load import JobSource, make_plans
 from edgen.planning.plan import Plan
 from edgen.protocols.views import list_facts
 from edgen.reading.roles import learns
-from edgen.runtime.control import Control
-from edgen.runtime.loop_watch import run_in_own_loop
+from edgen.runtime.control import Control, run_in_own_loop
 from edgen.store.run_folder import RunFolder
 
 PLAYER = "player"

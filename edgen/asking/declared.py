@@ -37,8 +37,7 @@ from edgen.prompting import Prompt
 from edgen.protocols.labelled_units import digest_said
 from edgen.protocols.parts import Spent
 from edgen.providers import Backend
-from edgen.runtime.control import Control
-from edgen.runtime.loop_watch import run_in_own_loop
+from edgen.runtime.control import Control, run_in_own_loop
 from edgen.runtime.status import AskerStatus
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader

@@ -35,8 +35,7 @@ from edgen.execution.session import RunSession, SharedState
 from edgen.planning.load import adapt_template
 from edgen.prompting import Prompt
 from edgen.providers import Backend
-from edgen.runtime.control import Control
-from edgen.runtime.loop_watch import run_in_own_loop
+from edgen.runtime.control import Control, run_in_own_loop
 from edgen.runtime.supervise import Monitor, SupervisedWork, supervise, tell_lost_replies
 from edgen.store.ledger import Ledger
 from edgen.store.people.mailbox import make_desk

@@ -58,7 +58,7 @@ def command(
     control = make_control(work, trust_code=options.trust_code, yes=options.yes)
     from edgen.generation.arms import generate
     from edgen.planning.load import JobSource
-    from edgen.runtime.loop_watch import run_in_own_loop
+    from edgen.runtime.control import run_in_own_loop
 
     source = JobSource.of(job, options.changes, allow_outside=options.allow_outside)
     made = run_in_own_loop(generate(source, options, control))

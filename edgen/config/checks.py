@@ -27,8 +27,7 @@ from edgen.config.job_parts import MOST_LAYERS
 from edgen.config.label_set import LabelSet, set_problems
 from edgen.config.served import ServedConfig
 from edgen.core.errors import JobError, Problem
-from edgen.core.plugins.faults import require_items
-from edgen.core.registry import find, find_all, part_of
+from edgen.core.registry import Kind, find, find_all, find_plugin, part_of
 from edgen.core.text import compile_later
 from edgen.core.values import ROLES, Role
 from edgen.core.yaml_values import shorten_word
@@ -103,7 +102,7 @@ def find_role_problems(job: Job) -> list[Problem]:
         for path, message in find_role_word_problems(job.role_words, job.speakers)
     ]
     more = part_of(find_job_protocol(job), RolesAndSettings).role_problems(job)
-    return [*found, *require_items("protocol", job.protocol, more, Problem, "a Problem")]
+    return [*found, *_require_problems("protocol", job.protocol, more)]
 
 
 def _find_gate_problems(job: Job) -> list[Problem]:
@@ -151,12 +150,21 @@ def _find_protocol_problems(job: Job) -> list[Problem]:
         able = next((one.name for one in others if part_of(one, RolesAndSettings).branches), None)
         hint = f"; {able} does: `protocol: {able}`" if able else ""
         problems.append(Problem("$.branch", f"the {job.protocol} protocol does not branch{hint}"))
-    problems += require_items("protocol", job.protocol, settings.problems(job), Problem, "a Problem")
+    problems += _require_problems("protocol", job.protocol, settings.problems(job))
     if job.branch is not None and job.replicates < 2:
         problems.append(
             Problem("$.replicates", "a branch needs at least 2: replicate 0 and one that branches off it")
         )
     return problems
+
+
+def _require_problems(kind: Kind, name: str, found: Iterable[Problem]) -> list[Problem]:
+    """Return the problems that an object found. Raises FaultyPluginError for other values of a plugin's."""
+    if find_plugin(kind, name) is None:
+        return [*found]
+    from edgen.core.plugins.faults import require_items
+
+    return require_items(kind, name, found, Problem, "a Problem")
 
 
 def find_role_word_problems(
@@ -248,7 +256,7 @@ def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
     if isinstance(backend, ServedConfig) and (wrong := backend.server_problem) is not None:
         yield Problem("base_url", wrong)
     found = find("provider", backend.provider).problems(backend)
-    yield from require_items("provider", backend.provider, found, Problem, "a Problem")
+    yield from _require_problems("provider", backend.provider, found)
     if backend.price is not None:
         yield from _find_price_problems(backend.price)
     elif limits.max_cost is not None:

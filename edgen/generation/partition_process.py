@@ -18,8 +18,7 @@ from edgen.core.system import handle_signals
 from edgen.execution.progress import Event, StatusEvent
 from edgen.generation.arms import Generated, make_arms, plan_arms
 from edgen.generation.partitions import PartitionMessage, PartitionWork
-from edgen.runtime.control import Control
-from edgen.runtime.loop_watch import run_in_own_loop
+from edgen.runtime.control import Control, run_in_own_loop
 from edgen.runtime.processes import receive, report
 
 _PATIENCE = 30.0  # seconds for a partition's process of a killed start to end

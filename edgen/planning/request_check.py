@@ -66,9 +66,8 @@ def require_opening(protocol: str, found: Any, uses: Collection[str]) -> dict[st
     else, and for a use that its `templates` do not have."""
     require_type("protocol", protocol, found, dict, "a dict of messages from `opening`")
     kind = dict[str, tuple[Message, ...]]
-    opening: dict[str, tuple[Message, ...]] = require_value(
-        "protocol", protocol, found, kind, "messages by use from `opening`"
-    )
+    opening: dict[str, tuple[Message, ...]]
+    opening = require_value("protocol", protocol, found, kind, "messages by use from `opening`")
     _require_uses(protocol, "`opening`", opening, uses)
     return opening
 

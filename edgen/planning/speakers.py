@@ -13,14 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from edgen.config import find_backend
+from edgen.config import ANNOTATOR, find_backend
 from edgen.core.forms import list_answer_kinds
 from edgen.core.registry import find_plugin
 from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason, Request
 from edgen.planning.plan import Plan
 from edgen.planning.request_check import RequestCheck
-from edgen.planning.unused_variables import describe_unused_prompts
 from edgen.protocols.base import find_role_words
 from edgen.providers import find_calls
 
@@ -42,7 +41,23 @@ def find_doubts(plans: Iterable[Plan]) -> list[str]:
     simulator is asked with and cannot answer, or that no protocol asks with."""
     plans = list(plans)
     found = dict.fromkeys(sentence for plan in plans for sentence in describe_templates(plan))
-    return [*found, *describe_unused_prompts(plans)]
+    return [*found, *_describe_unused_prompts(plans)]
+
+
+def _describe_unused_prompts(plans: Iterable[Plan]) -> list[str]:
+    """Return a sentence for each template under `prompts` that the protocol of no plan asks with. Those of
+    judges and annotators are for questions about the run."""
+    used: set[str] = {ANNOTATOR}
+    named: dict[str, str] = {}  # the protocol, by the name of a template
+    for plan in plans:
+        used |= {*plan.templates, *plan.extra_prompts}
+        used |= {template.key.removeprefix("prompts.") for template in plan.templates.values()}
+        named |= dict.fromkeys(plan.job.prompts, plan.job.protocol)
+    return [
+        f"`prompts.{name}` is never used: the {protocol} protocol asks with no such template"
+        for name, protocol in named.items()
+        if name not in used
+    ]
 
 
 def describe_templates(plan: Plan) -> list[str]:

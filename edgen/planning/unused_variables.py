@@ -1,13 +1,10 @@
-"""Unused variables: values that are drawn and appear in no template of a job; and templates that nothing
-asks with."""
+"""Unused variables: values that are drawn and appear in no template of a job."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from edgen.config import ANNOTATOR
 from edgen.core import resources
 from edgen.core.space_layouts import map_bare_fields
 from edgen.planning.plan import Plan
@@ -39,22 +36,6 @@ def find_unused(plan: Plan) -> list[UnusedVariable]:
     for section, said in iterate_sections(plan.space):  # roles see these through the section
         seen |= section.dimensions(said)
     return found + [UnusedVariable(name) for name in plan.space.names if name not in seen]
-
-
-def describe_unused_prompts(plans: Iterable[Plan]) -> list[str]:
-    """Return a sentence for each template under `prompts` that the protocol of no plan asks with. Those of
-    judges and annotators are for questions about the run."""
-    used: set[str] = {ANNOTATOR}
-    named: dict[str, str] = {}  # the protocol, by the name of a template
-    for plan in plans:
-        used |= {*plan.templates, *plan.extra_prompts}
-        used |= {template.key.removeprefix("prompts.") for template in plan.templates.values()}
-        named |= dict.fromkeys(plan.job.prompts, plan.job.protocol)
-    return [
-        f"`prompts.{name}` is never used: the {protocol} protocol asks with no such template"
-        for name, protocol in named.items()
-        if name not in used
-    ]
 
 
 def describe_unused(variable: UnusedVariable) -> str:

@@ -203,6 +203,8 @@ def find_address(job: Job, way: CallMode) -> str:
     """Return the cluster, `ray` or `ray://ADDRESS`, that a command uses: the option's, else the job's for
     single calls; empty for none. Raises UsageError for anything else."""
     on = way.on or (job.on if way.via == "online" else None) or HERE
+    if on == HERE and way.workers is None:
+        return ""
     require_place(on)
     if way.workers is not None and (way.workers < 1 or on == HERE):
         raise UsageError(

@@ -6,15 +6,16 @@ remembered in the user's own file, next to the lines that they wrote there.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 from edgen.config import BackendConfig
 from edgen.core.errors import InputError, RunError, StoppedError, UsageError
@@ -35,6 +36,8 @@ from edgen.providers.trust import (
     render_line,
 )
 from edgen.runtime.deadline import Deadline
+
+T = TypeVar("T")
 
 # Answers a question with yes or no.
 Confirm = Callable[[str], bool]
@@ -210,3 +213,22 @@ def explain_os_errors(path: Path) -> Iterator[None]:
                 "(--set limits.in_flight=N), or raise the limit (ulimit -n). All answers are stored."
             ) from None
         raise RunError(f"{place}: it cannot be written ({problem.strerror}).") from None
+
+
+def _refuse_stop() -> NoReturn:
+    raise RuntimeError("edgen's event loop was stopped; return or raise instead")
+
+
+def run_in_own_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in an event loop of its own, as asyncio.run does. `stop` of that loop raises
+    RuntimeError in the code that calls it: else the work would end without a word about that code."""
+    return asyncio.run(_keep_running(work))
+
+
+async def _keep_running(work: Coroutine[Any, Any, T]) -> T:
+    own = vars(asyncio.get_running_loop())
+    own["stop"] = _refuse_stop
+    try:
+        return await work
+    finally:
+        del own["stop"]

@@ -9,12 +9,9 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Coroutine
-from typing import Any, NoReturn, TypeVar
+from collections.abc import AsyncIterator
 
 from edgen.core.plugins.faults import describe_running
-
-T = TypeVar("T")
 
 BLOCKED = 20.0  # seconds after which a plugin is named
 _EVERY = 1.0  # seconds between two looks
@@ -57,25 +54,6 @@ class LoopWatch:
     def end(self) -> None:
         """End the thread."""
         self._ended.set()
-
-
-def _refuse_stop() -> NoReturn:
-    raise RuntimeError("edgen's event loop was stopped; return or raise instead")
-
-
-def run_in_own_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in an event loop of its own, as asyncio.run does. `stop` of that loop raises
-    RuntimeError in the code that calls it: else the work would end without a word about that code."""
-    return asyncio.run(_keep_running(work))
-
-
-async def _keep_running(work: Coroutine[Any, Any, T]) -> T:
-    own = vars(asyncio.get_running_loop())
-    own["stop"] = _refuse_stop
-    try:
-        return await work
-    finally:
-        del own["stop"]
 
 
 @contextlib.asynccontextmanager

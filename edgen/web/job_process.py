@@ -22,8 +22,7 @@ from edgen.core.text import escape_hidden
 from edgen.generation.arms import generate
 from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource
-from edgen.runtime.control import Control, Trust
-from edgen.runtime.loop_watch import run_in_own_loop
+from edgen.runtime.control import Control, Trust, run_in_own_loop
 from edgen.runtime.processes import report
 
 

@@ -19,8 +19,7 @@ from edgen.generation.arms import Generated
 from edgen.generation.arms import generate as make_run
 from edgen.generation.options import GenerateOptions
 from edgen.planning.load import JobSource
-from edgen.runtime.control import Control, Trust
-from edgen.runtime.loop_watch import run_in_own_loop
+from edgen.runtime.control import Control, Trust, run_in_own_loop
 
 
 class _Call(NamedTuple):

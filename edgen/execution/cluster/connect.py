@@ -211,7 +211,7 @@ def _unset_token() -> None:
 
 def _read_token() -> None:
     """Let Ray read its authentication from the environment again."""
-    from ray._raylet import AuthenticationTokenLoader, Config
+    from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]
 
     Config.initialize("")
     AuthenticationTokenLoader.instance().reset_cache()
@@ -250,7 +250,7 @@ def _raise_signals(limit: float | None) -> Iterator[None]:
             signal.signal(number, interrupt)
     if ALARM is not None:
         before[ALARM] = signal.signal(ALARM, interrupt)
-        signal.setiALARM(signal.ITIMER_REAL, limit or 0)
+        signal.setitimer(signal.ITIMER_REAL, limit or 0)
     try:
         yield
     finally:
