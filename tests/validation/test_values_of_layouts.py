@@ -50,5 +50,6 @@ def test_a_value_that_the_space_does_not_have(shard: Path) -> None:
     records[0]["about"]["topic"] = "Something else"
     shard.write_text(json.dumps(records))
     reports = validate([shard.parent.parent]).files
-    found = {(one.path, one.problem) for one in reports for one in one.problems if one.kind == "vocabulary"}
+    every = [one for report in reports for one in report.problems]
+    found = {(one.path, one.problem) for one in every if one.kind == "vocabulary"}
     assert found == {("$.about.topic", '"Something else" is not in the preference space')}
