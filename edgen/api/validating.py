@@ -14,11 +14,12 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgen.annotation.layer import find_readers
-from edgen.core.errors import DataError, SpaceError, UsageError
+from edgen.config import load_kept_job
+from edgen.core.errors import DataError, EdgenError, SpaceError, UsageError
 from edgen.core.files import new_folder, write_lines
 from edgen.core.kept_files import DIGESTS
-from edgen.core.registry import part_of
-from edgen.families.base import family_of, find_family_of_record
+from edgen.core.registry import find, part_of
+from edgen.families.base import find_family_of_record, find_kind_part
 from edgen.families.reader import DataSetReader, RecordContents, find_reader_of_record, find_schema_of_record
 from edgen.families.record_files import make_unknown_layout_error, open_records
 from edgen.runtime.run_check import check_run, describe_rewriting
@@ -190,7 +191,7 @@ def _drop_unknown(found: Inputs, note: Callable[[str], None]) -> Inputs:
 
 
 def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary | None:
-    """Return the values that the space of a run allows under each key of `background_info`.
+    """Return the values that the space of a run allows in a record, by key of its scenario.
 
     None without a space; a note says so if a run's is missing.
     """
@@ -204,7 +205,17 @@ def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary |
     except SpaceError as problem:  # the check of the run says so, too
         note(f"{problem.source}: {problem.summary} So the scenario strings are not checked against it.")
         return None
-    return part_of(family_of(space), RecordContents).vocabulary(space)
+    space = msgspec.structs.replace(space, family=_find_job_family(found.space))
+    return find_kind_part(space, RecordContents).vocabulary(space)
+
+
+def _find_job_family(space: Path) -> str | None:
+    """Return the family that a run's job names, by the run's space file; None for one that cannot be
+    used."""
+    with contextlib.suppress(EdgenError):
+        named = load_kept_job(space.parents[1] / "job.yaml").family
+        return named if named is not None and find("family", named) else None
+    return None
 
 
 class _Layouts:

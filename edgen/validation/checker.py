@@ -23,11 +23,12 @@ def find_problems(
     vocabulary: Vocabulary | None = None,
     schema: str = CONVERSATION,
     begins_anew: Callable[[Any], bool] = lambda _: False,
+    values_key: str | None = None,
 ) -> list[Finding]:
-    """Return all problems of one decoded record, including warnings. `begins_anew` as in
+    """Return all problems of one decoded record, including warnings. `begins_anew` and `values_key` as in
     `find_rule_violations`."""
     broken = [] if conforms(record, schema) else find_schema_violations(record, number, schema)
-    return broken + find_rule_violations(record, number, vocabulary, begins_anew)
+    return broken + find_rule_violations(record, number, vocabulary, begins_anew, values_key)
 
 
 MOST = 10_000  # findings of a kind that are kept of a file; the others are counted
@@ -134,7 +135,7 @@ class Checker:
             return [Finding.of(number, "$", str(problem), "unreadable")]
         schema, checks, misplaced = self._layout_of(record)
         found = [Finding.of(number, "$", misplaced, "mixed")] if misplaced else []
-        found += find_problems(record, number, vocabulary, schema, checks.begins_anew)
+        found += find_problems(record, number, vocabulary, schema, checks.begins_anew, checks.values_key)
         found += [
             Finding.of(number, path_, problem, "layout") for path_, problem in checks.more_findings(record)
         ]

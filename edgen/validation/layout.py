@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 
 class LayoutChecks:
     """Check a record of the layout beyond its schema, and know its id."""
+
+    values_key: ClassVar[str | None] = None
+    """The key of a record under which the scenario's values are, by the keys of `RecordContents.vocabulary`;
+    None for that of edgen's own layouts."""
 
     def schema_of(self, record: Any) -> str | None:  # noqa: ARG002
         """Return the file of the JSON Schema for a decoded record, if the layout has several; None for the

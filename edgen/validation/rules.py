@@ -21,14 +21,15 @@ def find_rule_violations(
     number: int | None,
     vocabulary: Vocabulary | None,
     begins_anew: Callable[[Any], bool] = lambda _: False,
+    values_key: str | None = None,
 ) -> list[Finding]:
     """Return all findings of the rules in one decoded record, in reading order. `begins_anew` decides which
-    turns may follow one of the same role."""
+    turns may follow one of the same role. `values_key`: as in `LayoutChecks`."""
     if not isinstance(record, dict):
         return []
     found: list[Found] = []
     if vocabulary is not None:
-        found += _check_vocabulary(record, vocabulary)
+        found += _check_vocabulary(record, vocabulary, values_key)
     turns = record.get("conversation")
     if isinstance(turns, list):
         found += _check_conversation(turns, record, begins_anew)
@@ -36,8 +37,10 @@ def find_rule_violations(
     return [Finding.of(number, path, problem, kind) for kind, path, problem in found]
 
 
-def _check_vocabulary(record: dict[str, Any], vocabulary: Vocabulary) -> Iterator[Found]:
-    place = "background_info" if "background_info" in record else "scenario"
+def _check_vocabulary(
+    record: dict[str, Any], vocabulary: Vocabulary, values_key: str | None
+) -> Iterator[Found]:
+    place = values_key or ("background_info" if "background_info" in record else "scenario")
     background = record.get(place)
     if not isinstance(background, dict):
         return
