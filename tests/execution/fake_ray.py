@@ -76,6 +76,11 @@ class FakeRay(types.ModuleType):
         self.actors: list[Actor] = []
         self.exceptions = types.SimpleNamespace(RayError=RayError)
         self._fates = iter(fates)
+        loader = types.SimpleNamespace(reset_cache=lambda: None)
+        self._raylet = types.SimpleNamespace(
+            Config=types.SimpleNamespace(initialize=lambda _text: None),
+            AuthenticationTokenLoader=types.SimpleNamespace(instance=lambda: loader),
+        )
         self._private = types.SimpleNamespace(worker=types.SimpleNamespace())
         self.util = types.SimpleNamespace(get_node_ip_address=lambda: "127.0.0.1")
         self.on_init: Callable[[], None] = lambda: None
@@ -96,6 +101,9 @@ class FakeRay(types.ModuleType):
         """Set a handler of SIGTERM, as Ray does."""
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(number))
         self.on_init()
+
+    def is_initialized(self) -> bool:
+        return False
 
     def shutdown(self) -> None:
         self.shut_down += 1

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.integration  # they listen at a port
 
 @contextlib.asynccontextmanager
 async def opened(
-    monkeypatch: pytest.MonkeyPatch, *fates: str, count: int = 1
+    monkeypatch: pytest.MonkeyPatch, *fates: str, count: int = 1, room: int = 100
 ) -> AsyncIterator[tuple[Pool, FakeRay, list[str]]]:
     """A pool of so many workers, whose actors have these fates, and what it tells."""
     ray = FakeRay(fates)
@@ -35,7 +35,7 @@ async def opened(
     pool, told = Pool(count, WorkerSetup(settings, (), (), {}, Consents(), (), b""), 1.0, "f"), list[str]()
     pool.tell = told.append
     ray.is_lost = lambda number: any(link.number == number and link.lost for link in pool.links)
-    await pool.open("127.0.0.1")
+    await pool.open("127.0.0.1", room)
     try:
         yield pool, ray, told
     finally:
@@ -63,6 +63,18 @@ async def test_workers_that_all_die_while_they_start_are_one_sentence(
     ray = sys.modules["ray"]
     assert isinstance(ray, FakeRay)
     assert all(actor.killed for actor in ray.actors)
+
+
+async def test_workers_that_the_cluster_has_no_room_for_hold_up_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They start once a node joins."""
+    async with opened(monkeypatch, "works", "hangs", count=3, room=1) as (pool, ray, _):
+        assert [link.ready for link in pool.links] == [True]
+        async with asyncio.timeout(600):
+            while sum(link.ready for link in pool.links) < 2:
+                await asyncio.sleep(0.01)
+        assert [actor.fate for actor in ray.actors] == ["works", "hangs", "works"]
 
 
 async def test_a_worker_with_another_edgen_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

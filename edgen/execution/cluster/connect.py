@@ -104,6 +104,8 @@ def require_ray() -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # A busy machine needs more than the usual 30 s.
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
+    # After 60 s without its head, Ray ends this process without a word: workers are given up before.
+    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "300")
     try:
         import ray  # noqa: F401 - it is looked for
     except ImportError:
@@ -211,10 +213,11 @@ def _unset_token() -> None:
 
 def _read_token() -> None:
     """Let Ray read its authentication from the environment again."""
-    from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]
+    import ray
 
-    Config.initialize("")
-    AuthenticationTokenLoader.instance().reset_cache()
+    raylet: Any = ray._raylet
+    raylet.Config.initialize("")
+    raylet.AuthenticationTokenLoader.instance().reset_cache()
 
 
 class _Interrupted(BaseException):

@@ -54,8 +54,9 @@ class Pool:
         self._ready = asyncio.Event()
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def open(self, host: str) -> None:
-        """Open the door at an address of this node, and start the workers. Raises UsageError if one does not
+    async def open(self, host: str, room: int) -> None:
+        """Open the door at an address of this node, and start the workers. Returns once as many have started
+        as the cluster has `room` for; the others start when nodes join. Raises UsageError if one does not
         fit, ProviderError if one does not start."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
@@ -71,7 +72,8 @@ class Pool:
         )
         port = self._server.sockets[0].getsockname()[1]
         self._equipment = self._equipment._replace(address=(host, port), secret=secrets.token_bytes(32))
-        starts = [asyncio.create_task(self._start()) for _ in range(self._count)]
+        first = min(self._count, room)
+        starts = [asyncio.create_task(self._start()) for _ in range(first)]
         try:
             await asyncio.gather(*starts)
         except BaseException:
@@ -81,6 +83,8 @@ class Pool:
             await self.aclose()
             raise
         self._keep(self._watch())
+        for _ in range(self._count - first):
+            self._keep(self._replace())
 
     async def aclose(self) -> None:
         """End all workers."""

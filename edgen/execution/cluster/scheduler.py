@@ -86,7 +86,7 @@ class Cluster:
             )
         if connection.share == 1 and (few := describe_few_cores(connection.cores, count)):
             pool.tell(few)
-        await pool.open(connection.host)
+        await pool.open(connection.host, connection.cores if connection.share == 1 else count)
         self.calls.pool = pool
         return pool
 
