@@ -48,7 +48,8 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
 
     @classmethod
     def find_written(cls, place: str, values: dict[str, Any]) -> str:
-        """Return the place in a job's `values`, as in base_url[1], of a place in what `given` makes of them."""
+        """Return the place in a job's `values`, as in base_url[1], of a place in what `given` makes of
+        them."""
         urls = values.get("base_url")
         if not isinstance(urls, list) or not urls:
             return place

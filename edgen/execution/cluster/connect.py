@@ -85,7 +85,7 @@ class ClusterConnection(contextlib.AbstractContextManager["ClusterConnection"]):
             import ray
 
             ray.shutdown()
-            _unset_token()
+            _drop_token()
 
 
 def describe_few_cores(cores: int, workers: int) -> str:
@@ -113,8 +113,8 @@ def require_ray() -> None:
 
 
 def _knock(address: str) -> None:
-    """Raise UsageError for an invalid address, ProviderError if nothing that speaks HTTP/2, as Ray does, answers
-    there: Ray itself would try for minutes."""
+    """Raise UsageError for an invalid address, ProviderError if nothing that speaks HTTP/2, as Ray does,
+    answers there: Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "@" in host:
         raise UsageError(
@@ -203,7 +203,7 @@ def _set_token() -> None:
         _read_token()
 
 
-def _unset_token() -> None:
+def _drop_token() -> None:
     """Forget the token of a cluster of this machine, for connections to others."""
     if os.environ.get("RAY_AUTH_TOKEN") == _OWN["RAY_AUTH_TOKEN"]:
         for name in _OWN:
@@ -221,7 +221,8 @@ def _read_token() -> None:
 
 
 class _Interrupted(BaseException):
-    """A signal during Ray's start, which keeps the event loop from hearing of it, or the end of its time."""
+    """A signal during Ray's start, which keeps the event loop from hearing of it, or the end of its
+    time."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -230,9 +231,9 @@ class _Interrupted(BaseException):
 
 @contextlib.contextmanager
 def _raise_signals(limit: float | None) -> Iterator[None]:
-    """Let signals that have handlers raise `_Interrupted`, and so does SIGALRM after `limit` seconds; restore the handlers afterwards: Ray sets its
-    own for SIGTERM, which ends a process without its clean stop. What swallows the exception, as hooks of a
-    fork do, gets it again."""
+    """Let signals that have handlers raise `_Interrupted`, and so does SIGALRM after `limit` seconds. Restore
+    the handlers afterwards: Ray sets its own for SIGTERM, which ends a process without its clean stop. If
+    something swallows the exception, as hooks of a fork do, it is raised again."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
