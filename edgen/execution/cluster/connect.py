@@ -104,15 +104,13 @@ def require_ray() -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # A busy machine needs more than the usual 30 s.
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
-    # After 60 s without its head, Ray ends this process without a word: workers are given up before.
-    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "300")
     try:
         import ray  # noqa: F401 - it is looked for
     except ImportError:
         raise InputError("--on ray needs the extra `ray`: pip install 'edgen-dialogues[ray]'.") from None
 
 
-def _knock(address: str) -> None:
+def knock(address: str) -> None:
     """Raise UsageError for an invalid address, ProviderError if nothing that speaks HTTP/2, as Ray does,
     answers there: Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
@@ -167,7 +165,7 @@ def _connect(address: str, workers: int) -> None:
             _set_token()
         with _end_on_failure(), _raise_signals(_CONNECTING if address else None), _silence(logging.ERROR):
             if address:
-                _knock(address)
+                knock(address)
             ray.init(
                 address=address or "local",
                 **local,
