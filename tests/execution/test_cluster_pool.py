@@ -110,6 +110,20 @@ async def test_a_last_worker_without_a_replacement_ends_the_run(monkeypatch: pyt
                 await pool.broken
 
 
+async def test_a_cluster_whose_head_is_gone_ends_the_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(monkeypatch, "works") as (pool, ray, _):
+
+        def check() -> None:
+            raise ProviderError("No Ray cluster answers at there:6379.")
+
+        pool.check_cluster = check
+        ray.actors[0].kill()
+        with pytest.raises(EdgenError, match="No Ray cluster answers"):
+            async with asyncio.timeout(600):
+                await pool.broken
+        assert len(ray.actors) == 1, "Ray is asked for nothing"
+
+
 def test_more_workers_than_cores_are_noted() -> None:
     assert describe_few_cores(3, 3) == ""
     assert describe_few_cores(1, 4).startswith("The cluster has 1 core, and each of 4 workers takes one.")

@@ -253,8 +253,8 @@ class OneServer:
         return backend.complete(request) if self._own else complete_once(backend, self._kind, request)
 
     def hear(self, lane: Lane, reply: Reply) -> None:  # noqa: ARG002 - its only one
-        """Compare the model of an answer with that of the last one, as those of a fleet's servers. Another one
-        is noted once, and stops nothing: some services answer one name with several models."""
+        """Compare the model of an answer with that of the last one, as those of a fleet's servers. Another
+        one is noted once, and stops nothing: some services answer one name with several models."""
         if reply.model == self._model or reply.model is None:
             return
         if self._model is not None and not self.other_model:

@@ -85,7 +85,7 @@ class ClusterConnection(contextlib.AbstractContextManager["ClusterConnection"]):
             import ray
 
             ray.shutdown()
-            _unset_token()
+            _drop_token()
 
 
 def describe_few_cores(cores: int, workers: int) -> str:
@@ -104,17 +104,15 @@ def require_ray() -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # A busy machine needs more than the usual 30 s.
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
-    # After 60 s without its head, Ray ends this process without a word: workers are given up before.
-    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "300")
     try:
         import ray  # noqa: F401 - it is looked for
     except ImportError:
         raise InputError("--on ray needs the extra `ray`: pip install 'edgen-dialogues[ray]'.") from None
 
 
-def _knock(address: str) -> None:
-    """Raise UsageError for an invalid address, ProviderError if nothing that speaks HTTP/2, as Ray does, answers
-    there: Ray itself would try for minutes."""
+def knock(address: str) -> None:
+    """Raise UsageError for an invalid address, ProviderError if nothing that speaks HTTP/2, as Ray does,
+    answers there: Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "@" in host:
         raise UsageError(
@@ -167,7 +165,7 @@ def _connect(address: str, workers: int) -> None:
             _set_token()
         with _end_on_failure(), _raise_signals(_CONNECTING if address else None), _silence(logging.ERROR):
             if address:
-                _knock(address)
+                knock(address)
             ray.init(
                 address=address or "local",
                 **local,
@@ -203,7 +201,7 @@ def _set_token() -> None:
         _read_token()
 
 
-def _unset_token() -> None:
+def _drop_token() -> None:
     """Forget the token of a cluster of this machine, for connections to others."""
     if os.environ.get("RAY_AUTH_TOKEN") == _OWN["RAY_AUTH_TOKEN"]:
         for name in _OWN:
@@ -221,7 +219,8 @@ def _read_token() -> None:
 
 
 class _Interrupted(BaseException):
-    """A signal during Ray's start, which keeps the event loop from hearing of it, or the end of its time."""
+    """A signal during Ray's start, which keeps the event loop from hearing of it, or the end of its
+    time."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -230,9 +229,9 @@ class _Interrupted(BaseException):
 
 @contextlib.contextmanager
 def _raise_signals(limit: float | None) -> Iterator[None]:
-    """Let signals that have handlers raise `_Interrupted`, and so does SIGALRM after `limit` seconds; restore the handlers afterwards: Ray sets its
-    own for SIGTERM, which ends a process without its clean stop. What swallows the exception, as hooks of a
-    fork do, gets it again."""
+    """Let signals that have handlers raise `_Interrupted`, and so does SIGALRM after `limit` seconds. Restore
+    the handlers afterwards: Ray sets its own for SIGTERM, which ends a process without its clean stop. If
+    something swallows the exception, as hooks of a fork do, it is raised again."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

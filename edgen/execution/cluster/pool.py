@@ -46,6 +46,8 @@ class Pool:
         self.links: list[WorkerLink] = []
         self.tell: Callable[[str], None] = lambda _text: None
         self.meet: Callable[[WorkerLink], None] = lambda _link: None  # hears of each new worker
+        self.check_cluster: Callable[[], None] = lambda: None
+        """Raises EdgenError if the cluster's head is gone: Ray would wait for it, and keep the event loop."""
         self._past: dict[str, WorkerCounts] = {}  # ended workers
         self.alone = ""
         self._background: set[asyncio.Task[None]] = set()
@@ -238,6 +240,7 @@ class Pool:
         while self._losses <= _MOST_LOSSES:
             last = not self._is_at_work
             try:
+                await asyncio.to_thread(self.check_cluster)
                 await self._start()
             except EdgenError as error:
                 if last and not self._is_at_work:

@@ -12,7 +12,7 @@ from edgen.core.errors import CallError, EdgenError
 from edgen.core.values import Reply, TaskId
 from edgen.execution.client.call import Call
 from edgen.execution.cluster.backend import RemoteCalls
-from edgen.execution.cluster.connect import ClusterConnection, describe_few_cores, require_ray
+from edgen.execution.cluster.connect import ClusterConnection, describe_few_cores, knock, require_ray
 from edgen.execution.cluster.link import RemoteRollout
 from edgen.execution.cluster.messages import Unit
 from edgen.execution.cluster.pool import Pool
@@ -80,6 +80,8 @@ class Cluster:
         count = min(wanted, calls)
         pool = Pool(count, equipment, connection.share, work.fingerprint)
         pool.tell, pool.meet = partial(work.events.tell, "note"), self.calls.meet
+        if self._address:
+            pool.check_cluster = partial(knock, self._address)
         if count < wanted:
             pool.tell(
                 f"{count} of {wanted:,} workers are started, as limits.in_flight allows {calls} calls at once."
