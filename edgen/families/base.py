@@ -292,6 +292,16 @@ def family_of(space: Space, named: str | None = None) -> Family:
     return family
 
 
+def blame_reader(family: Family, data: bytes, error: Exception) -> None:
+    """Raise FaultyPluginError if a plugin's family did not read a record, though it satisfies its schema."""
+    if registry.find_plugin("family", family.name) is None:
+        return
+    from edgen.validation.schema import is_valid  # only errors need it
+
+    if is_valid(data, family.schema):
+        blame("family", family.name, error, "for a record that satisfies its schema")
+
+
 def find_family_of_record(record: Any) -> Family:
     """Return the family whose layout a decoded record has; if none recognises it, the first of edgen's own.
     Plugins' families are loaded only if none of edgen's own recognises it."""

@@ -33,7 +33,7 @@ from edgen.core.pair import (
 )
 from edgen.core.registry import find, part_of
 from edgen.core.values import Scenario, Status
-from edgen.families.base import Recorded, family_of, read_record_id
+from edgen.families.base import Recorded, blame_reader, family_of, read_record_id
 from edgen.families.reader import RecordContents
 from edgen.space import Space, digest_content, load_space
 from edgen.space.sampling import Sampler
@@ -126,10 +126,11 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         return self.scenario(first[0]).values == self.read(data).scenario.values
 
     def read(self, data: bytes) -> Recorded:
-        """Decode a record of a ledger. Raises RunError if it is invalid."""
+        """Decode a record of a ledger. Raises RunError if it is invalid, or as `blame_reader` does."""
         try:
             return self.family.read(data)
         except (ValueError, msgspec.MsgspecError) as problem:
+            blame_reader(self.family, data, problem)
             raise RunError(
                 f"the ledger holds an invalid record ({problem}); it is damaged. Restore it from a copy."
             ) from None

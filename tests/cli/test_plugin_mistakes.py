@@ -21,7 +21,7 @@ from edgen.protocols.oneshot import Oneshot
 from edgen.testing import ConformanceError, check_measure, check_protocol
 from tests import ROOT
 from tests.cli.command import Command
-from tests.cli.test_faulty_plugins import FORMAT, PROTOCOL, PROVIDER, Site, job, site
+from tests.cli.test_faulty_plugins import FAMILY, FORMAT, PROTOCOL, PROVIDER, Site, job, site
 from tests.cli.test_misfit_plugins import error_of, measure, run
 from tests.cli.test_straying_plugins import replace_plugin
 
@@ -437,3 +437,17 @@ def test_the_check_of_a_measure_looks_for_the_columns_of_its_figures() -> None:
 
     with pytest.raises(ConformanceError, match="no conversation has the column 'm', which"):
         check_measure(Empty())
+
+
+def test_a_family_that_no_longer_reads_its_records(
+    command: Command, site: Site, job: Path, tmp_path: Path
+) -> None:
+    code = FAMILY.replace("CHANGE", "pass")
+    site.add("families", "swapped", code)
+    run = tmp_path / "run"
+    assert command("generate", job, "--set", "family=swapped", "-o", run).code == 0
+    replace_plugin(site, FAMILY.replace("CHANGE", "raise ValueError('no')"))
+    ended = command("show", run, "0")
+    assert ended.code == 2
+    said = "The family 'swapped' of odd-pack 1.0 raised ValueError: no for a record that satisfies its schema"
+    assert said in ended.err
