@@ -175,6 +175,9 @@ def _make_job(folder: Path, starter: Starter) -> str:
         "prompt": "./prompt.j2",
         "prompts": f"{{{prompts}}}",
     }
+    used = "prompt" if "prompt.j2" in starter.templates else "prompts"
+    if starter.templates and not re.search(rf"^{used}: ", body, re.MULTILINE):  # the job takes the usual ones
+        body = re.sub(r"^backends:", f"{used}: usual\nbackends:", body, count=1, flags=re.MULTILINE)
     for key, value in own.items():
         body = re.sub(
             rf"^{key}: (\{{.*\}}|\S+)( +#.*)?$", f"{key}: {value}", body, count=1, flags=re.MULTILINE

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
+from edgen.api import projects
 from edgen.config import load_job
 from edgen.config.loading import list_conversation_protocols
 from edgen.core import resources
@@ -52,6 +55,22 @@ def test_what_it_makes_is_ready_to_generate(command: Command, tmp_path: Path, pr
     assert ended.code == 0, ended.err
     job = (folder / "job.yaml").read_text(encoding="utf-8")
     assert all(f"./{path.name}" in job for path in folder.glob("*.j2"))
+
+
+@pytest.mark.parametrize("protocol", ["oneshot", "selfplay"])
+def test_a_job_that_names_no_template_names_the_copies(
+    command: Command, tmp_path: Path, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_without_templates(folder: Any, name: str) -> str:
+        return re.sub(r"(?m)^prompts?: .*\n", "", read_shipped(folder, name))
+
+    read_shipped = projects._read_shipped
+    monkeypatch.setattr(projects, "_read_shipped", read_without_templates)
+    folder = tmp_path / "mine"
+    assert command("init", folder, "--protocol", protocol).code == 0
+    job = (folder / "job.yaml").read_text(encoding="utf-8")
+    assert all(f"./{path.name}" in job for path in folder.glob("*.j2"))
+    assert command("preview", folder / "job.yaml", "-n", "1").code == 0
 
 
 @pytest.mark.parametrize("job", resources.list_shipped("jobs"))
