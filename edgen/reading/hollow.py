@@ -200,17 +200,16 @@ def _is_plain(texts: Sequence[str], brief: str) -> bool:
     odd = _ODD in marked or "\n" in whole
     if odd:
         marked = marked.replace(bytes([_ODD]), b" ")
-    squeezed = marked.translate(None, b" \1")
-    letters = squeezed.split(b"\0")
+    squeezed = marked.translate(None, b" ")
+    letters = squeezed.replace(_MARK, b"").split(b"\0")
     if not len({*letters}) == len(letters) == len(texts) or b"" in letters:
+        return False
+    each = [*filter(None, squeezed.replace(b"\0", _MARK).split(_MARK))]
+    if len(each) - len({*each}) >= ONLY_LINE - 1:  # else no sentence is said three times
         return False
     said = [*filter(None, marked.replace(b"\0", _MARK).split(_MARK))]
     lasts = [one.rpartition(b" ")[2] for one in said]  # empty in front of a blank
-    if len(lasts) - len({*lasts}) >= ONLY_LINE - 1:  # else no sentence is said three times
-        each = [bare for one in said if (bare := one.replace(b" ", b""))]
-        if len(each) - len({*each}) >= ONLY_LINE - 1:
-            return False
-    odd = odd or ".." in whole or ". ." in whole or squeezed.find(b"loremipsum") >= 0
+    odd = odd or ".." in whole or ". ." in whole or b"loremipsum" in squeezed
     if has_placeholder(texts) if odd else has_short_placeholder(texts):
         return False
     return not _has_words_alone(said, lasts, brief)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -128,7 +129,8 @@ _FIRST = frozenset(field.partition(" ")[0] for field in _FIELDS) | frozenset(
         "other", "ihr", "tu", "su", "la", "tua", "vostra", "a", "sua", "je", "uw", "jouw",
     ]
 )  # fmt: skip
-_WORD = compile_later(r"(?!([A-Za-z])\1\1)[A-Za-z]+")
+# The first word of a line, after marks that open no variable: `*text*`.
+_WORD = compile_later(r"[-*\"'#=~.,;!?]*(?!([A-Za-z])\1\1)([A-Za-z]+)")
 _PLAIN = bytes(code for code in range(32, 127) if chr(code) not in "_<[{(")
 # A line of ASCII that `_PHRASES` matches has one of these words.
 _KEYS = frozenset(
@@ -168,7 +170,8 @@ _OPEN_PHRASES = frozenset(["todo", "lorem", "string", "text", "str"])  # any wor
 _BLANKS = " \t\n\r\f\v\x1c\x1d\x1e\x1f"
 _AROUND_DOTS = "._\"'()[]{}<>,-*0123456789" + _BLANKS  # in a line of dots, its bullet and number
 _MARKS = "-*#=~_.!?,;" + _BLANKS
-_MARKED = frozenset("{$%_x")  # first characters of variables and of JSON
+_FORMED = compile_later(rf"(?is)[{{$%_x]|(.)\1|asdf|qwer|[{re.escape(_MARKS)}]*\Z")
+_COUNTED = ("sentences", "words", "lines")  # what lengths end with
 _OPENING = frozenset("<[{(«")
 
 
@@ -224,7 +227,7 @@ def _is_plain(text: str) -> bool:
 def _may_open(opener: str) -> bool:
     """Return whether a plain line may be a placeholder, given its characters before the first blank."""
     word = _WORD.match(opener)
-    return word is None or word[0].lower() in _FIRST
+    return word is None or word[2].lower() in _FIRST
 
 
 def _holds_place_plainly(text: str) -> bool:
@@ -269,15 +272,11 @@ def _holds_place(whole: str) -> bool:
 
 def _may_have_form(whole: str) -> bool:
     """Return whether a line's ends allow a variable, JSON, no word, the beginning of a reply, or a length."""
-    first = whole[:1].lower()
     return (
         not whole.isascii()
-        or first in _MARKED
-        or first == whole[1:2].lower()
-        or not whole.strip(_MARKS)
-        or whole[:4].lower() in ("asdf", "qwer")
+        or _FORMED.match(whole) is not None
         or whole.endswith("..")
-        or whole.rstrip(")>]").endswith(("sentences", "words", "lines"))
+        or whole.rstrip(")>]").endswith(_COUNTED)
     )
 
 
