@@ -83,6 +83,7 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
     if not starts:
         return None
     pattern = re.compile(f"({'|'.join(sorted(starts))})({_NOTE})(?={'|'.join(sorted(closers))})")
+    known.update(note for _, note in pattern.findall(top))
     return LabelNotes(pattern, BLANK, frozenset(known) if closed else None)
 
 

@@ -154,7 +154,7 @@ class Layout(msgspec.Struct):
             del said[-1], speakers[-1]
         if not LEAST <= len(said) <= MOST or not speak_often(speakers):
             return None
-        if self.rows and not all(map(str.__ne__, speakers, speakers[1:])):
+        if self.rows and (len(said) % 2 or not all(map(str.__ne__, speakers, speakers[1:]))):
             return None
         value = given if value is None else value
         probability = None if value is None else parse_probability(value)

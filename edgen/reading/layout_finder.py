@@ -97,7 +97,7 @@ def find_layout(
     ):
         return None
     mixed = not order and _is_mixed([top, *gaps])
-    if mixed and Repair.MISSING_QUOTE in result.repairs:
+    if Repair.MISSING_QUOTE in result.repairs and (mixed or not rest):
         return None
     before_turns = "".join((top, *gaps))
     translated = Repair.ROLE_ALIAS in result.repairs and not _is_alias(head, words)
@@ -130,7 +130,7 @@ def find_layout(
         tagged="<" in head,
         translated=translated,
         named=named,
-        firsts=frozenset("¿¡*" if gaps[0][-1:] == " " else edges) | round_,
+        firsts=frozenset("¿¡*" if {label[-1:] for label in (top, *gaps)} == {" "} else edges) | round_,
         lasts=frozenset(edges + ";") | round_,
         json='"＂' in marks and ("{" in top or "[" in top),
         code=code,
@@ -322,7 +322,9 @@ def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str], first
     openings = {make_skeleton(label[-1:]) if label[-1:] in _QUOTES else "" for label in (head, *gaps)}
     if any("\n" not in gap and gap.lstrip()[:1] not in ('"', "'", "|") for gap in gaps):
         return False
-    return len(openings) == 1 and (len(closings) == 1 or {closing[:1] for closing in closings} == {'"'})
+    # In JSON, a comma follows the texts that are not the last of an object.
+    quoted = all(closing[:1] == '"' and not any(map(str.isalpha, closing)) for closing in closings)
+    return len(openings) == 1 and (len(closings) == 1 or quoted)
 
 
 def _names_next(head: str, before: Mapping[str, str], first: str) -> bool:

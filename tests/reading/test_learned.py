@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -22,17 +23,14 @@ from edgen.reading.text.thinking import drop_thinking
 from tests.dose import dose
 
 EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH}
-# They list the texts in another order than they are said in, give two probabilities, or one in words or between turns,
+# They list the texts in another order than they are said in, give two probabilities, or one between turns,
 # or their turns hold lines and marks that may belong to a layout.
 UNLEARNED = {
     "JSON parallel lists",
     "p confidence",
     "markdown, call-outs",
     "probability in a note in the middle",
-    "probability in words behind",
-    "screenplay, parentheticals and slug lines",
     "large model: notes between",
-    "play, names in capitals, stage directions on a line",
     "transcript, indented continuation",
     "transcript, wrapped lines",
     "probability in the middle, in a bracketed line",
@@ -244,3 +242,71 @@ def test_emphasis_in_front_of_the_end_marker_is_the_turns(layout: str, said: str
     assert isinstance(found, Conversation)
     assert found.turns[-1].text == said
     assert found == read_unknown(write(said), TEACHER_STUDENT)
+
+
+def _read_other_replies(write: Callable[[int], str]) -> list[Conversation | None]:
+    """Return readings of replies 10 to 19 in a layout that was learned from replies 0 to 9."""
+    layouts = Layouts(TEACHER_STUDENT)
+    for number in range(10):
+        result = read_unknown(write(number), TEACHER_STUDENT)
+        assert isinstance(result, Conversation)
+        layouts.learn(write(number), result)
+    found = [layouts.read(write(number)) for number in range(10, 20)]
+    for number, result in enumerate(found, 10):
+        assert result is None or result == read_unknown(write(number), TEACHER_STUDENT)
+    return found
+
+
+_MOODS = ("smiling", "a bit lost", "calm", "puzzled", "eager", "in doubt", "tired", "proud", "bored")
+_WORDS = ("light", "water", "verbs", "trade", "sound", "rivers", "maps", "fish", "salt", "wind")
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "{role} ({mood}): {said}", "**{role}** [{mood}]: {said}\n", "{role}, {mood}: {said}", "{capitals}\n({mood})\n{said}\n",
+        "- speaker: {role}\n  mood: {mood}\n  text: \"{said}\"", "| {role} | {mood} | {said} |",
+        '<turn role="{role}" mood="{mood}">{said}</turn>',
+    ],
+)  # fmt: skip
+def test_notes_that_change_from_turn_to_turn_are_learned(label: str) -> None:
+    def write(number: int) -> str:
+        rng = random.Random(number)
+        turns = [
+            label.format(
+                role=role,
+                capitals=role.upper(),
+                mood=rng.choice(_MOODS),
+                said=f"What about {rng.choice(_WORDS)}, {word}?",
+            )
+            for word in ("then", "now", "here", "too")
+            for role in ("Teacher", "Student")
+        ]
+        return "\n".join([*turns, f"\nProbability: 0.{number}"])
+
+    found = _read_other_replies(write)
+    closed = label.startswith("{role}, ")  # only notes that were seen
+    assert sum(result is not None for result in found) >= (4 if closed else 10)
+
+
+def test_other_words_around_a_learned_layout_are_read() -> None:
+    def write(number: int) -> str:
+        word = _WORDS[number % 10]
+        turns = [
+            f"{role}: Tell me of {word}, part {part}." for part in "xyz" for role in ("Teacher", "Student")
+        ]
+        above = f"Sure, here is a talk about {word} {'and ' * (number // 10)}more:"
+        below = f"The student liked {word} {'a lot ' * (number // 10)}in the end."
+        return "\n".join([above, "", *turns, "", f"Probability: 0.{number}", "", below])
+
+    assert None not in _read_other_replies(write)
+
+
+@pytest.mark.parametrize("value", ["{n}/20", "{n} out of 20", "{n} percent", "sixty-{w} percent", "0,{n}"])
+def test_other_forms_of_a_probability_are_learned(value: str) -> None:
+    def write(number: int) -> str:
+        turns = [f"{role}: Tell me of it, part {part}." for part in "xyz" for role in ("Teacher", "Student")]
+        given = value.format(n=number + 1, w=("one", "two", "three")[number % 3])
+        return "\n".join([*turns, f"\nProbability: {given}"])
+
+    assert None not in _read_other_replies(write)

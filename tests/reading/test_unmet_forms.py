@@ -176,3 +176,29 @@ def test_letters_are_split_as_the_expression_splits_them(text: str) -> None:
 def test_letters_of_replies_are_split_as_the_expression_splits_them() -> None:
     for layout in LAYOUTS.values():
         assert split_letters(layout(3)) == TOKEN.findall(layout(3).lower())
+
+
+@pytest.mark.parametrize(
+    ("layout", "foot"),
+    [
+        ("- speaker: {r}\n  utterance: >-\n    {t}", "\nunderstanding_probability: 40%\n..."),
+        ("* {r}\n    * {t}", "\n* Probability\n    * 0.4"),
+        ("{r}\n(quietly)\n{t}\n", "\nFADE OUT.\n\nProbability: 0.4"),
+        ("<{r}_ann> {t}", "\n* probability is 0.4"),
+        ("<start_of_turn>{r}\n{t}<end_of_turn>", "\nProbability: 0.4"),
+        ("{r}: {t}", "\n\nP = 0.4"),
+        ("{r}: {t}", "\n\n$$\\boxed{{0.4}}$$"),
+    ],
+)
+def test_forms_of_small_models(layout: str, foot: str) -> None:
+    result = read(reply(layout, foot=foot.replace("{{", "{").replace("}}", "}")))
+    assert isinstance(result, Conversation)
+    assert [turn.text for turn in result.turns] == SAID
+    assert result.probability == pytest.approx(0.4)
+
+
+def test_a_number_alone_in_front_counts_unless_a_line_below_speaks_of_the_contrary() -> None:
+    lines = reply("{r}: {t}", foot="\n\nProbability that the student did not understand: high")
+    result = read(f"20%\n\n{lines}")
+    assert isinstance(result, Conversation)
+    assert result.probability is None
