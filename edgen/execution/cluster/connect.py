@@ -229,9 +229,9 @@ class _Interrupted(BaseException):
 
 @contextlib.contextmanager
 def _raise_signals(limit: float | None) -> Iterator[None]:
-    """Let signals that have handlers raise `_Interrupted`, and so does SIGALRM after `limit` seconds. Restore
-    the handlers afterwards: Ray sets its own for SIGTERM, which ends a process without its clean stop. If
-    something swallows the exception, as hooks of a fork do, it is raised again."""
+    """Let signals that have handlers raise `_Interrupted`, and a timer after `limit` seconds; restore the
+    handlers afterwards: Ray sets its own for SIGTERM, which ends a process without its clean stop. What
+    swallows the exception, as hooks of a fork do, gets it again."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
