@@ -174,7 +174,7 @@ def _connect(address: str, workers: int) -> None:
                 configure_logging=False,
             )
     except _Interrupted as interrupted:
-        if interrupted.number == getattr(signal, "SIGALRM", None):
+        if interrupted.number == ALARM:
             raise ProviderError(
                 f"No head of a Ray cluster answers at {address} within {_CONNECTING:.0f} s. {_PORTS}"
             ) from None
