@@ -1,4 +1,4 @@
-"""Texts around turns, compared with their numbers and the letters of a list apart, and probabilities in them."""
+"""Texts around turns, compared without regard to their numbers, and the probabilities in them."""
 
 from __future__ import annotations
 

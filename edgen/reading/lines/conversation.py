@@ -58,6 +58,9 @@ _STAGES = frozenset("([*")  # what a stage direction opens with
 _FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
 
 
+MAX_CONVERSATIONS = 100  # of a reply; what follows them is not looked at
+
+
 @dataclass(slots=True)
 class LineConversation(FoundParts):
     """One conversation as it stands in a text, after this `head`."""
@@ -69,10 +72,6 @@ class LineConversation(FoundParts):
     def speakers(self) -> int:
         """Return the number of roles that say something."""
         return len({role for role, text, _ in self.entries if not is_silent(text)})
-
-
-# No reply holds more; what follows them is not looked at.
-MAX_CONVERSATIONS = 100
 
 
 def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
@@ -141,12 +140,10 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
     bracketed = surroundings.is_list_opened(head)
     block = LineConversation(head=head)
     repairs = block.repairs
-    if fenced:
-        repairs.append(Repair.CODE_FENCE)
+    repairs += [Repair.CODE_FENCE] if fenced else []
     if rest and surroundings.has_words(rest):
         repairs.append(Repair.PREAMBLE)
-    if departs or not bracketed:
-        repairs.append(Repair.LAYOUT)
+    repairs += [Repair.LAYOUT] if departs or not bracketed else []
     if not group.plain:
         repairs += [Repair.ROLE_NAME] if any(line.named for line in lines) else []
         repairs += [Repair.ROLE_ALIAS] if any(line.aliased for line in lines) else []
