@@ -25,6 +25,7 @@ EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH}
 # They list the texts in another order than they are said in, give two probabilities, or one between turns,
 # or their turns hold lines and marks that may belong to a layout.
 UNLEARNED = {
+    "probability in words behind",
     "JSON parallel lists",
     "p confidence",
     "markdown, call-outs",
