@@ -1,4 +1,4 @@
-"""Words in labels that change from turn to turn: `Teacher (smiling):`, `"emotion": "calm"`, `the teacher asks, “`.
+"""Words in labels that change from turn to turn: `Teacher (smiling):`, `"emotion": "calm"`, `he asks, “`.
 
 Their places are learned from the texts between the turns of one reply, and blanked in later ones before these
 are cut.
@@ -34,7 +34,7 @@ class LabelNotes(msgspec.Struct):
     """All notes that may stand there: verbs of speech, names; None where a mark opens any note."""
 
     def blank(self, text: str, vocabulary: TurnWords) -> str | None:
-        """Return the text with its notes blanked; None if it has none, or one that may be more than a note."""
+        """Return the text with its notes blanked; None if it has none, or one that may be something else."""
         parts = self.pattern.split("\n" + text)
         notes = parts[2::3]
         if not notes or sum(map(len, notes)) > _MOST * len(text):
@@ -53,7 +53,7 @@ class LabelNotes(msgspec.Struct):
 def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> LabelNotes | None:
     """Return the notes in the texts before turns; None if the labels of each role are alike without any.
 
-    `top` is the text before the first turn, `gaps` are those before the others, `spoken` says whose these are.
+    `top` is the text before the first turn, `gaps` those before the others, `spoken` the roles of these.
     """
     labels: dict[str, set[str]] = {}
     for gap, role in zip(gaps, spoken, strict=True):

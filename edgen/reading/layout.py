@@ -19,6 +19,7 @@ from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
 from edgen.reading.asides import is_aside
 from edgen.reading.label_notes import LabelNotes
+from edgen.reading.layout_texts import CUTS, DIGITS, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.text.characters import TELLING, TurnWords, are_spoken, find_marks, fold
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.surroundings import (
@@ -38,26 +39,14 @@ _WORD = 12  # characters of the longest word for a probability, and one more
 _SHORT = 60  # characters; a tag may be around a shorter label
 _FRAME = 4  # turns of which one may begin with a word that they share
 
-# Stand for the texts between turns while a reply is cut.
-CUTS = "\x01\x02\x03\x04\x05\x06\x07\x0e\x0f\x10\x11\x12\x13\x14\x15\x16"
-DIGITS = compile_later("[0-9]+")
-# Letters, Roman numbers and circled ones that number the lines of a list.
-_LETTERED = compile_later(r"(\n[^\w\n]{0,4})(?:[①-⑳]|(?:[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})(?=[.)]))")
 _ZERO_LED = compile_later(r"0(?<![\w.]0)[0-9]")  # no number in JSON
 _STRING_END = compile_later(r"'\s?[,:)\]}]|[,:(\[{]\s?'")  # or its beginning, in Python
 _CLOSING = '"“”„＂'
 _STOPS = ".!?…。！？।؟"
-_RULE = compile_later(r"\A\n{1,3}(?:---|\*\*\*|___)(?=\n)")
 _BULLETS = frozenset("-•")
 _ENDS = frozenset(_STOPS)
 # The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
-VALUE = compile_later(
-    r"(?<![0-9.])(?<![0-9],)(?:[01][.,][0-9]{1,6}(?![.,]?[0-9])|[0-9]{1,3}(?:[ ]?%|(?:/|[ ]out[ ]of[ ])[0-9]{1,3}\b(?!\.[0-9])"
-    r"|[ ]per[ ]?cent\b))|(?i:(?<!\w)(?:[a-z]{3,9}ty(?:[ -](?:[a-z]{3}|f(?:our|ive)|three|seven|eight|nine))?"
-    r"|(?:f|six|seven|eigh|nine)?teen|ten|five)[ ]per[ ]?cent\b)"
-)
-_NUMBER = compile_later(r"\A(?:[\d.,]+|[A-Za-z-]+(?: (?!per)[A-Za-z]+)?)")
 # A line under what may be a person's name.
 _PERSON = compile_later(r"(?:[^\W\d_][^\s,;:：?!]{0,30}[ ]){0,4}[^\W\d_][^\s,;:：?!]{0,30}[ ]?[:：]")
 # The texts before and after the probability that follow the last turn, and its unit; without a probability,
@@ -393,33 +382,6 @@ def speak_often(speakers: Sequence[str]) -> bool:
         return True
     counts = sorted(map(speakers.count, {*speakers}))
     return len(counts) > 1 and counts[-2] > 1 and counts[-1] <= 3 * counts[-2]
-
-
-def find_unit(value: str) -> str:
-    """Return what follows the number in a probability: nothing, `%`, `/100`, ` out of 100`, ` percent`."""
-    return _NUMBER.sub("", value)
-
-
-def zero_digits(text: str, *, lettered: bool = True) -> str:
-    """Return the text with zeros as its digits and, where it is `lettered`, as the letters of a list."""
-    if lettered:
-        text = _LETTERED.sub(_replace_letters, text)
-    for digit in "123456789":
-        text = text.replace(digit, "0")
-    return text
-
-
-def _replace_letters(mark: re.Match[str]) -> str:
-    return mark[1] + "0" * (mark.end() - mark.end(1))
-
-
-def make_skeleton(gap: str) -> str:
-    """Return a text between turns without a rule at its beginning, with one digit for any number and one kind
-    of straight quotation marks.
-
-    Python literals use either kind.
-    """
-    return DIGITS.sub("0", _RULE.sub("", gap)).replace("'", '"')
 
 
 def _is_word(char: str) -> bool:

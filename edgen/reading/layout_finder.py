@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -14,17 +15,8 @@ from edgen.reading.answers.probability import parse_probability
 from edgen.reading.asides import is_aside
 from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.label_notes import BLANK, find_label_notes
-from edgen.reading.layout import (
-    CUTS,
-    DIGITS,
-    VALUE,
-    Behind,
-    Layout,
-    Tail,
-    find_unit,
-    make_skeleton,
-    zero_digits,
-)
+from edgen.reading.layout import Behind, Layout, Tail
+from edgen.reading.layout_texts import CUTS, DIGITS, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import TOKEN, TurnWords, fold
@@ -57,7 +49,7 @@ def find_layout(
     found = _find_gaps(text, result, at)
     if found is None:
         return None
-    written, rest, code = found
+    written = found[0]
     if blank and (told := _find_told(written, result)) is not None:
         without = told.sub("", text)
         layout = find_layout(without, replace(result, probability=None), at, words, vocabulary, blank=False)
@@ -73,13 +65,33 @@ def find_layout(
             if not notes.blanked:  # the first label may have a note or none
                 layout.begin = layout.begin[:KEY]
             return layout
-    top, (head, below) = text[:at], split_head(text[:at], result)
+    return _find_fixed_layout(text[:at], found, result, words, vocabulary)
+
+
+class _Texts(NamedTuple):
+    """The texts around the turns of a reply."""
+
+    top: str  # text before the first turn
+    head: str  # the same, up to a probability that it gives
+    below: str | None  # the same after this probability
+    gaps: list[str]  # texts between turns, digits as zeros
+    before: dict[str, str]  # the role that follows each of them
+    order: tuple[str, ...]  # the gaps in their order, if there is no other regularity
+    rest: str  # text after the last turn
+
+
+def _find_fixed_layout(
+    top: str, found: tuple[list[str], str, int], result: Conversation, words: RoleWords, vocabulary: TurnWords
+) -> Layout | None:
+    """Return the layout of a reply with these texts around its turns, notes apart; None if it has none."""
+    written, rest, code = found
+    head, below = split_head(top, result)
     gaps = [*map(zero_digits, written)]
     lettered = gaps != [zero_digits(gap, lettered=False) for gap in written]
     before: dict[str, str] = {}
     spoken = [turn.role for turn in result.turns]
     clear = [before.setdefault(gap, role) for gap, role in zip(gaps, spoken[1:], strict=True)] == spoken[1:]
-    regular = clear and at >= KEY and _is_regular(top, before, gaps, spoken[0])
+    regular = clear and len(top) >= KEY and _is_regular(top, before, gaps, spoken[0])
     order = () if regular else tuple(gaps if clear else written)
     behind = _find_behind(rest, result, before)
     if behind is None or (below is not None and behind[0][2] is not None):
@@ -96,9 +108,22 @@ def find_layout(
         or (tails[2] is None and below is None and _gives(top))
     ):
         return None
-    mixed = not order and _is_mixed([top, *gaps])
-    if Repair.MISSING_QUOTE in result.repairs and (mixed or not rest):
-        return None
+    texts = _Texts(top, head, below, gaps, before, order, rest)
+    layout = _make_layout(texts, result, words, vocabulary)
+    layout.code, layout.lettered = code, lettered and clear
+    unfit = "".join([kind for kind in _list_kinds(rest) if kind not in layout.unfit])
+    layout.tails = {tails: Tail(result.repairs, result.ended_by is not None, bool(label), unfit, followed)}
+    layout.head = (
+        zero_digits(layout.head, lettered=lettered) if layout.numbered and below is None else layout.head
+    )
+    layout.begin = _VARYING.split(layout.head, 1)[0]
+    return None if Repair.MISSING_QUOTE in result.repairs and (layout.mixed or not rest) else layout
+
+
+def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabulary: TurnWords) -> Layout:
+    """Return the layout of these texts; `find_fixed_layout` adds its code and what may follow the turns."""
+    top, head, below, gaps, before, order, _ = texts
+    spoken = [turn.role for turn in result.turns]
     before_turns = "".join((top, *gaps))
     translated = Repair.ROLE_ALIAS in result.repairs and not _is_alias(head, words)
     marks = _list_kinds_around(top, gaps)
@@ -109,40 +134,27 @@ def find_layout(
     round_ = frozenset() if "(" in before_turns else frozenset("()")
     preamble, blank_line, line = head.rpartition("\n\n")
     called = not any(map(vocabulary.plain.__getitem__, before))  # by words for the roles
-    free = called and below is None and not named and regular and is_aside(preamble, vocabulary)
-    if free:
-        head = blank_line + line
-    numbered = "0" in "".join(order or before)
-    if numbered and below is None:
-        head = zero_digits(head, lettered=lettered)
+    free = called and below is None and not (named or order) and is_aside(preamble, vocabulary)
     return Layout(
-        _VARYING.split(head, 1)[0],
-        head,
+        "",
+        blank_line + line if free else head,
         spoken[0],
         {} if order else dict(sorted(before.items(), key=lambda item: -len(item[0]))),
         "".join((_NEVER, *marks, "(=" if translated else "")),
-        numbered=numbered,
-        lettered=lettered and clear,
+        numbered="0" in "".join(order or before),
+        lettered=False,
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
         rows=any("\n" not in gap and gap.lstrip()[:1] == "|" for gap in gaps),
-        mixed=mixed,
+        mixed=not order and _is_mixed([top, *gaps]),
         tagged="<" in head,
         translated=translated,
         named=named,
         firsts=frozenset("¿¡*" if {label[-1:] for label in (top, *gaps)} == {" "} else edges) | round_,
         lasts=frozenset(edges + ";") | round_,
         json='"＂' in marks and ("{" in top or "[" in top),
-        code=code,
-        tails={
-            tails: Tail(
-                result.repairs,
-                result.ended_by is not None,
-                bool(label),
-                "".join([kind for kind in _list_kinds(rest) if kind not in marks]),
-                followed,
-            )
-        },
+        code=PLAIN,
+        tails={},
         below=below,
         order=order,
         speakers=tuple(spoken) if order else (),
@@ -232,8 +244,10 @@ def _is_likely_line(rest: str, at: int, result: Conversation) -> bool:
 
 
 def _list_kinds_around(top: str, gaps: Sequence[str]) -> list[str]:
-    """Return the kinds of quotation marks and emphasis next to the turns, and of brackets before them; tags are
-    left out."""
+    """Return the kinds of quotation marks and emphasis next to the turns, and of brackets before them.
+
+    Tags are left out.
+    """
     anywhere = _list_kinds(*{top, *gaps})
     bare = [_TAG.sub("", gap) for gap in (top, *gaps)]
     edges = _list_kinds("".join([bare[0][-2:], *[gap[:2] + gap[-2:] for gap in bare[1:]]]))

@@ -1,4 +1,4 @@
-"""How a layout writes the characters of its turns: as they are, with escapes, or with doubled quotation marks."""
+"""Codes of turns: characters as they are, with escapes, or with doubled quotation marks."""
 
 from __future__ import annotations
 

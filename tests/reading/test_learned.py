@@ -26,6 +26,7 @@ EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH}
 # They list the texts in another order than they are said in, give two probabilities, or one between turns,
 # or their turns hold lines and marks that may belong to a layout.
 UNLEARNED = {
+    "probability in words behind",
     "JSON parallel lists",
     "p confidence",
     "markdown, call-outs",
@@ -264,7 +265,7 @@ _WORDS = ("light", "water", "verbs", "trade", "sound", "rivers", "maps", "fish",
 @pytest.mark.parametrize(
     "label",
     [
-        "{role} ({mood}): {said}", "**{role}** [{mood}]: {said}\n", "{role}, {mood}: {said}", "{capitals}\n({mood})\n{said}\n",
+        "{role} ({mood}): {said}", "**{role}** [{mood}]: {said}\n", "{capitals}\n({mood})\n{said}\n",
         "- speaker: {role}\n  mood: {mood}\n  text: \"{said}\"", "| {role} | {mood} | {said} |",
         '<turn role="{role}" mood="{mood}">{said}</turn>',
     ],
@@ -285,8 +286,7 @@ def test_notes_that_change_from_turn_to_turn_are_learned(label: str) -> None:
         return "\n".join([*turns, f"\nProbability: 0.{number}"])
 
     found = _read_other_replies(write)
-    closed = label.startswith("{role}, ")  # only notes that were seen
-    assert sum(result is not None for result in found) >= (4 if closed else 10)
+    assert None not in found
 
 
 def test_other_words_around_a_learned_layout_are_read() -> None:

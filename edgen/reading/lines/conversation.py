@@ -58,6 +58,9 @@ _STAGES = frozenset("([*")  # what a stage direction opens with
 _FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
 
 
+MAX_CONVERSATIONS = 100  # of a reply; what follows them is not looked at
+
+
 @dataclass(slots=True)
 class LineConversation(FoundParts):
     """One conversation as it stands in a text, after this `head`."""
@@ -71,23 +74,15 @@ class LineConversation(FoundParts):
         return len({role for role, text, _ in self.entries if not is_silent(text)})
 
 
-# No reply holds more; what follows them is not looked at.
-MAX_CONVERSATIONS = 100
-
-
 def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     """Return the conversation in a text: the first in which two roles speak, one under a heading before
     others; None if no line starts a turn."""
     found = split_lines(text, roles)
-    inline = None
-    if len(found.lines) < 2:
-        inline = _INLINE if any(f"{name}:" in text for name in roles.names) else None
-    elif count_speakers(found.lines) < 2:
-        inline = _PAIRED
-    if inline is not None and inline.of(roles).search(text) is not None:
-        found = split_lines(_FOOT.sub("]\nProbability", inline.of(roles).sub("\n", text)), roles)
-    else:
-        inline = None
+    second = _PAIRED if found.lines[1:] else _INLINE
+    labelled = found.lines[1:] or any(f"{name}:" in text for name in roles.names)
+    inline = count_speakers(found.lines) < 2 and labelled and second.of(roles).search(text) is not None
+    if inline:
+        found = split_lines(_FOOT.sub("]\nProbability", second.of(roles).sub("\n", text)), roles)
     if not found.lines or stand_behind(found):
         return None
     inside = look_inside(found.lines)
@@ -104,7 +99,7 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     if bodies != [line.body for line in found.lines]:
         inside = look_inside(found.lines)
     blocks = [_read_block(group, inside, roles) for group in split_groups(found, inside)[:MAX_CONVERSATIONS]]
-    if inline is not None or quoted:
+    if inline or quoted:
         blocks[0].repairs.append(Repair.LAYOUT)
     for block in blocks if headed else ():
         block.repairs.append(Repair.STRAY_TEXT)
@@ -146,12 +141,10 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
     bracketed = surroundings.is_list_opened(head)
     block = LineConversation(head=head)
     repairs = block.repairs
-    if fenced:
-        repairs.append(Repair.CODE_FENCE)
+    repairs += [Repair.CODE_FENCE] if fenced else []
     if rest and surroundings.has_words(rest):
         repairs.append(Repair.PREAMBLE)
-    if departs or not bracketed:
-        repairs.append(Repair.LAYOUT)
+    repairs += [Repair.LAYOUT] if departs or not bracketed else []
     if not group.plain:
         repairs += [Repair.ROLE_NAME] if any(line.named for line in lines) else []
         repairs += [Repair.ROLE_ALIAS] if any(line.aliased for line in lines) else []
@@ -350,11 +343,10 @@ class _Reader:
         newline = said.find("\n", at)
         if kind == "rule":
             return last or at > surroundings.find_rules_start(said)
+        line = said[at : newline if newline >= 0 else len(said)]
         if kind == "closing":
-            tag = said[at : newline if newline >= 0 else len(said)].strip(" \t</>")
-            return last and f"<{tag}" not in said[:at]
+            return last and f"<{line.strip(' </>')}" not in said[:at]
         if kind == "likely":
-            line = said[at : newline if newline >= 0 else len(said)]
             return last and surroundings.read_value_of_line(line) is not None
         if kind in ("chatter", "label"):
             return last and not said[said.rfind("\n", 0, at - 1) + 1 : at].strip()

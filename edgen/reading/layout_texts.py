@@ -1,0 +1,47 @@
+"""Texts around turns, compared without regard to their numbers, and the probabilities in them."""
+
+from __future__ import annotations
+
+import re
+
+from edgen.core.text import compile_later
+
+# Stand for the texts between turns while a reply is cut.
+CUTS = "\x01\x02\x03\x04\x05\x06\x07\x0e\x0f\x10\x11\x12\x13\x14\x15\x16"
+DIGITS = compile_later("[0-9]+")
+# Letters, Roman numbers and circled ones that number the lines of a list.
+_LETTERED = compile_later(r"(\n[^\w\n]{0,4})(?:[①-⑳]|(?:[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})(?=[.)]))")
+_RULE = compile_later(r"\A\n{1,3}(?:---|\*\*\*|___)(?=\n)")
+VALUE = compile_later(
+    r"(?<![0-9.])(?<![0-9],)(?:[01][.,][0-9]{1,6}(?![.,]?[0-9])|[0-9]{1,3}(?:[ ]?%|(?:/|[ ]out[ ]of[ ])[0-9]{1,3}\b(?!\.[0-9])"
+    r"|[ ]per[ ]?cent\b))|(?i:(?<!\w)(?:[a-z]{3,9}ty(?:[ -](?:[a-z]{3}|f(?:our|ive)|three|seven|eight|nine))?"
+    r"|(?:f|six|seven|eigh|nine)?teen|ten|five)[ ]per[ ]?cent\b)"
+)
+_NUMBER = compile_later(r"\A(?:[\d.,]+|[A-Za-z-]+(?: (?!per)[A-Za-z]+)?)")
+
+
+def find_unit(value: str) -> str:
+    """Return what follows the number in a probability: nothing, `%`, `/100`, ` out of 100`, ` percent`."""
+    return _NUMBER.sub("", value)
+
+
+def zero_digits(text: str, *, lettered: bool = True) -> str:
+    """Return the text with zeros as its digits and, where it is `lettered`, as the letters of a list."""
+    if lettered:
+        text = _LETTERED.sub(_replace_letters, text)
+    for digit in "123456789":
+        text = text.replace(digit, "0")
+    return text
+
+
+def _replace_letters(mark: re.Match[str]) -> str:
+    return mark[1] + "0" * (mark.end() - mark.end(1))
+
+
+def make_skeleton(gap: str) -> str:
+    """Return a text between turns without a rule at its beginning, with one digit for any number and one kind
+    of straight quotation marks.
+
+    Python literals use either kind.
+    """
+    return DIGITS.sub("0", _RULE.sub("", gap)).replace("'", '"')
