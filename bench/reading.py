@@ -15,7 +15,7 @@ from bench.unseen_layouts import UNSEEN
 from edgen.core.values import Conversation, Turn
 from edgen.reading import read
 from edgen.reading.conversation import read_unknown
-from edgen.reading.learned import find_layouts
+from edgen.reading.learned.layouts import find_layouts
 from edgen.reading.roles import TEACHER_STUDENT
 
 REPLIES = 20  # of a layout

@@ -33,7 +33,7 @@ from edgen.core.values import Conversation, Rejection, RejectionReason
 from edgen.reading.assembly import FoundParts, add_repairs, assemble, make_entries
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
-from edgen.reading.learned import find_layouts
+from edgen.reading.learned.layouts import find_layouts
 from edgen.reading.lines.conversation import find_in_lines
 from edgen.reading.lines.frames import rewrite_frames
 from edgen.reading.lines.role_lines import split_lines

@@ -12,7 +12,7 @@ from bench.replies import LAYOUTS
 from bench.reply_layouts import INVENTED, LISTED, OWN
 from edgen.reading import clean_turn, read
 from edgen.reading.conversation import read_unknown
-from edgen.reading.learned import find_layouts
+from edgen.reading.learned.layouts import find_layouts
 from edgen.reading.roles import TEACHER_STUDENT
 from tests.cases import each
 from tests.dose import dose

@@ -16,7 +16,7 @@ from bench.unseen_layouts import UNSEEN
 from edgen.core.values import Conversation
 from edgen.reading import learned, read
 from edgen.reading.conversation import read_unknown
-from edgen.reading.learned import Layouts, find_layouts
+from edgen.reading.learned.layouts import Layouts, find_layouts
 from edgen.reading.lines.line import Inside
 from edgen.reading.roles import TEACHER_STUDENT, RoleWords
 from edgen.reading.text.thinking import drop_thinking

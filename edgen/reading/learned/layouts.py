@@ -17,10 +17,10 @@ from __future__ import annotations
 from functools import cache
 
 from edgen.core.values import Conversation
-from edgen.reading.asides import is_aside
-from edgen.reading.layout import LEAST, MOST, Layout
-from edgen.reading.layout_finder import KEY, LONGEST, find_layout, split_head
-from edgen.reading.layout_texts import DIGITS
+from edgen.reading.learned.asides import is_aside
+from edgen.reading.learned.finder import KEY, LONGEST, find_layout, split_head
+from edgen.reading.learned.layout import LEAST, MOST, Layout
+from edgen.reading.learned.texts import DIGITS
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import TOKEN, TurnWords
 

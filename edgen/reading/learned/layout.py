@@ -17,9 +17,10 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
-from edgen.reading.asides import is_aside
-from edgen.reading.label_notes import LabelNotes
-from edgen.reading.layout_texts import CUTS, DIGITS, VALUE, find_unit, make_skeleton, zero_digits
+from edgen.reading.learned.asides import is_aside
+from edgen.reading.learned.notes import LabelNotes
+from edgen.reading.learned.texts import CUTS, DIGITS, VALUE, find_unit, make_skeleton, zero_digits
+from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, HINTS, SINGLES, decode_turn
 from edgen.reading.text.characters import TELLING, TurnWords, are_spoken, find_marks, fold
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.surroundings import (
@@ -29,7 +30,6 @@ from edgen.reading.text.surroundings import (
     may_head,
     read_value_of_line,
 )
-from edgen.reading.turn_codes import ENTITIES, ESCAPES, HINTS, SINGLES, decode_turn
 
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
 MOST = 200  # turns
