@@ -14,8 +14,9 @@ from bench.replies import LAYOUTS
 from bench.reply_layouts import FURTHER, INVENTED, LISTED, OWN
 from bench.unseen_layouts import UNSEEN
 from edgen.core.values import Conversation
-from edgen.reading import learned, read
+from edgen.reading import read
 from edgen.reading.conversation import read_unknown
+from edgen.reading.learned import layouts as learned
 from edgen.reading.learned.layouts import Layouts, find_layouts
 from edgen.reading.lines.line import Inside
 from edgen.reading.roles import TEACHER_STUDENT, RoleWords
