@@ -41,6 +41,7 @@ FIGURE_TYPES: Mapping[Kind, tuple[type, ...]] = {
     "truth": (bool,),
     "text": (str,),
     "list": (tuple, list),
+    "any": (object,),
 }
 """The types of a column of each kind."""
 

@@ -240,7 +240,7 @@ def _find_words(one: Aggregate) -> str:
 
 def _draw(panel: Panel, by_name: Mapping[str, Aggregate], found: Sequence[ArmResult[Any]]) -> Iterator[Block]:
     first = _find_aggregate(by_name, panel.figures[0])
-    said = panel.caption(found) if callable(panel.caption) else panel.caption
+    said = panel.caption if isinstance(panel.caption, str) else panel.caption(found) if found else ""
     caption = said or _CAPTIONS.get(type(first), "")
     if isinstance(first, Share | Mean):
         axis = panel.axis or (SHARES if isinstance(first, Share) else Axis())

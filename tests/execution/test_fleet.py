@@ -448,4 +448,4 @@ async def test_node_local_is_the_server_of_this_machine(
 async def test_node_local_stands_alone(tmp_path: Path) -> None:
     made = await generate(tmp_path, ["node-local", "http://127.0.0.1:1/v1"])
     assert made.code == 2
-    assert "stands alone" in made.err
+    assert "does not combine with other servers" in made.err

@@ -410,7 +410,7 @@ def test_votes_on_other_texts_are_left_out_and_reported(
         kept.answer("vote", "rated-000001-r0~rated-000001-r1~0123456789abcdef", "ann", "g", [1], 2, None, 1.0)
     capsys.readouterr()
     assert call("pairs", run, "--signal", "human") == 3
-    assert "1 vote on other texts" in capsys.readouterr().err
+    assert "1 vote about texts or pairs that the run no longer has" in capsys.readouterr().err
 
 
 def test_a_sheet_of_votes_goes_out_and_comes_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
