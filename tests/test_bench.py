@@ -11,7 +11,8 @@ import pytest
 from bench.__main__ import BENCHMARKS, CAMPAIGNS, main
 from bench.measure import ROOT
 
-MOST_FILES = {"oneshot": 82, "tutoring": 97, "export": 59, "measure": 49}
+# Oneshot takes 82 on a quick machine; a slow one may enter what shows progress.
+MOST_FILES = {"oneshot": 84, "tutoring": 97, "export": 59, "measure": 49}
 
 
 @pytest.mark.parametrize("words", [["--help"], ["-h"], ["stats", "--help"]])
