@@ -135,7 +135,7 @@ class PairMaking:
     """One start of `make_pairs`, while the run is held."""
 
     def __init__(self, reader: RunReader, options: PairOptions, control: Control) -> None:
-        judge = find_asker(options.asker, JudgeAsker, "--signal", get_args(Source))
+        judge = find_asker(options.asker, JudgeAsker, get_args(Source))
         self.reader, self.run, self.options, self._control = reader, reader.rundir, options, control
         job = load_run_job(self.run, options.overrides, judge.settable, judge.of_what)
         self._refuse_between_runs(job)

@@ -74,6 +74,7 @@ class AnnotatorAsker(UnitAsker):
     labels: ClassVar[str | None] = (
         None  # its label set: a shipped one's name, or a file; None: a person's choice
     )
+    taken_by = "edgen annotate --labels"
     template, variables, expects, shows = TEMPLATE, VARIABLES, "unit_labels", (SHOWN,)
     protocol, why = LABELLING.name, "a labeller"
     role = ROLE
@@ -149,7 +150,7 @@ class AnnotatorAsker(UnitAsker):
 
 
 class Labeller(AnnotatorAsker):
-    """An annotator with any label set."""
+    """An annotator with any label set, whose name the option takes."""
 
     name, in_facts = "labelling", False
 

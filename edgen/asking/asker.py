@@ -230,6 +230,8 @@ class PromptAsker(RunAsker[Unit, Result]):
     """
 
     name: ClassVar[str]  # of its entry point
+    taken_by: ClassVar[str] = ""
+    """The command and its option that take the name of such an asker; the base class of a kind sets it."""
     in_facts: ClassVar[bool] = (
         True  # whether its answerers are named after it; ledgers of edgen's own are older
     )

@@ -62,6 +62,7 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
     order) and `count_calls`."""
 
     variables = tuple(dict.fromkeys((*COMPARED["conversation"], *COMPARED["response"], *OF_SPACE)))
+    taken_by = "edgen pairs --signal"
     expects, protocol = "verdict", ORACLE.name
     compares: ClassVar[Compare] = "response"  # where neither the job nor the run says what is compared
     settable = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")

@@ -61,6 +61,8 @@ class DeclaredAsker(UnitAsker):
     may use. role: the role of the backend in the job; without such a backend, `default` answers.
     """
 
+    taken_by = "edgen annotate --write"
+
     def __init_subclass__(cls) -> None:
         cls.of_what = f"{getattr(cls, 'name', '')} of an existing run"
 

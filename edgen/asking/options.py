@@ -44,7 +44,7 @@ Write = Annotated[
     str,  # the name of a writer
     option(
         "Write texts in place of labels: paraphrases of a turn, or wrong replies that look right. Plugins add "
-        "others: `edgen list plugins` names them under askers.",
+        "others: `edgen list askers` names them.",
         "--write",
         metavar="<paraphrases|wrong>",
         completes="writers",
@@ -123,7 +123,10 @@ class PairOptions(AskOptions, frozen=True, kw_only=True):
 class AnnotateOptions(AskOptions, frozen=True, kw_only=True):
     """The options of annotators."""
 
-    labels: Annotated[str | None, declare_label_set()] = None
+    labels: Annotated[
+        str | None,
+        declare_label_set(" Plugins add annotators with a set of their own: `edgen list askers` names them."),
+    ] = None
     """None for that of an existing layer."""
     by: Annotated[
         tuple[str, ...],

@@ -1,11 +1,14 @@
 """Askers by name: judges, annotators, writers and others about a run, of edgen and of other packages.
 
-An entry point of the group `edgen.askers` names a class; its base class says what it can be used for.
+An entry point of the group `edgen.askers` names a class; its base class says what it can be used for, and
+which option takes its name (`taken_by`).
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import inspect
+import re
+from typing import Any, NamedTuple, TypeVar
 
 from edgen.asking.asker import PromptAsker
 from edgen.core import registry
@@ -44,21 +47,60 @@ def _find_asker_flaw(kind: type[PromptAsker[Any, Any]]) -> str | None:
     return next(find_unfit_methods(kind), None)
 
 
-def find_asker(name: str, base: type[A], option: str, others: tuple[str, ...] = ()) -> type[A]:
+def find_asker(name: str, base: type[A], others: tuple[str, ...] = ()) -> type[A]:
     """Return the asker of that name. Raises UsageError, which names those that there are, and `others` that
-    the option takes."""
+    the option of `base` takes."""
+    option = base.taken_by.rpartition(" ")[2]
     if (found := find_named_asker(name, base)) is not None:
         return found
     if name in registry.list_names("asker"):
-        kinds = (one.__name__ for one in registry.find("asker", name).__mro__[1:])
+        kind = registry.find("asker", name)
+        parent = next((one.__name__ for one in kind.__mro__[1:]), "class")
+        taken = getattr(kind, "taken_by", "")
+        wanted = f"name it with `{taken}`" if taken else "no option takes it"
         raise UsageError(
-            f"{option}: the asker {name!r} is a {next(kinds, 'class')}, and this option takes a "
-            f"{base.__name__}; CONTRIBUTING.md lists the options of each."
+            f"{option}: the asker {name!r} is a {parent}, and this option takes a {base.__name__}; {wanted}."
         )
     known = dict.fromkeys((*others, *list_askers(base)))
     close = suggest_name(name, known)
     every = "" if "known:" in close else f" (known: {', '.join(known)})"
     raise UsageError(f"{option}: there is no {name!r}{close}{every}.")
+
+
+class AskerEntry(NamedTuple):
+    """An asker in the list of all."""
+
+    name: str
+    option: str
+    """The command and its option that take the name; empty if none does."""
+    summary: str
+    """The first sentence of the class's docstring, or why the asker is unusable; empty if there is none."""
+    origin: str
+    """Its package, with the version."""
+    own: bool
+    """Whether it is edgen's own."""
+
+
+def describe_askers() -> list[AskerEntry]:
+    """Return every asker of the installed packages, by name, usable or not."""
+    found = (plugin for plugin in registry.list_all_plugins() if plugin.kind == "asker")
+    return [_describe_asker(plugin) for plugin in found]
+
+
+def _describe_asker(plugin: registry.Plugin) -> AskerEntry:
+    option = ""
+    try:
+        kind = find_named_asker(plugin.name, PromptAsker)  # type: ignore[type-abstract]
+    except registry.PluginError as error:
+        summary = f"ERROR: {error}"
+    else:
+        if kind is None:
+            summary = "ERROR: It is not a class that derives from one of edgen.plugin.askers."
+        else:
+            option = kind.taken_by
+            text = " ".join(inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0].split())
+            summary = re.split(r"(?<=\.) ", text)[0]
+    return AskerEntry(plugin.name, option, summary, plugin.origin, plugin.package == registry.DISTRIBUTION)
 
 
 def list_askers(base: type[PromptAsker[Any, Any]]) -> tuple[str, ...]:

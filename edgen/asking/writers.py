@@ -105,6 +105,7 @@ class WriterAsker(UnitAsker):
     all. A subclass has a name, which is that of its folder and its file, and a template; and where they
     differ, `variables`, `expects` (as in the template), `ask` and `choose`."""
 
+    taken_by = "edgen annotate --write"
     variables, expects, shows = VARIABLES, "texts", (SHOWN,)
     protocol, why = WRITING.name, "a writer"
     role = ROLE
@@ -168,7 +169,7 @@ class WriterStart(RunStart[WriterAsker]):
     """A start of a writer."""
 
     def __init__(self, reader: RunReader, options: CandidateOptions, control: Control) -> None:
-        kind = find_asker(options.write, WriterAsker, "--write", list_askers(DeclaredAsker))  # type: ignore[type-abstract]
+        kind = find_asker(options.write, WriterAsker, list_askers(DeclaredAsker))  # type: ignore[type-abstract]
         for option, value, least in (("--texts", options.count, 1), ("--after", options.after, 0)):
             if value < least:
                 raise UsageError(f"{option}: give a number, {least} or more.")

@@ -18,7 +18,7 @@ from edgen.core.errors import EdgenError
 from edgen.core.space_layouts import make_space_mark
 
 FileKind = str  # a key of _FILES, or the name of a kind of folders that a domain declares
-PluginKind = Literal["formats", "measures", "providers", "protocols", "families"]
+PluginKind = Literal["formats", "measures", "providers", "protocols", "families", "askers"]
 
 _PLUGINS: Mapping[PluginKind, registry.Kind] = {
     "formats": "format",
@@ -26,6 +26,7 @@ _PLUGINS: Mapping[PluginKind, registry.Kind] = {
     "providers": "provider",
     "protocols": "protocol",
     "families": "family",
+    "askers": "asker",
 }
 _MOST = 1_000  # files of a folder that are looked at
 _HEAD = 65_536  # bytes of a file that are looked at

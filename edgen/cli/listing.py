@@ -24,6 +24,7 @@ from edgen.core import registry
 from edgen.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from edgen.asking.registered import AskerEntry
     from edgen.planning.catalogue import TemplateInfo
 
 _KINDS = ("prompts", *list_file_kinds(), *PLUGIN_KINDS, "plugins")
@@ -50,8 +51,8 @@ def command(
 
     Shipped ones come first, then those in this folder.
 
-    `prompts` says what each template expects and uses; `plugins` names the package of each object, and
-    skipped packages.
+    `prompts` says what each template expects and uses; `askers` names the option that takes each; `plugins`
+    names the package of each object, and skipped packages.
 
     Example: edgen list formats
 
@@ -67,6 +68,8 @@ def command(
         _print_templates(paths or [], json=json)
     elif kind == "plugins":
         _print_plugins(json=json)
+    elif kind == "askers":
+        _print_askers(json=json)
     else:
         entries = _find(kind)
         plain = [dict(zip(("name", "summary", "origin"), one, strict=True)) for one in entries]
@@ -136,6 +139,23 @@ def _render_template(entry: TemplateInfo) -> Iterator[str]:
     for label, text in known.items():
         if text:
             yield from wrap_behind(f"    {label:8} ", text)
+
+
+def _print_askers(*, json: bool) -> None:
+    from edgen.asking.registered import describe_askers
+
+    entries = describe_askers()
+    plain = [{key: getattr(one, key) for key in ("name", "option", "summary", "origin")} for one in entries]
+    print_value({"askers": plain}, _render_askers(entries), json=json)
+
+
+def _render_askers(entries: Sequence[AskerEntry]) -> Iterator[str]:
+    """Yield each asker: its name, the option that takes it, what it is, and a plugin's package."""
+    name = max((len(one.name) for one in entries), default=0)
+    option = max((len(one.option) for one in entries), default=0)
+    for one in entries:
+        said = " ".join(filter(None, (one.summary, "" if one.own else f"({one.origin})")))
+        yield from wrap_behind(f"{one.name:{name}}  {one.option:{option}}  ", said)
 
 
 def _print_plugins(*, json: bool) -> None:

@@ -40,7 +40,7 @@ class SignalOptions(msgspec.Struct, frozen=True, kw_only=True):
         option(
             "The evidence for labels. oracle: a judge model. probability: the conversations' "
             "own. human: people's votes. For responses to one turn, flag: one was called nonsense; "
-            "judged: by the run's judge. Plugins add others: `edgen list plugins` names them under askers.",
+            "judged: by the run's judge. Plugins add others: `edgen list askers` names them.",
             metavar="<oracle|probability|human|flag|judged>",
             completes="signals",
         ),

@@ -330,10 +330,10 @@ def declare_layer(more: str) -> msgspec.Meta:
     return option(f"A layer of labels. {more}", "--layer", metavar="NAME", completes="layers")
 
 
-def declare_label_set() -> msgspec.Meta:
-    """Declare the option --labels."""
+def declare_label_set(more: str = "") -> msgspec.Meta:
+    """Declare the option --labels; `more` is what else it takes."""
     return option(
-        "The label set: a shipped one's name, or a file.",
+        f"The label set: a shipped one's name, or a file.{more}",
         "--labels",
         metavar="NAME|FILE",
         completes="label_sets",

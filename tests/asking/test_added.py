@@ -240,6 +240,28 @@ def asked(capsys: pytest.CaptureFixture[str], run: edgen.Run) -> Iterator[Asked]
         yield Asked(capsys, run, service, url)
 
 
+def test_the_list_names_the_option_of_each(run: edgen.Run, capsys: pytest.CaptureFixture[str]) -> None:
+    command = Command(capsys)
+    options = {
+        "labelling": "edgen annotate --labels",
+        "length": "edgen annotate --write",
+        "oracle": "edgen pairs --signal",
+        "paraphrases": "edgen annotate --write",
+    }
+    listed = {one["name"]: one for one in json.loads(command("list", "askers", "--json").out)["askers"]}
+    own = {"labelling", "oracle", "paraphrases", "wrong"}
+    assert {*listed} == {*own, *ASKERS}
+    assert {name: listed[name]["option"] for name in options} == options
+    for name, one in listed.items():
+        _, called, option = one["option"].split()
+        assert option in command(called, "--help").out
+        assert bool(one["summary"]) is (name in own)  # the classes of the packages have no docstrings
+        assert one["origin"].startswith("edgen" if name in own else f"my-{name} ")
+    lines = command("list", "askers").out.splitlines()
+    (line,) = (one for one in lines if one.startswith("scores "))
+    assert line.split() == ["scores", "edgen", "pairs", "--signal", "(my-scores", "1.0)"]
+
+
 def test_a_judge(run: edgen.Run, asked: Asked) -> None:
     needs = asked("pairs", "--signal", "scores", "--dry-run")
     assert (asked.calls, needs["calls"]["expected"]) == (0, 2 * needs["judged"]["to_judge"])

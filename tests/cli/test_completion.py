@@ -105,6 +105,7 @@ def test_bash_offers_what_there_is(folder: Path) -> None:
         (("stats", run, "--only", "leak"), ["leakage", "leaks"]),
         (("candidates", run, "--write", ""), ["paraphrases", "wrong"]),
         (("list", "f"), ["formats", "families"]),
+        (("list", "as"), ["askers"]),
     ):
         assert bash(folder, "edgen", *words) == offered, words
 

@@ -126,7 +126,7 @@ def test_generate_dry_run_prints_the_estimate_and_writes_nothing(command: Comman
 
 
 @pytest.mark.parametrize(
-    "kind", ["jobs", "spaces", "label-sets", "machines", "formats", "measures", "protocols"]
+    "kind", ["jobs", "spaces", "label-sets", "machines", "formats", "measures", "protocols", "askers"]
 )
 def test_each_kind_is_listed(command: Command, kind: str) -> None:
     names = json.loads(command("list", "--json").out)[kind]

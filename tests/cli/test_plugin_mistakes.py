@@ -409,10 +409,28 @@ class TestAsker:
         site.add("askers", "odd", ASKER)
         ended = command("pairs", run, "--signal", "odd")
         assert ended.code == 2
-        said = "--signal: the asker 'odd' is a TurnAsker, and this option takes a JudgeAsker"
+        said = (
+            "--signal: the asker 'odd' is a TurnAsker, and this option takes a JudgeAsker; name it with "
+            "`edgen annotate --write`."
+        )
         assert said in ended.err
         known = "--write: there is no 'odt' (did you mean 'odd'?) (known: odd, paraphrases, wrong)."
         assert known in command("annotate", run, "--write", "odt").err
+
+    @pytest.mark.parametrize(
+        ("code", "said"),
+        [
+            (ASKER.replace("    template", "    other"), "The asker 'odd' lacks `template`, which every asker has to define."),
+            ("class IT:\n    name = 'odd'\n", "It is not a class that derives from one of edgen.plugin.askers."),
+        ],
+    )  # fmt: skip
+    def test_the_list_says_why_one_is_unusable(
+        self, command: Command, site: Site, code: str, said: str
+    ) -> None:
+        site.add("askers", "odd", code)
+        listed = json.loads(command("list", "askers", "--json").out)["askers"]
+        (odd,) = (one for one in listed if one["name"] == "odd")
+        assert odd == {"name": "odd", "option": "", "summary": f"ERROR: {said}", "origin": "odd-pack 1.0"}
 
 
 def test_the_check_of_a_protocol_records_its_conversation() -> None:
