@@ -288,7 +288,7 @@ def family_of(space: Space, named: str | None = None) -> Family:
         blame("family", named, error, f"for the space {space.name}")
     if not fits:
         problem = Problem("$.family", f"{named} does not fit the dimensions and roles of {space.name}")
-        raise JobError("the job", "1 problem:", (problem,))
+        raise JobError.of(f"with the space {space.name}", (problem,))
     return family
 
 

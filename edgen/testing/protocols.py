@@ -163,7 +163,7 @@ def _make_plan(protocol: ConversationProtocol, keys: Mapping[str, Any], base: Pa
         **keys,
         "protocol": protocol.name,
     }
-    return make_plan(parse_job(plain, "the job of the check"), Reach(base or Path.cwd(), None))
+    return make_plan(parse_job(plain, "of the check"), Reach(base or Path.cwd(), None))
 
 
 def _make_constant_answer(reply: Reply) -> Callable[[Request], Reply]:
