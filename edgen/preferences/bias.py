@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from edgen.core.pair import Compare, OracleSignal, Pair
 from edgen.core.values import Turn
+from edgen.preferences.comparisons import find_judge_askers
 from edgen.preferences.labels import find_preference
 from edgen.preferences.logprob_report import LogprobCount
 from edgen.preferences.policies import PolicyCounts
@@ -52,7 +53,7 @@ class _JudgeSignals:
     def __init__(self, signal: OracleSignal) -> None:
         self.name, self.model, self.compare = signal.judge, signal.model, signal.compare
         self.rows = array("d")  # eight numbers a pair; nan: none read, or not known
-        self.ties = self.abstentions = self.verdicts = self.unread = 0
+        self.ties = self.abstentions = self.verdicts = self.unread = self.labelled = 0
         self.logprobs = LogprobCount()
 
     def add(self, pair: Pair, signal: OracleSignal, words: Words) -> None:
@@ -67,7 +68,7 @@ class _JudgeSignals:
         self.unread += sum(verdict.choice is None for verdict in signal.verdicts)
         self.logprobs.add(pair, signal)
 
-    def report(self) -> dict[str, Any]:
+    def report(self, asker: str | None) -> dict[str, Any]:
         columns = np.array(self.rows).reshape(-1, 8).T
         scenario, favours, directed, ab, ba, words_a, words_b, said = columns
         known = (favours != 0) & ~np.isnan(said)
@@ -80,9 +81,11 @@ class _JudgeSignals:
         told = self.logprobs.report()
         return {
             "judge": self.name,
+            **({} if asker is None else {"asker": asker}),
             "model": self.model,
             "compare": self.compare,
             "pairs": len(scenario),
+            "labelled": self.labelled,
             "judged": len(judged),
             "verdicts": {"n": self.verdicts, "unread": self.unread},
             "ties": {"n": self.ties, "share": share(tied, judged)},
@@ -123,6 +126,8 @@ class _PairSignals:
         self.directed.append(signals.judge_directed is not UNSET)
         if pair.label is not None:
             self.labelled[pair.label.by] += 1
+            if pair.label.judge in self.judges:
+                self.judges[pair.label.judge].labelled += 1
         elif pair.left_out is not None:
             self.left_out[pair.left_out] += 1
         self.scenarios.append(pair.scenario)
@@ -136,7 +141,7 @@ class _PairSignals:
             column.append(_sign(p))
         return behind >= 0
 
-    def report(self, arms: Sequence[str]) -> dict[str, Any]:
+    def report(self, arms: Sequence[str], askers: Mapping[str, str]) -> dict[str, Any]:
         count = len(self.scenarios)
         policies = self.policies.report(arms)
         for column in self.ratings.values():
@@ -148,15 +153,18 @@ class _PairSignals:
             "labelled": dict(sorted(self.labelled.items())),
             "left_out": dict(sorted(self.left_out.items())),
             "judge_directed": {"n": sum(self.directed), "share": directed, "found": self.found},
-            "judges": [judge.report() for judge in self.judges.values()],
+            "judges": [judge.report(askers.get(name)) for name, judge in self.judges.items()],
             "agreement": agreement(dict(sorted(self.ratings.items())), self.scenarios),
             **({"policies": policies} if policies else {}),
         }
 
 
-def make_bias_report(rows: Iterable[tuple[Pair, Words]], arms: Sequence[str] = ()) -> dict[str, Any]:
+def make_bias_report(
+    rows: Iterable[tuple[Pair, Words]], arms: Sequence[str] = (), askers: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Return the report as values for JSON; `render` words it for a person. `arms`: the order of the run's.
-    With pairs between arms it has the `policies` matrices.
+    `askers`: the names of the askers of judges, by identity. With pairs between arms it has the `policies`
+    matrices.
 
     A row is a pair with the numbers of words of sides a and b by the texts that a judge is shown: each judge
     takes those of its own kind of comparison. A key is missing if they are unknown. Estimates are `{"value",
@@ -165,19 +173,19 @@ def make_bias_report(rows: Iterable[tuple[Pair, Words]], arms: Sequence[str] = (
     signals = _PairSignals()
     for pair, words in rows:
         signals.add(pair, words)
-    rounded: dict[str, Any] = round_values(msgspec.to_builtins(signals.report(arms)))
+    rounded: dict[str, Any] = round_values(msgspec.to_builtins(signals.report(arms, askers or {})))
     return rounded
 
 
-def report_bias_of_compared(rows: Iterable[ComparedPair], arms: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the bias report of the pairs that a run has, given each with its two conversations, and the
-    run's arms."""
-    return make_bias_report(((row.pair, _count_words(row)) for row in rows), arms)
+def report_bias_of_compared(rows: Iterable[ComparedPair], reader: RunReader) -> dict[str, Any]:
+    """Return the bias report of the pairs that a run has, given each with its two conversations."""
+    askers = find_judge_askers(reader.rundir)
+    return make_bias_report(((row.pair, _count_words(row)) for row in rows), reader.arms, askers)
 
 
 def report_bias_of_run(reader: RunReader) -> dict[str, Any]:
     """Return the bias report of the pairs that a run has."""
-    return report_bias_of_compared(reader.compared(), reader.arms)
+    return report_bias_of_compared(reader.compared(), reader)
 
 
 def _count_words(compared: ComparedPair) -> Words:

@@ -57,6 +57,23 @@ def find_published_template(rundir: RunFolder, compare: Compare) -> str | None:
     return name if name in used and GUARDED_TEMPLATE not in used else None
 
 
+def find_judge_askers(rundir: RunFolder) -> dict[str, str]:
+    """Return the name of the asker that each judge of a run is, by the judge's identity; judges without a
+    readable note are missing."""
+    askers = {}
+    for ledger in rundir.judge_ledgers():
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+            noted = msgspec.json.decode(read_regular(ledger.with_suffix(".json"), _MOST_NOTED), type=_Noted)
+            askers[ledger.stem] = noted.asker
+    return askers
+
+
+class _Noted(msgspec.Struct):
+    """The part of a judge's note that names its asker; edgen's own judge notes none."""
+
+    asker: str = "oracle"
+
+
 def _find_digest(shipped: str) -> str:
     return compute_sha256(resources.find("prompts", shipped).read_bytes())
 

@@ -42,6 +42,9 @@ def _render_lines(report: Report, probability: str) -> Iterator[str]:
     if labelled or left_out:
         sources = ", ".join(f"{n:,} by {source}" for source, n in labelled.items()) or "none"
         yield f"labelled: {sources}; left out: {sum(left_out.values()):,}"
+        for judge in report["judges"]:
+            if n := judge.get("labelled"):
+                yield f"  {n:,} by judge {_name_judge(judge)} ({judge['model']})"
         for reason, n in left_out.items():
             yield f"  {n:,} {reason}: {UNLABELLED.get(reason, reason)}"
     if report["pairs"]:
@@ -73,8 +76,13 @@ def _list_directed_texts(directed: Report) -> Iterator[str]:
         yield f'  "{found}"'
 
 
+def _name_judge(judge: Report) -> str:
+    """Return a judge's identity, after the name of its asker if that is known."""
+    return f"{judge['asker']} {judge['judge']}" if "asker" in judge else str(judge["judge"])
+
+
 def _judge(judge: Report, probability: str) -> Iterator[str]:
-    yield f"Judge {judge['judge']} ({judge['model']}, comparing by {judge['compare']})"
+    yield f"Judge {_name_judge(judge)} ({judge['model']}, comparing by {judge['compare']})"
     verdicts, ties, none = judge["verdicts"], judge["ties"], judge["abstentions"]
     yield (
         f"  {quantity(judge['pairs'], 'pair')}, {judge['judged']:,} with read verdicts in both orders;"

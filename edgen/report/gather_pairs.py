@@ -46,7 +46,7 @@ def gather_pairs(run: RunFolder, progress: Callable[[str], None]) -> PairsReport
     try:
         with RunReader(run.path) as reader:
             seen = _SeenPairs(part_of(reader.family, ReportWords))
-            bias = report_bias_of_compared(map(seen.note, reader.compared()), reader.arms)
+            bias = report_bias_of_compared(map(seen.note, reader.compared()), reader)
             return seen.report(bias)
     except EdgenError as problem:
         return str(problem).removeprefix(f"{run.path}: ")

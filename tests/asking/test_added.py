@@ -227,6 +227,12 @@ class Asked:
         assert ended.code == 0, ended.err
         return json.loads(ended.out)
 
+    def show(self, name: str, *words: str) -> str:
+        """The output of the command for a person."""
+        ended = self._command(name, self._run.folder, *words)
+        assert ended.code == 0, ended.err
+        return ended.out
+
     def fail(self, name: str, *words: str) -> str:
         """The error message of the failing command."""
         ended = self._command(name, self._run.folder, *words)
@@ -271,6 +277,10 @@ def test_a_judge(run: edgen.Run, asked: Asked) -> None:
     assert made["judged"] == made["planned"] == needs["judged"]["to_judge"]
     noted = json.loads((RunFolder(run.folder).judged / f"{made['judge']}.json").read_text())
     assert (noted["asker"], noted["compare"], noted["template"]["name"]) == ("scores", "response", "scores")
+
+    lines = asked.show("pairs", "--report").splitlines()
+    assert f"  {sum(made['pairs'].values())} by judge scores {made['judge']} (m)" in lines
+    assert f"Judge scores {made['judge']} (m, comparing by response)" in lines
 
     model = Model()
     paired = run.pairs("scores", backends={"default": model}, progress=False)

@@ -10,6 +10,7 @@ import pytest
 import edgen
 from edgen.config import parse_job
 from edgen.core import registry
+from edgen.core.errors import JobError
 from edgen.core.pair import Candidate
 from edgen.core.values import Rejection, Turn
 from edgen.families.base import defaults_of, family_of
@@ -79,3 +80,12 @@ def test_its_words_are_on_the_card(tmp_path: Path) -> None:
         text = (tmp_path / f"{family}-hf" / "README.md").read_text("utf-8")
         assert "that the student understood" not in text
         assert said is None or said in text
+
+
+def test_a_family_that_does_not_fit_is_refused_by_the_name_of_the_space() -> None:
+    with pytest.raises(JobError) as refused:
+        plan_of(family="tutoring")
+    assert str(refused.value) == (
+        "job with the space education_dialogue: 1 problem:\n"
+        "  $.family: tutoring does not fit the dimensions and roles of education_dialogue"
+    )
