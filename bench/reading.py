@@ -12,12 +12,14 @@ from bench.fresh_layouts import FRESH
 from bench.replies import LAYOUTS
 from bench.reply_layouts import FURTHER, INVENTED, LISTED, OWN
 from bench.unseen_layouts import UNSEEN
+from bench.written_layouts import WRITTEN
 from edgen.core.values import Conversation, Turn
 from edgen.reading import read
 from edgen.reading.conversation import read_unknown
 from edgen.reading.learned.layouts import find_layouts
 from edgen.reading.roles import TEACHER_STUDENT
 
+EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, **WRITTEN}
 REPLIES = 20  # of a layout
 ROUNDS = 25
 MOST = 60  # µs on a quiet core
@@ -63,7 +65,7 @@ def reading(folder: Path) -> None:  # noqa: ARG001 - nothing is written
     units = []
     took: dict[str, tuple[float, float]] = {}  # in yardsticks
     find_layouts.cache_clear()
-    for name, layout in {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH}.items():
+    for name, layout in EVERY.items():
         texts = [layout(number) for number in range(REPLIES)]
         for text in texts[:3]:
             read(text)

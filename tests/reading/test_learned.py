@@ -13,6 +13,7 @@ from bench.fresh_layouts import FRESH
 from bench.replies import LAYOUTS
 from bench.reply_layouts import FURTHER, INVENTED, LISTED, OWN
 from bench.unseen_layouts import UNSEEN
+from bench.written_layouts import WRITTEN
 from edgen.core.values import Conversation
 from edgen.reading import read
 from edgen.reading.conversation import read_unknown
@@ -23,9 +24,10 @@ from edgen.reading.roles import TEACHER_STUDENT, RoleWords
 from edgen.reading.text.thinking import drop_thinking
 from tests.dose import dose
 
-EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH}
-# They list the texts in another order than they are said in, give two probabilities, or one between turns,
-# or their turns hold lines and marks that may belong to a layout.
+EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, **WRITTEN}
+# They list the texts in another order than they are said in, give two probabilities, or one between turns, have two
+# turns in a line, have values beside the turns that change with every reply, are rejected as truncated, or their turns
+# hold lines and marks that may belong to a layout.
 UNLEARNED = {
     "probability in words behind",
     "JSON parallel lists",
@@ -36,6 +38,14 @@ UNLEARNED = {
     "transcript, indented continuation",
     "transcript, wrapped lines",
     "probability in the middle, in a bracketed line",
+    "YAML, a topic",
+    "JSON, a topic and a grade",
+    "JSON, times",
+    "JSON, cut short",
+    "a table of two columns, and one for the probability",
+    "two turns in a line",
+    "quoted words in turns",
+    "actions in square brackets",
 }
 PIECES = (
     '"', '\\"', "(", ")", " (smiles)", ":", "**", "_", "'", "“", "”", "[end of conversation]", " End of conversation.", "Teacher: ",
@@ -72,7 +82,7 @@ def change(text: str, rng: random.Random) -> str:
             lines.insert(other, lines[one])
         case 3:
             lines[one] += rng.choice(PIECES)
-        case 4:
+        case 4 if re.search(r"\d", text):
             number = rng.choice([*re.finditer(r"\d+", text)])
             return text[: number.start()] + rng.choice(("0", "00", "7", "100", ".5")) + text[number.end() :]
         case 5:
