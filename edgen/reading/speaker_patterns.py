@@ -19,6 +19,7 @@ _ROUND = (
     r"|(?:turn|line|exchange)\s\d{1,3}\s?[-–.:]\s)*"
 )
 _LONG = 2_000  # characters of a turn, of which only lines near a name are searched
+_RUN = compile_later(r"[\[(*<{_]+(?P<last>[\[(*<{_]{80})")  # 80 are more than any pattern counts
 _DECOR = r"(?:[\s*_~`\"”’」』】\])>-]|[–—]|</[^<>\n]{1,20}>)*"
 _APART = r"(?:(?<!\w)|(?<=\\n))"
 _BEFORE = "|".join(sorted(ARTICLES - {"l"}))
@@ -178,9 +179,11 @@ class SpeakerPatterns(NamedTuple):
         return not self.nameless.have_all(text.split())
 
     def drop_far_lines(self, text: str) -> str:
-        """Return a long text with those lines alone that are at most two from one with a speaker's name."""
+        """Return a long text with those lines alone that are at most two from one with a speaker's name, and
+        with the last 80 of more marks in a row."""
         if len(text) < _LONG:
             return text
+        text = _RUN.sub(r"\g<last>", text)
         lines = text.split("\n")
         named = [number for number, line in enumerate(lines) if line and self.names_somebody(line)]
         kept, last = [], -1

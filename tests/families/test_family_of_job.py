@@ -19,6 +19,7 @@ from edgen.families.reader import KindDefaults
 from edgen.planning.allowed_files import Reach
 from edgen.planning.load import make_plan
 from edgen.protocols.oracle import CandidatePair, select_turns
+from edgen.space import Space
 from edgen.store.run_reader import RunReader
 
 pytestmark = pytest.mark.unit
@@ -40,10 +41,17 @@ class OfNothing(Dialogue):
     name = "of_nothing"
 
 
+class OfOtherSpaces(Dialogue):
+    name = "of_other_spaces"
+
+    def fits(self, space: Space) -> bool:
+        return False
+
+
 @pytest.fixture(autouse=True)
 def _added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_added", dict(registry._added))
-    for one in (OfVisits(), OfNothing()):
+    for one in (OfVisits(), OfNothing(), OfOtherSpaces()):
         registry.add("family", one.name, one)
 
 
@@ -84,8 +92,8 @@ def test_its_words_are_on_the_card(tmp_path: Path) -> None:
 
 def test_a_family_that_does_not_fit_is_refused_by_the_name_of_the_space() -> None:
     with pytest.raises(JobError) as refused:
-        plan_of(family="tutoring")
+        plan_of(family="of_other_spaces")
     assert str(refused.value) == (
         "job with the space education_dialogue: 1 problem:\n"
-        "  $.family: tutoring does not fit the dimensions and roles of education_dialogue"
+        "  $.family: of_other_spaces does not fit the dimensions and roles of education_dialogue"
     )
