@@ -30,6 +30,7 @@ SHAPES = {
     "quote and comma": '",',
     "quotes and spaces": '"      ',
     "brackets": "[",
+    "brackets of two kinds": "[(",
     "brackets and spaces": "[     ",
     "brackets, a line each": "[\n",
     "closing brackets": "]",
