@@ -164,9 +164,9 @@ async def test_a_run_that_is_killed_pays_for_no_answer_twice(chooser: Chooser, t
     job = job_in(tmp_path, chooser, conversations=12)
     chooser.hold_after = 6
     process = await start("generate", job, "-o", tmp_path / "run")
-    while not chooser.held.is_set():
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.1)
+    async with asyncio.timeout(60):
+        while len(chooser.bodies) < 12 or not rows(tmp_path / "run"):  # none comes after the kill
+            await asyncio.sleep(0.01)
     process.kill()
     await end(process)
     chooser.hold_after = None

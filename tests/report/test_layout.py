@@ -18,7 +18,7 @@ WIDTHS = dose((390, 1280), (390, 768, 1280, 1600))
 FOLDED = "document.querySelectorAll('details').forEach(d => d.open = {})"
 
 
-@pytest.mark.long
+@pytest.mark.only_long
 def test_nothing_is_cut_or_unreadable(reported: Callable[[str], Path], tmp_path: Path) -> None:
     """In a report of each kind, which one browser opens."""
     chromium()

@@ -91,7 +91,7 @@ def _generate(run: Path, job: str, *settings: str) -> object:
     return fork_server.Popen("generate", str(ROOT / "jobs" / f"{job}.yaml"), "-o", str(run), *options)
 
 
-@pytest.mark.long
+@pytest.mark.only_long
 def test_every_page_is_accessible(chrome: Browser, tmp_path: Path) -> None:
     outputs = tmp_path / "outputs"
     rated = _generate(outputs / "rated", "rated_pairs", "conversations=3", "split.test=0")
