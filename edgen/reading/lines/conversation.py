@@ -75,8 +75,7 @@ class LineConversation(FoundParts):
 
 
 def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
-    """Return the conversation in a text: the first in which two roles speak, one under a heading before
-    others; None if no line starts a turn."""
+    """Return the first conversation of two roles in a text, one under a heading first; None without turns."""
     found = split_lines(text, roles)
     second = _PAIRED if found.lines[1:] else _INLINE
     labelled = found.lines[1:] or any(f"{name}:" in text for name in roles.names)
