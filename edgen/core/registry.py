@@ -332,7 +332,7 @@ def _read_headers(folder: Path) -> dict[str, list[str]]:
 
 
 def _read_text(file: Path) -> tuple[str, str | None]:
-    """Return the text of a file, as far as it is UTF-8, and what is wrong with the file; None if nothing."""
+    """Return the part of a file that is UTF-8, and the problem of the file; None without one."""
     try:
         data = file.read_bytes()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What a job's own family says of its conversations counts wherever the space alone is at hand."""
+"""The family that a job names gives templates, the judged role and words, also where only the space is known."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class LabelNotes(msgspec.Struct):
     pattern: re.Pattern[str]  # groups: the text before a note, and the note
     blanked: str  # what stands for a note: BLANK, or nothing where labels may be without one
     known: frozenset[str] | None
-    """All notes that may stand there: verbs of speech, names; None where a mark opens any note."""
+    """The only notes allowed, such as names or verbs of speech; None if a mark encloses any note."""
 
     def blank(self, text: str, vocabulary: TurnWords) -> str | None:
         """Return the text with its notes blanked; None if it has none, or one that may be something else."""
