@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from edgen.asking.asker import PromptAsker
 from edgen.core import registry
 from edgen.core.errors import UsageError
-from edgen.core.plugins.checks import find_unfit_methods
+from edgen.core.plugin_checks import find_unfit_methods
 from edgen.core.text import join_list
 from edgen.core.yaml_values import suggest_name
 

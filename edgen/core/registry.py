@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 
 from edgen.core.errors import InputError
-from edgen.core.plugins.checks import find_flaw, find_place, satisfies
+from edgen.core.plugin_checks import find_flaw, find_place, satisfies
 from edgen.core.system import is_from_signal
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
 from edgen.core.version import __version__

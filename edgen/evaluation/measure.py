@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import msgspec
 
 from edgen.core import registry
-from edgen.core.plugins.checks import find_misplaced_names
+from edgen.core.plugin_checks import find_misplaced_names
 from edgen.core.plugins.faults import refuse_value
 from edgen.core.registry import part_of
 from edgen.core.text import join_list

@@ -16,12 +16,12 @@ from edgen.core import registry
 from edgen.core.errors import CallError, EdgenError, FailuresError, ProviderError, StoppedError, UselessError
 from edgen.core.plugins.faults import find_fault, refuse_value
 from edgen.core.values import Address, Reply, Request, TaskId
-from edgen.execution.batch.open_batches import open_batches_error
 from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import BudgetExhausted
 from edgen.execution.client.call import Answer, Call
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.joined_calls import CallPlace, JoinedCalls, share_out
+from edgen.execution.open_batches import open_batches_error
 from edgen.execution.rollout import (
     GO_ON,
     AnyRollout,

@@ -22,7 +22,6 @@ from edgen.config import CallSettings, Limits, find_backend_name
 from edgen.core.errors import EdgenError, ShortError, SignalError
 from edgen.core.values import TaskId
 from edgen.core.version import __version__
-from edgen.execution.batch.open_batches import end_batch_period
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.budget_lease import BudgetLease
@@ -30,6 +29,7 @@ from edgen.execution.client.form_support import restore_forms
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.person_client import PersonClient
 from edgen.execution.online_scheduler import make_online_scheduler
+from edgen.execution.open_batches import end_batch_period
 from edgen.execution.progress import Events, ProgressCounts
 from edgen.execution.scheduler import Scheduler, SchedulerFactory, Work
 from edgen.protocols.parts import Tasks

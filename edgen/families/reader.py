@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from edgen.core import registry
-from edgen.core.plugins.checks import find_misplaced_names
+from edgen.core.plugin_checks import find_misplaced_names
 from edgen.core.registry import part_of
 from edgen.core.values import Conversation, Recorded, Role, Turn
 from edgen.core.version import DISTRIBUTION

@@ -14,14 +14,14 @@ roles. JsonMembers, parse: JSON with mistakes. replace_surrogates: a text that e
 
 from __future__ import annotations
 
+from edgen.reading.answer_body import body_of as body_of
+from edgen.reading.answer_body import fold_key as fold_key
+from edgen.reading.answer_body import object_in as object_in
+from edgen.reading.answer_body import strip_fence as strip_fence
 from edgen.reading.answers.acted_turn import NO_ACTIONS as NO_ACTIONS
 from edgen.reading.answers.acted_turn import ActedTurn as ActedTurn
 from edgen.reading.answers.acted_turn import make_acted_turn_form as make_acted_turn_form
 from edgen.reading.answers.acted_turn import read_acted_turn as read_acted_turn
-from edgen.reading.answers.body import body_of as body_of
-from edgen.reading.answers.body import fold_key as fold_key
-from edgen.reading.answers.body import object_in as object_in
-from edgen.reading.answers.body import strip_fence as strip_fence
 from edgen.reading.answers.choice import NOT_OFFERED as NOT_OFFERED
 from edgen.reading.answers.choice import Chosen as Chosen
 from edgen.reading.answers.choice import choice_form as choice_form

@@ -26,7 +26,7 @@ from edgen.config.job import FindFile, RolesAndSettings
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.forms import AnswerKind, Form
 from edgen.core.people.requests import View
-from edgen.core.plugins.checks import find_misplaced_names
+from edgen.core.plugin_checks import find_misplaced_names
 from edgen.core.registry import part_of
 from edgen.core.values import (
     Address,

@@ -40,9 +40,9 @@ from edgen.protocols.selfplay_settings import CLOSING, CLOSING_STEP, MOST_TURNS,
 from edgen.protocols.session import append_message, ask_turn, join_brief
 from edgen.protocols.views import CLOSING as CLOSING_MARK
 from edgen.protocols.views import list_facts, list_utterances
-from edgen.reading.answers.probability import read_probability
 from edgen.reading.detect import find_leak, loops
 from edgen.reading.one_turn.reader import TurnReply, read_turn
+from edgen.reading.probability import read_probability
 
 
 class PlayedTurn(msgspec.Struct, frozen=True):

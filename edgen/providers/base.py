@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 from edgen.config.backends import BackendConfig, PricesAndTokens, RequestFeatures, ServiceKeys
 from edgen.core.errors import Problem
 from edgen.core.people.requests import AskPeople
-from edgen.core.plugins.checks import find_misplaced_names
+from edgen.core.plugin_checks import find_misplaced_names
 from edgen.core.values import Reply, Request, TaskId
 
 if TYPE_CHECKING:

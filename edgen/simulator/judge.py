@@ -24,9 +24,9 @@ import msgspec
 from edgen.core.values import Message
 from edgen.reading.answers.scores import MOST_SCORE
 from edgen.reading.answers.verdict import read_verdict
-from edgen.simulator.conversation.tone import measure_tone
 from edgen.simulator.phrases.book import PhraseSpeaker
 from edgen.simulator.prompts import conversation_prompt
+from edgen.simulator.tone import measure_tone
 
 
 class ShownPair(NamedTuple):

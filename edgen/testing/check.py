@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from edgen.core import registry, resources
-from edgen.core.plugins.checks import find_flaw
+from edgen.core.plugin_checks import find_flaw
 from edgen.core.registry import Kind
 from edgen.space import Space, load_space
 

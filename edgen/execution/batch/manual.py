@@ -12,9 +12,9 @@ import msgspec
 
 from edgen.config import BackendConfig, CallSettings, Job, Price, load_job
 from edgen.execution.batch.lifecycle import BatchLifecycle, LostBatch
-from edgen.execution.batch.open_batches import end_unsent
 from edgen.execution.batch.ownership import require_backend, require_own
 from edgen.execution.batch.results import ResultCounts, check_lines, read_results
+from edgen.execution.open_batches import end_unsent
 from edgen.execution.progress import Events
 from edgen.providers import find_batch_services
 from edgen.providers.batches import BatchService, LineResult, NeverBegun, ReadLine

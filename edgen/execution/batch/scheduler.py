@@ -18,18 +18,18 @@ from edgen.core.errors import HandedOver, ProviderError, UsageError
 from edgen.core.text import seconds
 from edgen.core.values import TaskId
 from edgen.execution.batch.lifecycle import BatchLifecycle
-from edgen.execution.batch.open_batches import (
+from edgen.execution.batch.ownership import require_own
+from edgen.execution.batch.results import ResultCounts
+from edgen.execution.batch.round import RoundPlanner, WaitingTasks
+from edgen.execution.client.budget import BudgetExhausted, Reservation
+from edgen.execution.online_scheduler import OnlineScheduler
+from edgen.execution.open_batches import (
     begin_batch_period,
     end_unsent,
     note_first_sent,
     open_batches_error,
     read_first_sent_time,
 )
-from edgen.execution.batch.ownership import require_own
-from edgen.execution.batch.results import ResultCounts
-from edgen.execution.batch.round import RoundPlanner, WaitingTasks
-from edgen.execution.client.budget import BudgetExhausted, Reservation
-from edgen.execution.online_scheduler import OnlineScheduler
 from edgen.execution.rollout import GO_ON
 from edgen.execution.scheduler import Work
 from edgen.providers.batches import BatchService

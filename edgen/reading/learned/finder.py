@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation
-from edgen.reading.answers.probability import parse_probability
 from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.learned.asides import is_aside
 from edgen.reading.learned.layout import Behind, Layout, Tail
 from edgen.reading.learned.notes import BLANK, find_label_notes
 from edgen.reading.learned.texts import CUTS, DIGITS, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_codes import PLAIN, QUOTED, encode_turn, list_codes
+from edgen.reading.probability import parse_probability
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import TOKEN, TurnWords, fold

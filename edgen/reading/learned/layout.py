@@ -16,11 +16,11 @@ import msgspec
 
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
-from edgen.reading.answers.probability import parse_probability
 from edgen.reading.learned.asides import is_aside
 from edgen.reading.learned.notes import LabelNotes
 from edgen.reading.learned.texts import CUTS, DIGITS, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, HINTS, SINGLES, decode_turn
+from edgen.reading.probability import parse_probability
 from edgen.reading.text.characters import TELLING, TurnWords, are_spoken, find_marks, fold
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.surroundings import (

@@ -12,10 +12,10 @@ from random import Random
 from typing import NamedTuple
 
 from edgen.core.values import Message
-from edgen.simulator.conversation.tone import measure_tone
 from edgen.simulator.judge import find_fenced, split_turns
 from edgen.simulator.prompts import conversation_prompt
 from edgen.simulator.prompts.agent_prompt import AgentPrompt
+from edgen.simulator.tone import measure_tone
 
 _ASKED = re.compile(
     r"\b(?:how (?:probable|likely|sure|certain)|probability|likelihood|chances?)\b[^\n]{0,160}"

@@ -18,7 +18,6 @@ import msgspec
 
 from edgen.core.values import END_MARKER, Message, Role
 from edgen.reading import phrase_kinds as ways
-from edgen.simulator.conversation.tone import measure_tone
 from edgen.simulator.phrases.book import (
     BOOK,
     FreshVoice,
@@ -32,6 +31,7 @@ from edgen.simulator.phrases.book import (
 from edgen.simulator.prompts.agent_prompt import AgentPrompt, compute_mood, find_methods
 from edgen.simulator.prompts.conversation_prompt import MARKER
 from edgen.simulator.prompts.prompt_length import read_any_turns
+from edgen.simulator.tone import measure_tone
 
 # Possible preferences of the other side, in the words of the Education Dialogue vocabulary (arXiv 2405.14655,
 # C.1).

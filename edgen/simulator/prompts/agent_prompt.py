@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from edgen.core.values import Message, Role
 from edgen.reading import phrase_kinds as ways
-from edgen.simulator.conversation.tone import measure_tone
 from edgen.simulator.prompts import conversation_prompt, prompt_length
 from edgen.simulator.prompts.conversation_prompt import find_in_frames, leads
+from edgen.simulator.tone import measure_tone
 
 
 class RoleBrief(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import END_MARKER, Conversation
-from edgen.reading.answers.body import object_in
+from edgen.reading.answer_body import object_in
 from edgen.reading.conversation import read
 from edgen.reading.roles import find_words
 from edgen.simulator.schemas.schema_patterns import UnfitSchema
