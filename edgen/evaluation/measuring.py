@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.plugins.faults import FaultyPluginError
 from edgen.core.registry import PluginError, find, find_all, list_names, part_of
 from edgen.core.text import join_list, quantity
+from edgen.evaluation.faulty_measures import Faults
 from edgen.evaluation.measure import JudgeAnswers, Measure, is_compared
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
 from edgen.evaluation.sample import DataSet, cut
@@ -40,7 +40,7 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
     definitions: dict[str, str]  # of each measure, with its source
     notes: tuple[str, ...] = ()  # limits, in sentences
     reasons: Mapping[str, str] = {}  # clauses on reasons of the protocol's own; for people alone
-    faults: dict[str, FaultyPluginError] = {}
+    faults: Faults = {}
     """Of plugins' measures that raised, and so have no value, by name."""
 
     def __getitem__(self, measure: str) -> Any:
@@ -134,7 +134,7 @@ class Helpers(Protocol):
     def share(self, names: Sequence[str]) -> list[str]:
         """Give them their parts; return the measures of this process."""
 
-    def collect(self) -> tuple[dict[str, Any], dict[str, FaultyPluginError]]:
+    def collect(self) -> tuple[dict[str, Any], Faults]:
         """Wait for their values, and the faults of plugins' measures."""
 
 
@@ -201,7 +201,7 @@ def measure(
 
 def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[str]:
     """Yield the sections of the measures, and the notes, in lines without line ends."""
-    faults: dict[str, FaultyPluginError] = {}
+    faults: Faults = {}
     clauses = {**quality.reasons}
     yield f"{quality.name}: {quantity(quality.overview.records, 'conversation')}"
     if not quality.overview.records:
@@ -228,7 +228,7 @@ def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[st
         yield from wrap(f"Note: {note}")
 
 
-def describe_faults(faults: Mapping[str, FaultyPluginError]) -> Iterator[str]:
+def describe_faults(faults: Faults) -> Iterator[str]:
     """Yield a sentence on each measure that is left out."""
     for name, fault in faults.items():
         yield f"Not measured: {name}. {fault}"

@@ -27,6 +27,7 @@ from typing import Any
 from edgen.core.plugins.faults import FaultyPluginError
 from edgen.core.registry import find, is_added, part_of
 from edgen.evaluation.data_sets import open_data_sets
+from edgen.evaluation.faulty_measures import Faults
 from edgen.evaluation.measure import OwnCount, make_value_type
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
@@ -38,7 +39,7 @@ from edgen.runtime.processes import HERE, Processes, Work
 _TRIED = 300  # conversations
 _SIZE = 1000  # conversations of a range
 
-Found = tuple[dict[str, Any], dict[str, FaultyPluginError]]
+Found = tuple[dict[str, Any], Faults]
 Gathered = tuple[GatheredShingles, list[bytes]]
 
 
@@ -92,7 +93,7 @@ class Parts:
     def collect(self) -> Found:
         """Return the values of the others' measures, and the faults of those of plugins."""
         values: dict[str, Any] = {}
-        faults: dict[str, FaultyPluginError] = {}
+        faults: Faults = {}
         for pickled in () if self._results is None else self._wait()[1]:
             found, failed = pickle.loads(pickled)  # noqa: S301 - from a process that this one started
             values |= found

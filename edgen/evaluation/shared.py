@@ -11,7 +11,8 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from edgen.core import registry
-from edgen.core.plugins.faults import FaultyPluginError, blame, make_plugin_error, refuse_value
+from edgen.core.plugins.faults import FaultyPluginError, blame, refuse_value
+from edgen.evaluation.faulty_measures import Faults, leave_out
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.shingles import GatheredShingles
@@ -44,7 +45,7 @@ class Shared:
         self._counts: dict[str, Count[Any]] = {}
         self._foreign: set[str] = set()  # those of plugins
         self._results: dict[str, Any] = {}
-        self.faults: dict[str, FaultyPluginError] = {}  # of measures that raised and are left out
+        self.faults: Faults = {}  # of measures that raised and are left out
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -60,7 +61,7 @@ class Shared:
                     if registry.find_plugin("measure", name) is not None:
                         self._foreign.add(name)
                 except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-                    self._leave_out(name, error)
+                    leave_out(name, error, self.faults)
 
     def count(self, name: str) -> Count[Any]:
         """Return the count of a measure that was started."""
@@ -75,7 +76,7 @@ class Shared:
             try:
                 count.see(shown, words)
             except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-                self._leave_out(name, error, f"for conversation {sample.id}")
+                leave_out(name, error, self.faults, f"for conversation {sample.id}")
         if self.faults.keys() & self._counts.keys():
             self._counts = {name: count for name, count in self._counts.items() if name not in self.faults}
         if "corpus" in self.__dict__:
@@ -109,13 +110,6 @@ class Shared:
             except FaultyPluginError as fault:
                 self.faults[name] = fault
         return found
-
-    def _leave_out(self, name: str, error: BaseException, about: str = "") -> None:
-        """Note why a plugin's measure is left out. Raises the error of one of edgen's own."""
-        fault = make_plugin_error("measure", name, error, about)
-        if not isinstance(fault, FaultyPluginError):
-            raise fault
-        self.faults[name] = fault
 
 
 def _require_value(measure: Any, value: Any) -> None:

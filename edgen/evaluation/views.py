@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from edgen.core.plugins.faults import FaultyPluginError, make_plugin_error, refuse_value, require_type
+from edgen.core.plugins.faults import refuse_value, require_type
 from edgen.core.registry import part_of
 from edgen.evaluation.aggregates import Examples, find_figure, has_data
 from edgen.evaluation.drawings import Block
+from edgen.evaluation.faulty_measures import Faults, leave_out
 from edgen.evaluation.measure import Measure, OwnTexts
 from edgen.evaluation.panels import ArmResult, draw_panels, list_usual_panels
 from edgen.evaluation.rows import render_rows
@@ -67,7 +68,7 @@ def show(
     measure: Measure[Any],
     given: Callable[[], Iterable[V]],
     type_: Any,
-    faults: dict[str, FaultyPluginError],
+    faults: Faults,
     what: str,
 ) -> list[V]:
     """Return what a measure yields for people, each of a type. For a plugin's that raises or yields anything
@@ -80,10 +81,7 @@ def show(
             require_type(
                 "measure", measure.name, one, type_, f"a {getattr(type_, '__name__', 'part of a page')}"
             )
-    except BaseException as error:
-        fault = make_plugin_error("measure", measure.name, error, f"in {what}")
-        if not isinstance(fault, FaultyPluginError):
-            raise
-        faults[measure.name] = fault
+    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+        leave_out(measure.name, error, faults, f"in {what}")
         return []
     return shown

@@ -108,6 +108,24 @@ class Tenth(OwnCount, Measure):
 IT = Tenth()
 """
 
+COMPARED = """
+from edgen.plugin import Measure, Mean
+
+class Tenth(Measure):
+    name = "tenth"
+    definition = "Raises on the tenth conversation."
+    aggregates = (Mean("n"),)
+    seen = 0
+
+    def of_one(self, sample, words, space):
+        self.seen += 1
+        if self.seen == 10:
+            raise ValueError("ten is too many")
+        return {"n": self.seen}
+
+IT = Tenth()
+"""
+
 FORMAT = """
 from edgen.export.format import Format, FormatCard, LeftOut, Row
 
@@ -374,6 +392,26 @@ class TestMeasure:
         ended = command("stats", run)
         assert ended.code == 2
         assert "The measure 'tenth' of odd-pack 1.0 raised SystemExit: 0" in ended.err
+
+    def test_compare_leaves_it_out_and_fails(
+        self, command: Command, site: Site, job: Path, tmp_path: Path
+    ) -> None:
+        runs = [tmp_path / "run", tmp_path / "other"]
+        for run in runs:
+            assert command("generate", job, "-o", run).code == 0
+        alone = json.loads(command("compare", *runs, "--json").out)
+        site.add("measures", "tenth", COMPARED)
+        ended = command("compare", *runs, "--json")
+        assert ended.code == 2
+        assert (
+            "The measure 'tenth' of odd-pack 1.0 raised ValueError: ten is too many for conversation small-"
+            in ended.err
+        )
+        found = json.loads(ended.out)
+        assert [one["why"] for one in found["not_compared"] if one["what"] == "tenth"] == [
+            said.removesuffix(".") for said in found["faults"]
+        ]
+        assert found["metrics"] == alone["metrics"]
 
     def test_a_gate_by_it_stops_the_run(
         self, command: Command, site: Site, job: Path, tmp_path: Path

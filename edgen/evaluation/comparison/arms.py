@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from edgen.core.digest import hash64
 from edgen.core.values import ROLES, Turn
 from edgen.evaluation.comparison.result import DataFacts
+from edgen.evaluation.faulty_measures import Faults, leave_out
 from edgen.evaluation.measure import Measure, add_up
 from edgen.evaluation.sample import Sample, Words, cut
 from edgen.evaluation.texts.corpus import Corpus
@@ -112,6 +113,7 @@ class ArmSums:
         self._first: dict[int, int] = {}  # of a scenario, its first replicate that was accepted
         self.unpriced = 0  # conversations that were answered and have no cost
         self.linked: list[tuple[int, int]] = []  # scenarios with conversations that are nearly the same
+        self.faults: Faults = {}  # of measures that raised and are left out
         for outcome in arm.outcomes():
             self._add(outcome)
         self.align(np.array(sorted(self._rows), dtype=np.int64))
@@ -155,7 +157,14 @@ class ArmSums:
         if self.arm.space is None and self.arm.data is None:
             return
         for measure in self.arm.measures:
-            for name, amount in add_up(measure, said, words, self.arm.space):
+            if measure.name in self.faults:
+                continue
+            sums: Iterable[tuple[str, float]] = ()
+            try:
+                sums = [*add_up(measure, said, words, self.arm.space)]
+            except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+                leave_out(measure.name, error, self.faults, f"for conversation {said.id}")
+            for name, amount in sums:
                 yield f"{measure.name}: {name}", amount
 
     def find_column(self, name: str) -> Array:

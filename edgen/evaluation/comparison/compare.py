@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -20,8 +20,10 @@ from edgen.evaluation.comparison.result import (
     ComparisonResult,
     Difference,
     Metric,
+    NotCompared,
     PromptDifference,
 )
+from edgen.evaluation.faulty_measures import Faults
 from edgen.stats.ratios import (
     Columns,
     RatioDifference,
@@ -79,7 +81,8 @@ def compare_arms(
     tell("measuring blocks")
     blocks = compute_block_metrics(tables, np.random.default_rng((seed, 0)))
     tell("resampling")
-    every = list(list_metric_specs(tables))
+    faults: Faults = {name: fault for table in tables for name, fault in table.faults.items()}
+    every = list(list_metric_specs(tables, faults))
     kept, left_out = select_applicable(tables, every)
     refused, not_compared = find_not_compared(tables, kept, blocks)
     refused |= {(spec.name, table.arm.label) for table in tables for spec in kept if not applies(spec, table)}
@@ -98,13 +101,21 @@ def compare_arms(
         arms=tuple(_collect_facts(table, arms[0]) for table in tables),
         shared=shared,
         metrics=metrics,
-        not_compared=(*left_out, *not_compared),
+        not_compared=(*left_out, *not_compared, *_list_faulty(tables, faults)),
         caveats=tuple(list_caveats(tables, metrics, shared, tests)),
         method=METHOD.format(resamples=f"{resamples:,}", flips=f"{flips:,}"),
         resamples=resamples,
         seed=seed,
         prompts=tuple(prompts),
+        faults=tuple(map(str, faults.values())) or UNSET,
     )
+
+
+def _list_faulty(tables: Sequence[ArmSums], faults: Faults) -> Iterator[NotCompared]:
+    """Yield the measures of plugins that raised, with their errors. They are compared in no arm."""
+    arms = tuple(table.arm.label for table in tables)
+    for name, fault in faults.items():
+        yield NotCompared(what=name, arms=arms, why=str(fault).removesuffix("."))
 
 
 def _count_shared(tables: Sequence[ArmSums]) -> int:

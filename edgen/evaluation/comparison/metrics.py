@@ -8,7 +8,9 @@ from typing import Literal
 import msgspec
 
 from edgen.core.values import ROLES
+from edgen.evaluation.compared import Compared
 from edgen.evaluation.comparison.arms import ArmSums
+from edgen.evaluation.faulty_measures import Faults, leave_out
 from edgen.evaluation.measure import list_comparisons
 
 Kind = Literal["share", "number", "usd"]
@@ -59,13 +61,14 @@ _OVER = {
 _WORDS = "Words are cut as `edgen stats` cuts them."
 
 
-def list_metric_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
-    """Yield the metrics of these arms in the order of display, without those that occur in none of them."""
+def list_metric_specs(tables: Sequence[ArmSums], faults: Faults) -> Iterator[MetricSpec]:
+    """Yield the metrics of these arms in the order of display, without those that occur in none of them, and
+    without those of measures in `faults`. Errors of other measures of plugins are added there."""
     for group, specs in (
         ("outcomes", _list_outcome_specs(tables)),
         ("effort", _list_effort_specs(tables)),
         ("conversations", _list_conversation_specs(tables)),
-        ("measures", _list_measure_metrics(tables)),
+        ("measures", _list_measure_metrics(tables, faults)),
         ("diversity", _DIVERSITY),
     ):
         for spec in specs:
@@ -149,12 +152,17 @@ def _list_conversation_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
         )
 
 
-def _list_measure_metrics(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
-    """Yield the metrics of measures, without those that occur in no arm."""
+def _list_measure_metrics(tables: Sequence[ArmSums], faults: Faults) -> Iterator[MetricSpec]:
+    """Yield the metrics of measures without an error, without those that occur in no arm."""
     for measure in dict.fromkeys(measure for table in tables for measure in table.arm.measures):
         prefix = f"{measure.name}: "
         columns = [column.removeprefix(prefix) for column in _list_occurring(tables, prefix)]
-        for one in list_comparisons(measure, columns):
+        compared: Iterable[Compared] = ()
+        try:
+            compared = [] if measure.name in faults else [*list_comparisons(measure, columns)]
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            leave_out(measure.name, error, faults)
+        for one in compared:
             if one.bottom in columns:
                 top, bottom = f"{prefix}{one.top}", f"{prefix}{one.bottom}"
                 yield MetricSpec(one.name, one.title, one.kind, top, bottom, one.definition, what=one.over)

@@ -111,3 +111,5 @@ class ComparisonResult(msgspec.Struct, frozen=True, kw_only=True, tag_field="kin
     prompts: tuple[PromptDifference, ...] = ()  # differences of templates from the baseline's
     policies: tuple[dict[str, Any], ...] | UnsetType = UNSET
     """Policy matrices by judges, as in `edgen pairs --report`, if there are pairs of the arms."""
+    faults: tuple[str, ...] | UnsetType = UNSET
+    """Errors of measures of other packages, which are left out, if there were any."""
