@@ -32,6 +32,7 @@ from edgen.core.version import __version__
 from edgen.core.yaml_values import MAX_BYTES
 from edgen.cost.usage import CallUse, RolePrices, add_up
 from edgen.expressions.conversation import Facts
+from edgen.families.base import read_record
 from edgen.planning.plan import Plan
 from edgen.protocols.labelled_units import ABOUT
 from edgen.providers import find_calls
@@ -143,7 +144,7 @@ def _count_passing(plan: Plan, view: LedgerReader) -> tuple[int, int]:
     ordered = [gate for gate in plan.gates.ordered if not gate.asks_of(plan.gates.layers)]
     gates = (*plan.gates.plain, *ordered)
     for *_, data in itertools.islice(view.iterate_records(), _LOOKED_THROUGH):
-        recorded = plan.family.read(data)
+        recorded = read_record(plan.family, data)
         facts = Facts(recorded.scenario, recorded.conversation, recorded.id)
         facts.near_duplicate = False
         looked += 1

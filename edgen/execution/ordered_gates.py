@@ -16,6 +16,7 @@ from edgen.core.values import Status
 from edgen.execution.progress import ProgressCounts
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Expression
+from edgen.families.base import read_record
 from edgen.planning.gates import make_rejection
 from edgen.planning.plan import Plan
 from edgen.protocols.labelled_units import read_said_layers
@@ -58,7 +59,7 @@ def _find_changes(
     outcomes, in_order = ledger.open_outcomes(scope), make([gate.expression for gate in gates])
     labelled = any(gate.asks_of(plan.gates.layers) for gate in gates)
     for scenario, task, data in outcomes.iterate_candidates(reasons):
-        recorded = plan.family.read(data)
+        recorded = read_record(plan.family, data)
         known = Facts(recorded.scenario, recorded.conversation, recorded.id)
         if labelled:
             said = read_said_layers(outcomes.read_additional_values(scenario, task))

@@ -10,7 +10,7 @@ import msgspec
 from edgen.core.errors import DamagedError
 from edgen.core.system import run_in_thread
 from edgen.core.values import Status
-from edgen.families.base import Recorded
+from edgen.families.base import Recorded, read_record
 from edgen.planning.plan import Plan
 from edgen.store.ledger import Ledger, Scope
 from edgen.store.ledger.facts import RoundEnd, make_round_fact_name, read_round_end
@@ -69,7 +69,7 @@ def _iterate_accepted(
         if (scenario, task) in failed:
             continue
         try:
-            yield plan.family.read(record)
+            yield read_record(plan.family, record)
         except (ValueError, msgspec.MsgspecError) as problem:
             raise make_damaged_error(ledger.path, f"a record cannot be read: {problem}") from None
 

@@ -18,7 +18,7 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import JobError, Problem
-from edgen.core.plugins.faults import blame
+from edgen.core.plugins.faults import blame, require_type
 from edgen.core.registry import part_of
 from edgen.core.text import compile_later
 from edgen.core.values import Event, Provenance, Recorded, Scenario, Turn, with_marker, without_marker
@@ -232,6 +232,13 @@ def _read_probability(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         return None
     return float(value)
+
+
+def read_record(family: Family, record: bytes) -> Recorded:
+    """Read a record of a ledger. Raises the errors of the family's `read`, and FaultyPluginError if that
+    returns anything but a Recorded."""
+    found: Recorded = require_type("family", family.name, family.read(record), Recorded, "a Recorded")
+    return found
 
 
 def find_change(family: Family, recorded: Recorded, record: bytes) -> str | None:

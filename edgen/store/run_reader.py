@@ -33,7 +33,7 @@ from edgen.core.pair import (
 )
 from edgen.core.registry import find, part_of
 from edgen.core.values import Scenario, Status
-from edgen.families.base import Recorded, blame_reader, family_of, read_record_id
+from edgen.families.base import Recorded, blame_reader, family_of, read_record, read_record_id
 from edgen.families.reader import RecordContents
 from edgen.space import Space, digest_content, load_space
 from edgen.space.sampling import Sampler
@@ -128,7 +128,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
     def read(self, data: bytes) -> Recorded:
         """Decode a record of a ledger. Raises RunError if it is invalid, or as `blame_reader` does."""
         try:
-            return self.family.read(data)
+            return read_record(self.family, data)
         except (ValueError, msgspec.MsgspecError) as problem:
             blame_reader(self.family, data, problem)
             raise RunError(

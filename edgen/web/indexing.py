@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import EdgenError
+from edgen.core.plugins.faults import find_fault
 from edgen.core.text import escape_hidden
 from edgen.core.values import Scenario
 from edgen.evaluation.data_sets.files import read_files
@@ -248,9 +249,13 @@ def main(kind: str, path: str, index: str) -> None:
         for done in write_index(part, entries):
             _tell(IndexingReport(done, sum(plan)))
         part.replace(index)
-    except (EdgenError, OSError) as problem:
-        if not isinstance(problem, BrokenPipeError):
-            _tell(IndexingReport(problem=escape_hidden(str(problem))))
+    except BrokenPipeError:  # the server has ended
+        pass
+    except BaseException as error:
+        problem = find_fault(error) or error
+        if not isinstance(problem, EdgenError | OSError):
+            raise
+        _tell(IndexingReport(problem=escape_hidden(str(problem))))
     finally:
         part.unlink(missing_ok=True)
 

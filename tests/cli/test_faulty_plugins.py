@@ -199,6 +199,38 @@ def test_a_family_that_does_not_read_back_its_records(
 
 
 @pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("raise KeyError('lines')", "raised KeyError: 'lines'"),
+        ("raise SystemExit(0)", "raised SystemExit: 0"),
+        ("return 5", "returned 5, a int, not a Recorded"),
+    ],
+)
+def test_a_family_that_no_longer_reads_a_run(
+    command: Command,
+    site: Site,
+    job: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: str,
+    said: str,
+) -> None:
+    site.add(
+        "families",
+        "swapped",
+        FAMILY.replace("CHANGE", f"import os\n        if 'UPDATED' in os.environ: {change}"),
+    )
+    run = tmp_path / "run"
+    assert command("generate", job, "--set", "family=swapped", "-o", run).code == 0
+    monkeypatch.setenv("UPDATED", "1")
+    for words in (("stats", run), ("show", run, "0"), ("web", run, "--export", tmp_path / "pages")):
+        ended = command(*words)
+        assert ended.code == 2, words
+        assert f"The family 'swapped' of odd-pack 1.0 {said}" in ended.err, words
+        assert "bug in edgen" not in ended.err
+
+
+@pytest.mark.parametrize(
     ("answer", "said"),
     [
         ("return 'a text'", "returned 'a text', a str, not a Reply"),
