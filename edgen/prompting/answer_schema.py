@@ -1,6 +1,4 @@
-"""JSON Schemas next to templates: the required form of answers. A schema must not refer to anything outside
-of it.
-"""
+"""JSON Schemas next to templates: the required form of answers. A schema refers to nothing outside of it."""
 
 from __future__ import annotations
 
@@ -14,8 +12,8 @@ import msgspec
 from edgen.core.errors import TemplateError
 from edgen.core.yaml_values import read_text, shorten_word
 
-MAX_SCHEMA = 64 * 1024  # bytes of a file; it is sent with every call
-DEEPEST = 60  # nested objects and lists; three form a level of a schema
+MAX_SCHEMA = 64 * 1024  # bytes of a file: every call sends the schema
+DEEPEST = 60  # nested objects and lists; a level of a schema takes three
 _REFERENCES = ("$ref", "$dynamicRef")
 
 
