@@ -1,6 +1,5 @@
 """The logs of CRWIZ (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020): a file for each room, the answers to
-questionnaires, and the states, as its programs read them.
-"""
+questionnaires, and the states, in the layouts that its programs read."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
 
 
 def _read_machines(run: RunReader) -> dict[str, Machine]:
-    """Return the machine of each arm that has one, by its name; "" without arms."""
+    """Return the machine of each arm that has one, by the arm's name; "" without arms."""
     jobs = {arm: run.job_of(arm) for arm in run.job.arm_names}
     found = {arm: guide_of(job) for arm, job in jobs.items()}
     return {arm: machine for arm, machine in found.items() if machine is not None}
@@ -66,7 +65,7 @@ def _list_answer_rows(conversation: AcceptedConversation, events: GuidedEvents) 
 
 
 class LogFiles(JsonLines):
-    """Writer of a file for each log, the answers as JSON Lines, and the states next to them, once."""
+    """A writer of a file for each log, of the answers as JSON Lines, and of the states."""
 
     def add(self, row: Row) -> None:
         """Write a log, or a row of answers."""
@@ -80,8 +79,8 @@ class LogFiles(JsonLines):
             file.write(text + b"\n")
 
     def finish(self) -> Patterns:
-        """End the files and write the states, each arm's in a folder of its own where they differ. The logs
-        are no table that `datasets` could load."""
+        """Finish the files and write the states; each arm's get a folder of their own if they differ.
+        `datasets` cannot load the logs, since they are no table."""
         machines = _read_machines(self.staging.run)
         first = next(iter(machines.values()), None)
         alike = all(one == first for one in machines.values())
