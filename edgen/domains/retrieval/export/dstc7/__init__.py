@@ -1,6 +1,6 @@
 """DSTC7's track 1 (Gunasekara et al., DSTC7 2019): choose the next utterance among many, in five sub-tasks.
 
-An example is a conversation cut before an agent's turn with at least three turns before it.
+An example is a conversation cut before an agent's turn, with at least three turns before the cut.
 """
 
 from __future__ import annotations

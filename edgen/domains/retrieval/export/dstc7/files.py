@@ -1,5 +1,5 @@
-"""The files of a set: a JSON list for each side, one example per line, and the right answers of the test side
-in a table."""
+"""The files of a set: a JSON list for each side, one example per line, and a table of the test side's right
+answers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from edgen.plugin.formats import Patterns, RowFiles, Staging
 
 
 class ExampleFiles(RowFiles):
-    """The files `<prefix>_train_subtask_<n>.json`, `_dev_` and `_test_`, which has no right answers; they are
-    in `<prefix>_responses_subtask_<n>.tsv`. `<prefix>_candidate_pool_subtask_2.tsv` is shared by all examples
-    of sub-task 2; `<prefix>_dialogs_subtask_3.json` has the conversations of sub-task 3's examples, with all
-    paraphrases."""
+    """A writer of the files `<prefix>_train_subtask_<n>.json`, `_dev_` and `_test_`. The test file has no
+    right answers; they are in `<prefix>_responses_subtask_<n>.tsv`. `<prefix>_candidate_pool_subtask_2.tsv`
+    is shared by all examples of sub-task 2. `<prefix>_dialogs_subtask_3.json` has the conversations of
+    sub-task 3's examples, with all paraphrases."""
 
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
@@ -34,7 +34,7 @@ class ExampleFiles(RowFiles):
         self._pool: IO[bytes] | None = None
 
     def add(self, row: Row) -> None:
-        """Write an example, or a text of the pool."""
+        """Write an example, a conversation, or a text of the pool."""
         if row.table == "pool":
             self._add_to_pool(row.value["candidate"], row.value["source"])
             return
@@ -86,7 +86,7 @@ class ExampleFiles(RowFiles):
         return {}
 
     def notes(self) -> Iterator[str]:
-        """Yield the numbers of examples of each side, and of those topped up."""
+        """Yield sentences with the number of examples of each side, and of those topped up."""
         sides = ", ".join(f"{self.counts[side]:,} {side}" for side in ("train", "dev", "test"))
         yield (
             f"Examples: {sides}; those for validation (dev) are a part of the run's train side and counted "
