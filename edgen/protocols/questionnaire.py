@@ -82,7 +82,7 @@ class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def lines(self) -> list[str]:
-        """The items as they are asked, one a line."""
+        """Return the items as they are asked, one a line."""
         return [f"{item.name}: {item.text}{_describe_scale(item)}" for item in self.items]
 
 

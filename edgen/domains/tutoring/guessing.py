@@ -38,8 +38,8 @@ class KnownPieces(NamedTuple):
 
 
 class GuessingManner(NamedTuple):
-    """How a student guesses, from the lines of its prompt. `least`: pieces that it needs for a guess. `bare`:
-    it leaves out little words. `in_front`: it keeps the question's order."""
+    """A student's manner of guessing, from the lines of its prompt. `least`: pieces that it needs for a
+    guess. `bare`: it leaves out little words. `in_front`: it keeps the question's order."""
 
     least: int
     bare: bool

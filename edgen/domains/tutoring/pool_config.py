@@ -14,7 +14,7 @@ from edgen.plugin.answers import ActedTurn, read_acted_turn
 from edgen.plugin.errors import Problem
 from edgen.plugin.protocols import Text
 
-SOLVED = "solved"  # key of templates for turns that solve an exercise, whatever the student's actions
+SOLVED = "solved"  # key of templates for turns that solve an exercise, for any actions of the student
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 

@@ -20,7 +20,7 @@ class Sketch(NamedTuple):
     hole: tuple[float, float, float] = (0, -40, 26)  # x, y and radius of the visible part inside
     front: str | None = None  # SVG drawn over something inside; None: a hole is cut
     clear: float = 0  # height of the room under it; 0: it is lifted for a thing under it
-    beside: float = 44  # distance from the middle at which a thing behind it shows
+    beside: float = 44  # distance from the middle at which a thing at the back shows
     stands: bool = True  # whether it stands on a floor
 
 

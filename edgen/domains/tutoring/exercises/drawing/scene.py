@@ -14,7 +14,7 @@ from edgen.plugin.texts import columns, escape_invisible
 _SMALL = 54.0  # height of a thing placed around another one
 _GAP = 26.0
 _LABEL = 26.0  # height of a label under a thing
-_DEPTH = 15.0  # shift of a thing in front (down) or behind (up)
+_DEPTH = 15.0  # shift of a thing in front (down) or at the back (up)
 
 
 class Placed(NamedTuple):
