@@ -55,8 +55,7 @@ class Phrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     wrong: Ways = ()
     """Dimensions whose values are not true, and are rarely believed."""
     right: Ways = ()
-    """Dimensions whose values answer what is asked. Without any, all that is not `wrong` may be an
-    answer."""
+    """Dimensions whose values answer questions. Without any, all but those in `wrong` may answer."""
     said: dict[str, dict[str, Ways]] = {}
     """By dimension and value: ways to say that value in speech."""
     facts: dict[str, dict[str, dict[str, str | Ways]]] = {}

@@ -2,21 +2,21 @@
 
 `judge_by_keywords` answers five questions about one conversation, each yes, no, or None if undecidable:
 
-- `student_asks`: a turn of the student on its preferred way also has a wish (`could we`,
+- `student_asks`: a turn of the student about its preferred way also has a wish (`could we`,
   `I'd rather`). Undecidable if the way is of no known family.
 - `student_reaction`, `teacher_reaction`: a turn of that side has words of its stated reaction. Decided only
-  if the two prefer different ways: otherwise there is no occasion for it. A student that
-  "tells it" does so by asking for its way; a teacher that "adapts" does so by leaving its own.
-- `teacher_keeps`, `teacher_leaves`: in the last third of the teacher's turns (rounded up), more turns show
-  the student's way than the teacher's own: it left; as many or fewer: it kept to it. If none shows
-  either, the last turn before that shows one decides. If both prefer the same way there is nothing to
-  leave, and it keeps to it if the last third shows it.
+  if the two prefer different ways, since otherwise there is nothing to react to. A student "tells it" by
+  asking for its way; a teacher "adapts" by leaving its own.
+- `teacher_keeps`, `teacher_leaves`: the teacher left its way if, in the last third of its turns (rounded up),
+  more turns show the student's way than its own; otherwise it kept to its way. If no turn there shows either
+  way, the last earlier turn that does decides. If both prefer the same way, the teacher cannot leave it, and
+  keeps to it if the last third shows it.
 
-A way shows in a turn by its words, or by its form: a lecture states (a sentence of six words or more on the
-matter, without `I`, `you`, `we`), a discussion and an assessment ask (a question beyond courtesy), hands-on
-work is acted out (`*jumps*`). A form that both ways share does not count. The families are those of `ways`,
-the words are English. As a baseline it ignores irony, negation and context. The questions follow what the
-scenarios of Education Dialogue state (arXiv 2405.14655); the words are this project's.
+A way shows in a turn by its words, or by its form. A lecture states something (a sentence of at least six
+words about the subject, without `I`, `you`, `we`). A discussion and an assessment ask (a question beyond
+courtesy). Hands-on work is acted out (`*jumps*`). A form that both ways share does not count. As a baseline
+it ignores irony, negation and context. The questions follow the statements in Education Dialogue's scenarios
+(arXiv 2405.14655); the words are English and edgen's own.
 
 Accepts any text; linear in its length.
 """

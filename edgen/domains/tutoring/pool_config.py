@@ -36,7 +36,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
 
 
 class PoolSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """For `choose: pool`: the student is served a response that a tutor gave to such a turn in an earlier
+    """For `choose: pool`: the student is served a response that a tutor gave to a similar turn in an earlier
     round."""
 
     fallback: dict[Text, Share] = msgspec.field(default_factory=lambda: {"Guess": 0.3, "Question": 0.1})

@@ -47,18 +47,18 @@ class StateFile(msgspec.Struct, frozen=True, kw_only=True):
     transition_states: tuple[Name, ...] | None = None
     """The states that may follow."""
     transition_probabilities: _Any = None
-    """How probable each of them is, by name."""
+    """The probability of each, by name."""
     subtask: Name | None = None
     """It may be said only in this sub-task."""
     slots: tuple[Name, ...] | None = None
-    """Slots that have to have a value."""
+    """Slots that must have a value."""
     lock: _Any = None
-    """The answer that it waits for: `any` of the partner's, or one with `says`, `lacks`, `label`; `otherwise`
-    is where an answer that does not open it may lead."""
+    """The answer that opens it: `any`, or one with `says`, `lacks`, `label`; `otherwise`: the states offered
+    after another answer."""
     effects: _Any = None
     """Changes of the world, at once or later."""
     when: _Any = None
-    """It may be said only while the world is like that."""
+    """Conditions on the world under which it may be said."""
     advances: Name | None = None
     """The sub-task that begins here."""
     end: _Any = None

@@ -28,8 +28,8 @@ class Case(msgspec.Struct, frozen=True, omit_defaults=True):
     gives: str
     """The rule's text in this case, a template."""
     when: When = {}
-    """Values of dimensions, of their fields (`object.gender`) or of rules. Without: where no other case
-    applies."""
+    """Values of dimensions, of their fields (`object.gender`) or of rules. Without: the case applies if no
+    other does."""
     point: str | None = None
     """A point that a tutor may make about this case, a template."""
 
@@ -40,11 +40,11 @@ class Point(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str
     """The words of the point, a template."""
     when: When = {}
-    """Conditions under which it belongs to an exercise, as in a rule."""
+    """Conditions under which the point belongs to an exercise, as in a rule."""
 
 
 class Thing(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A thing in a picture. Each text is a template; where `thing` gives nothing, it is left out."""
+    """A thing in a picture. Each text is a template; a thing with an empty `thing` is left out."""
 
     thing: str
     """A shape (square, triangle, circle, star, heart), an object (cat, dog, bunny, plant, tree, ball, table,
@@ -66,21 +66,20 @@ class Tier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A pattern of exercises."""
 
     concepts: tuple[str, ...]
-    """The dimensions that an exercise is made of; the next one shares at least one of their values with
-    it."""
+    """The dimensions of an exercise; the next exercise shares at least one of their values."""
     question: str
     """The question, a template."""
     answers: tuple[str, ...]
-    """The right answer, a template, or a list of several forms of it; the first is the one that is shown."""
+    """The right answer, a template, or a list of several forms of it; the first is shown."""
     points: tuple[Point, ...] = ()
     """Points that a tutor may make: texts, or mappings with `text` and `when`."""
     picture: str | None = None
     """The picture in words, a template."""
     draw: tuple[Thing, ...] = ()
-    """Things that are drawn as its picture, the nearest to the front last."""
+    """Things that are drawn as its picture, the foremost last."""
     send: Literal["words", "drawing"] = "words"
-    """The `picture` that models get: its words, or what `draw` draws, as a PNG picture. Drawings need the
-    extra `pictures`, and have neither cards nor labels."""
+    """The `picture` for models: its words, or the drawing of `draw` as PNG. Drawings need the extra
+    `pictures`, and have neither cards nor labels."""
     mistake: str | None = None
     """The answer of a learner who has the scenario's misconception, a template."""
     answer_kind: Literal["words", "number"] = "words"
@@ -95,7 +94,7 @@ class Exercises(msgspec.Struct, frozen=True, omit_defaults=True):
     rules: dict[str, tuple[Case, ...]] = {}
     """Texts that depend on the values, by name: cases, each with its text and its conditions."""
     accents: Literal["needed", "ignored"] = "needed"
-    """Whether an answer has to have its accents."""
+    """Whether answers need their accents."""
 
 
 class Exercise(msgspec.Struct, frozen=True, kw_only=True):
