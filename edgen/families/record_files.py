@@ -28,8 +28,8 @@ from edgen.validation.reading import make_printable, open_data
 from edgen.validation.stream import Piece, iterate_lines, iterate_pieces, make_not_utf8_error
 
 ADVICE = (
-    "Of rows that `edgen export` wrote for a trainer, only chat messages are read; `--to ed` and `--to hf "
-    "--files jsonl` write files that are."
+    "Of the rows that `edgen export` writes for trainers, edgen reads only chat messages. It reads all files of "
+    "`--to ed` and `--to hf --files jsonl`."
 )
 _LOOKED_AT = 100  # records searched, from the beginning, for one that is recognised
 _HEAD = 1 << 16  # bytes of the head

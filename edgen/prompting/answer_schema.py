@@ -70,8 +70,8 @@ def _check_reach(schema: Any, source: str) -> None:
             if isinstance(target := value.get(key), str) and not target.startswith("#"):
                 raise AnswerSchemaError(
                     source,
-                    f"{key} {shorten_word(target)!r} leads out of it; put what it means under $defs, and "
-                    "refer to that: "
+                    f"{key} {shorten_word(target)!r} is outside of the schema; put a copy under $defs and "
+                    "refer to it: "
                     '{"$ref": "#/$defs/NAME"}.',
                 )
 
@@ -94,7 +94,7 @@ def _make_validator(schema: bytes) -> Any:
 
 
 def _retrieve_nothing(address: str) -> Any:
-    raise ValueError(f"{address} leads out of it")
+    raise ValueError(f"{address} is outside of the schema")
 
 
 def _find_refusals() -> Any:

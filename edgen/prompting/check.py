@@ -183,7 +183,7 @@ def _find_unknown_fields(
         known = fields.get(name)
         if known is None or not isinstance(field, str) or field in known or field in TEXT_METHODS:
             continue
-        near = _suggest_names(field, sorted(known)) if known else f"; {name} says nothing besides its values"
+        near = _suggest_names(field, sorted(known)) if known else f"; {name} has no fields"
         yield node.lineno, f"no value of {name} has a '{shorten_word(field)}'{near}"
 
 
@@ -261,8 +261,8 @@ def word_error(error: BaseException, template: jinja2.Template, source: str) -> 
         message = "a macro calls itself without end"
     elif found := _NO_FIELD.search(message):
         message = (
-            f"a value says nothing of its '{found[1]}': give it to every entry of the dimension, or ask "
-            f"first, as in {{% if topic.{found[1]} is defined %}}"
+            f"a value has no field '{found[1]}': add it to every entry of the dimension, or test for it, as in "
+            f"{{% if topic.{found[1]} is defined %}}"
         )
     elif isinstance(error, MemoryError) or not message:
         message = f"it cannot be computed ({type(error).__name__})"

@@ -95,7 +95,7 @@ def _find_circles(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
         start = circle.index(min(circle, key=space.names.index))
         circle = [*circle[start:], *circle[: start + 1]]
         place = next(i for i, entry in enumerate(space[circle[0]].entries) if circle[1] in entry.when)
-        message = f"these conditions go round in a circle ({' → '.join(circle)}); take one of them away"
+        message = f"these conditions form a circle ({' → '.join(circle)}); remove one of them"
         yield Problem(f"{paths[circle[0]]}[{place}].when", message)
 
 
@@ -118,7 +118,8 @@ def _find_dead_ends(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]
                 if one.name in names
             )
             message = (
-                f"no value is left of {dimension.name} with {shown}; add one without a condition, or for that"
+                f"no value of {dimension.name} is possible with {shown}; add one for that case, or one without "
+                "a condition"
             )
             yield Problem(paths[dimension.name], message)
 

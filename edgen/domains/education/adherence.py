@@ -52,7 +52,7 @@ class AdherenceAsker(UnitAsker):
         if not {"conversation", "guarded"} & {*prompt.variables_used}:
             raise TemplateError(
                 prompt.source,
-                "it does not show what is to be judged: neither guarded nor conversation is ever used.",
+                "it does not show the conversation: use the variable guarded or conversation.",
             )
         return prompt
 

@@ -80,13 +80,11 @@ class _ArmCount:
         """Return the judge's shares, and its agreement with the keywords."""
         notes = [f"{model} was asked about {len(self._scenarios)} conversations, drawn by hash."]
         if self._simulated:
-            notes.append("The judge is the simulator: it goes by the keywords, with errors put in.")
+            notes.append("The judge is the simulator: it answers by the keywords, with planted errors.")
         if self._unread:
-            notes.append(f"{self._unread} of its answers could not be read, and tell nothing.")
+            notes.append(f"{self._unread} of its answers were unreadable, and decide no question.")
         if self._unanswered:
-            notes.append(
-                f"Left out for want of an answer: {self._unanswered}. Asked again, they may get one."
-            )
+            notes.append(f"Left out, without an answer: {self._unanswered}. A second start asks again.")
         return self._verdicts.compute_shares(model, " ".join(notes), self._compute_agreement())
 
     def _compute_agreement(self) -> dict[str, float | None]:

@@ -114,9 +114,8 @@ class ForumProtocol(
             hint = suggest_name(name, [*known.values()])
             yield Problem(f"$.{key}", f"the space has no role {name!r}{hint}")
         if MODERATOR in known:
-            yield Problem(
-                "$.space", f"a role is called {known[MODERATOR]}, as the one who chooses; rename it"
-            )
+            taken = known[MODERATOR]
+            yield Problem("$.space", f"the role {taken} has the name of the backend that chooses; rename it")
         if not unknown and not any(_find_member(settings, role).weight for role in _list_roles(job)[1:]):
             yield Problem(
                 "$.forum.members",

@@ -163,7 +163,7 @@ def _render_learned(learned: LearnedMachine, output: Path | None) -> Iterator[st
     yield f"counted    {learned.choices:,} choices in {count_noun(learned.conversations, 'conversation')}"
     if learned.unknown:
         yield (
-            f"left out   {learned.unknown:,} choices that are not transitions: behind a closed lock, or "
+            f"left out   {learned.unknown:,} choices that are not transitions: at a closed lock, or "
             "back to an earlier state"
         )
     yield f"smoothing  {learned.smoothing:g} added to each transition"

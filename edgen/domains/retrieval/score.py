@@ -207,7 +207,7 @@ def _compare_turns(
 
 
 def _describe_first(findings: Sequence[ExampleFinding]) -> str:
-    return f"The first that is wrong: {findings[0].where}: {findings[0].problem}." if findings else ""
+    return f"The first problem: {findings[0].where}: {findings[0].problem}." if findings else ""
 
 
 CUTS = (1, 2, 5, 10, 50, 100)

@@ -223,7 +223,7 @@ class TutoringProtocol(
         tutor = templates[next(iter(self._find_tutor_uses(job).values()))]
         for use in _list_other_backends(settings_of(job)):
             if space is not None and use in templates:
-                message = f"the space has a role {use}, and so has the job's {use}; rename one"
+                message = f"a role of the space and the job's {use} have the same name; rename the role"
                 raise JobError(job.name, "1 problem:", (Problem(f"$.prompts.{use}", message),))
             templates[use] = self._make_template_of_other(use, job, space, tutor)
         return templates
@@ -343,11 +343,13 @@ def _find_labelling_problems(settings: TutoringSettings) -> Iterator[Problem]:
     """Yield settings that need the student's actions before a labeller names them, and tutors with the name
     of the labeller or the judge."""
     if not settings.speaker_names and settings.wanted_by_student:
-        late = "a labeller tells the student's actions after the responses; this takes `labelled_by: both`"
-        yield Problem("$.tutoring.wanted", f"it goes by the student's action, and {late}")
+        late = "a labeller names only after the responses; set `labelled_by: both`"
+        yield Problem("$.tutoring.wanted", f"it depends on the student's action, which {late}")
     for name in _list_other_backends(settings):
         if name in settings.tutor_backends:
-            yield Problem("$.tutoring.tutors", f"{name!r} is not a tutor here, but the {name}")
+            yield Problem(
+                "$.tutoring.tutors", f"{name!r} is the {name} in this job, not a tutor; take another name"
+            )
 
 
 _WENT_ON = {

@@ -91,7 +91,9 @@ def _check_names(machine: Machine, state: State) -> Iterator[MachineFinding]:
     for said, names in listed.items():
         for name in names:
             if name not in machine.states and name not in machine.fixed:
-                message = f"it {said} '{name}', which is not there{_suggest_close_name(name, machine.states)}"
+                message = (
+                    f"it {said} '{name}', which does not exist{_suggest_close_name(name, machine.states)}"
+                )
                 yield MachineFinding("dangling", state.name, message, True)
     for said, subtask in (("is for", state.subtask), ("begins", state.advances)):
         if subtask is not None and subtask not in machine.subtasks:
@@ -117,13 +119,13 @@ def _check_probabilities(state: State) -> Iterator[MachineFinding]:
     if len(given) < 2:
         return
     if not any(given):
-        message = f"its {len(given)} transitions have no probability, so all are alike"
+        message = f"its {len(given)} transitions have no probability, so all are equally probable"
         yield MachineFinding("probability", state.name, message)
         return
     none = [name for name in state.transitions if not state.probabilities.get(name)]
     if none:
         message = (
-            f"{_list(none)} {_choose_verb(none)} the probability 0: chance never goes there while "
+            f"{_list(none)} {_choose_verb(none)} the probability 0: chance never chooses them while "
             "anything else is offered"
         )
         yield MachineFinding("probability", state.name, message)
@@ -151,7 +153,7 @@ def _check_conditions(
         variable = machine.world.get(name)
         if variable is None:
             message = (
-                f"a condition is on '{name}', which is no variable of the "
+                f"a condition is on '{name}', which is not a variable of the "
                 f"world{_suggest_close_name(name, machine.world)}"
             )
             yield MachineFinding("variable", state, message, True)
@@ -183,7 +185,7 @@ def _check_effect(machine: Machine, state: str, effect: Effect) -> Iterator[Mach
         variable = machine.world.get(name)
         if variable is None:
             message = (
-                f"an effect changes '{name}', which is no variable of the "
+                f"an effect changes '{name}', which is not a variable of the "
                 f"world{_suggest_close_name(name, machine.world)}"
             )
             yield MachineFinding("variable", state, message, True)

@@ -65,7 +65,7 @@ def _check_tier(grammar: Grammar, name: str, chosen: dict[str, set[int]], proble
     used = tier.variables_used | set(tier.tier.concepts)
     size = math.prod(len(grammar.space[one].entries) for one in used)
     if size > MAX_EXERCISES:
-        message = f"{size:,} exercises are too many; a tier has at most {MAX_EXERCISES:,}. Make two of it"
+        message = f"{size:,} exercises are too many; a tier has at most {MAX_EXERCISES:,}. Split it"
         problems.append(Problem(f"{path}.concepts", message))
         return 0
     problems += [
@@ -116,13 +116,13 @@ def _check_exercise(
     elif not is_right(exercise.answer, exercise, grammar.exercises):
         yield Problem(
             f"{path}.answers",
-            f"{exercise.answer!r} for {_describe_values(values)} cannot be told from other text; it needs a "
-            "word or a number",
+            f"{exercise.answer!r} for {_describe_values(values)} cannot be distinguished from other text; it "
+            "needs a word or a number",
         )
     elif exercise.mistake and is_right(exercise.mistake, exercise, grammar.exercises):
         message = (
             f"{exercise.mistake!r} is right for {_describe_values(values)}; exclude that combination, or "
-            "mend the rule"
+            "fix the rule"
         )
         yield Problem(f"{path}.mistake", message)
     rest = tuple(entry.value for name, entry in values.items() if name not in exercise.concepts)
@@ -132,7 +132,7 @@ def _check_exercise(
         same = "have the same answer" if other.answers == exercise.answers else "have different answers"
         message = (
             f"{_join_concepts(other)} and {_join_concepts(exercise)} ask the same ({exercise.question!r}) "
-            f"and {same}; let the question or the picture tell them apart"
+            f"and {same}; make their questions or pictures differ"
         )
         yield Problem(f"{path}.question", message)
 

@@ -51,10 +51,9 @@ class ParaphrasedTests:
         """Return the error for missing paraphrases."""
         path = self._run.rundir.path
         return ShortError(
-            f"{self._run.name}: --tests 1 is about training conversations in other words, and no turn to be "
-            "chosen has "
-            f"paraphrases, with a paraphrased turn before it. `edgen annotate {path} --write paraphrases "
-            "--after 0` has a model write them."
+            f"{self._run.name}: --tests 1 needs a turn to choose with paraphrases, after another turn with "
+            f"paraphrases, and no conversation has them. `edgen annotate {path} --write paraphrases --after 0` "
+            "makes a model write them."
         )
 
     def of(self, conversation: AcceptedConversation) -> Paraphrased | None:

@@ -52,13 +52,12 @@ class Rewordings:
         two, several = (
             ("", "")
             if self._known.paraphrased is None
-            else (" two or more each, one of them for tests of the first kind,", " --texts 3")
+            else (" (two or more each, one of them for tests of the first kind)", " --texts 3")
         )
         return ShortError(
-            f"{self._known.run.name}: no turn that is to be chosen has paraphrases,{two} which sub-task 3 "
-            "is about; "
-            f"`edgen annotate {self._known.run.rundir.path} --write paraphrases{several}` has a model write "
-            "them."
+            f"{self._known.run.name}: sub-task 3 needs paraphrases of the turns to choose{two}, and no turn to "
+            f"choose has paraphrases. `edgen annotate {self._known.run.rundir.path} --write paraphrases{several}` "
+            "makes a model write them."
         )
 
     def of(self, conversation: AcceptedConversation, place: int) -> list[str]:
