@@ -290,12 +290,10 @@ class TutoringProtocol(
         )
         if settings.choose == "pool":
             yield (
-                f"None of them went on: in {settings.rounds} rounds, students were served responses that "
-                "tutors gave to "
-                "other sessions' turns in earlier rounds, or templates, which no tutor wrote; the first "
-                "round had templates "
-                "alone. Each served turn says where it comes from (`served` in its data). What was served "
-                "may not fit."
+                f"The conversation continues from none of them: in {settings.rounds} rounds, students were "
+                "served responses that tutors gave to other sessions' turns in earlier rounds, or "
+                "templates, which no tutor wrote; the first round had only templates. Each served turn "
+                "states its source (`served` in its data). A served turn may not fit."
             )
         else:
             yield _WENT_ON[settings.choose]
@@ -353,16 +351,16 @@ def _find_labelling_problems(settings: TutoringSettings) -> Iterator[Problem]:
 
 
 _WENT_ON = {
-    "draw": "One of them was drawn and went on.",
-    "first": "The first went on.",
-    "judge": "The one that a judge called the best went on (one was drawn where the judge could not be read: "
-    "`unjudged` among the flags).",
+    "draw": "The conversation continues from one of them, drawn at random.",
+    "first": "The conversation continues from the first.",
+    "judge": "The conversation continues from the one that a judge called the best (from one drawn at "
+    "random if the judge's answer was unreadable: `unjudged` among the flags).",
 }
 _LABELLED = {
     "speaker": "Actions are those that the speaker names.",
-    "labeller": "Actions are those that a labeller names, who reads each turn where it stands; turns that it "
-    "did not label have none (`unlabelled` among the flags).",
-    "both": "Actions are those that the speaker names; a labeller's stand beside them in `data`.",
+    "labeller": "Actions are those that a labeller names, who reads each turn in its context; turns "
+    "without its labels have none (`unlabelled` among the flags).",
+    "both": "Actions are those that the speaker names; a labeller's are in `data`.",
 }
 
 

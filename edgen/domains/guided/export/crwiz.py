@@ -98,19 +98,22 @@ FORMAT = Format(
     "states.",
     rows=rows,
     card=FormatCard(
-        reasons={"no_events": "the record tells of no states and choices, as those of `protocol: guided` do"},
+        reasons={
+            "no_events": "the record has no states and choices; records of `protocol: guided` have them"
+        },
         notes=(
             (
                 "Conversations have no dates: each log begins on 2020-01-01 at midnight (UTC), and goes on by "
                 "the simulated clock."
             ),
             (
-                "CRWIZ's programs know the one who is guided by the name Fred and the other one as Operator, so "
-                "these are the users' names; `roles` has the run's."
+                "CRWIZ's programs call the guided user Fred and the other one Operator, so these are the "
+                "users' names; `roles` has the run's."
             ),
             (
-                "A lock is told as disable_user_input and enable_user_input, an effect as "
-                "perform_action_triggered, a change of the world as perform_action_response and status_update."
+                "A lock is logged as disable_user_input and enable_user_input, an effect as "
+                "perform_action_triggered, a change of the world as perform_action_response and "
+                "status_update."
             ),
             (
                 "end_task has one of CRWIZ's reasons as `reason_id` (where none fits, dialogue_completed for a "
@@ -119,13 +122,11 @@ FORMAT = Format(
                 "user_end_task, the reason user_disconnected as disconnect and disconnect_end_task."
             ),
             (
-                "CRWIZ's analysis takes a task for successful where the last sub-task is assess_damage. Where "
-                "the machine tells of "
-                "success, the helper bot therefore advances to it before end_task, or from it to finish after a "
-                "failure; such an "
-                "advance_subtask of user 2 is no sub-task of the machine. CRWIZ's programs name the events "
-                "operator_quiz_trigger, "
-                "_response and _timeout without content; here they hold what the operator answered to the "
+                "In CRWIZ's analysis, a task is successful if its last sub-task is assess_damage. So the "
+                "helper bot advances to this sub-task before end_task if the machine states a success, "
+                "and from it to finish after a failure; such an advance_subtask of user 2 is not a "
+                "sub-task of the machine. In CRWIZ's programs, the events operator_quiz_trigger, "
+                "_response and _timeout have no contents; here they hold the operator's answers to the "
                 "questionnaire."
             ),
         ),

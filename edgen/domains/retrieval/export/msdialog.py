@@ -35,8 +35,8 @@ CODES = {
 }  # fmt: skip
 _BEGIN = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 WHO = (
-    "Who is User and who Agent the turns say (`actor_type`, as those of a forum do); where they do not, the "
-    "role of --agent is the Agent, without it the space's first role, and all others are Users."
+    "A turn can state that its speaker is User or Agent (`actor_type`, as in threads of a forum). "
+    "Otherwise, the role of --agent, or the space's first role, is the Agent, and all others are Users."
 )
 
 LABELS = (
@@ -130,10 +130,9 @@ def _make_dialog(
 
 
 DEFAULTS = (
-    "What a run does not tell: `category` and `title` are the value of the space's first dimension, "
-    '`frequency` is "0", '
-    '`vote` is "0", `is_answer` is 0, `affiliation` is the role, and times are a minute a turn from '
-    "2020-01-01 at midnight (UTC)."
+    "Defaults for values that a run lacks: `category` and `title` are the value of the space's first "
+    'dimension, `frequency` is "0", `vote` is "0", `is_answer` is 0, `affiliation` is the role, and times '
+    "are a minute a turn from 2020-01-01 at midnight (UTC)."
 )
 
 

@@ -113,9 +113,8 @@ class ExampleFiles(RowFiles):
         if borrowed := self.counts["borrowed"]:
             yield (
                 f"{borrowed:,} of {total:,} examples are on a side that is too small for their candidates; "
-                "the others were "
-                "drawn from the train side, so that what was seen in training is wrong there more often "
-                "than not."
+                "the others were drawn from the train side. In these examples, a text that training "
+                "contains is mostly wrong."
             )
         if self._pool is not None:
             yield from self._list_pool_notes()
@@ -138,10 +137,9 @@ class ExampleFiles(RowFiles):
         if alone := total - self.counts["reworded"]:
             tests = " or the only one is for tests," if self.options.tests == 1 else ""
             yield (
-                f"{alone:,} of {total:,} examples have one right answer, since no paraphrases were written "
-                f"for it,{tests} or it says "
-                f"something else by now; `edgen annotate {run.rundir.path} --write paraphrases` writes what "
-                "is missing."
+                f"{alone:,} of {total:,} examples have one right answer: there are no paraphrases of "
+                f"it,{tests} or its text has changed since. `edgen annotate {run.rundir.path} --write "
+                "paraphrases` writes the missing ones."
             )
 
     def _list_pool_notes(self) -> Iterator[str]:
@@ -150,7 +148,7 @@ class ExampleFiles(RowFiles):
         yield f"The pool has {size:,} texts: {', '.join(parts)}."
         if size < self.options.pool:
             yield (
-                f"The pool is smaller than the {self.options.pool:,} of --pool, and nothing was made up to "
-                "fill it: name other runs "
-                "with --pool-from, or have `edgen annotate RUN --write paraphrases` write more."
+                f"The pool is smaller than the {self.options.pool:,} of --pool. To fill it, name other "
+                "runs with --pool-from, or write more paraphrases with `edgen annotate RUN --write "
+                "paraphrases`."
             )
