@@ -59,7 +59,7 @@ class Family(DataSetReader):
     """A kind of conversation.
 
     Required are `name`, `schema` and the three abstract methods. `recognizes` and `read_file` are for files
-    of any origin. What else a family can do is in `edgen.families.reader.PARTS`.
+    of any origin. Optional abilities are in `edgen.families.reader.PARTS`.
     """
 
     title = "records of edgen"

@@ -30,8 +30,7 @@ from edgen.validation.stream import Piece
 class DataSetReader(ABC):
     """A reader of one layout of records.
 
-    Required are `name`, `title`, `schema`, `recognizes` and `read_file`. What else a reader can do is in
-    PARTS.
+    Required are `name`, `title`, `schema`, `recognizes` and `read_file`. Optional abilities are in PARTS.
     """
 
     name: ClassVar[str]
@@ -103,7 +102,7 @@ class ReportWords:
     setting: ClassVar[str] = "real conversations"
     """The place where such conversations happen, such as "classrooms"."""
     group_words: ClassVar[tuple[str, ...]] = ("dimension",)
-    """Words for what conversations are grouped by, such as "topic"."""
+    """Words for the groups of conversations, such as "topic"."""
     hearer: ClassVar[str] = "listener"
     """The word for the role that hears the compared responses, such as "student"."""
     section_words: ClassVar[Mapping[str, tuple[str, str]]] = {}
@@ -119,7 +118,7 @@ class KindDefaults:
     """Choices for conversations of this kind that a space, a job or a user does not make."""
 
     roles: ClassVar[tuple[SpaceRole, ...]] = ()
-    """The roles that speak where no space names who does."""
+    """The roles of conversations whose space names none."""
     templates: ClassVar[Mapping[str, str]] = {}
     """Shipped templates in place of the general ones, by purpose: `conversation`, `opening`, `judge`."""
     judged: ClassVar[Role | None] = None

@@ -169,7 +169,7 @@ class SharedPreparation:
         """Return the data that conversations of the next round share. `prepared` is the last round's data,
         `made` its accepted conversations in the order of scenarios.
 
-        The method is pure, and its memory does not grow with the number of conversations.
+        Pure; memory does not grow with the number of conversations.
         """
         return prepared
 

@@ -117,7 +117,7 @@ def choose_test_side(groups: Iterable[Group], share: float) -> HeldOutGroups:
     spare = _choose_spare(counts, weighed)
     weighed.update(spare)
     light = total - sum(counts[i] for i in heavy)
-    # These take their part of the remainder, so that they can correct in both directions.
+    # The spare groups take a part of the remainder, so that they can correct it in both directions.
     part = min(max(target - taken, _NONE), Fraction(light)) / light
     aim = int(target - part * sum(counts[i] for i in spare))
     end = None

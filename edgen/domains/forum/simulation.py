@@ -43,7 +43,7 @@ _WONDERS = (
     "Can you say more about",
 )
 _BUMPS = ("Does anybody have an idea?", "I am still stuck with this one.")
-_BUMPS_ANSWERED = (_BUMPS[1], "Can somebody say more about it?")  # where somebody has had an idea
+_BUMPS_ANSWERED = (_BUMPS[1], "Can somebody say more about it?")  # after somebody had an idea
 _SAME = (
     "I have the same question, with",
     "Same here:",

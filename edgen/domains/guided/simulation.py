@@ -314,7 +314,7 @@ _AGAIN = re.compile(
 )
 _CHOOSE = re.compile(r"(?i)\bplease (?:name|choose|pick|say) (?:one|which)\b")
 _I_SAID = ("I said:", "Once more:", "Again:")
-_QUOTED = 3  # words of what was heard
+_QUOTED = 3  # words repeated from what was heard
 
 
 _PLEASE = ("please.", "I would say.", "if you ask me.", "I think.")

@@ -39,7 +39,7 @@ def score(
 
 
 def score_ranking(truth: Path, predictions: Path, options: ScoreOptions) -> RankingScore | LabelScore:
-    """Return the score of `score`."""
+    """Return the score of a ranking or of labels, as `score` does."""
     if options.candidates < 1:
         raise UsageError(f"candidates is {options.candidates}; expected at least 1.")
     require_extra("analysis", "Scores")
