@@ -213,7 +213,7 @@ def test_a_pool_that_stays_small_is_not_padded_but_said(tmp_path: Path) -> None:
     exported = write(made(0, tmp_path), tmp_path / "out", subtask=2)
     pool = pool_of(tmp_path / "out")
     assert exported.remarks[0].startswith(f"The pool has {len(pool)} texts: ")
-    assert "smaller than the 120,000 of --pool, and nothing was made up" in exported.remarks[1]
+    assert "smaller than the 120,000 of --pool. To fill it, name other runs" in exported.remarks[1]
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert all(remark in card for remark in exported.remarks)
     with pytest.raises(UsageError, match=r"--pool 2: the right answers alone are \d+; take --pool"):
