@@ -131,12 +131,12 @@ def estimate(
             *said,
             *([] if rate is None else [rate.basis]),
             time.basis if time is not None else _BATCH_TIME,
-            *([_of_rounds(plan)] if plan.rounds.total > 1 else []),
+            *([_describe_rounds(plan)] if plan.rounds.total > 1 else []),
             *(
                 f"the ledger of {path} is damaged, so that run is not counted; see `edgen status {path}`"
                 for path in damaged
             ),
-            *([_of_most(job)] if most is not None and most.calls else []),
+            *([_describe_most(job)] if most is not None and most.calls else []),
         ),
         already=already,
         duration=time,
@@ -199,7 +199,7 @@ def _to_make(
     return (missing / high, missing / seen, missing / low), (said,)
 
 
-def _of_rounds(plan: Plan) -> str:
+def _describe_rounds(plan: Plan) -> str:
     total, size = plan.rounds
     return (
         f"made in {total} rounds of {size:,} scenarios, the last with the rest; each begins when the one "
@@ -256,7 +256,7 @@ def _describe_scenarios(count: int) -> str:
     return f"{count:,} scenario{'' if count == 1 else 's'}"
 
 
-def _of_most(job: Job) -> str:
+def _describe_most(job: Job) -> str:
     """Explain the maximum use of all, and what it excludes."""
     asks = f"{job.asks} requests for each answer" if job.asks > 1 else "one request for each answer"
     larger = any(backend.retry_max_tokens for backend in find_asked_backends(job).values()) and job.asks > 1

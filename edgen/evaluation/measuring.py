@@ -248,6 +248,6 @@ def _explain_nothing(quality: Quality) -> Iterator[str]:
     plan = next(described, None)
     planned, reasons = (0, {}) if plan is None else (plan.planned, plan.reasons)
     why = f" of {planned:,} planned ({join_counts(reasons)})" if planned else ""
-    left = "Only what became of the plan can be told." if planned else "There is nothing to measure."
+    left = "Only the outcomes of the plan are known." if planned else "There is nothing to measure."
     yield ""
     yield from wrap(f"Nothing was accepted{why}. {left}")

@@ -93,7 +93,7 @@ def is_finished(
         if not all(_is_made(kept[arm], plan.job, prints[arm], part) for arm, plan in plans.items()):
             return False
         side = read_test_side(runs.values(), whole["split"]["test"])
-        return all(_stands(runs[arm], kept[arm], plan.job, side) for arm, plan in plans.items())
+        return all(_is_intact(runs[arm], kept[arm], plan.job, side) for arm, plan in plans.items())
     except (EdgenError, OSError):  # the start that follows reports the error
         return False
 
@@ -141,7 +141,7 @@ def _is_made(kept: LedgerSummary, job: Job, under: str, part: range | None) -> b
     )
 
 
-def _stands(run: RunFolder, kept: LedgerSummary, job: Job, side: HeldOutGroups) -> bool:
+def _is_intact(run: RunFolder, kept: LedgerSummary, job: Job, side: HeldOutGroups) -> bool:
     """Return whether the files match the results, and the ledger's data derived from answers are
     undamaged."""
     facts = kept.facts

@@ -90,7 +90,7 @@ def compare_arms(
         table.arm.label: work.estimate_differences(tables[0], table, place, flips)
         for place, table in enumerate(tables[1:])
     }
-    adjusted, tests = _adjust(found, _mirrors(tables, kept))
+    adjusted, tests = _adjust(found, _find_mirrors(tables, kept))
     metrics = tuple(_make_metric(spec, own, found, adjusted) for spec in kept)
     return ComparisonResult(
         name=name,
@@ -250,7 +250,7 @@ def _adjust(
     return adjusted, len(known)
 
 
-def _mirrors(tables: Sequence[ArmSums], kept: Sequence[MetricSpec]) -> dict[str, str]:
+def _find_mirrors(tables: Sequence[ArmSums], kept: Sequence[MetricSpec]) -> dict[str, str]:
     """Map each share metric to an earlier one that equals it or its complement in every arm, so the pair is
     tested once. For example, the only reason for rejection is the complement of acceptance."""
     found: dict[str, str] = {}

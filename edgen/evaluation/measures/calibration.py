@@ -53,7 +53,7 @@ class CalibrationMeasure(OwnCount, OwnTexts, Measure[Calibration]):
     order = 12
     section = "understanding"
     nothing = (
-        "No pairs were judged here that the conversations' own probabilities could be held against; `edgen "
+        "There are no judged pairs to compare the conversations' probabilities with; `edgen "
         "pairs` has a run's conversations judged."
     )
 
