@@ -155,8 +155,8 @@ def load_job_measures(job: Job, reach: Reach, trust: Trust) -> None:
     """
     if (reach.base / "run.db").exists():
         raise InputError(
-            f"{reach.base}: this is a run's folder, and edgen does not run files that its job names under `measures`; "
-            "start from your own job file."
+            f"{reach.base}: this is a run's folder, and edgen does not run files that its job names under "
+            "`measures`; start from your own job file."
         )
     for reference in job.measure_references:
         file, _ = split_reference(reference)
