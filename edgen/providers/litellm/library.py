@@ -14,7 +14,7 @@ from edgen.plugin.errors import InputError
 from edgen.plugin.files import require_versions
 from edgen.plugin.formats import install_command
 
-# Use the installed lists of prices and headers; do not read a `.env` of the current folder.
+# Use the installed lists of prices and headers. Do not read a `.env` of the current folder.
 _ENVIRONMENT = {
     "LITELLM_MODE": "PRODUCTION",
     "LITELLM_OFFLINE_MODE": "True",
@@ -34,10 +34,10 @@ def load_litellm() -> Any:
         raise InputError(
             f"a backend of type litellm needs more packages: `{install_command('litellm')}`."
         ) from None
-    module.suppress_debug_info = True  # hints that it prints on stdout
+    module.suppress_debug_info = True  # suppress hints on stdout
     logger = logging.getLogger("LiteLLM")
     if logger.level == logging.NOTSET and "LITELLM_LOG" not in os.environ:
-        logger.setLevel(logging.ERROR)  # it warns of each unknown finish reason
+        logger.setLevel(logging.ERROR)  # suppress warnings about unknown finish reasons
     for name in ("drop_params", "modify_params"):
         if getattr(module, name, False):
             raise InputError(
