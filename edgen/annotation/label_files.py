@@ -33,8 +33,8 @@ _KNOWN = (*_NEEDED, "turn", "annotator", "text_sha256")
 # Columns of sheets and layers that are ignored, and a column for remarks.
 _PASSED_OVER = ("role", "before", "text", "annotators", "tie", "agreement", "comment")
 _EXPECTED = (
-    "Expected the columns id, turn and labels, and annotator where there are several people; or a JSON "
-    "object a line."
+    "Expected the columns id, turn and labels (and annotator if there are several people), or one JSON object "
+    "per line."
 )
 
 Key = tuple[str, int | None]  # conversation, turn
@@ -149,8 +149,8 @@ class _Reading:
         annotator = self._usual if annotator is None else annotator
         if not isinstance(annotator, str) or not is_name(annotator):
             wrong.append(
-                f"annotator: {shorten_word(repr(annotator))} can be no annotator's name; it has letters, "
-                "digits, '_', '-' and '.', and begins with a letter or a digit"
+                f"annotator: {shorten_word(repr(annotator))} is not a valid name; a name has letters, digits, "
+                "'_', '-' and '.', and begins with a letter or a digit"
             )
         if wrong:
             raise _NoLabelsError(*wrong)

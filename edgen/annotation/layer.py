@@ -114,7 +114,7 @@ class LayerFolder:
         told = plain.keys() - {SAMPLE, "judge"}  # "judge" follows from backend and template
         if changed := [key for key in plain if key in told and before.get(key) != plain[key]]:
             raise UsageError(
-                f"the annotator '{name}' of the layer {self.name} was another one (different: "
+                f"the annotator '{name}' of the layer {self.name} had other settings (different: "
                 f"{', '.join(changed)}), and its labels are kept. Give this one another name, as "
                 "in --backend NAME=ROLE, or use another layer: --layer NAME."
             )

@@ -35,8 +35,8 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
 
 
 REMEDY = (
-    "Only the person can say this again: restore the file from a copy. If you changed it on purpose, move "
-    "it away together with the run's digests.json, and give it with --people."
+    "Only the person can give these labels again: restore the file from a copy. If you changed it on purpose, "
+    "move it away together with the run's digests.json, and give it with --people."
 )
 _line = msgspec.json.Decoder(PersonLabels).decode
 _encode = msgspec.json.Encoder().encode

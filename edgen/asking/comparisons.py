@@ -178,9 +178,9 @@ class JudgeTemplate:
     def choose_compare(self, *, policies: bool) -> Compare:
         """Return what the judge compares if neither the job nor an option sets it.
 
-        The run's earlier labels by a judge decide, so no pair is judged again. Otherwise the judge compares
-        responses, or whole conversations if pairs are of `policies` or the named template cannot compare
-        responses.
+        Pairs of `policies` compare whole conversations. Otherwise the run's earlier labels by a judge decide,
+        so that no pair is judged again. Without labels it is the judge's default, or whole conversations if
+        the named template cannot compare responses.
         """
         if policies:
             return "conversation"

@@ -46,7 +46,7 @@ class AskerFolder:
 def hold_ledger(path: Path) -> Iterator[None]:
     """Lock the ledger next to a file. Raises LockedError."""
     refuse_links(path.parent, [f"{path.name}{end}" for end in ("", "-wal", "-shm", "-journal", "-acked")])
-    lock, taken = path.with_name(f".{path.name}.lock"), f"{path}: another process is at it"
+    lock, taken = path.with_name(f".{path.name}.lock"), f"{path}: another process is using it"
     with explain_os_errors(path), lock_for_writing(lock, taken, "another name"):
         yield
 

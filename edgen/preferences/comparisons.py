@@ -20,8 +20,8 @@ from edgen.store.run_folder import RunFolder
 GUARDED_TEMPLATE = "oracle_guarded"  # the default template
 _MOST_NOTED = 1_000_000  # bytes: a template, and its backend's settings
 _RESTORE = (
-    "It says with which template the judge was asked, and what was judged is kept under that. Restore it "
-    "from a copy; or move it away, and name the same template: --set prompts.oracle=NAME."
+    "It records the judge's template, under which the verdicts are stored. Restore it from a copy; or move it "
+    "away, and name the same template: --set prompts.oracle=NAME."
 )
 _BETWEEN = "~"  # occurs in no candidate's name
 

@@ -87,11 +87,11 @@ def read_vote_sheet(reader: RunReader, path: Path) -> SheetVotes:
             continue
         key, rater = row.get("pair", "").strip(), row.get("rater", "").strip() or path.stem
         if not _KEY.fullmatch(key):
-            problems.append((number, f"pair: {shorten_word(repr(key))} is no pair of a sheet"))
+            problems.append((number, f"pair: {shorten_word(repr(key))} is not a pair of a sheet"))
         elif said not in ("1", "2", "tie"):
             problems.append((number, f"choice: expected 1, 2 or tie, got {shorten_word(repr(said))}"))
         elif (first := seen.setdefault((key, rater), number)) != number:
-            problems.append((number, f"this pair and rater stand in line {first} already"))
+            problems.append((number, f"line {first} already has this pair and rater"))
         elif key not in known:
             stale += 1
         else:

@@ -70,9 +70,8 @@ class FunctionBackend:
         except Exception as problem:
             if isinstance(problem, RuntimeError) and "loop" in str(problem):
                 raise UsageError(
-                    f"{self._describe(problem)}. It uses something, a client most likely, of an event loop "
-                    "that is "
-                    "closed or another one: open it inside the function, or call edgen.agenerate in its loop."
+                    f"{self._describe(problem)}. It probably uses a client of a closed event loop, or of "
+                    "another one: open the client inside the function, or call edgen.agenerate in its loop."
                 ) from problem
             raise CallError(_find_kind(problem), self._describe(problem)) from problem
         if isinstance(answer, str):
@@ -84,7 +83,7 @@ class FunctionBackend:
                 for name, text in texts.items()
                 if not isinstance(text, str) and (text is not None or name == "text")
             ]:
-                said = f"the function {self.model} answers with a Reply whose `{wrong[0]}` is no text"
+                said = f"the function {self.model} answers with a Reply whose `{wrong[0]}` is not a str"
                 raise CallError(FailureKind.BAD_REQUEST, said)
             scrubbed = {name: text if text is None else scrub(text) for name, text in texts.items()}
             return answer if scrubbed == texts else msgspec.structs.replace(answer, **scrubbed)
@@ -183,12 +182,12 @@ def make_config(function: AnswerFunction) -> FunctionConfig:
     name = f"{named.__module__}.{named.__qualname__}"
     if not callable(function):
         raise UsageError(
-            f"the backend {name} is no function: write one that takes a request and returns a text."
+            f"the backend {name} is not a function: write one that takes a request and returns a text."
         )
     if name.endswith("<lambda>"):
         raise UsageError(
-            "a backend is a lambda, which has no name to know its answers by: write it with `def`, under a "
-            "name."
+            "a backend is a lambda; its answers are stored under the name of a function, so define it with "
+            "`def`."
         )
     threads = getattr(function, "threads", 1)
     if not isinstance(threads, int) or not 1 <= threads <= _MOST_THREADS:
@@ -220,8 +219,8 @@ class FunctionProvider(RequestFeatures, BatchAnswers, LocalCalls, Provider):
 
     def create(self, config: FunctionConfig, key: Key, link: Link) -> Backend:  # noqa: ARG002
         raise InputError(
-            f"the backend {config.model} is a function of Python, which a job's file cannot bring: hand it "
-            "over as in edgen.generate(job, backends={'default': the_function})."
+            f"the backend {config.model} is a Python function, which a job file cannot define: pass it, as in "
+            "edgen.generate(job, backends={'default': the_function})."
         )
 
 

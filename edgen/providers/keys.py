@@ -76,8 +76,8 @@ def _find_value(request: KeyRequest, environ: Mapping[str, str]) -> dict[str, st
     value = environ.get(name, "").strip()
     if not value and request.required:
         raise ProviderError(
-            f"{request.service} is to be sent the header {request.header}, and {name}, which it names, is "
-            f"not set: export {name}=…"
+            f"the header {request.header} for {request.service} needs {name}, which is not set: export "
+            f"{name}=…"
         )
     if not (value.isascii() and value.isprintable()):
         raise ProviderError(f"{name} holds characters that no header has: set it again to the key alone.")

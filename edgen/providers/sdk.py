@@ -152,15 +152,12 @@ def _describe_failure(error: Exception, place: str) -> tuple[FailureKind, str]:
         case AnswerTooLargeError():
             return (
                 FailureKind.BAD_REQUEST,
-                f"what {place} answers is larger than {error} bytes, the most that is read",
+                f"the answer of {place} is larger than {error} bytes, the limit",
             )
         case PackedError():
             return (
                 FailureKind.BAD_RESPONSE,
-                (
-                    f"{place} answers in a compressed form ({error}), which was not asked for and is not "
-                    "unpacked"
-                ),
+                f"{place} sent a compressed answer ({error}), which was not requested and is not read",
             )
         case httpx2.TooManyRedirects():
             return (

@@ -75,7 +75,7 @@ class SimulatedRequest:
         return PhraseSpeaker(self._rng, slots).say(rule)
 
     def pick(self, ways: Sequence[str]) -> str:
-        """Return one of several ways."""
+        """Return one of several texts."""
         return ways[int(self.random() * len(ways))]
 
     def answer(self, protocol: str | None) -> str:

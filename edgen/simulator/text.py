@@ -52,13 +52,13 @@ def respond(
 ) -> Reply:
     """Return the reply to the messages.
 
-    Of `faults` only the content faults count here. `stop` ends the text before any of its strings.
-    `json_mode` wraps a sentence, a turn or a number in JSON; an answer without a fault fits `schema` (see
+    Of `faults`, only the content faults count here. `stop` ends the text before any of its strings.
+    `json_mode` wraps a sentence, a turn or a number in JSON. An answer without a fault fits `schema` (see
     `structured`). Usage is counted in tokens of four characters, and `max_tokens` cuts there. `protocol`: the
-    requesting protocol, None to infer it from the prompt; `speakers`: the roles of the requested
-    conversation; `scene`: its scenario, None if only the prompt is known, in which `find_scene` looks for it.
-    `planted`: the seed of planted
-    worths, None without them. `confusion`: how often a labeller confuses a label with which other.
+    requesting protocol; None to infer it from the prompt. `speakers`: the roles of the requested
+    conversation. `scene`: its scenario; None if only the prompt is known, in which `find_scene` looks for it.
+    `planted`: the seed of planted worths; None without them. `confusion`: how often a labeller confuses each
+    label with others.
     """
     key = make_request_key(messages, seed, salt)
     messages = _replace_pictures(messages)

@@ -116,7 +116,7 @@ class BudgetBook:
             remove_leftovers_for(self.path.parent, self.path.name.__eq__)
         kind = self.path.lstat()
         if not stat.S_ISREG(kind.st_mode) or kind.st_nlink > 1:
-            raise RunError(f"{self.path}: the budget's book is a link or no file; move it away.")
+            raise RunError(f"{self.path}: the budget's book is a link or not a file; move it away.")
         with self._open() as connection:
             connection.execute("SELECT 1")
 
@@ -265,7 +265,7 @@ class BudgetBook:
             raise RunError(
                 f"{self.path}: another version of edgen made the budget's book; this one cannot read it. "
                 "Use that version, "
-                "or move the book away to begin a new one, which knows nothing of what was spent before."
+                "or move the book away to begin a new one, without the earlier spending."
             )
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
@@ -298,7 +298,7 @@ class BudgetBook:
             )
         return RunError(
             f"{self.path}: the budget's book is damaged ({text}). Restore it from a copy, or move it away "
-            "to begin a new one, which knows nothing of what was spent before."
+            "to begin a new one, without the earlier spending."
         )
 
 

@@ -78,10 +78,9 @@ def _restore(folder: Path, copies: list[dict[str, str]]) -> list[Path]:
         good = {text for text in found if held is None or compute_sha256(text) in held}
         if len(good) != 1:
             raise DamagedError(
-                f"{folder / name}: it is not what the run was made with, and the ledger has no copy that "
-                "is. Restore it from a "
-                "copy of the run, or `edgen generate` the job from its project again: it writes the run's "
-                "inputs again, and pays only for what they change."
+                f"{folder / name}: it has changed since the run was made, and the ledger has no copy of the "
+                "original. Restore it from a copy of the run, or `edgen generate` the job from its project "
+                "again: it writes the run's inputs again, and pays only for calls that they change."
             )
         text = good.pop()
         texts[folder / name] = text

@@ -277,7 +277,7 @@ class _Cursor:
         self._next = line
 
     def _make_order_error(self, number: int, what: str) -> DataError:
-        order = "units stand once each, by scenario, arm, replicate and turn"
+        order = "each unit occurs once, in the order of scenario, arm, replicate and turn"
         return DataError(str(self._path), f"line {number}: {what}; {order}. {_AGAIN}")
 
 

@@ -124,10 +124,9 @@ class SeveralRuns(RunReader):
         for label, other in zip(self._numbers, others, strict=True):
             if not any(self._list_names(label, index) for index, _ in first.scenarios()):
                 raise UsageError(
-                    f"{other.rundir.path}: no accepted conversation is of a scenario that "
-                    f"{first.rundir.path} has one of, too, so "
-                    "there is nothing to compare. Name runs of the same scenarios: of one space, with the "
-                    "same seed and design."
+                    f"{other.rundir.path}: no accepted conversation is of the same scenario as one in "
+                    f"{first.rundir.path}, so there is nothing to compare. Name runs of the same scenarios: "
+                    "of one space, with the same seed and design."
                 )
 
     @property

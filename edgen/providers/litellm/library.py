@@ -41,7 +41,7 @@ def load_litellm() -> Any:
     for name in ("drop_params", "modify_params"):
         if getattr(module, name, False):
             raise InputError(
-                f"litellm.{name} is on, so that litellm would change in silence what the job asks for. Unset "
+                f"litellm.{name} is on, so litellm would change requests silently. Unset "
                 f"LITELLM_{name.upper()}, or set litellm.{name} = False."
             )
     return module

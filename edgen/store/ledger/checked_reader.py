@@ -323,7 +323,7 @@ class CheckedReader:
             raise
 
     def _take_several(self, rows: list[tuple[Any, ...]], row: type[Row]) -> list[Row]:
-        """Convert rows, all at once where they are valid."""
+        """Convert rows, all at once if they are valid."""
         try:
             return msgspec.convert(rows, list[row], builtin_types=(bytes,))  # type: ignore[valid-type]
         except msgspec.ValidationError:
@@ -334,7 +334,7 @@ class CheckedReader:
             return take(values, row)
         except msgspec.ValidationError as problem:
             place = int(str(problem).rpartition("$[")[2].rstrip("]`"))
-            what = f"it holds {str(values[place])[:40]!r} where that cannot be"
+            what = f"it holds the invalid value {str(values[place])[:40]!r}"
             raise make_damaged_error(self.path, what) from None
 
     # -- rows with a checksum

@@ -117,10 +117,10 @@ def _compute_checksum(value: Any) -> str:
 
 def _make_fact_error(book: CheckedReader, name: str, rows: Mapping[str, Any]) -> DamagedError:
     repair = (
-        "Restore the ledger from a copy: nothing else in the run says it."
+        "Restore the ledger from a copy: nothing else in the run contains it."
         if _is_lasting(name, rows)
-        else "Start the command that made this ledger again (`edgen generate`): it notes it again, without a "
-        "call."
+        else "Start the command that made this ledger again (`edgen generate`): it stores the note again, "
+        "without a call."
     )
     return DamagedError(
         f"{book.path}: the note {name!r} in this ledger is damaged: its checksum does not fit. {repair}"

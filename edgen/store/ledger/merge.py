@@ -154,8 +154,8 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             self._connection.execute("ATTACH DATABASE ? AS src", (make_still_uri(source.file),))
             self._connection.execute("BEGIN")
             self._choose(source)
-            self._tell_outcomes(source)
-            self._tell_replies(source)
+            self._record_duplicate_outcomes(source)
+            self._record_duplicate_replies(source)
             self._copy(source)
             self._connection.execute("COMMIT")
             self._connection.execute("DETACH DATABASE src")
@@ -191,7 +191,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             )
         run("INSERT OR IGNORE INTO preferred SELECT * FROM taken")
 
-    def _tell_outcomes(self, source: SourceLedger) -> None:
+    def _record_duplicate_outcomes(self, source: SourceLedger) -> None:
         """Count conversations settled twice; pass dropped ones that differ to `drop`."""
         self._connection.execute(
             f"INSERT INTO several SELECT s.scenario, s.task, NOT {_SAME} FROM {_BOTH} WHERE {_THEIRS} = 2 "
@@ -206,15 +206,15 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             f"SELECT s.*, {_THEIR_RECORD} AS record FROM {_LEFT} WHERE (s.scenario, s.task) NOT IN taken "
             f"AND NOT (m.scenario IS NOT NULL AND {_SAME})"
         )
-        self._tell("outcome", source, ours, theirs)
+        self._pass_to_drop("outcome", source, ours, theirs)
 
-    def _tell_replies(self, source: SourceLedger) -> None:
+    def _record_duplicate_replies(self, source: SourceLedger) -> None:
         """Count calls answered twice, charge the replies that are dropped, and pass different ones to
         `drop`."""
         preferred = "(s.scenario, s.task) IN preferred"
         otherwise = f"FROM {_CALLS} WHERE NOT {_SAID} AND"
         ours, theirs = f"SELECT m.* {otherwise} {preferred}", f"SELECT s.* {otherwise} NOT {preferred}"
-        self._tell("reply", source, ours, theirs)
+        self._pass_to_drop("reply", source, ours, theirs)
         gone = f"CASE WHEN {preferred} THEN m.{{0}} ELSE s.{{0}} END"
         calls, differ, tokens, usd = self._connection.execute(
             f"SELECT COUNT(*), TOTAL(NOT {_SAID}), TOTAL({gone.format('charged_tokens')}), "
@@ -340,7 +340,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             open_tally(book)
             return read_status(book)
 
-    def _tell(self, kind: str, source: SourceLedger, ours: str, theirs: str) -> None:
+    def _pass_to_drop(self, kind: str, source: SourceLedger, ours: str, theirs: str) -> None:
         """Pass the dropped rows of two queries to `drop`: rows merged earlier, and rows of the present
         ledger."""
         for sql, run in ((ours, None), (theirs, source.run)):

@@ -101,7 +101,7 @@ class RunPlan(msgspec.Struct, frozen=True):
     fingerprint: str  # digest of everything that shapes the answers
     scenarios: _Scenario  # one more than the index of its last scenario
     replicates: _Count  # numbered tasks of a scenario; 0: any task, numbered or not
-    asked: _Count  # requested number of conversations
+    asked: _Count  # requested number of results
     planned: _Count | None = None  # planned number, if it differs from scenarios times replicates
     first: _Scenario = 0  # index of its first scenario
     of: _Scenario | None = None  # the whole job's `scenarios`, for a piece of the job; None: not a piece

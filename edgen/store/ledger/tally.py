@@ -37,7 +37,7 @@ _AGAIN = (
     "Start the command that made this ledger again (`edgen generate`, or `edgen pairs` for a judge's): it "
     "makes them again from the stored answers, without a call."
 )
-_COPY = "Restore the ledger from a copy: nothing else in the run says it."
+_COPY = "Restore the ledger from a copy: nothing else in the run contains them."
 _PROBLEMS = {
     "replies": "stored answers are missing, or there are more than edgen wrote. Missing ones are asked for "
     "and paid for again, unless the ledger is restored from a copy.",

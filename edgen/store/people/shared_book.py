@@ -48,7 +48,7 @@ class SharedBook:
         except OSError as problem:
             raise RunError(f"{self.path}: it cannot be made ({problem.strerror}).") from None
         if not stat.S_ISREG(kind.st_mode) or kind.st_nlink > 1 or self.path.parent.is_symlink():
-            raise RunError(f"{self.path}: it is a link or no file; move it away.")
+            raise RunError(f"{self.path}: it is a link or not a file; move it away.")
         with self._explain_errors():
             book = sqlite3.connect(
                 self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
