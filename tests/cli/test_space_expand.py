@@ -359,6 +359,6 @@ async def test_two_at_once_do_not_meet(here: Path) -> None:
             await asyncio.sleep(0.01)
         second = await edgen(*arguments)
         assert second.code == 6
-        assert "another process is at it" in second.err
+        assert "another process is using it" in second.err
         service.release()
         assert (await end(first)).code == 0
