@@ -98,7 +98,8 @@ def read_digests(folder: Path) -> dict[str, KeptDigests]:
 
 def require_kept(path: Path, remedy: str) -> None:
     """Raise DamagedError unless the file is unchanged, or has no digest. `remedy`: a sentence on how to
-    restore it. The reader reports a missing file, unless nothing can write it again."""
+    restore it. A missing file raises only if it grows, since nothing can write it again; the reader reports
+    others."""
     folder, entry = _find_entry(path)
     if entry is None:
         return
@@ -198,7 +199,7 @@ def forget_digests(folder: Path, names: Iterable[str]) -> None:
     try:
         entries = read_digests(folder)
     except DamagedError:
-        entries = {}  # its entries for others are lost
+        entries = {}  # the entries of other files are lost
     left = {
         name: entry
         for name, entry in entries.items()
@@ -224,7 +225,8 @@ def settle_digests(folder: Path) -> None:
 
 
 def _settle(folder: Path, name: str, entry: KeptDigests) -> KeptDigests:
-    """Return the entry with the newest matching digest; with only None if the file is missing and may be."""
+    """Return the entry with only the newest matching digest; with only None if the file may be missing and
+    is."""
     if len(entry.digests) == 1:
         return entry
     try:
@@ -239,8 +241,8 @@ def _settle(folder: Path, name: str, entry: KeptDigests) -> KeptDigests:
 
 @contextlib.contextmanager
 def _note_digests(folder: Path, digests: Mapping[Path, Digest], *, grows: bool = False) -> Iterator[None]:
-    """Note these digests along with the earlier ones while the body renames the files, and alone
-    afterwards."""
+    """Add these digests to the earlier ones while the body renames the files; afterwards drop the earlier
+    ones."""
     names = {path.relative_to(folder).as_posix(): digest for path, digest in digests.items()}
     try:
         entries = read_digests(folder)
