@@ -40,7 +40,7 @@ class _Files(NamedTuple):
     folders: tuple[str, ...]
     glob: str
     mark: Callable[[], str]
-    by_path: bool = False  # commands also take shipped jobs by their paths
+    by_path: bool = False  # commands also take shipped files by their paths
 
 
 _YAML = "*.y*ml"

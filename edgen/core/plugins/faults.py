@@ -182,7 +182,7 @@ def _iterate_frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
     while trace is not None:
         yield trace.tb_frame, trace.tb_lineno
         trace = trace.tb_next
-    if isinstance(error.__cause__, StopIteration):  # the RuntimeError's traceback lacks its frames
+    if isinstance(error.__cause__, StopIteration):  # a generator's frames, missing in the RuntimeError
         yield from _iterate_frames(error.__cause__)
 
 
