@@ -86,7 +86,7 @@ def estimate_annotators(run: Path, options: AnnotateOptions, control: Control) -
 
 
 async def _estimate_each(making: Annotating) -> list[tuple[AnnotatorNeeds, UseNeeds, list[str]]]:
-    """Return for each annotator: its part of the estimate, the figures behind it, and its grounds in
+    """Return for each annotator: its part of the estimate, the figures used, and its grounds in
     sentences."""
     making.check()
     async with making.open(send=False) as opened:

@@ -141,7 +141,8 @@ class JobPreview:
         return self._replace_template(left, other)
 
     def _replace_template(self, left: _Compared, other: str) -> _Compared:
-        """Return `left` with one of its templates replaced by another. A path starts in the current folder."""
+        """Return `left` with one of its templates replaced by another. A path starts in the current
+        folder."""
         plan, reach = left.plan, left.reach
         use, equals, name = other.rpartition("=")
         if equals and use not in plan.prompts:

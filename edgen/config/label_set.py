@@ -9,8 +9,7 @@
       - {name: Probing, definition: asks what the student thinks, examples: [How did you find that?]}
       - {name: Telling, definition: says the answer or how to find it}
 
-A set is found by the name of a shipped one, or by the path of a file. It is read whole or refused with every
-problem.
+A set is found by a shipped name or by a file's path. It is valid as a whole, or refused with every problem.
 """
 
 from __future__ import annotations
@@ -159,7 +158,7 @@ def parse_label_set(text: str, source: str) -> LabelSet:
 
 
 def set_problems(labels: LabelSet, path: str = "$") -> Iterator[Problem]:
-    """Yield problems of a set with valid keys; `path` is its place."""
+    """Yield problems of a set with valid keys; `path` is the path of the set."""
     names = {f"{path}.labels[{place}].name": label.name for place, label in enumerate(labels.labels)}
     if labels.other is not None:
         names[f"{path}.other"] = labels.other

@@ -64,7 +64,8 @@ class Episode:
         return self.observe([])
 
     def begin(self) -> Going:
-        """Let roles before the policy speak. Raises UsageError if they leave it no turn."""
+        """Let roles before the policy speak. Raises UsageError if the conversation ends before the policy's
+        turn."""
         before = next((n for n in range(self._most) if self._stage.speaker(n) == self.role), None)
         if before is None:
             raise UsageError(
@@ -98,7 +99,7 @@ class Episode:
         return Moment(played.entries, done, info)
 
     def stop(self, entries: Sequence[PlayedTurn]) -> Going:
-        """End it now. Without any turn, the closing question is skipped."""
+        """End the conversation now. Without any turn, the closing question is skipped."""
         worth = _NO_WORTH
         if entries:
             worth = yield from self._close(Played([*entries]))

@@ -1,7 +1,7 @@
 """A judge's score of a policy's reply, compared with the run's reply at the same place.
 
-For trainers that show a prompt, take one reply and ask for a number: rows by `edgen export`, scores from
-here.
+It serves trainers that show a prompt, take one reply and need a number. `edgen export` writes the rows, and
+this module scores the replies.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ REMEMBERED = 10_000  # scores; the oldest is dropped first
 
 class Score(msgspec.Struct, frozen=True):
     """A score. `value`: the probability, in [0, 1], that the judge prefers the reply to the reference.
-    `judged`: whether it was asked and gave a verdict in each order. A reply that is not a turn of its role
-    scores 0, one without verdicts 0.5."""
+    `judged`: whether the judge was asked and gave a verdict in each order. A reply that is not a turn of its
+    role scores 0, one without verdicts 0.5."""
 
     value: float
     judged: bool
@@ -52,9 +52,9 @@ class _Place(msgspec.Struct, frozen=True):
 class ReplyJudge:
     """The judge of a job, with the job's budget, limits and connections. Replies are scored concurrently.
 
-    `pairs.compare` determines what the judge sees: the conversation up to the reply, or the two replies. It
-    is asked in both orders, `pairs.votes` times in each. Equal replies at the same place are judged once.
-    Raises JobError for a job with arms, and errors of creating its backends.
+    `pairs.compare` determines what the judge sees: the conversation up to the reply, or the two replies. The
+    judge is asked in both orders, `pairs.votes` times in each. Equal replies at the same place are judged
+    once. Raises JobError for a job with arms, and errors of creating its backends.
     """
 
     def __init__(self, plan: Plan) -> None:
