@@ -100,11 +100,11 @@ def read_number(label: str) -> float | None:
 
 
 def find_majority(given: Sequence[tuple[str, ...]], labels: LabelSet) -> tuple[tuple[str, ...], bool]:
-    """Return the majority's labels, in the order of the set, and whether there is a tie, which has none.
+    """Return the majority's labels, in the order of the set, and whether there is a tie. A tie has no labels.
 
-    If a unit carries one label, the majority is the label given more often than any other. If it can carry
-    several, it is those given by more than half; a label given by exactly half, or no label with a majority,
-    is a tie.
+    If a unit has one label, the majority is the label given more often than any other. If it can have
+    several, the majority is the labels given by more than half; a label given by exactly half, or no label
+    with a majority, is a tie.
     """
     counts = Counter(label for one in given for label in one)
     if labels.several:
