@@ -114,12 +114,12 @@ def _write_for(folder: Path, protocol: str, named: str) -> dict[str, str]:
     path = make_unlimited_reach().require("preference_space", named, "--space")
     plan = plan_for_space(_make_job_name(folder), protocol, path)
     text = re.sub(_SCHEMA_LINE, "", path.read_text(encoding="utf-8"))
-    beside = {name: text for name, text in render_space_files(plan.space).items() if name != "space.yaml"}
+    others = {name: text for name, text in render_space_files(plan.space).items() if name != "space.yaml"}
     return {
         "job.yaml": _add_forms_key(write_job(plan, _name_schema("job") + _render_head("default"))),
         **write_templates(plan),
         "space.yaml": _name_schema("space") + text,
-        **beside,
+        **others,
     }
 
 

@@ -174,8 +174,8 @@ class Format:
             tables = tuple(table for table in tables if table.name not in options.own.left_out())
         if not self.layout.scenario:
             return tables
-        beside = {name: meaning for name, (_, meaning) in make_trainer_columns(space).columns.items()}
-        return tuple(DataTable({**table.columns, **beside}, table.name) for table in tables)
+        more = {name: meaning for name, (_, meaning) in make_trainer_columns(space).columns.items()}
+        return tuple(DataTable({**table.columns, **more}, table.name) for table in tables)
 
     def _with_layers(self, table: DataTable, layers: Sequence[LayerFacts]) -> DataTable:
         more = {} if self.layout.layer_columns is None else self.layout.layer_columns(layers)
@@ -214,7 +214,7 @@ class Format:
 
 def iterate_items(run: RunReader, format_: Format, chat: Chat) -> Generator[Item, None, None]:
     """Yield the rows and omissions of a run, the rows with the scenario's columns if the format has them."""
-    beside = make_trainer_columns(run.space)
+    columns = make_trainer_columns(run.space)
     for item in _iterate_items(run, format_, chat):
         if not isinstance(item, Row | LeftOut):
             said = f"gave a row that is a {type(item).__name__}, not a Row or LeftOut"
@@ -223,7 +223,7 @@ def iterate_items(run: RunReader, format_: Format, chat: Chat) -> Generator[Item
             said = f"left something out for {item.reason!r}, which is no name such as too_long"
             refuse_value("format", format_.name, said)
         if isinstance(item, Row) and format_.layout.scenario and item.scenario is not None:
-            item.value.update(beside.read_texts(item.scenario))
+            item.value.update(columns.read_texts(item.scenario))
         yield item
 
 

@@ -80,10 +80,10 @@ def grow_space(space: str, options: GrowthOptions, control: Control) -> GrownSpa
             )
         text = dump_space(build_grown_space(asker, path.name))
         write_new_space(out, text)
-        if known.knowledge is not None and not (beside := out.parent / known.knowledge.file).exists():
-            write_new(beside, known.knowledge.text)
-        if known.pictures and not (beside := out.parent / name_kept_file(out.name)).exists():
-            write_new(beside, format_kept_text(known.pictures))
+        if known.knowledge is not None and not (kept := out.parent / known.knowledge.file).exists():
+            write_new(kept, known.knowledge.text)
+        if known.pictures and not (kept := out.parent / name_kept_file(out.name)).exists():
+            write_new(kept, format_kept_text(known.pictures))
         try:
             parse_space(text, str(out), out)
         except SpaceError as problem:  # for example, if no other dimension has a value for the new ones
