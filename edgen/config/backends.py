@@ -264,7 +264,7 @@ class KeyRequest(NamedTuple):
 
 
 class ServiceKeys:
-    """Ask for a key, or for other values that only the user has."""
+    """Requests for a key, and for other values that only the user has."""
 
     def key_request(self, config: Any) -> KeyRequest | None:
         """Return the key request of the backend, None if it needs no key. Raises InputError for an invalid
