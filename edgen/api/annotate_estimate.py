@@ -105,7 +105,7 @@ def _estimate(
     use = estimate_use(asker, making.place, backend, count, making.options.via)
     said = [
         f"prompts: those of {use.rendered:,} requests rendered and counted ({count.how})",
-        "answers: the bare object with labels, up to twice as long; what a model thinks is more",
+        "answers: the bare object with labels, up to twice its length; a model's thoughts are not included",
     ]
     if use.changed:
         said.append(

@@ -369,7 +369,7 @@ _HINTS = {
         "the same.",
         "identical": "The conversations of a scenario say the same: give the backend a temperature.",
         "contradicted": "The verdicts go in circles: more votes (--set pairs.votes=3) may help.",
-        "not_judged": "Nothing was said about these very conversations by this source.",
+        "not_judged": "This source has not rated these conversations in their present form.",
     },
     "abstained by": {
         "oracle": "The judge's answers cannot be read: another template or judge may help.",

@@ -142,7 +142,7 @@ def _find_unknown_names(key: str, named: Iterable[str], what: str, known: Collec
 def _find_protocol_problems(job: Job) -> list[Problem]:
     settings = part_of(find_job_protocol(job), RolesAndSettings)
     problems = [
-        Problem(f"$.{template.key}", f"this key is missing; the {job.protocol} protocol asks with it")
+        Problem(f"$.{template.key}", f"this key is missing; the {job.protocol} protocol needs this template")
         for template in list_templates(job, None).values()
         if template.name is None and template.file is None
     ]
@@ -181,7 +181,7 @@ def find_role_word_problems(
             if word != word.strip() or not word[:1].isalnum() or re.search(r"[\n\r:：]", word):
                 found.append((path, "a word for a role begins with a letter or a digit, and has no colon"))
             elif taken.setdefault(plain, role) != role:
-                found.append((path, f"{word!r} is what the {taken[plain].lower()} is called"))
+                found.append((path, f"{word!r} is already a word for the {taken[plain].lower()}"))
     return found
 
 

@@ -163,7 +163,7 @@ def set_problems(labels: LabelSet, path: str = "$") -> Iterator[Problem]:
     if labels.other is not None:
         names[f"{path}.other"] = labels.other
     if len(names) < 2:
-        message = f"there {_describe_amount(len(names))}; there has to be a choice of two at least"
+        message = f"there {_describe_amount(len(names))}; a label set needs at least two"
         yield Problem(f"{path}.labels", message)
     if len(names) > MOST_LABELS:
         message = f"there are {len(names):,} labels, and at most {MOST_LABELS} can be chosen from"

@@ -88,11 +88,11 @@ def read_digests(folder: Path) -> dict[str, KeptDigests]:
     except (OSError, ValueError, RecursionError) as problem:
         raise _make_digests_error(folder, str(problem)) from None
     if not all(map(_list_digests, noted.files.values())):
-        raise _make_digests_error(folder, "a file of it has no digest")
+        raise _make_digests_error(folder, "one of its entries has no digest")
     if not all(map(_is_inside, noted.files)):
         raise _make_digests_error(folder, "it names files outside of its folder")
     if noted.layout != _LAYOUT or noted.sha256 != _render_digest_entries(noted.files):
-        raise _make_digests_error(folder, "its content is not what its own digest says")
+        raise _make_digests_error(folder, "its content does not match its own digest")
     return noted.files
 
 
@@ -328,7 +328,7 @@ def _describe(found: Digest, wanted: Digest, *, grows: bool) -> str:
     elif found.size != wanted.size:
         size = f"it has {found.size:,} bytes instead of {wanted.size:,}"
     else:
-        size = "its sha256 is another one"
+        size = "its sha256 differs"
     part = "its beginning was" if grows and found.size == wanted.size else "it was"
     return f"{part} changed after edgen wrote it: {size}"
 

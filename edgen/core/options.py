@@ -321,7 +321,7 @@ def declare_sheet(more: str) -> msgspec.Meta:
 
 
 def declare_name(more: str) -> msgspec.Meta:
-    """Declare the option --name; `more` says what the name is of, and its default."""
+    """Declare the option --name; `more` says what gets the name, and its default."""
     return option(f"The name of the result. {more}", "--name", metavar="NAME")
 
 

@@ -85,7 +85,7 @@ class ResponsePlace(msgspec.Struct, frozen=True):
 
 def cut_at_response(candidate: Candidate, place: ResponsePlace) -> Candidate:
     """Return the conversation up to and including a response, as if it had ended there. Raises IndexError if
-    there is none."""
+    the place does not exist."""
     said = candidate.turns[place.turn]
     response = said if place.number == 0 else said.alternatives[place.number - 1]
     turns = (*candidate.turns[: place.turn], msgspec.structs.replace(response, alternatives=()))
@@ -181,9 +181,9 @@ class RolloutSignal(msgspec.Struct, frozen=True, kw_only=True):
     se: float | None  # p's standard error; None for fewer than two
     tie: bool  # p favours no side
     abstain: bool  # `counted` is not more than half of k
-    judge: str | None = None  # its identity; None without one
+    judge: str | None = None  # the judge's identity; None without one
     model: str | None = None  # name of the judge's model
-    verdicts: int = 0  # the judge's readable ones
+    verdicts: int = 0  # readable verdicts of the judge
     simulated: bool = False  # no model wrote or judged
 
 

@@ -164,7 +164,7 @@ def _split(text: str) -> list[str | PromptPicture]:
     return [part for part in found if not isinstance(part, str) or part.strip()] if len(found) > 1 else found
 
 
-# ---- what a file holds
+# ---- types and sizes of files
 
 
 def _look_into(data: bytes) -> tuple[str, tuple[int, int]]:

@@ -115,7 +115,7 @@ def interrupt(process: int) -> None:
 def edit_lines() -> None:
     """Have `input` edit lines, where the system's Python can."""
     with contextlib.suppress(ImportError):
-        import readline  # noqa: F401 - importing it is what it takes
+        import readline  # noqa: F401 - the import has the effect
 
 
 _BLOCKED = 1.0  # seconds

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 Role = str
-ROLES = ("Teacher", "Student")  # of a space that names none
+ROLES = ("Teacher", "Student")  # roles of a space that names none
 END_MARKER = "[end of conversation]"
 _SUFFIX = f" {END_MARKER}"
 

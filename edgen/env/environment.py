@@ -202,8 +202,8 @@ def _find_policy_role(plan: Plan, plays: Role | None) -> Role:
     role = {role.lower(): role for role in job.speakers}.get((plays or ROLES[0]).lower())
     if role is None:
         roles = ", ".join(job.speakers)
-        missing = "plays none that is named" if plays is None else f"cannot play {plays!r}"
-        raise JobError(job.name, f"the policy {missing}: say plays=ROLE, one of the space's roles {roles}.")
+        missing = "has no role" if plays is None else f"cannot play {plays!r}"
+        raise JobError(job.name, f"the policy {missing}: set plays=ROLE, one of the space's roles {roles}.")
     if (plan.settings.closing or "").lower() == role.lower():
         raise JobError(
             job.name,

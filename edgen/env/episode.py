@@ -64,8 +64,7 @@ class Episode:
         return self.observe([])
 
     def begin(self) -> Going:
-        """Let roles before the policy speak. Raises UsageError if the conversation ends before the policy's
-        turn."""
+        """Let roles before the policy speak. Raises UsageError if they end it or give no turn."""
         before = next((n for n in range(self._most) if self._stage.speaker(n) == self.role), None)
         if before is None:
             raise UsageError(
@@ -75,7 +74,7 @@ class Episode:
         played = yield from self._stage.play(0, [], but=self.role)
         if len(played.entries) < before or played.ended_by is not None:
             opener = self._stage.speaker(0).lower()
-            raise UsageError(f"scenario {self.scenario.index}: the {opener} has nothing to open with.")
+            raise UsageError(f"scenario {self.scenario.index}: the {opener} gave no opening.")
         return Moment(played.entries)
 
     def say(self, entries: Sequence[PlayedTurn], text: str) -> Going:

@@ -109,14 +109,14 @@ class ReplyJudge:
             index, turn, role = int(row["index"]), int(row["turn"]), str(row["role"])
         except (KeyError, TypeError, ValueError, msgspec.MsgspecError):
             raise UsageError(
-                "the row says not where its reply stands: take `extra_info` as `edgen export --to verl-rl` "
-                "or `--to skyrl` wrote it."
+                "the row does not state the place of its reply: take `extra_info` as `edgen export --to "
+                "verl-rl` or `--to skyrl` wrote it."
             ) from None
         scenario = self._plan.scenario(index) if index >= 0 else None
         if scenario is None or scenario.values != values or role not in self._plan.job.speakers:
             raise UsageError(
-                f"scenario {index} of {self._plan.job.name} is another than the row's: take the job that "
-                "the exported run was made by, or one with the same space, seed and design."
+                f"scenario {index} of {self._plan.job.name} differs from the row's: take the job of "
+                "the exported run, or one with the same space, seed and design."
             )
         return _Place(scenario, role, turn, before)
 
@@ -166,7 +166,7 @@ def judge_of(job: str, overrides: Iterable[str] = ()) -> ReplyJudge:
     """
     if not job:
         raise UsageError(
-            "no job says who judges. Name a job file by its absolute path: with verl by "
+            "the job with the judge is missing. Name a job file by its absolute path: with verl by "
             "+reward.custom_reward_function.reward_kwargs.job=JOB, with SkyRL by register(..., "
             "kwargs={'job': JOB})."
         )

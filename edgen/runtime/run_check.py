@@ -216,7 +216,7 @@ def _read_comparison(path: Path) -> None:
     if is_sealed_as_written(data) is False:
         raise DataError(
             str(path),
-            "its content is not what its own digest says; `edgen compare` with the same runs and arms "
+            "its content does not match its own digest; `edgen compare` with the same runs and arms "
             "writes it again",
         )
 

@@ -231,7 +231,9 @@ class PageGuard:
             session, home = entered, "/task"
         if session is None:
             return render_problem_page(
-                "This link is of another start or was revoked; ask for a new one.", 403, ""
+                "This link belongs to another start of the server, or was revoked; ask for a new one.",
+                403,
+                "",
             )
         # After a redirect from another site's link, the browser would not send this cookie. So a page
         # redirects.

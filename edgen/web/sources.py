@@ -123,7 +123,7 @@ class IndexedRun:
     def _build(self, path: Path) -> None:
         """Build an index in a process, and use it when it is finished."""
         command = [sys.executable, "-P", "-m", "edgen.web.indexing", self.kind, str(self.path), str(path)]
-        last = IndexingReport(problem="the index was not built to its end; reload the page to try again.")
+        last = IndexingReport(problem="the index was not completed; reload the page to try again.")
         # a command of edgen's own; paths are arguments, not words of a shell
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:  # noqa: S603
             _CHILDREN.add(child)
@@ -139,7 +139,7 @@ class IndexedRun:
                 if older != path:
                     older.unlink(missing_ok=True)
         else:
-            self.problem = last.problem or "the index was not built to its end; reload the page to try again."
+            self.problem = last.problem or "the index was not completed; reload the page to try again."
             self._stamp = None if last.problem is None else self._stamp
 
 

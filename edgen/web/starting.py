@@ -63,7 +63,7 @@ class StartedRun:
         self.question = None
         if self.ended is None:
             self.ended = (
-                "Its process ended without a word; resume the run, or start it in a terminal to see why."
+                "Its process ended without a message; resume the run, or start it in a terminal to see why."
             )
 
     def answer(self, *, agreed: bool) -> None:

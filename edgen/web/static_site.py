@@ -71,7 +71,7 @@ def _find_only_run(sources: Sources) -> IndexedRun:
     found = [*sources.data, *(run for run, _ in sources.list_runs())]
     if len(found) != 1:
         raise UsageError(
-            f"--export: there are {quantity(len(found), 'run')} and data sets here, and a site is of one; "
+            f"--export: there are {quantity(len(found), 'run')} and data sets here, and a site shows one; "
             "name one run or file."
         )
     return found[0]

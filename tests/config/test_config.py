@@ -320,7 +320,7 @@ class TestRoleWords:
         ("words", "said"),
         [
             ("{teacher: [Tutor]}", "$.role_words.teacher: unknown role (known: Teacher, Student)"),
-            ("{Teacher: [student]}", "$.role_words.Teacher[0]: 'student' is what the student is called"),
+            ("{Teacher: [student]}", "$.role_words.Teacher[0]: 'student' is already a word for the student"),
             (
                 "{Teacher: [Kim], Student: [kim]}",
                 "$.role_words.Student[0]: 'kim' is what the teacher is called",

@@ -203,7 +203,7 @@ def test_verl_is_given_numbers(tmp_path: Path) -> None:
     ("changes", "said"),
     [
         ({"data_source": "openai/gsm8k"}, "data_source is edgen, and this one's is 'openai/gsm8k'"),
-        ({"job": ""}, "no job says who judges"),
+        ({"job": ""}, "the job with the judge is missing"),
         ({"extra_info": None}, "take `extra_info` as"),
     ],
 )

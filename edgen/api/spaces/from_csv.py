@@ -81,7 +81,7 @@ def _read_columns(source: str, heading: Sequence[str]) -> list[_Column]:
         if wrong is None and names.index(title) != place:
             wrong = "this heading is there twice"
         if wrong is None and dot and dimension not in names:
-            wrong = f"there is no column {dimension}, which this says something of"
+            wrong = f"this is a field of {dimension}, and there is no column {dimension}"
         if wrong is not None:
             problems.append(Problem(f"column {place + 1}", f"{title[:80]!r}: {wrong}"))
         columns.append(_Column(place, dimension, field if dot else None))
@@ -110,7 +110,7 @@ def _read_dimensions(
             counts[value] += 1
             told = {field: text for field, place in fields.items() if (text := _read_cell(row, place))}
             if said.setdefault(value, told) != told:
-                message = f"{value[:80]!r} says something else of itself than in an earlier row"
+                message = f"the fields of {value[:80]!r} differ from those in an earlier row"
                 problems.append(Problem(f"row {number}", message))
         # Plain whole numbers, such as grades or years; 007 is a text.
         numbers = {field for field in fields if all(_is_number(own.get(field, "0")) for own in said.values())}
