@@ -1,15 +1,16 @@
-"""Readers of a model's answers, and the forms that ask for them, beyond those of `edgen.plugin`.
+"""Readers of a model's answers, and forms of answers, in addition to those of `edgen.plugin`.
 
     from edgen.plugin.answers import make_acted_turn_form, read_acted_turn
 
-Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release; CHANGELOG.md lists changes.
 
-read_turn: one turn. ActedTurn, make_acted_turn_form, read_acted_turn: a turn with the actions that it takes;
-NO_ACTIONS: the reason of one without. Chosen, choice_form, read_choice: one of several offers, or words of
-its own; NOT_OFFERED: the reason of anything else. read_scores: a number for each name, MOST_SCORE at most.
-body_of, object_in, strip_fence, drop_thinking: the part of a reply that answers. fold_key: a name as it is
-compared. find_service_refusal: a refusal by the service. RoleWords, OwnWords, TEACHER_STUDENT: words for
-roles. JsonMembers, parse: JSON with mistakes. replace_surrogates: a text that every file can hold.
+read_turn: one turn. ActedTurn, make_acted_turn_form, read_acted_turn: a turn with its actions; NO_ACTIONS:
+the reason for rejecting a turn without actions. Chosen, choice_form, read_choice: one of several offers, or a
+text of its own; NOT_OFFERED: the reason for rejecting any other answer. read_scores: a number for each name,
+at most MOST_SCORE. body_of, object_in, strip_fence, drop_thinking: the answer within a reply. fold_key: a
+name in the form for comparisons. find_service_refusal: a refusal by the service. RoleWords, OwnWords,
+TEACHER_STUDENT: words for roles. JsonMembers, parse: readers of JSON with mistakes. replace_surrogates: a
+text that every file can hold.
 """
 
 from __future__ import annotations
