@@ -45,7 +45,6 @@ class Shared:
         self._counts: dict[str, Count[Any]] = {}
         self._foreign: set[str] = set()  # names of plugins' measures
         self._results: dict[str, Any] = {}
-        self.faults: Faults = {}  # of measures that raised and are left out
         self.faults: Faults = {}  # of plugins' measures that raised and are left out
 
     @cached_property
