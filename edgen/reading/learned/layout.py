@@ -44,6 +44,12 @@ _STRING_END = compile_later(r"'\s?[,:)\]}]|[,:(\[{]\s?'")  # or its beginning, i
 _CLOSING = '"“”„＂'
 _STOPS = ".!?…。！？।؟"
 _BULLETS = frozenset("-•")
+_ENDING = frozenset(
+    "=≈~_#*$"
+)  # marks with which a line that ends the last turn begins, or before its probability
+_LIKELY = ("likel", "prob", "chance")
+_LETTER_ENDS = frozenset("]>)–—")
+_LETTERED = compile_later(r"\n[^\w\n]{0,8}\w{1,2}[^\S\n]?[\])>–—-]")  # a letter that may name a speaker
 _ENDS = frozenset(_STOPS)
 # The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
@@ -109,7 +115,8 @@ class Layout(msgspec.Struct):
     def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, str] | None:
         """Return the conversation in a text that `may_read` lets pass, and the marks in its turns.
 
-        The marks are those of `find_marks`. None if the text departs from the layout.
+        The marks are those of `find_marks`, without those that cannot show another speaker. None if the text
+        departs from the layout.
         """
         if self.notes is not None:
             blanked = self.notes.blank(text, vocabulary)
@@ -152,9 +159,10 @@ class Layout(msgspec.Struct):
         ):
             return None
         marks = self._decode(said, text)
-        if marks is None or not self._is_plain(said, marks, vocabulary):
+        hints = None if marks is None else self._find_hints(said, marks, vocabulary)
+        if hints is None:
             return None
-        return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs), marks
+        return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs), hints
 
     def _find_head(self, text: str) -> int:
         """Return the place of `head` at the beginning of a text, numbers apart; -1 without it."""
@@ -285,42 +293,57 @@ class Layout(msgspec.Struct):
                 return None
         return marks if (marks.replace("\n", "") if self.several else marks).isprintable() else None
 
-    def _is_plain(self, said: Sequence[str], marks: str, vocabulary: TurnWords) -> bool:
-        """Return whether every turn begins and ends like words, and none holds what a rule looks for."""
+    def _find_hints(self, said: Sequence[str], marks: str, vocabulary: TurnWords) -> str | None:
+        """Return those of the marks of turns that may show another speaker.
+
+        None if a turn begins or ends unlike words, or holds something that a rule looks for.
+        """
         firsts, lasts = "".join([text[:1] for text in said]), "".join([text[-1:] for text in said])
         if (
             len(firsts) < len(said)
             or not (firsts.isalnum() or all(map(_is_word, {*firsts} - self.firsts)))
             or not all(map(_is_word, {*lasts.strip(_STOPS)} - _ENDS - self.lasts))
         ):
-            return False
+            return None
         if any(map(marks.__contains__, _CLOSING)) and any(text[-2] in _CLOSING for text in said if text[1:]):
-            return False
-        whole, several = "\n".join(said), "\n" in marks
-        lined = self.begins or several
-        words = fold(whole)
+            return None
+        whole = "\n".join(said)
+        broken = [text for text in said if "\n" in text] if "\n" in marks else []
+        spoken = " ".join(broken).split()
+        quiet = bool(broken) and vocabulary.quiet.have_all(spoken)
+        all_quiet = quiet and len(broken) == len(said)
+        lined = self.begins or bool(broken)
+        words = "" if all_quiet else fold(whole)
         if any(map(words.__contains__, TELLING)) and self._tells(said, whole, words, lined=lined):
-            return False
+            return None
         if self.order:
-            if several or "(" in marks or not _is_speech_alone(said):
-                return False
+            if broken or "(" in marks or not _is_speech_alone(said):
+                return None
             # After a label, only a role's own name can be taken for a legend's.
-            if lined and not vocabulary.name_nobody(whole, marks):
-                return False
+            if lined and not vocabulary.plain.have_all(whole.split()):
+                return None
             if not lined and any(map(words.__contains__, vocabulary.names)):
-                return False
-        elif several and not _are_lines_plain(said, marks, vocabulary):
-            return False
-        if lined and not (
-            self._begin_plainly(whole.split("\n") if several else said, marks, vocabulary)
-            and not any(_ends(match, said[-1]) for match in LAST_STOP.finditer("\n" + said[-1]))
+                return None
+        elif broken and (
+            not (quiet or vocabulary.plain.have_all(spoken))
+            or (len(broken) >= len(said) - 1 and _share_lines(said))
         ):
-            return False
-        return not (
+            return None
+        if lined:
+            lines = whole.split("\n") if broken else said
+            if not self._begin_plainly(lines, marks, vocabulary, named=not all_quiet):
+                return None
+            if _may_end(said[-1], marks, vocabulary) and any(
+                _ends(match, said[-1]) for match in LAST_STOP.finditer("\n" + said[-1])
+            ):
+                return None
+        if (
             self.translated
             and (":" in marks or "：" in marks)
             and any(_LISTED.search(text) for text in said if ":" in text or "：" in text)
-        )
+        ):
+            return None
+        return marks.replace("\n", "") if quiet and not _begin_with_letters(whole, marks) else marks
 
     def _tells(self, said: Sequence[str], whole: str, words: str, *, lined: bool) -> bool:
         """Return whether a turn may end the conversation, give the probability, or hold a heading."""
@@ -339,8 +362,9 @@ class Layout(msgspec.Struct):
         texts = [text for text in said[:-1] if DIGITS.search(text)] if lined else said[-1:]
         return any(read_value_of_line(line) for text in texts for line in text.split("\n"))
 
-    def _begin_plainly(self, lines: Sequence[str], marks: str, vocabulary: TurnWords) -> bool:
-        """Return whether no line of the turns may be a label or a rule, or end the last turn."""
+    def _begin_plainly(self, lines: Sequence[str], marks: str, vocabulary: TurnWords, *, named: bool) -> bool:
+        """Return whether no line of the turns may be a label or a rule, or end the last turn. `named`: words
+        of theirs may name somebody."""
         if "(" in marks:
             return False
         starts = [line.split(" ", 2) for line in lines if line]
@@ -349,21 +373,37 @@ class Layout(msgspec.Struct):
             starts = [start[1:] if start[0] in _BULLETS else start for start in starts]  # of a list
             if not all(starts) or not vocabulary.opening.have_all([start[0] for start in starts]):
                 return False
-        if not (self.order or vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1])):
+        if named and not (
+            self.order or vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1])
+        ):
             return False
         return not (self.named and (":" in marks or "：" in marks) and any(map(_PERSON.match, lines)))
 
 
-def _are_lines_plain(said: Sequence[str], marks: str, vocabulary: TurnWords) -> bool:
-    """Return whether turns of several lines name no speaker, and not all turns share a first or a last line,
-    which nobody says."""
-    lines = [text.split("\n") for text in said]
-    if not vocabulary.name_nobody("\n".join([text for text in said if "\n" in text]), marks):
-        return False
-    return any(len(some) < 2 for some in lines[:-1]) or all(
-        any(len(some[place].split()) != count for some in lines[1:-1])
-        for place, count in ((0, len(lines[0][0].split())), (-1, len(lines[0][-1].split())))
+def _may_end(said: str, marks: str, vocabulary: TurnWords) -> bool:
+    """Return whether a line of the last turn may end it: cheaper than `LAST_STOP`."""
+    words = fold(said)
+    return (
+        not _ENDING.isdisjoint(marks)
+        or any(map(words.__contains__, _LIKELY))
+        or not all(map(vocabulary.goes_on, said.split("\n")))
     )
+
+
+def _begin_with_letters(whole: str, marks: str) -> bool:
+    """Return whether a line may begin with a letter that names a speaker: `S - But why?`"""
+    return (not _LETTER_ENDS.isdisjoint(marks) or " -" in whole) and _LETTERED.search(whole) is not None
+
+
+def _share_lines(said: Sequence[str]) -> bool:
+    """Return whether all turns but the last have as many words in their first lines, or in their last ones:
+    a line that they share is nobody's."""
+    for cut, place in ((str.partition, 0), (str.rpartition, 2)):
+        counts = (len(cut(text, "\n")[place].split()) for text in said[:-1])
+        count = next(counts)
+        if all(map(count.__eq__, counts)):
+            return all("\n" in text for text in said[:-1])
+    return False
 
 
 def _is_speech_alone(said: Sequence[str]) -> bool:

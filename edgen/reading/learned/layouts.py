@@ -22,6 +22,7 @@ from edgen.reading.learned.finder import KEY, LONGEST, find_layout, split_head
 from edgen.reading.learned.layout import LEAST, MOST, Layout
 from edgen.reading.learned.texts import DIGITS
 from edgen.reading.roles import RoleWords
+from edgen.reading.speaker_patterns import make_speaker_patterns
 from edgen.reading.text.characters import TOKEN, TurnWords
 
 _MOST_LAYOUTS = 256  # for some roles
@@ -44,7 +45,9 @@ class Layouts:
             for token in TOKEN.findall(word)
         }
         self._vocabulary = TurnWords(
-            frozenset(tokens | {f"{token}s" for token in tokens}), tuple(words.by_name)
+            frozenset(tokens | {f"{token}s" for token in tokens}),
+            tuple(words.by_name),
+            make_speaker_patterns(words).nameless,
         )
         # By the first characters of a reply, the latest first; under "" those with fewer before the first
         # turn.
