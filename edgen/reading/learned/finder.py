@@ -227,11 +227,13 @@ def _find_told(gaps: Sequence[str], result: Conversation) -> re.Pattern[str] | N
     if len(found) != 1 or parse_probability(found[0][1][0]) != result.probability:
         return None
     gap, value = found[0]
-    label = next((other for other in gaps if other != gap and gap.endswith(other)), None)
+    zeros = zero_digits(gap, lettered=False)
+    others = {zero_digits(other, lettered=False) for other in gaps} - {zeros}
+    label = next((other for other in others if zeros.endswith(other)), None)
     if label is None or value.end() > len(gap) - len(label) or not is_likely(fold(gap[: value.start()])):
         return None
     before, after = gap[: value.start()], gap[value.end() : -len(label)]
-    labels = "|".join([re.escape(other) for other in {*gaps} - {gap}])
+    labels = "|".join([re.escape(other).replace("0", "[0-9]") for other in others])
     told = f"{re.escape(before)}({VALUE.pattern}){re.escape(after)}(?={labels})"
     return re.compile(told) if before.strip() else None
 

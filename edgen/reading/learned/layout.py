@@ -39,8 +39,10 @@ _WORD = 12  # characters of the longest word for a probability, and one more
 _SHORT = 60  # characters; a tag may be around a shorter label
 _FRAME = 4  # turns of which one may begin with a word that they share
 
-_ZERO_LED = compile_later(r"0(?<![\w.]0)[0-9]")  # no number in JSON
-_STRING_END = compile_later(r"'\s?[,:)\]}]|[,:(\[{]\s?'")  # or its beginning, in Python
+_ZERO_LED = compile_later(r"0(?<![\w.]0)(?<![0-9][:/-]0)[0-9]")  # no number in JSON; but in dates and times
+_STRING_END = compile_later(
+    r"'(?:\s?[,:)\]}]|(?<=[,:(\[{]')|(?<=[,:(\[{]\s'))"
+)  # or its beginning, in Python
 _CLOSING = '"“”„＂'
 _STOPS = ".!?…。！？।؟"
 _BULLETS = frozenset("-•")
@@ -48,8 +50,9 @@ _ENDING = frozenset(
     "=≈~_#*$"
 )  # marks with which a line that ends the last turn begins, or before its probability
 _LIKELY = ("likel", "prob", "chance")
+_COLONS = frozenset(":：")
 _LETTER_ENDS = frozenset("]>)–—")
-_LETTERED = compile_later(r"\n[^\w\n]{0,8}\w{1,2}[^\S\n]?[\])>–—-]")  # a letter that may name a speaker
+_LETTERED = compile_later(r"\n[^\w\n]{0,8}[A-Z]\d?[^\S\n]?[\])>–—-]")  # a letter that may name a speaker
 _ENDS = frozenset(_STOPS)
 # The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
@@ -137,10 +140,12 @@ class Layout(msgspec.Struct):
             given, _, body = body.partition(self.below)
             if not VALUE.fullmatch(given):
                 return None
+        body, foot = self._split_foot(body) if self.rows else (body, "")
         cut = self._cut_in_order(body) if self.order else self._cut(body)
         if cut is None:
             return None
         said, speakers = cut
+        said[-1] += foot
         behind = self._split_tail(said[-1], vocabulary)
         if behind is None:
             return None
@@ -191,8 +196,9 @@ class Layout(msgspec.Struct):
             and (self.notes and self.notes.pattern) == (other.notes and other.notes.pattern)
         )
 
-    def extend(self, other: Layout) -> None:
-        """Take what another layout like this one knows more."""
+    def extend(self, other: Layout) -> bool:
+        """Take what another layout like this one knows more; return whether that is anything."""
+        before = (len(self.gaps), len(self.tails), self.unfit, self.firsts, self.lasts, self.code)
         if len(self.gaps | other.gaps) <= len(CUTS):
             self.gaps = dict(sorted((self.gaps | other.gaps).items(), key=lambda item: -len(item[0])))
         tails = other.tails if len(self.tails) >= _MOST_TAILS else self.tails | other.tails
@@ -204,6 +210,7 @@ class Layout(msgspec.Struct):
         if self.notes is not None:
             self.notes.extend(other.notes)
         self.code = max(self.code, other.code)
+        return before != (len(self.gaps), len(self.tails), self.unfit, self.firsts, self.lasts, self.code)
 
     def _cut(self, body: str) -> tuple[list[str], list[str]] | None:
         """Return the texts of the turns, the last one with what follows it, and who speaks each."""
@@ -243,6 +250,14 @@ class Layout(msgspec.Struct):
             at = place + len(gap)
         return [*said, body[at:]], [*self.speakers]
 
+    def _split_foot(self, body: str) -> tuple[str, str]:
+        """Return the text up to what follows the turns, and the rest: the foot of a table may be one, too."""
+        for before, after, _ in self.tails:
+            place = body.find(before or after)
+            if place >= 0:
+                return body[:place], body[place:]
+        return body, ""
+
     def _split_tail(self, last: str, vocabulary: TurnWords) -> tuple[str, str | None, Tail] | None:
         """Return the last turn's words, the probability and the tail around it; None if no tail fits.
 
@@ -252,7 +267,7 @@ class Layout(msgspec.Struct):
             if unit is None:
                 said = last[: len(last) - len(after)]
                 fits = last.endswith(after) and "\n" not in said and not (tail.labelled and said)
-                if fits and not is_likely(fold(said)):
+                if fits and not (is_likely(fold(said)) and (self.below is None or DIGITS.search(said))):
                     return said, None, tail
                 continue
             said, found, rest = last.partition(before)
@@ -276,10 +291,7 @@ class Layout(msgspec.Struct):
             return None
         unfit = self.unfit
         if self.mixed:
-            if not all(
-                f"'{words}'" in text or f'{words}"""' in text or (f'"{words}"' in text and '"' not in words)
-                for words in (said if '"' in said[-1] else said[:-1])  # an end marker may follow the last one
-            ):
+            if not _stand_in_quotes(said, text):
                 return None
             if "'" in whole and _STRING_END.search(whole) is not None:
                 return None
@@ -291,7 +303,10 @@ class Layout(msgspec.Struct):
             marks = find_marks(" ".join(said))
             if self.code == ENTITIES and any(map(marks.__contains__, self.unfit)):
                 return None
-        return marks if (marks.replace("\n", "") if self.several else marks).isprintable() else None
+        printed = marks.replace("\n", "") if self.several else marks
+        if "\t" in printed and whole.count("\t") == whole.count("\n\t"):  # lines are indented
+            printed = printed.replace("\t", "")
+        return marks if printed.isprintable() else None
 
     def _find_hints(self, said: Sequence[str], marks: str, vocabulary: TurnWords) -> str | None:
         """Return those of the marks of turns that may show another speaker.
@@ -305,32 +320,32 @@ class Layout(msgspec.Struct):
             or not all(map(_is_word, {*lasts.strip(_STOPS)} - _ENDS - self.lasts))
         ):
             return None
-        if any(map(marks.__contains__, _CLOSING)) and any(text[-2] in _CLOSING for text in said if text[1:]):
+        if any(map(marks.__contains__, _CLOSING)) and any(
+            text[-2] in _CLOSING and not _is_balanced(text) for text in said if text[1:]
+        ):
             return None
         whole = "\n".join(said)
         broken = [text for text in said if "\n" in text] if "\n" in marks else []
-        spoken = " ".join(broken).split()
-        quiet = bool(broken) and vocabulary.quiet.have_all(spoken)
-        all_quiet = quiet and len(broken) == len(said)
         lined = self.begins or bool(broken)
+        near = said if self.order and lined else broken  # what may name a speaker in any place
+        spoken = " ".join(near).split()
+        quiet = bool(near) and vocabulary.quiet.have_all(spoken)
+        all_quiet = quiet and len(near) == len(said)
         words = "" if all_quiet else fold(whole)
         if any(map(words.__contains__, TELLING)) and self._tells(said, whole, words, lined=lined):
+            return None
+        if near and not (quiet or vocabulary.plain.have_all(spoken)):
             return None
         if self.order:
             if broken or "(" in marks or not _is_speech_alone(said):
                 return None
             # After a label, only a role's own name can be taken for a legend's.
-            if lined and not vocabulary.plain.have_all(whole.split()):
-                return None
             if not lined and any(map(words.__contains__, vocabulary.names)):
                 return None
-        elif broken and (
-            not (quiet or vocabulary.plain.have_all(spoken))
-            or (len(broken) >= len(said) - 1 and _share_lines(said))
-        ):
+        elif len(broken) >= len(said) - 1 and _share_lines(said):
             return None
         if lined:
-            lines = whole.split("\n") if broken else said
+            lines = [line.lstrip(" \t") for line in whole.split("\n")] if broken else said
             if not self._begin_plainly(lines, marks, vocabulary, named=not all_quiet):
                 return None
             if _may_end(said[-1], marks, vocabulary) and any(
@@ -343,7 +358,10 @@ class Layout(msgspec.Struct):
             and any(_LISTED.search(text) for text in said if ":" in text or "：" in text)
         ):
             return None
-        return marks.replace("\n", "") if quiet and not _begin_with_letters(whole, marks) else marks
+        if not quiet or _begin_with_letters(whole, marks):
+            return marks
+        # Other marks than a colon show a speaker by a name alone.
+        return "".join(_COLONS.intersection(marks)) if all_quiet else marks.replace("\n", "")
 
     def _tells(self, said: Sequence[str], whole: str, words: str, *, lined: bool) -> bool:
         """Return whether a turn may end the conversation, give the probability, or hold a heading."""
@@ -371,13 +389,36 @@ class Layout(msgspec.Struct):
         firsts = [start[0] for start in starts]
         if not vocabulary.opening.have_all(firsts):
             starts = [start[1:] if start[0] in _BULLETS else start for start in starts]  # of a list
-            if not all(starts) or not vocabulary.opening.have_all([start[0] for start in starts]):
+            if not all(map(vocabulary.begin_plainly, starts)):
                 return False
         if named and not (
             self.order or vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1])
         ):
             return False
         return not (self.named and (":" in marks or "：" in marks) and any(map(_PERSON.match, lines)))
+
+
+def _stand_in_quotes(said: Sequence[str], text: str) -> bool:
+    """Return whether each turn stands in quotation marks of one kind, which it does not hold, or in tripled
+    ones. An end marker may follow the last one."""
+    at = 0
+    *others, last = said
+    for words in said if '"' in last else others:
+        at = text.find(words, at)
+        mark = text[at - 1 : at]
+        at += len(words)
+        if mark != text[at : at + 1] or mark not in "\"'":
+            return False
+        if mark == '"' in words and not text.startswith('"""', at):
+            return False
+    return True
+
+
+def _is_balanced(text: str) -> bool:
+    """Return whether quotation marks are opened as often as closed."""
+    return (
+        text.count('"') % 2 == 0 and text.count("“") + text.count("„") == text.count("”") and "＂" not in text
+    )
 
 
 def _may_end(said: str, marks: str, vocabulary: TurnWords) -> bool:

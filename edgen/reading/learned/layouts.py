@@ -90,16 +90,15 @@ class Layouts:
         layout = find_layout(text, result, at, self._words, self._vocabulary)
         if layout is None or (again := layout.read(text, self._vocabulary)) is None:
             return
-        if again[0] == result:
-            self._keep(layout)
-            self._seen[head] = 1 if not layout.order else tries + 1
+        if again[0] == result and self._keep(layout) and not layout.order:
+            self._seen[head] = 1
 
-    def _keep(self, layout: Layout) -> None:
+    def _keep(self, layout: Layout) -> bool:
+        """Keep a layout; return whether anything about it is new."""
         key = "" if layout.aside or len(layout.begin) < KEY else layout.begin[:KEY]
         known = self._known.get(key, [])
         if (same := next((one for one in known if one.is_like(layout)), None)) is not None:
-            same.extend(layout)
-            return
+            return same.extend(layout)
         if self._count >= _MOST_LAYOUTS:
             self._known.clear()
             self._count, known = 0, []
@@ -110,6 +109,7 @@ class Layouts:
                 self._count -= 1
         self._known[key] = [layout, *known]
         self._count += 1
+        return True
 
 
 @cache

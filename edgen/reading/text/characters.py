@@ -46,6 +46,7 @@ _OPENERS = frozenset({
     "text", "content",
     "message", "step", "part", "phase", "scene", "act", "stage", "section", "segment", "episode", "utterance", "says", "said", "value", "speech", "t", "s",
 })  # fmt: skip
+_COUNTS = frozenset(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
 # The words with which a line after a conversation may begin, and the stems of others, and those of words after the
 # former.
 _ENDERS = frozenset({
@@ -229,6 +230,21 @@ class TurnWords:
                 )
             )
             for stems, words in ((_ENDING_STEMS, _ENDERS), (_SECOND_STEMS, frozenset[str]()))
+        )
+
+    def begin_plainly(self, words: Sequence[str]) -> bool:
+        """Return whether a line that begins with these words (the third of them the rest of it) is no label,
+        heading or key: `step by step we …` is none, `step 2` may be one."""
+        if not words or self.opening[words[0]]:
+            return bool(words)
+        first, second, rest = [*words, "", ""][:3]
+        return (
+            first.isalpha()
+            and self.plain[first]
+            and second.islower()
+            and second.isalpha()
+            and second not in _COUNTS
+            and " " in rest
         )
 
     def goes_on(self, line: str) -> bool:
