@@ -1,12 +1,19 @@
-"""Words before and after a conversation that say nothing about it: `Sure, here is one about light:`."""
+"""Words around a conversation that change from reply to reply and say nothing about who speaks.
+
+They are asides (`Sure, here is one about light:`), remarks after the turns (`"reason": "She asked a lot."`) and
+values above them (`topic: light`). In the texts of a layout, `WORDS` stands for them.
+"""
 
 from __future__ import annotations
+
+import re
 
 from edgen.core.text import compile_later
 from edgen.reading.text.characters import TurnWords, find_marks, fold
 from edgen.reading.text.marker import may_mark
 from edgen.reading.text.surroundings import HEADING, has_words, may_head, mentions
 
+WORDS = "\x18"  # stands for words that change
 _MOST = 600  # characters
 _MARKS = frozenset(":\n’—–…*#()")
 _EDGES = " *#_()"
@@ -34,3 +41,57 @@ def is_aside(text: str, vocabulary: TurnWords) -> bool:
         if line
         for first, second in [[*line.split(" ", 2), ""][:2]]
     )
+
+
+# Where words may begin that change, in a text after the turns.
+_OPENED = compile_later(r"\n\n|[\w\"*_]: ?(?:\*\*)? ?[\"“]?|>")
+_CLOSED = compile_later(r"[^\w.!?…。！？]*(?:</\w+>\s*)*\Z")
+# A value under a key, in words that begin with a letter or in digits; one of the same kind.
+_VALUE = compile_later(
+    r"""(?<=[\w"'*])(\*{0,2}: ?\*{0,2} ?|=)(["'“]?)(?:([^\W\d_][^"“”\n<>{}\[\]|:=]{0,79})|[0-9]{1,4})"""
+    r"""(?=["'”]?(?:,? ?\n|, |/?>| \w+=))"""
+)
+_LETTERS, _NUMBER = r"""([^\W\d_][^"“”\n<>{}\[\]|:=]{0,79})""", "(0|[1-9][0-9]{0,3})"
+
+
+def blank_remark(text: str, vocabulary: TurnWords) -> str:
+    """Return a text after the turns with `WORDS` for words in it that say nothing about them."""
+    end = len(text) - len(_CLOSED.search(text)[0])  # type: ignore[index]
+    for opened in _OPENED.finditer(text, 0, end):
+        if is_aside(text[opened.end() : end], vocabulary):
+            return text[: opened.end()] + WORDS + text[end:]
+    return text
+
+
+def split_at(text: str, around: str) -> tuple[str, list[str], str] | None:
+    """Return the text before and after a text of a layout, with the words that stand for its blanks; None
+    where it does not occur."""
+    first, *others = around.split(WORDS)
+    before, found, rest = text.partition(first)
+    words = []
+    for other in others:
+        word, mark, rest = rest.partition(other) if other else (rest, first, "")
+        found = found and mark
+        words.append(word)
+    return (before, words, rest) if found else None
+
+
+def blank_values(
+    head: str, vocabulary: TurnWords, *, numbered: bool = False
+) -> tuple[str, re.Pattern[str]] | None:
+    """Return the text before the first turn with `WORDS` for values in it, and a pattern of such texts with
+    the values as groups; None if it has none. `numbered`: zeros in it stand for any digits."""
+
+    def escape(piece: str) -> str:
+        return re.escape(piece).replace("0", "[0-9]") if numbered else re.escape(piece)
+
+    parts, patterns, at = [], [], 0
+    for value in _VALUE.finditer(head):
+        start = value.end(2)
+        if vocabulary.notes[value[0]]:
+            parts += [head[at:start], WORDS]
+            patterns += [escape(head[at:start]), _NUMBER if value[3] is None else _LETTERS]
+            at = value.end()
+    if not parts:
+        return None
+    return "".join([*parts, head[at:]]), re.compile("".join([*patterns, escape(head[at:])]))

@@ -13,7 +13,7 @@ from edgen.core.text import compile_later
 from edgen.core.values import Conversation
 from edgen.reading.answers.probability import parse_probability
 from edgen.reading.foreign_words import ends_conversation
-from edgen.reading.learned.asides import is_aside
+from edgen.reading.learned.asides import WORDS, blank_remark, blank_values, is_aside
 from edgen.reading.learned.layout import Behind, Layout, Tail
 from edgen.reading.learned.notes import BLANK, find_label_notes
 from edgen.reading.learned.texts import CUTS, DIGITS, VALUE, find_unit, make_skeleton, zero_digits
@@ -35,16 +35,24 @@ _KINDS = ('"＂', "“”„", "«»", "‹›", "「」", "『』", "()")
 _QUOTES = "".join(_KINDS[:-1]) + "'‘’"
 _STRUCTURE = frozenset(_QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
 _TAG = compile_later("<[^<>]*>")
-_VARYING = compile_later(rf"[0-9{BLANK}]|^[A-Za-z]{{1,5}}[.)]")  # what is not the same in each label
+_VARYING = compile_later(rf"[0-9{BLANK}{WORDS}]|^[A-Za-z]{{1,5}}[.)]")  # what is not the same in each label
 _MARKUP = compile_later(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
 
 
 def find_layout(
-    text: str, result: Conversation, at: int, words: RoleWords, vocabulary: TurnWords, *, blank: bool = True
+    text: str,
+    result: Conversation,
+    at: int,
+    words: RoleWords,
+    vocabulary: TurnWords,
+    *,
+    blank: bool = True,
+    vary: bool = False,
 ) -> Layout | None:
     """Return the layout of a text whose first turn is at this place; None if it has none that can be kept.
 
-    Notes in its labels are left out unless they are blanked already (`blank` is False).
+    Notes in its labels are left out unless they are blanked already (`blank` is False). `vary`: values before
+    the first turn change from reply to reply.
     """
     found = _find_gaps(text, result, at)
     if found is None:
@@ -52,20 +60,30 @@ def find_layout(
     written = found[0]
     if blank and (told := _find_told(written, result)) is not None:
         without = told.sub("", text)
-        layout = find_layout(without, replace(result, probability=None), at, words, vocabulary, blank=False)
+        layout = find_layout(
+            without, replace(result, probability=None), at, words, vocabulary, blank=False, vary=vary
+        )
         if layout is not None and layout.below is None:
             layout.told = told
             return layout
     notes = find_label_notes(text[:at], written, [turn.role for turn in result.turns[1:]]) if blank else None
     if notes is not None and (blanked := notes.blank(text, vocabulary)) is not None:
         at = blanked.find(result.turns[0].text)
-        layout = find_layout(blanked, result, at, words, vocabulary, blank=False) if at >= 0 else None
+        layout = (
+            find_layout(blanked, result, at, words, vocabulary, blank=False, vary=vary) if at >= 0 else None
+        )
         if layout is not None and not layout.order:
             layout.notes, layout.named = notes, True
             if not notes.blanked:  # the first label may have a note or none
                 layout.begin = layout.begin[:KEY]
             return layout
-    return _find_fixed_layout(text[:at], found, result, words, vocabulary)
+    layout = _find_fixed_layout(text[:at], found, result, words, vocabulary)
+    if layout is not None and vary and not layout.aside:
+        numbered = layout.numbered and layout.below is None
+        if (values := blank_values(layout.head, vocabulary, numbered=numbered)) is not None:
+            layout.head, layout.top = values
+            layout.begin = _VARYING.split(layout.head, 1)[0]
+    return layout
 
 
 class _Texts(NamedTuple):
@@ -97,10 +115,8 @@ def _find_fixed_layout(
     if behind is None or (below is not None and behind[0][2] is not None):
         return None
     tails, label = behind
-    foot, blank_line, farewell = tails[1].partition("\n\n")
-    followed = tails[2] is not None and is_aside(farewell, vocabulary)
-    if followed:
-        tails = (tails[0], foot + blank_line, tails[2])
+    before_value, after_value, unit = tails
+    tails = (blank_remark(before_value, vocabulary), blank_remark(after_value, vocabulary), unit)
     if (
         (label and order)
         or not all(map(_is_marked, order))
@@ -112,7 +128,11 @@ def _find_fixed_layout(
     layout = _make_layout(texts, result, words, vocabulary)
     layout.code, layout.lettered = code, lettered and clear
     unfit = "".join([kind for kind in _list_kinds(rest) if kind not in layout.unfit])
-    layout.tails = {tails: Tail(result.repairs, result.ended_by is not None, bool(label), unfit, followed)}
+    layout.tails = {
+        tails: Tail(
+            result.repairs, result.ended_by is not None, bool(label), unfit, WORDS in tails[0] + tails[1]
+        )
+    }
     layout.head = (
         zero_digits(layout.head, lettered=lettered) if layout.numbered and below is None else layout.head
     )

@@ -17,7 +17,7 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
-from edgen.reading.learned.asides import is_aside
+from edgen.reading.learned.asides import WORDS, is_aside, split_at
 from edgen.reading.learned.notes import LabelNotes
 from edgen.reading.learned.texts import CUTS, DIGITS, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, HINTS, SINGLES, decode_turn
@@ -70,7 +70,7 @@ class Tail(NamedTuple):
     ended: bool
     labelled: bool  # they follow a label, which has only the end marker
     unfit: str  # characters that the last turn may not hold
-    aside: bool  # words of any kind may follow
+    blank: bool  # there is a blank in them
 
 
 class Layout(msgspec.Struct):
@@ -103,6 +103,7 @@ class Layout(msgspec.Struct):
     speakers: tuple[str, ...] = ()  # roles of the turns in this order
     told: re.Pattern[str] | None = None  # line between turns that gives the probability
     aside: bool = False  # words of any kind stand before `head`
+    top: re.Pattern[str] | None = None  # of `head`, where values in it change; they are its groups
     notes: LabelNotes | None = None  # notes in the labels, which the texts above have blanked
 
     def may_read(self, text: str) -> bool:
@@ -111,7 +112,9 @@ class Layout(msgspec.Struct):
         if not begins or self.notes is not None:
             return begins
         for (before, after, _), tail in self.tails.items():
-            if (tail.aside or text.endswith(after)) and before in text:
+            if tail.blank:
+                before, after = before.partition(WORDS)[0], after.rpartition(WORDS)[2]
+            if text.endswith(after) and before in text:
                 return True
         return False
 
@@ -126,8 +129,8 @@ class Layout(msgspec.Struct):
             if blanked is None:
                 return None
             text = blanked
-        start = self._find_head(text)
-        if start < 0 or (self.aside and not is_aside(text[:start], vocabulary)):
+        start = self._skip_head(text, vocabulary)
+        if start < 0:
             return None
         given = None
         if self.told is not None:
@@ -135,7 +138,7 @@ class Layout(msgspec.Struct):
             if len(found) != 2:
                 return None
             given, text = found[0], before + found[1]  # after the head
-        body = text[start + len(self.head) :]
+        body = text[start:]
         if self.below is not None:
             given, _, body = body.partition(self.below)
             if not VALUE.fullmatch(given):
@@ -169,14 +172,22 @@ class Layout(msgspec.Struct):
             return None
         return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs), hints
 
-    def _find_head(self, text: str) -> int:
-        """Return the place of `head` at the beginning of a text, numbers apart; -1 without it."""
+    def _skip_head(self, text: str, vocabulary: TurnWords) -> int:
+        """Return the place where `head` ends at the beginning of a text, numbers apart; -1 without it."""
+        if self.top is not None:
+            found = self.top.match(text)
+            return found.end() if found is not None and vocabulary.notes.have_all(found.groups()) else -1
         if not self.aside and not self.numbered:  # most
-            return 0 if text.startswith(self.head) else -1
+            return len(self.head) if text.startswith(self.head) else -1
         start = text[: len(self.head) + _MOST_ASIDE * self.aside]
         if self.numbered and self.below is None:
             start = zero_digits(start, lettered=self.lettered)
-        return start.find(self.head)
+        place = start.find(self.head)
+        return (
+            -1
+            if place < 0 or (self.aside and not is_aside(text[:place], vocabulary))
+            else place + len(self.head)
+        )
 
     def is_like(self, other: Layout) -> bool:
         """Return whether another layout differs only in its digits, its code or the text after the turns."""
@@ -264,22 +275,23 @@ class Layout(msgspec.Struct):
         The words are empty after a label that has only the end marker.
         """
         for (before, after, unit), tail in self.tails.items():
-            if unit is None:
-                said = last[: len(last) - len(after)]
-                fits = last.endswith(after) and "\n" not in said and not (tail.labelled and said)
-                if fits and not (is_likely(fold(said)) and (self.below is None or DIGITS.search(said))):
-                    return said, None, tail
-                continue
-            said, found, rest = last.partition(before)
-            if tail.aside:
-                value, _, aside = rest.partition(after)
-                fits = is_aside(aside, vocabulary)
+            if tail.blank:
+                fits, said, value = _split_blank_tail(last, before, after, unit, vocabulary)
+            elif unit is None:
+                fits, said, value = last.endswith(after), last[: len(last) - len(after)], ""
             else:
-                value = rest[: len(rest) - len(after)]
-                fits = rest.endswith(after)
-            fits = fits and bool(found) and not (tail.labelled and said)
-            if fits and find_unit(value) == unit and VALUE.fullmatch(value):
-                return said, value, tail
+                said, found, value = last.partition(before)
+                fits = bool(found) and value.endswith(after)
+                value = value[: len(value) - len(after)]
+            if not fits or (tail.labelled and said):
+                continue
+            if unit is not None:
+                if find_unit(value) == unit and VALUE.fullmatch(value):
+                    return said, value, tail
+            elif "\n" not in said and not (
+                is_likely(fold(said)) and (self.below is None or DIGITS.search(said))
+            ):
+                return said, None, tail
         return None
 
     def _decode(self, said: list[str], text: str) -> str | None:
@@ -419,6 +431,23 @@ def _is_balanced(text: str) -> bool:
     return (
         text.count('"') % 2 == 0 and text.count("“") + text.count("„") == text.count("”") and "＂" not in text
     )
+
+
+def _split_blank_tail(
+    last: str, before: str, after: str, unit: str | None, vocabulary: TurnWords
+) -> tuple[bool, str, str]:
+    """Return whether a last turn with what follows it has these texts around the probability, with words that
+    say nothing in place of their blanks; its words, and the probability."""
+    found = split_at(last, before) if unit is not None else (last, [], last)
+    if found is None:
+        return False, "", ""
+    said, words, rest = found
+    end = split_at(rest, after)
+    if end is None or end[2]:
+        return False, "", ""
+    if unit is None:
+        said = end[0]
+    return all(is_aside(word, vocabulary) for word in [*words, *end[1]]), said, end[0]
 
 
 def _may_end(said: str, marks: str, vocabulary: TurnWords) -> bool:

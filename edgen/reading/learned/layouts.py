@@ -17,7 +17,7 @@ from __future__ import annotations
 from functools import cache
 
 from edgen.core.values import Conversation
-from edgen.reading.learned.asides import is_aside
+from edgen.reading.learned.asides import blank_values, is_aside
 from edgen.reading.learned.finder import KEY, LONGEST, find_layout, split_head
 from edgen.reading.learned.layout import LEAST, MOST, Layout
 from edgen.reading.learned.texts import DIGITS
@@ -53,7 +53,8 @@ class Layouts:
         # turn.
         self._known: dict[str, list[Layout]] = {}
         self._count = 0
-        self._seen: dict[str, int] = {}  # beginnings, with the number of replies
+        # Beginnings, values in them apart, with the number of replies and the latest with its values.
+        self._seen: dict[str, tuple[int, str]] = {}
 
     def read(self, text: str) -> Conversation | None:
         """Return the conversation in a text of a known layout; None for any other."""
@@ -81,17 +82,19 @@ class Layouts:
         head = label if is_aside(aside, self._vocabulary) else head
         line = head.rstrip().rfind("\n") + 1
         head = head[:line] + DIGITS.sub("0", head[line:])
-        tries = self._seen.get(head, 0)
+        values = blank_values(head, self._vocabulary)
+        key = head if values is None else values[0]
+        tries, last = self._seen.get(key, (0, head))
         if len(self._seen) >= _MOST_HEADS and not tries:
             self._seen.clear()
-        self._seen[head] = tries + 1
+        self._seen[key] = tries + 1, head
         if not tries or (tries > _TRIES and tries % _OFTEN):
             return
-        layout = find_layout(text, result, at, self._words, self._vocabulary)
+        layout = find_layout(text, result, at, self._words, self._vocabulary, vary=last != head)
         if layout is None or (again := layout.read(text, self._vocabulary)) is None:
             return
         if again[0] == result and self._keep(layout) and not layout.order:
-            self._seen[head] = 1
+            self._seen[key] = 1, head
 
     def _keep(self, layout: Layout) -> bool:
         """Keep a layout; return whether anything about it is new."""
