@@ -18,6 +18,7 @@ from edgen.reading.learned.layout import Behind, Layout, Tail
 from edgen.reading.learned.notes import BLANK, find_label_notes
 from edgen.reading.learned.texts import CUTS, DIGITS, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_codes import PLAIN, QUOTED, encode_turn, list_codes
+from edgen.reading.learned.turn_rules import TurnRules
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import TOKEN, TurnWords, fold
@@ -26,6 +27,7 @@ from edgen.reading.text.surroundings import is_likely
 
 _HALVES = {"AM", "PM", "am", "pm"}  # of the day, which are no person's name
 LONGEST = 600  # characters before, between or after the turns
+_MARGIN = 12  # characters in place of a line break in a turn
 KEY = 3  # characters by which layouts are looked up
 
 # Characters that no turn may hold: brackets, tags, escapes, code. Those that do not print count with them.
@@ -57,7 +59,7 @@ def find_layout(
     found = _find_gaps(text, result, at)
     if found is None:
         return None
-    written = found[0]
+    written = found.gaps
     if blank and (told := _find_told(written, result)) is not None:
         without = told.sub("", text)
         layout = find_layout(
@@ -68,7 +70,7 @@ def find_layout(
             return layout
     notes = find_label_notes(text[:at], written, [turn.role for turn in result.turns[1:]]) if blank else None
     if notes is not None and (blanked := notes.blank(text, vocabulary)) is not None:
-        at = blanked.find(result.turns[0].text)
+        at = blanked.find(result.turns[0].text.partition("\n")[0])
         layout = (
             find_layout(blanked, result, at, words, vocabulary, blank=False, vary=vary) if at >= 0 else None
         )
@@ -99,10 +101,10 @@ class _Texts(NamedTuple):
 
 
 def _find_fixed_layout(
-    top: str, found: tuple[list[str], str, int], result: Conversation, words: RoleWords, vocabulary: TurnWords
+    top: str, found: _Found, result: Conversation, words: RoleWords, vocabulary: TurnWords
 ) -> Layout | None:
     """Return the layout of a reply with these texts around its turns, notes apart; None if it has none."""
-    written, rest, code = found
+    written, rest = found.gaps, found.rest
     head, below = split_head(top, result)
     gaps = [*map(zero_digits, written)]
     lettered = gaps != [zero_digits(gap, lettered=False) for gap in written]
@@ -126,8 +128,9 @@ def _find_fixed_layout(
         return None
     texts = _Texts(top, head, below, gaps, before, order, rest)
     layout = _make_layout(texts, result, words, vocabulary)
-    layout.code, layout.lettered = code, lettered and clear
-    unfit = "".join([kind for kind in _list_kinds(rest) if kind not in layout.unfit])
+    layout.turns.code, layout.turns.joint = found.code, found.joint
+    layout.lettered = lettered and clear
+    unfit = "".join([kind for kind in _list_kinds(rest) if kind not in layout.turns.unfit])
     layout.tails = {
         tails: Tail(
             result.repairs, result.ended_by is not None, bool(label), unfit, WORDS in tails[0] + tails[1]
@@ -137,7 +140,7 @@ def _find_fixed_layout(
         zero_digits(layout.head, lettered=lettered) if layout.numbered and below is None else layout.head
     )
     layout.begin = _VARYING.split(layout.head, 1)[0]
-    return None if Repair.MISSING_QUOTE in result.repairs and (layout.mixed or not rest) else layout
+    return None if Repair.MISSING_QUOTE in result.repairs and (layout.turns.mixed or not rest) else layout
 
 
 def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabulary: TurnWords) -> Layout:
@@ -155,25 +158,34 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     preamble, blank_line, line = head.rpartition("\n\n")
     called = not any(map(vocabulary.plain.__getitem__, before))  # by words for the roles
     free = called and below is None and not (named or order) and is_aside(preamble, vocabulary)
+    directed = not any(map(before_turns.__contains__, "[]"))
+    brackets = frozenset("[]") if directed else frozenset()
+    turns = TurnRules(
+        unfit="".join((_NEVER, *marks, "(=" if translated else "")),
+        begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
+        several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
+        mixed=not order and _is_mixed([top, *gaps]),
+        tagged="<" in head,
+        translated=translated,
+        named=named,
+        ordered=bool(order),
+        directed=directed,
+        firsts=frozenset("¿¡*" if {label[-1:] for label in (top, *gaps)} == {" "} else edges)
+        | round_
+        | brackets,
+        lasts=frozenset(edges + ";") | round_ | brackets,
+        code=PLAIN,
+    )
     return Layout(
         "",
         blank_line + line if free else head,
         spoken[0],
         {} if order else dict(sorted(before.items(), key=lambda item: -len(item[0]))),
-        "".join((_NEVER, *marks, "(=" if translated else "")),
         numbered="0" in "".join(order or before),
         lettered=False,
-        begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
-        several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
         rows=any("\n" not in gap and gap.lstrip()[:1] == "|" for gap in gaps),
-        mixed=not order and _is_mixed([top, *gaps]),
-        tagged="<" in head,
-        translated=translated,
-        named=named,
-        firsts=frozenset("¿¡*" if {label[-1:] for label in (top, *gaps)} == {" "} else edges) | round_,
-        lasts=frozenset(edges + ";") | round_,
         json='"＂' in marks and ("{" in top or "[" in top),
-        code=PLAIN,
+        turns=turns,
         tails={},
         below=below,
         order=order,
@@ -310,16 +322,32 @@ def _gives(text: str) -> bool:
     return is_likely(fold(text)) and DIGITS.search(text) is not None
 
 
-def _find_gaps(text: str, result: Conversation, at: int) -> tuple[list[str], str, int] | None:
+class _Found(NamedTuple):
+    """What stands around the turns of a reply, and how these are written."""
+
+    gaps: list[str]  # texts between the turns
+    rest: str  # text after the last turn
+    code: int
+    joint: str
+
+
+def _find_gaps(text: str, result: Conversation, at: int) -> _Found | None:
     """Return the texts between the turns and after the last one, and how the turns are written."""
     before = _TAG.sub("", text[:at])
     codes = list_codes(before)
     code = QUOTED if '"' in before else PLAIN
     gaps = []
+    joint = ""
     for turn in result.turns:
         for written in codes:
             said = encode_turn(turn.text, written)
             place = text.find(said, at)
+            if not 0 <= place <= at + LONGEST and "\n" in turn.text:
+                joint = joint or _find_joint(text, turn.text, written, at)
+                said = joint.join([encode_turn(line, written) for line in turn.text.split("\n")])
+                place = text.find(said, at)
+            elif "\n" in turn.text:
+                joint = joint or "\n"
             if 0 <= place <= at + LONGEST:
                 break
         else:
@@ -327,7 +355,15 @@ def _find_gaps(text: str, result: Conversation, at: int) -> tuple[list[str], str
         code = max(code, written)
         gaps.append(text[at:place])
         at = place + len(said)
-    return gaps[1:], text[at:], code
+    return _Found(gaps[1:], text[at:], code, joint)
+
+
+def _find_joint(text: str, said: str, code: int, at: int) -> str:
+    """Return the characters between the first two lines of a turn in a text; nothing if they are too many."""
+    first, second = (encode_turn(line, code) for line in said.split("\n")[:2])
+    start = text.find(first, at) + len(first)
+    end = text.find(second, start) if second else -1
+    return text[start:end] if start >= len(first) and 0 < end - start <= _MARGIN else ""
 
 
 def _is_alias(head: str, words: RoleWords) -> bool:

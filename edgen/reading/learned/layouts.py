@@ -74,7 +74,7 @@ class Layouts:
 
     def learn(self, text: str, result: Conversation) -> None:
         """Learn the layout of a text that was read as `result`, if another text began the same way."""
-        at = text.find(result.turns[0].text)
+        at = text.find(result.turns[0].text.partition("\n")[0])
         if not 0 <= at <= LONGEST or not LEAST <= len(result.turns) <= MOST:
             return
         head, _ = split_head(text[:at], result)
