@@ -66,6 +66,8 @@ def blank_remark(text: str, vocabulary: TurnWords) -> str:
 def split_at(text: str, around: str) -> tuple[str, list[str], str] | None:
     """Return the text before and after a text of a layout, with the words that stand for its blanks; None
     where it does not occur."""
+    if not around:  # nothing follows
+        return text, [], ""
     first, *others = around.split(WORDS)
     before, found, rest = text.partition(first)
     words = []

@@ -75,7 +75,7 @@ def find_layout(
             find_layout(blanked, result, at, words, vocabulary, blank=False, vary=vary) if at >= 0 else None
         )
         if layout is not None and not layout.order:
-            layout.notes, layout.named = notes, True
+            layout.notes, layout.turns.named = notes, True
             if not notes.blanked:  # the first label may have a note or none
                 layout.begin = layout.begin[:KEY]
             return layout
