@@ -83,8 +83,12 @@ def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords, marks: str | No
         detectors = _WITHOUT_NAME
     for mark in hints:
         held = [turn for turn in turns if mark in turn.text]
-        if mark == ":" and not bracketed:
-            held = [turn for turn in held if _may_label(turn.text, patterns)]
+        if mark == ":":
+            held = [
+                turn
+                for turn in held
+                if (bracketed and not OPENING.isdisjoint(turn.text)) or _may_label(turn.text, patterns)
+            ]
         for turn in held:
             for detect in detectors[mark]:
                 if detect(turn.text, turn.role, roles, patterns):
@@ -115,7 +119,7 @@ def _has_marked_label(text: str, own: str, roles: RoleWords, patterns: SpeakerPa
 
 def _has_token(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:  # noqa: ARG001
     """Return whether a text holds a chat template's token for a speaker."""
-    return _TOKENS.search(text) is not None
+    return ("\n" in text or "<" in text or "INST]" in text) and _TOKENS.search(text) is not None
 
 
 def _has_quotation(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:  # noqa: ARG001

@@ -11,7 +11,7 @@ import re
 from edgen.core.text import compile_later
 from edgen.reading.text.characters import TurnWords, find_marks, fold
 from edgen.reading.text.marker import may_mark
-from edgen.reading.text.surroundings import HEADING, has_words, may_head, mentions
+from edgen.reading.text.surroundings import HEADING, may_head, mentions
 
 WORDS = "\x18"  # stands for words that change
 _MOST = 600  # characters
@@ -30,7 +30,7 @@ def is_aside(text: str, vocabulary: TurnWords) -> bool:
     if len(text) > _MOST or _DIGIT.search(text) is not None:
         return False
     marks = {*find_marks(text)}
-    if not all(mark in _MARKS or mark.isalpha() for mark in marks) or not has_words(text):
+    if not all(mark in _MARKS or mark.isalpha() for mark in marks) or not any(map(str.isalpha, text)):
         return False
     words = fold(text)
     if mentions(text) or may_mark(words) or (may_head(words) and HEADING.search(text) is not None):
@@ -48,8 +48,8 @@ _OPENED = compile_later(r"\n\n|[\w\"*_]: ?(?:\*\*)? ?[\"“]?|>")
 _CLOSED = compile_later(r"[^\w.!?…。！？]*(?:</\w+>\s*)*\Z")
 # A value under a key, in words that begin with a letter or in digits; one of the same kind.
 _VALUE = compile_later(
-    r"""(?<=[\w"'*])(\*{0,2}: ?\*{0,2} ?|=)(["'“]?)(?:([^\W\d_][^"“”\n<>{}\[\]|:=]{0,79})|[0-9]{1,4})"""
-    r"""(?=["'”]?(?:,? ?\n|, |/?>| \w+=))"""
+    r"""(?:(?<=["'*]|[^\W\d])(?:\*{0,2}: ?\*{0,2} ?|=)["'“]?|>)(?:([^\W\d_][^"“”\n<>{}\[\]|:=]{0,79})|[0-9]{1,4})"""
+    r"""(?=["'”]?(?:,? ?\n|, |/?>| \w+=)|</)"""
 )
 _LETTERS, _NUMBER = r"""([^\W\d_][^"“”\n<>{}\[\]|:=]{0,79})""", "(0|[1-9][0-9]{0,3})"
 
@@ -89,10 +89,11 @@ def blank_values(
 
     parts, patterns, at = [], [], 0
     for value in _VALUE.finditer(head):
-        start = value.end(2)
+        words = value[1] or value[0].lstrip(":=>*\"'“ ")
+        start = value.end() - len(words)
         if vocabulary.notes[value[0]]:
             parts += [head[at:start], WORDS]
-            patterns += [escape(head[at:start]), _NUMBER if value[3] is None else _LETTERS]
+            patterns += [escape(head[at:start]), _LETTERS if value[1] else _NUMBER]
             at = value.end()
     if not parts:
         return None

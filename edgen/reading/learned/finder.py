@@ -154,6 +154,7 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (_find_last_line(top), *before)
     )
     edges = "¿¡" if _MARKUP.search(before_turns) else "¿¡*"
+    edges += "" if "_" in before_turns else "_"
     round_ = frozenset() if "(" in before_turns else frozenset("()")
     preamble, blank_line, line = head.rpartition("\n\n")
     called = not any(map(vocabulary.plain.__getitem__, before))  # by words for the roles
@@ -170,7 +171,7 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         named=named,
         ordered=bool(order),
         directed=directed,
-        firsts=frozenset("¿¡*" if {label[-1:] for label in (top, *gaps)} == {" "} else edges)
+        firsts=frozenset(edges + "*" if {label[-1:] for label in (top, *gaps)} == {" "} else edges)
         | round_
         | brackets,
         lasts=frozenset(edges + ";") | round_ | brackets,
@@ -360,10 +361,12 @@ def _find_gaps(text: str, result: Conversation, at: int) -> _Found | None:
 
 def _find_joint(text: str, said: str, code: int, at: int) -> str:
     """Return the characters between the first two lines of a turn in a text; nothing if they are too many."""
-    first, second = (encode_turn(line, code) for line in said.split("\n")[:2])
+    first, *others = (encode_turn(line, code) for line in said.split("\n"))
+    breaks, second = next((number, line) for number, line in enumerate(others, 1) if line)
     start = text.find(first, at) + len(first)
-    end = text.find(second, start) if second else -1
-    return text[start:end] if start >= len(first) and 0 < end - start <= _MARGIN else ""
+    end = text.find(second, start)
+    joint = text[start : start + (end - start) // breaks]
+    return joint if start >= len(first) and len(joint) <= _MARGIN and joint * breaks == text[start:end] else ""
 
 
 def _is_alias(head: str, words: RoleWords) -> bool:

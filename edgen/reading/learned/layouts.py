@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from edgen.core.text import compile_later
 from edgen.core.values import Conversation
-from edgen.reading.learned.asides import blank_values, is_aside
+from edgen.reading.learned.asides import is_aside
 from edgen.reading.learned.finder import KEY, LONGEST, find_layout, split_head
 from edgen.reading.learned.layout import LEAST, MOST, Layout
 from edgen.reading.learned.texts import DIGITS
@@ -25,6 +26,7 @@ from edgen.reading.roles import RoleWords
 from edgen.reading.speaker_patterns import make_speaker_patterns
 from edgen.reading.text.characters import TOKEN, TurnWords
 
+_WORDS = compile_later(r"[ ,'’0-9-]+")  # what is left of words and numbers in a head
 _MOST_LAYOUTS = 256  # for some roles
 _MOST_ORDERED = 8  # that begin alike and are kept in an order
 _MOST_HEADS = 256  # beginnings that were seen
@@ -82,8 +84,7 @@ class Layouts:
         head = label if is_aside(aside, self._vocabulary) else head
         line = head.rstrip().rfind("\n") + 1
         head = head[:line] + DIGITS.sub("0", head[line:])
-        values = blank_values(head, self._vocabulary)
-        key = head if values is None else values[0]
+        key = self._find_key(head)
         tries, last = self._seen.get(key, (0, head))
         if len(self._seen) >= _MOST_HEADS and not tries:
             self._seen.clear()
@@ -95,6 +96,11 @@ class Layouts:
             return
         if again[0] == result and self._keep(layout) and not layout.order:
             self._seen[key] = 1, head
+
+    def _find_key(self, head: str) -> str:
+        """Return a text before the first turn without its words and numbers, except for speakers' names."""
+        plain = self._vocabulary.plain
+        return _WORDS.sub(" ", TOKEN.sub(lambda word: " " if plain[word[0]] else word[0], head))
 
     def _keep(self, layout: Layout) -> bool:
         """Keep a layout; return whether anything about it is new."""

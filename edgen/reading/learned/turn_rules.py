@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import msgspec
 
 from edgen.core.text import compile_later
+from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.learned.texts import DIGITS
 from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, HINTS, SINGLES, decode_turn
 from edgen.reading.text.characters import TELLING, TurnWords, are_spoken, find_marks, fold
@@ -27,11 +28,11 @@ _FRAME = 4  # turns of which one may begin with a word that they share
 _STRING_END = compile_later(
     r"'(?:\s?[,:)\]}]|(?<=[,:(\[{]')|(?<=[,:(\[{]\s'))"
 )  # or its beginning, in Python
-_DIRECTION = compile_later(r"\[[^\W\d_](?:[^\W\d_]|[ ,'’-]){1,40}\]")
+_DIRECTION = compile_later(r"(\[[^\W\d_](?:[^\W\d_]|[ ,'’-]){1,40}\])")
 _UNDIRECTED = 2  # turns; if all begin with brackets, these may be the layout's
 _CLOSING = '"“”„＂'
 _STOPS = ".!?…。！？।؟"
-_BULLETS = frozenset("-•")
+_BULLET = compile_later("[-•]|[0-9]{1,2}[.)]")
 _ENDING = frozenset(
     "=≈~_#*$"
 )  # marks with which a line that ends the last turn begins, or before its probability
@@ -89,6 +90,8 @@ class TurnRules(msgspec.Struct):
         joined = self.joint in whole if self.joint else False
         if self.joint and "\n" in whole.replace(self.joint, ""):
             return None
+        if joined and not self.several and (f"{self.joint} " in whole or f"{self.joint}\t" in whole):
+            return None  # margins of such lines are taken away from some turns alone
         if joined and self.joint != "\n":
             said[:] = [turn.replace(self.joint, "\n") for turn in said]
             whole = " ".join(said)
@@ -138,7 +141,7 @@ class TurnRules(msgspec.Struct):
         broken = [text for text in said if "\n" in text] if "\n" in marks else []
         lined = self.begins or bool(broken)
         near = said if self.ordered and lined else broken  # what may name a speaker in any place
-        spoken = " ".join(near).split()
+        spoken = (whole if len(near) == len(said) else " ".join(near)).split()
         quiet = bool(near) and vocabulary.quiet.have_all(spoken)
         all_quiet = quiet and len(near) == len(said)
         words = "" if all_quiet else fold(whole)
@@ -155,7 +158,9 @@ class TurnRules(msgspec.Struct):
         elif len(broken) >= len(said) - 1 and _share_lines(said):
             return None
         if lined:
-            lines = [line.lstrip(" \t") for line in whole.split("\n")] if broken else said
+            lines = whole.split("\n") if broken else said
+            if broken and ("\n " in whole or "\n\t" in whole):
+                lines = [line.lstrip(" \t") for line in lines]
             if not self._begin_plainly(lines, marks, vocabulary, named=not all_quiet):
                 return None
             if _may_end(said[-1], marks, vocabulary) and any(
@@ -198,7 +203,7 @@ class TurnRules(msgspec.Struct):
         starts = [line.split(" ", 2) for line in lines if line]
         firsts = [start[0] for start in starts]
         if not vocabulary.opening.have_all(firsts):
-            starts = [start[1:] if start[0] in _BULLETS else start for start in starts]  # of a list
+            starts = [start[1:] if _BULLET.fullmatch(start[0]) else start for start in starts]  # of a list
             if not all(map(vocabulary.begin_plainly, starts)):
                 return False
         if named and not (
@@ -215,9 +220,11 @@ def _drop_directions(whole: str, said: Sequence[str], vocabulary: TurnWords) -> 
         sum(turn[place] == mark for turn in said if turn) <= len(said) - _UNDIRECTED
         for place, mark in ((0, "["), (-1, "]"))
     )
-    if few and vocabulary.notes.have_all(_DIRECTION.findall(whole)):
-        return _DIRECTION.sub("", whole)
-    return whole
+    parts = _DIRECTION.split(whole) if few else []
+    directions = parts[1::2]
+    if not directions or not vocabulary.notes.have_all(directions) or ends_conversation(" ".join(directions)):
+        return whole
+    return "".join(parts[::2])
 
 
 def _stand_in_quotes(said: Sequence[str], text: str) -> bool:
