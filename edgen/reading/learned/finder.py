@@ -17,7 +17,8 @@ from edgen.reading.learned.asides import WORDS, blank_remark, blank_values, is_a
 from edgen.reading.learned.layout import Behind, Layout, Tail
 from edgen.reading.learned.notes import BLANK, find_label_notes
 from edgen.reading.learned.texts import CUTS, DIGITS, VALUE, find_unit, make_skeleton, zero_digits
-from edgen.reading.learned.turn_codes import PLAIN, QUOTED, encode_turn, list_codes
+from edgen.reading.learned.turn_codes import PLAIN
+from edgen.reading.learned.turn_places import LONGEST, TAG, TurnPlaces, find_turns
 from edgen.reading.learned.turn_rules import TurnRules
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
@@ -26,8 +27,6 @@ from edgen.reading.text.marker import find_marker
 from edgen.reading.text.surroundings import is_likely
 
 _HALVES = {"AM", "PM", "am", "pm"}  # of the day, which are no person's name
-LONGEST = 600  # characters before, between or after the turns
-_MARGIN = 12  # characters in place of a line break in a turn
 KEY = 3  # characters by which layouts are looked up
 
 # Characters that no turn may hold: brackets, tags, escapes, code. Those that do not print count with them.
@@ -36,7 +35,6 @@ _NEVER = "<>&[]{}|\\`（）【】"
 _KINDS = ('"＂', "“”„", "«»", "‹›", "「」", "『』", "()")
 _QUOTES = "".join(_KINDS[:-1]) + "'‘’"
 _STRUCTURE = frozenset(_QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
-_TAG = compile_later("<[^<>]*>")
 _VARYING = compile_later(rf"[0-9{BLANK}{WORDS}]|^[A-Za-z]{{1,5}}[.)]")  # what is not the same in each label
 _MARKUP = compile_later(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
 
@@ -56,9 +54,9 @@ def find_layout(
     Notes in its labels are left out unless they are blanked already (`blank` is False). `vary`: values before
     the first turn change from reply to reply.
     """
-    found = _find_gaps(text, result, at)
+    found = find_turns(text, result.turns, at)
     if found is None:
-        return None
+        return _find_woven_layout(text, result, at, words, vocabulary)
     written = found.gaps
     if blank and (told := _find_told(written, result)) is not None:
         without = told.sub("", text)
@@ -88,6 +86,20 @@ def find_layout(
     return layout
 
 
+def _find_woven_layout(
+    text: str, result: Conversation, at: int, words: RoleWords, vocabulary: TurnWords
+) -> Layout | None:
+    """Return the layout of a text in which all turns of one speaker stand before those of the other."""
+    turns = (*result.turns[::2], *result.turns[1::2])
+    if len(turns) % 2 or (found := find_turns(text, turns, at)) is None:
+        return None
+    layout = _find_fixed_layout(text[:at], found, replace(result, turns=turns), words, vocabulary)
+    if layout is None or not layout.order:
+        return None
+    layout.woven = True
+    return layout
+
+
 class _Texts(NamedTuple):
     """The texts around the turns of a reply."""
 
@@ -101,7 +113,7 @@ class _Texts(NamedTuple):
 
 
 def _find_fixed_layout(
-    top: str, found: _Found, result: Conversation, words: RoleWords, vocabulary: TurnWords
+    top: str, found: TurnPlaces, result: Conversation, words: RoleWords, vocabulary: TurnWords
 ) -> Layout | None:
     """Return the layout of a reply with these texts around its turns, notes apart; None if it has none."""
     written, rest = found.gaps, found.rest
@@ -284,7 +296,7 @@ def _list_kinds_around(top: str, gaps: Sequence[str]) -> list[str]:
     Tags are left out.
     """
     anywhere = _list_kinds(*{top, *gaps})
-    bare = [_TAG.sub("", gap) for gap in (top, *gaps)]
+    bare = [TAG.sub("", gap) for gap in (top, *gaps)]
     edges = _list_kinds("".join([bare[0][-2:], *[gap[:2] + gap[-2:] for gap in bare[1:]]]))
     emphasis = [
         mark for mark in "*_" if any(mark in (gap[:1], gap[-1:]) for gap in (bare[0][-1:], *bare[1:]))
@@ -294,7 +306,7 @@ def _list_kinds_around(top: str, gaps: Sequence[str]) -> list[str]:
 
 def _list_kinds(*pieces: str) -> list[str]:
     """Return the kinds of quotation marks and brackets in some pieces of a layout, whole tags apart."""
-    marks = "".join([_TAG.sub("", piece) for piece in pieces])
+    marks = "".join([TAG.sub("", piece) for piece in pieces])
     return [kind for kind in _KINDS if any(mark in marks for mark in kind)]
 
 
@@ -321,52 +333,6 @@ def _ends_as_read(rest: str, result: Conversation, labelled: str | None) -> bool
 def _gives(text: str) -> bool:
     """Return whether a text before the last turn may give a probability of its own."""
     return is_likely(fold(text)) and DIGITS.search(text) is not None
-
-
-class _Found(NamedTuple):
-    """What stands around the turns of a reply, and how these are written."""
-
-    gaps: list[str]  # texts between the turns
-    rest: str  # text after the last turn
-    code: int
-    joint: str
-
-
-def _find_gaps(text: str, result: Conversation, at: int) -> _Found | None:
-    """Return the texts between the turns and after the last one, and how the turns are written."""
-    before = _TAG.sub("", text[:at])
-    codes = list_codes(before)
-    code = QUOTED if '"' in before else PLAIN
-    gaps = []
-    joint = ""
-    for turn in result.turns:
-        for written in codes:
-            said = encode_turn(turn.text, written)
-            place = text.find(said, at)
-            if not 0 <= place <= at + LONGEST and "\n" in turn.text:
-                joint = joint or _find_joint(text, turn.text, written, at)
-                said = joint.join([encode_turn(line, written) for line in turn.text.split("\n")])
-                place = text.find(said, at)
-            elif "\n" in turn.text:
-                joint = joint or "\n"
-            if 0 <= place <= at + LONGEST:
-                break
-        else:
-            return None
-        code = max(code, written)
-        gaps.append(text[at:place])
-        at = place + len(said)
-    return _Found(gaps[1:], text[at:], code, joint)
-
-
-def _find_joint(text: str, said: str, code: int, at: int) -> str:
-    """Return the characters between the first two lines of a turn in a text; nothing if they are too many."""
-    first, *others = (encode_turn(line, code) for line in said.split("\n"))
-    breaks, second = next((number, line) for number, line in enumerate(others, 1) if line)
-    start = text.find(first, at) + len(first)
-    end = text.find(second, start)
-    joint = text[start : start + (end - start) // breaks]
-    return joint if start >= len(first) and len(joint) <= _MARGIN and joint * breaks == text[start:end] else ""
 
 
 def _is_alias(head: str, words: RoleWords) -> bool:

@@ -63,6 +63,7 @@ class Layout(msgspec.Struct):
     below: str | None = None  # text between a probability after `head` and the first turn; None without one
     order: tuple[str, ...] = ()  # texts between the turns in their order, if there is no other regularity
     speakers: tuple[str, ...] = ()  # roles of the turns in this order
+    woven: bool = False  # one speaker's turns come before all of the other's
     told: re.Pattern[str] | None = None  # line between turns that gives the probability
     aside: bool = False  # words of any kind stand before `head`
     top: re.Pattern[str] | None = None  # of `head`, where values in it change; they are its groups
@@ -118,6 +119,8 @@ class Layout(msgspec.Struct):
         ended_by = speakers[-1] if tail.ended else None
         if tail.labelled:
             del said[-1], speakers[-1]
+        if self.woven:
+            said, speakers = _weave(said), _weave(speakers)
         if not LEAST <= len(said) <= MOST or not speak_often(speakers):
             return None
         if self.rows and (len(said) % 2 or not all(map(str.__ne__, speakers, speakers[1:]))):
@@ -162,6 +165,7 @@ class Layout(msgspec.Struct):
             and self.lettered == other.lettered
             and self.order == other.order
             and self.speakers == other.speakers
+            and self.woven == other.woven
             and self.aside == other.aside
             and self.told == other.told
             and (self.notes and self.notes.pattern) == (other.notes and other.notes.pattern)
@@ -194,11 +198,12 @@ class Layout(msgspec.Struct):
         speakers = [self.first, *[found[part[0]][0] for part in rest]]
         if not self.numbered:
             return [first, *[part[1:] for part in rest]], speakers
+        wide = {mark for mark, gap in zip(CUTS, self.gaps, strict=False) if "00" in gap}
         at = len(first)
         said = [body[:at]]
         for part in rest:
             start = at + found[part[0]][1]
-            if self.json and _ZERO_LED.search(body, at, start):
+            if self.json and part[0] in wide and _ZERO_LED.search(body, at, start):
                 return None
             at = start + len(part) - 1
             said.append(body[start:at])
@@ -249,6 +254,12 @@ class Layout(msgspec.Struct):
             ):
                 return said, None, tail
         return None
+
+
+def _weave(some: list[str]) -> list[str]:
+    """Return the first and the second half, their items in turn."""
+    half = len(some) // 2
+    return [item for pair in zip(some[:half], some[half:], strict=True) for item in pair]
 
 
 def _split_blank_tail(

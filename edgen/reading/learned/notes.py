@@ -77,6 +77,7 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
             ends = {label[len(start) + note.end() :] for label, note in zip(some, notes, strict=True) if note}
             if not start.strip() or not all(notes) or len(ends) > 1 or not (end := ends.pop()):
                 return None
+            start = start[max(0, start.rfind("\n")) :]
             closed = closed or opened is None
             known.update(note[0] for note in notes if note)
             if top.endswith(end):  # as in the label of the first turn
