@@ -77,9 +77,8 @@ def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords, marks: str | No
     patterns = make_speaker_patterns(roles)
     bracketed = not hints.isdisjoint(OPENING)
     detectors = _DETECTORS
-    if sum(map(marks.count, hints - _COLONS)) > _MANY and not patterns.names_somebody(
-        " ".join([turn.text for turn in turns])
-    ):
+    many = len(marks) > _MANY and sum(map(marks.count, hints - _COLONS)) > _MANY
+    if many and not patterns.names_somebody(" ".join([turn.text for turn in turns])):
         detectors = _WITHOUT_NAME
     for mark in hints:
         held = [turn for turn in turns if mark in turn.text]
@@ -98,7 +97,7 @@ def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords, marks: str | No
 
 def _may_label(text: str, patterns: SpeakerPatterns) -> bool:
     """Return whether a word that may end a label stands before a colon of a text without brackets."""
-    parts = text.replace("\n", " ").split(":")[:-1]
+    parts = text.split(":")[:-1]
     if patterns.unlabelling.have_all([part.rpartition(" ")[2] for part in parts]):
         return False
     return not all(map(patterns.ends_as_speech, parts))

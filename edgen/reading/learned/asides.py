@@ -45,6 +45,8 @@ def is_aside(text: str, vocabulary: TurnWords) -> bool:
 
 # Where words may begin that change, in a text after the turns.
 _OPENED = compile_later(r"\n\n|[\w\"*_]: ?(?:\*\*)? ?[\"“]?|>")
+# Where they end before the line or the key of the probability.
+_BEFORE_KEY = compile_later(r"[\"”]?,?\n|[\"”], ?|</\w+>")
 _CLOSED = compile_later(r"[^\w.!?…。！？]*(?:</\w+>\s*)*\Z")
 # A value under a key, in words that begin with a letter or in digits; one of the same kind.
 _VALUE = compile_later(
@@ -54,9 +56,13 @@ _VALUE = compile_later(
 _LETTERS, _NUMBER = r"""([^\W\d_][^"“”\n<>{}\[\]|:=]{0,79})""", "(0|[1-9][0-9]{0,3})"
 
 
-def blank_remark(text: str, vocabulary: TurnWords) -> str:
-    """Return a text after the turns with `WORDS` for words in it that say nothing about them."""
-    end = len(text) - len(_CLOSED.search(text)[0])  # type: ignore[index]
+def blank_remark(text: str, vocabulary: TurnWords, *, keyed: bool = False) -> str:
+    """Return a text after the turns with `WORDS` for words in it that say nothing about them. `keyed`: it ends
+    with a line or a key of something else, the probability's."""
+    if keyed:
+        end = max((closed.start() for closed in _BEFORE_KEY.finditer(text)), default=0)
+    else:
+        end = len(text) - len(_CLOSED.search(text)[0])  # type: ignore[index]
     for opened in _OPENED.finditer(text, 0, end):
         if is_aside(text[opened.end() : end], vocabulary):
             return text[: opened.end()] + WORDS + text[end:]

@@ -130,7 +130,11 @@ def _find_fixed_layout(
         return None
     tails, label = behind
     before_value, after_value, unit = tails
-    tails = (blank_remark(before_value, vocabulary), blank_remark(after_value, vocabulary), unit)
+    tails = (
+        blank_remark(before_value, vocabulary, keyed=True),
+        blank_remark(after_value, vocabulary),
+        unit,
+    )
     if (
         (label and order)
         or not all(map(_is_marked, order))

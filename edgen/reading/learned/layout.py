@@ -191,19 +191,19 @@ class Layout(msgspec.Struct):
         found = {}
         for mark, (gap, role) in zip(CUTS, self.gaps.items(), strict=False):
             cut = cut.replace(gap, "\0" + mark)
-            found[mark] = (role, len(gap))
+            found[mark] = (role, len(gap), self.json and "00" in gap)
         first, *rest = cut.split("\0")
         if first[-1:].isspace():
             return None
         speakers = [self.first, *[found[part[0]][0] for part in rest]]
         if not self.numbered:
             return [first, *[part[1:] for part in rest]], speakers
-        wide = {mark for mark, gap in zip(CUTS, self.gaps, strict=False) if "00" in gap}
         at = len(first)
         said = [body[:at]]
         for part in rest:
-            start = at + found[part[0]][1]
-            if self.json and part[0] in wide and _ZERO_LED.search(body, at, start):
+            _, length, wide = found[part[0]]
+            start = at + length
+            if wide and _ZERO_LED.search(body, at, start):
                 return None
             at = start + len(part) - 1
             said.append(body[start:at])

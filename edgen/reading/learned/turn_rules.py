@@ -87,14 +87,16 @@ class TurnRules(msgspec.Struct):
     def decode(self, said: list[str], text: str, vocabulary: TurnWords) -> str | None:
         """Decode the turns in place; return the marks in them, None if one may belong to the layout."""
         whole = " ".join(said)
-        joined = self.joint in whole if self.joint else False
-        if self.joint and "\n" in whole.replace(self.joint, ""):
-            return None
-        if joined and not self.several and (f"{self.joint} " in whole or f"{self.joint}\t" in whole):
-            return None  # margins of such lines are taken away from some turns alone
-        if joined and self.joint != "\n":
-            said[:] = [turn.replace(self.joint, "\n") for turn in said]
-            whole = " ".join(said)
+        joined = False
+        if self.joint:
+            joined = self.joint in whole
+            if "\n" in whole.replace(self.joint, ""):
+                return None
+            if joined and not self.several and (f"{self.joint} " in whole or f"{self.joint}\t" in whole):
+                return None  # margins of such lines are taken away from some turns alone
+            if joined and self.joint != "\n":
+                said[:] = [turn.replace(self.joint, "\n") for turn in said]
+                whole = " ".join(said)
         bare = _drop_directions(whole, said, vocabulary) if self.directed and "[" in whole else whole
         escaped = self.code and HINTS[self.code] in whole
         marks = find_marks(ESCAPES[self.code].sub("", bare) if escaped else bare)
@@ -116,6 +118,8 @@ class TurnRules(msgspec.Struct):
                 return None
         elif bare is not whole:
             marks = find_marks(whole)
+        if marks.isprintable():  # most
+            return marks
         printed = marks.replace("\n", "") if self.several or joined else marks
         if "\t" in printed and whole.count("\t") == whole.count("\n\t"):  # lines are indented
             printed = printed.replace("\t", "")
@@ -140,14 +144,16 @@ class TurnRules(msgspec.Struct):
         whole = "\n".join(said)
         broken = [text for text in said if "\n" in text] if "\n" in marks else []
         lined = self.begins or bool(broken)
-        near = said if self.ordered and lined else broken  # what may name a speaker in any place
-        spoken = (whole if len(near) == len(said) else " ".join(near)).split()
-        quiet = bool(near) and vocabulary.quiet.have_all(spoken)
-        all_quiet = quiet and len(near) == len(said)
+        quiet = all_quiet = False
+        if broken or (self.ordered and lined):  # a speaker may be named in any place
+            near = said if self.ordered else broken
+            spoken = (whole if len(near) == len(said) else " ".join(near)).split()
+            quiet = vocabulary.quiet.have_all(spoken)
+            if not (quiet or vocabulary.plain.have_all(spoken)):
+                return None
+            all_quiet = quiet and len(near) == len(said)
         words = "" if all_quiet else fold(whole)
         if any(map(words.__contains__, TELLING)) and self._tells(said, whole, words, lined=lined):
-            return None
-        if near and not (quiet or vocabulary.plain.have_all(spoken)):
             return None
         if self.ordered:
             if broken or "(" in marks or not _is_speech_alone(said):
@@ -155,7 +161,7 @@ class TurnRules(msgspec.Struct):
             # After a label, only a role's own name can be taken for a legend's.
             if not lined and any(map(words.__contains__, vocabulary.names)):
                 return None
-        elif len(broken) >= len(said) - 1 and _share_lines(said):
+        elif broken and len(broken) >= len(said) - 1 and _share_lines(said):
             return None
         if lined:
             lines = whole.split("\n") if broken else said
