@@ -146,7 +146,7 @@ def _find_fixed_layout(
     layout = _make_layout(texts, result, words, vocabulary)
     layout.turns.code, layout.turns.joint = found.code, found.joint
     layout.lettered = lettered and clear
-    unfit = "".join([kind for kind in _list_kinds(rest) if kind not in layout.turns.unfit])
+    unfit = "".join([kind for kind in _list_kinds(rest) if not layout.turns.unfit.issuperset(kind)])
     layout.tails = {
         tails: Tail(
             result.repairs, result.ended_by is not None, bool(label), unfit, WORDS in tails[0] + tails[1]
@@ -178,7 +178,7 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
     directed = not any(map(before_turns.__contains__, "[]"))
     brackets = frozenset("[]") if directed else frozenset()
     turns = TurnRules(
-        unfit="".join((_NEVER, *marks, "(=" if translated else "")),
+        unfit=frozenset("".join((_NEVER, *marks, "(=" if translated else ""))),
         begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
         several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
         mixed=not order and _is_mixed([top, *gaps]),

@@ -50,7 +50,7 @@ _PERSON = compile_later(r"(?:[^\W\d_][^\s,;:：?!]{0,30}[ ]){0,4}[^\W\d_][^\s,;:
 class TurnRules(msgspec.Struct):
     """What the turns of a layout may hold."""
 
-    unfit: str  # characters that no turn may hold
+    unfit: frozenset[str]  # characters that no turn may hold
     begins: bool  # a turn may begin a line
     several: bool  # a turn may have several lines
     mixed: bool  # a turn that holds double quotation marks stands in single or tripled ones, as in Python
@@ -77,7 +77,7 @@ class TurnRules(msgspec.Struct):
     def extend(self, other: TurnRules) -> bool:
         """Take what other rules know more; return whether that is anything."""
         before = (self.unfit, self.firsts, self.lasts, self.code, self.joint)
-        self.unfit = "".join(dict.fromkeys(self.unfit + other.unfit))
+        self.unfit |= other.unfit
         self.firsts &= other.firsts
         self.lasts &= other.lasts
         self.code = max(self.code, other.code)
@@ -108,13 +108,13 @@ class TurnRules(msgspec.Struct):
                 return None
             if "'" in whole and _STRING_END.search(whole) is not None:
                 return None
-            unfit = unfit.replace('"', "")
-        if any(map(marks.__contains__, unfit)):
+            unfit = unfit - {'"'}
+        if not unfit.isdisjoint(marks):
             return None
         if escaped:
             said[:] = [decode_turn(text, self.code) for text in said]
             marks = find_marks(" ".join(said))
-            if self.code == ENTITIES and any(map(marks.__contains__, self.unfit)):
+            if self.code == ENTITIES and not self.unfit.isdisjoint(marks):
                 return None
         elif bare is not whole:
             marks = find_marks(whole)
@@ -166,6 +166,8 @@ class TurnRules(msgspec.Struct):
         if lined:
             lines = whole.split("\n") if broken else said
             if broken and ("\n " in whole or "\n\t" in whole):
+                if self.begins:
+                    return None  # margins of blocks are taken away from some turns alone
                 lines = [line.lstrip(" \t") for line in lines]
             if not self._begin_plainly(lines, marks, vocabulary, named=not all_quiet):
                 return None
