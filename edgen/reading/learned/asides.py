@@ -46,14 +46,16 @@ def is_aside(text: str, vocabulary: TurnWords) -> bool:
 # Where words may begin that change, in a text after the turns.
 _OPENED = compile_later(r"\n\n|[\w\"*_]: ?(?:\*\*)? ?[\"“]?|>")
 # Where they end before the line or the key of the probability.
-_BEFORE_KEY = compile_later(r"[\"”]?,?\n|[\"”], ?|</\w+>")
+_BEFORE_KEY = compile_later(r"(?:[\"”]?,?\n|[\"”], ?|</\w+>)(?=[^\n]*\w)")
 _CLOSED = compile_later(r"[^\w.!?…。！？]*(?:</\w+>\s*)*\Z")
 # A value under a key, in words that begin with a letter or in digits; one of the same kind.
+_LETTERS = r"([^\W\d_](?:[\w ,.;'’()&!?/%+-]|[\u0300-\u036f\u0590-\u0dff]){0,79})"
 _VALUE = compile_later(
-    r"""(?:(?<=["'*]|[^\W\d])(?:\*{0,2}: ?\*{0,2} ?|=)["'“]?|>)(?:([^\W\d_][^"“”\n<>{}\[\]|:=]{0,79})|[0-9]{1,4})"""
+    rf"""(?:(?<=["'*]|[^\W\d])(?:\*{{0,2}}: ?\*{{0,2}} ?|=)["'“]?|>)(?:{_LETTERS}|[0-9]{{1,4}})"""
     r"""(?=["'”]?(?:,? ?\n|, |/?>| \w+=)|</)"""
 )
-_LETTERS, _NUMBER = r"""([^\W\d_][^"“”\n<>{}\[\]|:=]{0,79})""", "(0|[1-9][0-9]{0,3})"
+_NUMBER = "(0|[1-9][0-9]{0,3})"
+_KEY = compile_later(r"[^\n,{>]*\Z")
 
 
 def blank_remark(text: str, vocabulary: TurnWords, *, keyed: bool = False) -> str:
@@ -69,18 +71,18 @@ def blank_remark(text: str, vocabulary: TurnWords, *, keyed: bool = False) -> st
     return text
 
 
-def split_at(text: str, around: str) -> tuple[str, list[str], str] | None:
-    """Return the text before and after a text of a layout, with the words that stand for its blanks; None
-    where it does not occur."""
-    if not around:  # nothing follows
-        return text, [], ""
-    first, *others = around.split(WORDS)
+def split_at(text: str, around: str, *, ends: bool = False) -> tuple[str, str | None, str] | None:
+    """Return what stands before and after a text of a layout, and between these the words in place of its
+    blank (None without one); None where it does not occur. `ends`: the whole ends with it."""
+    first, blank, last = around.partition(WORDS)
+    if not blank and ends:
+        return (text[: len(text) - len(first)], None, "") if text.endswith(first) else None
     before, found, rest = text.partition(first)
-    words = []
-    for other in others:
-        word, mark, rest = rest.partition(other) if other else (rest, first, "")
-        found = found and mark
-        words.append(word)
+    if not found or not blank:
+        return (before, None, rest) if found else None
+    if ends:
+        return (before, rest[: len(rest) - len(last)], "") if rest.endswith(last) else None
+    words, found, rest = rest.partition(last)
     return (before, words, rest) if found else None
 
 
@@ -97,7 +99,8 @@ def blank_values(
     for value in _VALUE.finditer(head):
         words = value[1] or value[0].lstrip(":=>*\"'“ ")
         start = value.end() - len(words)
-        if vocabulary.notes[value[0]]:
+        key = _KEY.search(head, 0, value.start())
+        if vocabulary.notes[value[0]] and key is not None and vocabulary.plain[key[0]]:
             parts += [head[at:start], WORDS]
             patterns += [escape(head[at:start]), _LETTERS if value[1] else _NUMBER]
             at = value.end()

@@ -221,7 +221,7 @@ def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:
     layout = "".join((top, *gaps, rest))
     return (
         max(map(len, [*gaps, rest])) <= LONGEST
-        and not any(mark in layout for mark in ("\0", *CUTS))
+        and not any(mark in layout for mark in ("\0", WORDS, *CUTS))
         and "ended_by" not in layout
         and not _gives("".join(gaps))
     )

@@ -267,16 +267,12 @@ def _split_blank_tail(
 ) -> tuple[bool, str, str]:
     """Return whether a last turn with what follows it has these texts around the probability, with words that
     say nothing in place of their blanks; its words, and the probability."""
-    found = split_at(last, before) if unit is not None else (last, [], last)
-    if found is None:
+    front = split_at(last, before) if unit is not None else ("", None, last)
+    back = None if front is None else split_at(front[2], after, ends=True)
+    if front is None or back is None:
         return False, "", ""
-    said, words, rest = found
-    end = split_at(rest, after)
-    if end is None or end[2]:
-        return False, "", ""
-    if unit is None:
-        said = end[0]
-    return all(is_aside(word, vocabulary) for word in [*words, *end[1]]), said, end[0]
+    fits = all(words is None or is_aside(words, vocabulary) for words in (front[1], back[1]))
+    return fits, back[0] if unit is None else front[0], back[0]
 
 
 def speak_often(speakers: Sequence[str]) -> bool:

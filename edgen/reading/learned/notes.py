@@ -84,7 +84,7 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
                 start = next((start[at:] for at in range(len(start) - 2) if start[at:] in top), start)
             starts.add(start)
             closers.add(re.escape(end[0]))
-    if not starts or (closed and any(" " in note for note in known)):
+    if not starts or (closed and any(" " in note.strip(" ,") for note in known)):
         return None  # several words next to a name show the general reader no label
     shared = find_common_start([start[::-1] for start in starts])[::-1]
     if len(_LETTER.findall(shared)) >= _KEY:  # a key names the note; a turn with it, too, is not read
