@@ -95,7 +95,7 @@ class Layouts:
         layout = find_layout(text, result, at, self._words, self._vocabulary, vary=last != head)
         if layout is None or (again := layout.read(text, self._vocabulary)) is None:
             return
-        if again[0] == result and self._keep(layout) and not layout.order:
+        if again[0] == result and self._keep(layout) and not layout.order and last == head:
             self._seen[key] = 1, head
 
     def _find_key(self, head: str) -> str:

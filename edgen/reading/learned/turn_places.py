@@ -54,7 +54,7 @@ def find_turns(text: str, turns: Sequence[Turn], at: int) -> TurnPlaces | None:
 def _find_joint(text: str, said: str, code: int, at: int) -> str:
     """Return the characters between the first two lines of a turn in a text; nothing if they are too many."""
     first, *others = (encode_turn(line, code) for line in said.split("\n"))
-    breaks, second = next((number, line) for number, line in enumerate(others, 1) if line)
+    breaks, second = next(((number, line) for number, line in enumerate(others, 1) if line), (1, ""))
     start = text.find(first, at) + len(first)
     end = text.find(second, start)
     joint = text[start : start + (end - start) // breaks]
