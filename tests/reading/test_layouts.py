@@ -100,6 +100,12 @@ NOT_EXACT = {
     "probability in the middle, in a bracketed line",
     "moods in italics before the text",
     "JSON, cut short",
+    "Dutch, a summary below",
+    "JSON, parallel lists and a topic",
+    "JavaScript, backticks",
+    "XML, emotion as an element",
+    "e-mail bodies of two paragraphs",
+    "prose, adverbs that change",
 }
 
 
