@@ -34,8 +34,8 @@ from edgen.reading.assembly import FoundParts, add_repairs, assemble, make_entri
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
 from edgen.reading.learned.layouts import find_layouts
-from edgen.reading.lines.conversation import find_in_lines
-from edgen.reading.lines.frames import rewrite_frames
+from edgen.reading.lines.conversation import LineConversation, find_in_lines, read_cut_lines
+from edgen.reading.lines.frames import cut_at_frames
 from edgen.reading.lines.role_lines import split_lines
 from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
 from edgen.reading.loose_json.parser import Parsed, parse
@@ -240,10 +240,13 @@ def _read_in_frames(rejection: Rejection, text: str, roles: RoleWords) -> Conver
     """
     if rejection.reason in _UNFRAMED:
         repairs: list[str] = []
-        framed = rewrite_frames(drop_thinking(replace_surrogates(text, repairs), repairs, roles), roles)
-        if framed is None:
+        cut = cut_at_frames(drop_thinking(replace_surrogates(text, repairs), repairs, roles), roles)
+        if cut is None:
             return _explain_rejection(rejection, text, roles)
-        found = _read_lines(translate_probability(framed, roles) or framed, repairs, roles)
+        last = cut.lines[-1]
+        said, line_break, below = last.body.partition("\n")
+        last.body = said + line_break + (translate_probability(below, roles) or below)
+        found = _finish_lines(read_cut_lines(cut, roles), text, repairs)
         if isinstance(found, Conversation) and are_spoken([turn.text for turn in found.turns]):
             return found
     return _explain_rejection(rejection, text, roles)
@@ -317,6 +320,11 @@ def _read_lines(text: str, repairs: list[str], roles: RoleWords) -> Conversation
     block = find_in_lines(text, roles)
     if block is None:
         return Rejection(RejectionReason.NO_TURNS, f"{_NO_LINE}: {excerpt(text)}")
+    return _finish_lines(block, text, repairs)
+
+
+def _finish_lines(block: LineConversation, text: str, repairs: list[str]) -> Conversation | Rejection:
+    """Return the conversation of a text in lines, or why it is none; the first repairs are `repairs`."""
     block.repairs[:0] = repairs
     result = assemble(block)
     if isinstance(result, Rejection) and is_refusal(block.head):
