@@ -68,7 +68,7 @@ _FEW_BRACKETS = 4  # of a text that is no JSON
 _BEFORE_JSON = "-" + "".join(char for char in map(chr, range(0x3001)) if char.isspace() and char != "\n")
 _FEW_BREAKS = 3  # of HTML, which turns may hold
 _LIST = compile_later(r"\[\s*+[\[{\"'“]")  # of JSON
-_NO_LINE = "no line that a role speaks"
+_NO_LINE = Rejection(RejectionReason.NO_TURNS, "no line that a role speaks")
 # Where no turns of two sides are found, the labels may have a frame that no rule knows.
 _UNFRAMED = (RejectionReason.NO_TURNS, RejectionReason.TOO_SHORT, RejectionReason.ONE_SPEAKER)
 
@@ -253,11 +253,13 @@ def _read_in_frames(rejection: Rejection, text: str, roles: RoleWords) -> Conver
 
 
 def _explain_rejection(rejection: Rejection, text: str, roles: RoleWords) -> Rejection:
-    """Return the rejection as a refusal where the text, which holds no turn, is one."""
-    if rejection.reason is not RejectionReason.NO_TURNS or not rejection.detail.startswith(_NO_LINE):
+    """Return the rejection with the beginning of the text, which holds no turn, or as a refusal if it is one."""
+    if rejection is not _NO_LINE:
         return rejection
     said = _without_wrappers(text, [], roles)
-    return _make_refusal(said) if is_refusal(said) else rejection
+    if is_refusal(said):
+        return _make_refusal(said)
+    return Rejection(rejection.reason, f"{rejection.detail}: {excerpt(said)}")
 
 
 def _make_refusal(text: str) -> Rejection:
@@ -318,9 +320,7 @@ def _read_text_in(spoken: JsonConversation, repairs: list[str], roles: RoleWords
 
 def _read_lines(text: str, repairs: list[str], roles: RoleWords) -> Conversation | Rejection:
     block = find_in_lines(text, roles)
-    if block is None:
-        return Rejection(RejectionReason.NO_TURNS, f"{_NO_LINE}: {excerpt(text)}")
-    return _finish_lines(block, text, repairs)
+    return _NO_LINE if block is None else _finish_lines(block, text, repairs)
 
 
 def _finish_lines(block: LineConversation, text: str, repairs: list[str]) -> Conversation | Rejection:

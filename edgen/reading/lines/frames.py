@@ -102,7 +102,7 @@ def _cut_inside_turns(found: Lines, roles: RoleWords) -> Lines:
 
 def _cut_at_plain_labels(text: str, roles: RoleWords) -> Lines:
     """Return a text cut at its lines such as `Teacher: …`."""
-    if ":" not in text and "：" not in text:
+    if not any(map(text.lower().__contains__, roles.by_name)):
         return Lines(f"\n{text}", [])
     found = split_lines(text, roles)
     plain = [line for line in found.lines if line.kind == "colon" and not (line.form or line.aliased)]
