@@ -17,9 +17,9 @@ from edgen.reading.lines.line import (
     LineGroup,
     Lines,
     RoleLine,
-    count_speakers,
     cut_at_end,
     drop_nested,
+    have_two_speakers,
     look_inside,
     split_groups,
     stand_behind,
@@ -83,7 +83,7 @@ def _cut_text(text: str, roles: RoleWords) -> tuple[Lines, bool]:
     found = split_lines(text, roles)
     second = _PAIRED if found.lines[1:] else _INLINE
     labelled = found.lines[1:] or any(f"{name}:" in text for name in roles.names)
-    inline = count_speakers(found.lines) < 2 and labelled and second.of(roles).search(text) is not None
+    inline = not have_two_speakers(found.lines) and labelled and second.of(roles).search(text) is not None
     if inline:
         found = split_lines(_FOOT.sub("]\nProbability", second.of(roles).sub("\n", text)), roles)
     return found, inline
@@ -96,7 +96,7 @@ def read_cut_lines(found: Lines, roles: RoleWords, *, inline: bool = False) -> L
     """
     inside = look_inside(found.lines)
     bodies = [line.body for line in found.lines]
-    if count_speakers(found.lines) > 1:
+    if have_two_speakers(found.lines):
         found = cut_at_other_words(found, roles, last=not inside.called)
     quoted = ">" in found.lines[0].prefix and all(
         line.prefix.lstrip().startswith(">") for line in found.lines

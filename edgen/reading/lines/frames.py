@@ -78,7 +78,7 @@ def _cut_text(text: str, roles: RoleWords) -> Lines | None:
     known = list_known_speakers(roles).select_within(text)
     return (
         _cut_at_labels(text, _find_labels(text, known))
-        or _cut_at_labels(text, _find_labels(text, list_abbreviations(roles).select_within(text)))
+        or _cut_at_labels(text, _find_labels(text, list_abbreviations(roles)))
         or _cut_at_cells(text, known)
         or _cut_at_quotations(text, known)
         or _cut_at_signed_texts(text, known)
@@ -102,7 +102,8 @@ def _cut_inside_turns(found: Lines, roles: RoleWords) -> Lines:
 
 def _cut_at_plain_labels(text: str, roles: RoleWords) -> Lines:
     """Return a text cut at its lines such as `Teacher: …`."""
-    if not any(map(text.lower().__contains__, roles.by_name)):
+    labelled = (":" in text or "：" in text) and any(map(text.lower().__contains__, roles.by_name))
+    if not labelled:
         return Lines(f"\n{text}", [])
     found = split_lines(text, roles)
     plain = [line for line in found.lines if line.kind == "colon" and not (line.form or line.aliased)]

@@ -63,9 +63,12 @@ ROLE_ALONE = RolePattern(
     rf"({_ROLE_PREFIX}{_NAME % 'ROLE'}{_SEPARATOR}(?:((?!))())?)", re.VERBOSE | re.MULTILINE | re.IGNORECASE
 )
 _COLON_AHEAD = r"(?=[^\n:：]{1,200}+[:：])"  # no other line is looked at
-ALIAS = RolePattern(
-    rf"({_PREFIX % _COLON_AHEAD}{_NAME % 'ROLE|ALIAS'}{_COLON})",
-    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+# Labels by a role's name or another word for it, and by another word alone.
+ALIAS, ALIAS_ALONE = (
+    RolePattern(
+        rf"({_PREFIX % _COLON_AHEAD}{_NAME % names}{_COLON})", re.VERBOSE | re.MULTILINE | re.IGNORECASE
+    )
+    for names in ("ROLE|ALIAS", "ALIAS")
 )
 # Any other name at the start of a line, looked at only where the reply says whose name it is.
 NAMED = compile_later(

@@ -14,6 +14,7 @@ from edgen.reading.roles import RolePattern, RoleWords
 _HEAD = 800  # characters in which a legend may stand
 _NEAR = 40  # characters between the beginning of a short name and the role's name
 _LONGEST = 90  # the same of a person's name
+_INSIDE = 5  # characters of a bracket before the role's name: `(the `
 _BEHIND = 4  # characters of a definition after the role's name: ` (T)`
 # `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Ann (teacher)`; `the teacher (Q)`.
 _LEGEND = RolePattern(
@@ -71,7 +72,9 @@ def _find_definitions(part: str, roles: RoleWords) -> list[re.Match[str]]:
             return []
     found: list[re.Match[str]] = []
     for at, end in sorted(places):
-        begin = max(at - _LONGEST, found[-1].end() if found else 0)
+        named = "(" in part[max(0, at - _INSIDE) : at]
+        begin = max(0, at - _LONGEST) if named else part.rfind("\n", max(0, at - _NEAR), at) + 1
+        begin = max(begin or at - _NEAR, found[-1].end() if found else 0)
         found += _LEGEND.of(roles).finditer(part, begin, end + _BEHIND)
     return found
 

@@ -76,9 +76,11 @@ class Lines(msgspec.Struct):
         return self.lead[1:]
 
 
-def count_speakers(lines: Iterable[RoleLine]) -> int:
-    """Return the number of roles that speak in some lines."""
-    return len({line.role for line in lines})
+def have_two_speakers(lines: Iterable[RoleLine]) -> bool:
+    """Return whether more than one role speaks in some lines."""
+    each = iter(lines)
+    first = next(each, None)
+    return first is not None and any(line.role != first.role for line in each)
 
 
 def keep(found: Lines, kept: Sequence[RoleLine]) -> Lines:
