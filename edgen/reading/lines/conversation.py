@@ -81,12 +81,13 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
 def _cut_text(text: str, roles: RoleWords) -> tuple[Lines, bool]:
     """Return a text cut at the lines that start a turn, and whether two turns stood on one line."""
     found = split_lines(text, roles)
+    if have_two_speakers(found.lines):
+        return found, False
     second = _PAIRED if found.lines[1:] else _INLINE
     labelled = found.lines[1:] or any(f"{name}:" in text for name in roles.names)
-    inline = not have_two_speakers(found.lines) and labelled and second.of(roles).search(text) is not None
-    if inline:
-        found = split_lines(_FOOT.sub("]\nProbability", second.of(roles).sub("\n", text)), roles)
-    return found, inline
+    if not labelled or second.of(roles).search(text) is None:
+        return found, False
+    return split_lines(_FOOT.sub("]\nProbability", second.of(roles).sub("\n", text)), roles), True
 
 
 def read_cut_lines(found: Lines, roles: RoleWords, *, inline: bool = False) -> LineConversation:
@@ -94,8 +95,7 @@ def read_cut_lines(found: Lines, roles: RoleWords, *, inline: bool = False) -> L
 
     `found` has at least one line. `inline`: two turns stood on one line of the text.
     """
-    inside = look_inside(found.lines)
-    bodies = [line.body for line in found.lines]
+    inside, cut = look_inside(found.lines), found
     if have_two_speakers(found.lines):
         found = cut_at_other_words(found, roles, last=not inside.called)
     quoted = ">" in found.lines[0].prefix and all(
@@ -104,8 +104,9 @@ def read_cut_lines(found: Lines, roles: RoleWords, *, inline: bool = False) -> L
     if quoted:
         found = without_quote_marks(found)
     shares = inside.may_share(found.lines[0].body.strip())
+    bodies = [line.body for line in found.lines] if shares else []
     headed = shares and drop_shared_marks(found, several=inside.several)
-    if bodies != [line.body for line in found.lines]:
+    if quoted or found is not cut or (shares and bodies != [line.body for line in found.lines]):
         inside = look_inside(found.lines)
     blocks = [_read_block(group, inside, roles) for group in split_groups(found, inside)[:MAX_CONVERSATIONS]]
     if inline or quoted:
@@ -131,14 +132,16 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
     """Return the conversation of a group of lines."""
     whole = len(group.lines) == len(inside.texts)
     texts = inside.texts if whole else [line.body.strip() for line in group.lines]
-    drop_nested(group, [text[:1] for text in texts])
+    firsts = [text[:1] for text in texts]
+    drop_nested(group, firsts)
     cut_at_end(group, inside)
     lines, head = group.lines, group.head
     noted = take_note(lines) if inside.given else []
     if noted or len(lines) < len(texts):
         texts = [line.body.strip() for line in lines]
-    firsts = [text[:1] for text in texts]
-    departs = _departs(group, firsts)
+        firsts = [text[:1] for text in texts]
+    before = "".join({line.prefix for line in lines})
+    departs = _departs(group, firsts, before)
     if "\\" in firsts:
         for line in lines:
             if line.body.lstrip().startswith('\\"'):
@@ -158,7 +161,7 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
         repairs += [Repair.ROLE_NAME] if any(line.named for line in lines) else []
         repairs += [Repair.ROLE_ALIAS] if any(line.aliased for line in lines) else []
     reader = _Reader(block, find_layout_openers(firsts), fenced, bracketed, _is_comma_list(texts), roles)
-    reader.add_turns(lines, texts, inside)
+    reader.add_turns(lines, texts, inside, before)
     tail = reader.add_turn(lines[-1], lines[-1].body, last=True)
     if bracketed and "]" not in lines[-1].body and "]" not in group.late:
         block.repairs.append(Repair.LAYOUT)
@@ -192,17 +195,20 @@ def _read_tail(block: LineConversation, tail: str, late: str, given: list[Any]) 
 
 def _is_comma_list(texts: list[str]) -> bool:
     """Return whether all turns but perhaps the last end with the comma of a list."""
+    if texts[0][-1:] not in (",", "\\"):  # most
+        return False
     ends = {text[-1:] for text in texts[:-1]}
     return ends == {","} or (
         ends != set() and ends <= {",", "\\"} and all(text.endswith((",", ",\\")) for text in texts[:-1])
     )
 
 
-def _departs(group: LineGroup, firsts: list[str]) -> bool:
-    """Return whether the lines are written otherwise than in the published layout."""
-    if "onversation" not in group.head or {*firsts} != {'"'}:
-        return True
-    if "".join({line.prefix for line in group.lines}).strip():
+def _departs(group: LineGroup, firsts: list[str], before: str) -> bool:
+    """Return whether the lines are written otherwise than in the published layout.
+
+    `before`: the marks before their labels.
+    """
+    if "onversation" not in group.head or {*firsts} != {'"'} or before.strip():
         return True
     return not group.plain and any(line.kind != "colon" for line in group.lines)
 
@@ -218,8 +224,8 @@ class _Reader:
     listed: bool  # all turns but perhaps the last end with the comma of a list
     roles: RoleWords  # roles of the conversation
 
-    def add_turns(self, lines: Sequence[RoleLine], texts: Sequence[str], inside: Inside) -> None:
-        """Add all turns but the last, whose stripped bodies are `texts`.
+    def add_turns(self, lines: Sequence[RoleLine], texts: Sequence[str], inside: Inside, before: str) -> None:
+        """Add all turns but the last; `texts` are their stripped bodies, `before` the marks before the labels.
 
         A turn of which only the ends may belong to the layout is read here, any other by `turn`. A mark that
         no turn has is not searched for in each of them.
@@ -227,7 +233,6 @@ class _Reader:
         marks, several, marked = inside.marks, inside.several, inside.marked
         escaped, invisible = "\\" in marks, holds_invisible(marks)
         staged = '"' in self.openers
-        before = "".join({line.prefix for line in lines})
         halved, opened = bool(before.strip()), any(map(before.__contains__, "<[("))
         listed, openers, entries = self.listed, self.openers, self.block.entries
         for line, text in zip(lines[:-1], texts, strict=False):

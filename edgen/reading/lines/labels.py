@@ -44,7 +44,7 @@ _SEPARATOR = rf"""
 _GOES_ON = rf"(?:[*_]{{1,3}})?[ ](?!(?:to|at)[ ]|{_SPEAKS})[^\W\d_]{{2}}"
 # Where a colon follows at once, or a sentence goes on, nothing else is tried.
 _NAME = rf"""
-    (?:(the[ ])|)((%s)(?!{_GOES_ON})(?:(?=[:：])|(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b|['’]s[ ](?:turn|reply|response|line)\b|_TURN(?:_\d{{1,3}})?\b)?))
+    (?:(the[ ])|)((%s)(?:(?=[:：])|(?!{_GOES_ON})(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b|['’]s[ ](?:turn|reply|response|line)\b|_TURN(?:_\d{{1,3}})?\b)?))
     (?:(?=[:：])|(?:{_MARK}){{0,4}}?
     (?:(?=[,(\[/]|[ ][\w ,(\[/→-])([ ]?{_NOTE}))?
     (?:[*_"'”`\])】]){{0,4}})

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -76,11 +76,9 @@ class Lines(msgspec.Struct):
         return self.lead[1:]
 
 
-def have_two_speakers(lines: Iterable[RoleLine]) -> bool:
+def have_two_speakers(lines: Sequence[RoleLine]) -> bool:
     """Return whether more than one role speaks in some lines."""
-    each = iter(lines)
-    first = next(each, None)
-    return first is not None and any(line.role != first.role for line in each)
+    return any(line.role != lines[0].role for line in lines)
 
 
 def keep(found: Lines, kept: Sequence[RoleLine]) -> Lines:

@@ -104,7 +104,7 @@ def find_labels(text: str, own: str, roles: RoleWords) -> list[tuple[RoleLine, b
     # Where both sides are labelled in one manner from the beginning of the reply on, all in that manner are
     # labels.
     manner = next((line.kind for line in found if line.start <= page.begin), None)
-    if not have_two_speakers(line for line in found if line.kind == manner):
+    if not have_two_speakers([line for line in found if line.kind == manner]):
         manner = None
     good = [line for line in found if line.kind == manner or page.is_label(line)]
     good += page.find_aliased(lines, good)
