@@ -34,8 +34,8 @@ from edgen.reading.assembly import FoundParts, add_repairs, assemble, make_entri
 from edgen.reading.assistant_words import find_service_refusal, is_refusal
 from edgen.reading.foreign_words import translate, translate_own, translate_probability
 from edgen.reading.learned.layouts import find_layouts
-from edgen.reading.lines.conversation import find_in_lines
-from edgen.reading.lines.frames import rewrite_frames
+from edgen.reading.lines.conversation import LineConversation, find_in_lines, read_cut_lines
+from edgen.reading.lines.frames import cut_at_frames
 from edgen.reading.lines.role_lines import split_lines
 from edgen.reading.loose_json.conversation import JsonConversation, find_in_json
 from edgen.reading.loose_json.parser import Parsed, parse
@@ -68,7 +68,7 @@ _FEW_BRACKETS = 4  # of a text that is no JSON
 _BEFORE_JSON = "-" + "".join(char for char in map(chr, range(0x3001)) if char.isspace() and char != "\n")
 _FEW_BREAKS = 3  # of HTML, which turns may hold
 _LIST = compile_later(r"\[\s*+[\[{\"'“]")  # of JSON
-_NO_LINE = "no line that a role speaks"
+_NO_LINE = Rejection(RejectionReason.NO_TURNS, "no line that a role speaks")
 # Where no turns of two sides are found, the labels may have a frame that no rule knows.
 _UNFRAMED = (RejectionReason.NO_TURNS, RejectionReason.TOO_SHORT, RejectionReason.ONE_SPEAKER)
 
@@ -240,21 +240,26 @@ def _read_in_frames(rejection: Rejection, text: str, roles: RoleWords) -> Conver
     """
     if rejection.reason in _UNFRAMED:
         repairs: list[str] = []
-        framed = rewrite_frames(drop_thinking(replace_surrogates(text, repairs), repairs, roles), roles)
-        if framed is None:
+        cut = cut_at_frames(drop_thinking(replace_surrogates(text, repairs), repairs, roles), roles)
+        if cut is None:
             return _explain_rejection(rejection, text, roles)
-        found = _read_lines(translate_probability(framed, roles) or framed, repairs, roles)
+        last = cut.lines[-1]
+        said, line_break, below = last.body.partition("\n")
+        last.body = said + line_break + (translate_probability(below, roles) or below)
+        found = _finish_lines(read_cut_lines(cut, roles), text, repairs)
         if isinstance(found, Conversation) and are_spoken([turn.text for turn in found.turns]):
             return found
     return _explain_rejection(rejection, text, roles)
 
 
 def _explain_rejection(rejection: Rejection, text: str, roles: RoleWords) -> Rejection:
-    """Return the rejection as a refusal where the text, which holds no turn, is one."""
-    if rejection.reason is not RejectionReason.NO_TURNS or not rejection.detail.startswith(_NO_LINE):
+    """Return the rejection with the beginning of the text, which holds no turn, or as a refusal if it is one."""
+    if rejection is not _NO_LINE:
         return rejection
     said = _without_wrappers(text, [], roles)
-    return _make_refusal(said) if is_refusal(said) else rejection
+    if is_refusal(said):
+        return _make_refusal(said)
+    return Rejection(rejection.reason, f"{rejection.detail}: {excerpt(said)}")
 
 
 def _make_refusal(text: str) -> Rejection:
@@ -315,8 +320,11 @@ def _read_text_in(spoken: JsonConversation, repairs: list[str], roles: RoleWords
 
 def _read_lines(text: str, repairs: list[str], roles: RoleWords) -> Conversation | Rejection:
     block = find_in_lines(text, roles)
-    if block is None:
-        return Rejection(RejectionReason.NO_TURNS, f"{_NO_LINE}: {excerpt(text)}")
+    return _NO_LINE if block is None else _finish_lines(block, text, repairs)
+
+
+def _finish_lines(block: LineConversation, text: str, repairs: list[str]) -> Conversation | Rejection:
+    """Return the conversation of a text in lines, or why it is none; the first repairs are `repairs`."""
     block.repairs[:0] = repairs
     result = assemble(block)
     if isinstance(result, Rejection) and is_refusal(block.head):

@@ -95,7 +95,9 @@ _END_WORDS = (
 )
 _ENDED = compile_later(rf"(?i)[\[(（【<]\s?(?:{_END_WORDS})\s?[.!。！]?\s?[\])）】>]")
 _END = "[end of conversation]"
+_BRACKETS = "[(（【<"  # that open an end marker
 _FEW_COLONS = 60
+_FEW_NAMES = 4  # of roles in the lines below the last turn
 _HEADING_LENGTH = 60  # characters
 
 
@@ -143,8 +145,12 @@ def translate(text: str, roles: RoleWords) -> Translation | None:
     labelled = _translate_labels(text, roles, tuple(roles.languages))
     if labelled is None:
         return None
-    text, ends = _ENDED.subn(_END, _BRACKETED.of(roles).sub(r"\1: ", labelled))
-    text = _HEADING.sub(r"\1Conversation\2", text)
+    if "【" in labelled:
+        labelled = _BRACKETED.of(roles).sub(r"\1: ", labelled)
+    # The expression for end markers is slow, so it begins at the first bracket.
+    first = min([at for bracket in _BRACKETS if (at := labelled.find(bracket)) >= 0], default=len(labelled))
+    below, ends = _ENDED.subn(_END, labelled[first:])
+    text = _HEADING.sub(r"\1Conversation\2", labelled[:first] + below)
     return Translation(translate_probability(text, roles) or text, ends > 0)
 
 
@@ -157,15 +163,35 @@ def translate_conversation(turn: str, roles: RoleWords) -> str:
 def translate_probability(text: str, roles: RoleWords) -> str | None:
     """Return the text with its last line that gives a probability in the reader's words; None if there is no
     such line."""
-    foreign = holds_foreign_letters(text)
-    lower = text.lower() if foreign else fold(text)
-    stems = [stem for stem in _ASCII_STEMS if stem in lower]
-    if foreign:
-        marks = list_marks(lower)
-        stems += [stem for stem, rare in _RARE.items() if rare in marks and stem in lower]
-    if not stems and "probab" not in lower:
-        return None
-    lines, lowered = text.split("\n"), lower.split("\n")
+    for start in dict.fromkeys((_find_last_label(text, roles), 0)):
+        part = text[start:]
+        foreign = not part.isascii()
+        lower = part.lower() if foreign else fold(part)
+        stems = [stem for stem in _ASCII_STEMS if stem in lower]
+        if foreign:
+            stems += [stem for stem, rare in _RARE.items() if rare in lower and stem in lower]
+        if stems or "probab" in lower:
+            found = _translate_lines(part.split("\n"), lower.split("\n"), stems, roles)
+            return None if found is None else text[:start] + found
+    return None
+
+
+def _find_last_label(text: str, roles: RoleWords) -> int:
+    """Return the place of the last line that a role's name labels: the probability mostly stands below it."""
+    at = len(text)
+    for _ in range(_FEW_NAMES):
+        at = max(text.rfind(name, 0, at) for name in roles.names)
+        start = text.rfind("\n", 0, max(at, 0)) + 1
+        if at < 0 or _LINE.of(roles).match(text, start):
+            return start
+    return 0
+
+
+def _translate_lines(lines: list[str], lowered: list[str], stems: list[str], roles: RoleWords) -> str | None:
+    """Return the lines with the last one that gives a probability in the reader's words; None without one.
+
+    `lowered`: the lines in lower case. `stems`: parts of words for it that are in them.
+    """
     foot = None
     for place in reversed(range(len(lines))) if stems else ():
         if any(map(lowered[place].__contains__, stems)) and (foot := _FOOT.match(lines[place])) is not None:

@@ -15,10 +15,11 @@ from edgen.reading.assembly import FoundParts
 from edgen.reading.lines.line import (
     Inside,
     LineGroup,
+    Lines,
     RoleLine,
-    count_speakers,
     cut_at_end,
     drop_nested,
+    have_two_speakers,
     look_inside,
     split_groups,
     stand_behind,
@@ -27,16 +28,15 @@ from edgen.reading.lines.line import (
 )
 from edgen.reading.lines.role_lines import cut_at_other_words, split_lines
 from edgen.reading.lines.shared_marks import drop_shared_marks, without_quote_marks
+from edgen.reading.lines.turn_ends import close_quotation, find_end_of_turn
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text import surroundings
 from edgen.reading.text.characters import fold
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.quotes import (
-    CLOSERS,
     CLOSING_MARKS,
     ODD_ENDS,
-    find_closing,
     find_layout_openers,
     holds_invisible,
     is_silent,
@@ -50,8 +50,6 @@ from edgen.reading.text.quotes import (
 _INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # The second of two turns on one line.
 _PAIRED = RolePattern(r"(?<=[.!?…\"”])[^\S\n]{1,3}(?=(?:NAME|UPPER):[^\S\n]\S)")
-# Code that opens at the end of a turn's first line.
-_CODE = compile_later(r"(?:```|~~~)\w{0,20}[^\S\n]?\Z")
 _STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # what a line begins with that may end a turn
 _HALVES = frozenset("*_|")  # with which a turn ends that may hold the other half of a mark before its role
 _STAGES = frozenset("([*")  # what a stage direction opens with
@@ -76,17 +74,29 @@ class LineConversation(FoundParts):
 
 def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     """Return the first conversation of two roles in a text, one under a heading first; None without turns."""
+    found, inline = _cut_text(text, roles)
+    return None if not found.lines or stand_behind(found) else read_cut_lines(found, roles, inline=inline)
+
+
+def _cut_text(text: str, roles: RoleWords) -> tuple[Lines, bool]:
+    """Return a text cut at the lines that start a turn, and whether two turns stood on one line."""
     found = split_lines(text, roles)
+    if have_two_speakers(found.lines):
+        return found, False
     second = _PAIRED if found.lines[1:] else _INLINE
     labelled = found.lines[1:] or any(f"{name}:" in text for name in roles.names)
-    inline = count_speakers(found.lines) < 2 and labelled and second.of(roles).search(text) is not None
-    if inline:
-        found = split_lines(_FOOT.sub("]\nProbability", second.of(roles).sub("\n", text)), roles)
-    if not found.lines or stand_behind(found):
-        return None
-    inside = look_inside(found.lines)
-    bodies = [line.body for line in found.lines]
-    if count_speakers(found.lines) > 1:
+    if not labelled or second.of(roles).search(text) is None:
+        return found, False
+    return split_lines(_FOOT.sub("]\nProbability", second.of(roles).sub("\n", text)), roles), True
+
+
+def read_cut_lines(found: Lines, roles: RoleWords, *, inline: bool = False) -> LineConversation:
+    """Return the first conversation of two roles in a text that was cut, one under a heading first.
+
+    `found` has at least one line. `inline`: two turns stood on one line of the text.
+    """
+    inside, cut = look_inside(found.lines), found
+    if have_two_speakers(found.lines):
         found = cut_at_other_words(found, roles, last=not inside.called)
     quoted = ">" in found.lines[0].prefix and all(
         line.prefix.lstrip().startswith(">") for line in found.lines
@@ -94,8 +104,9 @@ def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
     if quoted:
         found = without_quote_marks(found)
     shares = inside.may_share(found.lines[0].body.strip())
+    bodies = [line.body for line in found.lines] if shares else []
     headed = shares and drop_shared_marks(found, several=inside.several)
-    if bodies != [line.body for line in found.lines]:
+    if quoted or found is not cut or (shares and bodies != [line.body for line in found.lines]):
         inside = look_inside(found.lines)
     blocks = [_read_block(group, inside, roles) for group in split_groups(found, inside)[:MAX_CONVERSATIONS]]
     if inline or quoted:
@@ -121,14 +132,16 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
     """Return the conversation of a group of lines."""
     whole = len(group.lines) == len(inside.texts)
     texts = inside.texts if whole else [line.body.strip() for line in group.lines]
-    drop_nested(group, [text[:1] for text in texts])
+    firsts = [text[:1] for text in texts]
+    drop_nested(group, firsts)
     cut_at_end(group, inside)
     lines, head = group.lines, group.head
     noted = take_note(lines) if inside.given else []
     if noted or len(lines) < len(texts):
         texts = [line.body.strip() for line in lines]
-    firsts = [text[:1] for text in texts]
-    departs = _departs(group, firsts)
+        firsts = [text[:1] for text in texts]
+    before = "".join({line.prefix for line in lines})
+    departs = _departs(group, firsts, before)
     if "\\" in firsts:
         for line in lines:
             if line.body.lstrip().startswith('\\"'):
@@ -148,7 +161,7 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
         repairs += [Repair.ROLE_NAME] if any(line.named for line in lines) else []
         repairs += [Repair.ROLE_ALIAS] if any(line.aliased for line in lines) else []
     reader = _Reader(block, find_layout_openers(firsts), fenced, bracketed, _is_comma_list(texts), roles)
-    reader.add_turns(lines, texts, inside)
+    reader.add_turns(lines, texts, inside, before)
     tail = reader.add_turn(lines[-1], lines[-1].body, last=True)
     if bracketed and "]" not in lines[-1].body and "]" not in group.late:
         block.repairs.append(Repair.LAYOUT)
@@ -182,17 +195,20 @@ def _read_tail(block: LineConversation, tail: str, late: str, given: list[Any]) 
 
 def _is_comma_list(texts: list[str]) -> bool:
     """Return whether all turns but perhaps the last end with the comma of a list."""
+    if texts[0][-1:] not in (",", "\\"):  # most
+        return False
     ends = {text[-1:] for text in texts[:-1]}
     return ends == {","} or (
         ends != set() and ends <= {",", "\\"} and all(text.endswith((",", ",\\")) for text in texts[:-1])
     )
 
 
-def _departs(group: LineGroup, firsts: list[str]) -> bool:
-    """Return whether the lines are written otherwise than in the published layout."""
-    if "onversation" not in group.head or {*firsts} != {'"'}:
-        return True
-    if "".join({line.prefix for line in group.lines}).strip():
+def _departs(group: LineGroup, firsts: list[str], before: str) -> bool:
+    """Return whether the lines are written otherwise than in the published layout.
+
+    `before`: the marks before their labels.
+    """
+    if "onversation" not in group.head or {*firsts} != {'"'} or before.strip():
         return True
     return not group.plain and any(line.kind != "colon" for line in group.lines)
 
@@ -208,8 +224,8 @@ class _Reader:
     listed: bool  # all turns but perhaps the last end with the comma of a list
     roles: RoleWords  # roles of the conversation
 
-    def add_turns(self, lines: Sequence[RoleLine], texts: Sequence[str], inside: Inside) -> None:
-        """Add all turns but the last, whose stripped bodies are `texts`.
+    def add_turns(self, lines: Sequence[RoleLine], texts: Sequence[str], inside: Inside, before: str) -> None:
+        """Add all turns but the last; `texts` are their stripped bodies, `before` the marks before the labels.
 
         A turn of which only the ends may belong to the layout is read here, any other by `turn`. A mark that
         no turn has is not searched for in each of them.
@@ -217,7 +233,6 @@ class _Reader:
         marks, several, marked = inside.marks, inside.several, inside.marked
         escaped, invisible = "\\" in marks, holds_invisible(marks)
         staged = '"' in self.openers
-        before = "".join({line.prefix for line in lines})
         halved, opened = bool(before.strip()), any(map(before.__contains__, "<[("))
         listed, openers, entries = self.listed, self.openers, self.block.entries
         for line, text in zip(lines[:-1], texts, strict=False):
@@ -258,8 +273,10 @@ class _Reader:
         """
         repairs = self.block.repairs
         marked = find_marker(body)
-        said = body if marked is None else _close_quotation(marked.said, body[marked.end :], self.openers)
-        end, closed = self._find_end(said, last)
+        said = body if marked is None else close_quotation(marked.said, body[marked.end :], self.openers)
+        end, closed = find_end_of_turn(
+            said, self.openers, last=last, fenced=self.fenced, bracketed=self.bracketed
+        )
         if (
             last
             and marked is not None
@@ -291,110 +308,3 @@ class _Reader:
         if surroundings.has_words(between[: surroundings.find_rules_start(between)]):
             repairs.append(Repair.STRAY_TEXT if closed else Repair.POSTAMBLE)
         return ""
-
-    def _find_end(self, body: str, last: bool) -> tuple[int, bool]:
-        """Return the end of the turn in the body, and whether a closing quotation mark sets it."""
-        stop = self._stop(body, last)
-        stripped = body.lstrip()
-        first = stripped[:1]
-        if first in self.openers:
-            at = len(body) - len(stripped) + 1
-            end = _find_last_closing(body, CLOSERS[first], at, stop)
-            if end < 0 and stop < len(body.rstrip()):
-                end = _find_later_closing(body, CLOSERS[first], at, stop)
-            if end >= 0:
-                return end, True
-        return stop, False
-
-    def _stop(self, body: str, last: bool) -> int:
-        """Return the start of the first line that cannot belong to the turn, or the body's length.
-
-        Lines inside a closed code block can belong to it.
-        """
-        line_end = body.find("\n")
-        said = body.rstrip()
-        if line_end < 0 or line_end >= len(said):
-            return len(body)
-        in_code = _CODE.search(body, max(0, line_end - 24), line_end) is not None
-        held_back = labelled = -1
-        pattern = surroundings.LAST_STOP if last else surroundings.STOP
-        for match in pattern.finditer(said, line_end):
-            kind, at = match.lastgroup, match.start() + 1
-            if kind == "fence":
-                if self.fenced and last and not in_code and not match["fence"].strip("`~ \t\r"):
-                    return at
-                in_code = not in_code
-                held_back = -1
-            elif held_back < 0 and self._stops(kind, said, at, last):
-                if kind == "label":
-                    labelled = at if labelled < 0 else labelled
-                elif not in_code:
-                    # An assessment under a label of its own leads up to the probability.
-                    return labelled if kind == "likely" and labelled >= 0 else at
-                else:
-                    held_back = at
-        return held_back if held_back >= 0 else len(body)
-
-    def _stops(self, kind: str | None, said: str, at: int, last: bool) -> bool:
-        """Return whether the line that starts at `at`, found to be of this kind, ends the turn."""
-        if kind == "list":
-            return last or self.bracketed
-        newline = said.find("\n", at)
-        if kind == "rule":
-            return last or at > surroundings.find_rules_start(said)
-        line = said[at : newline if newline >= 0 else len(said)]
-        if kind == "closing":
-            return last and f"<{line.strip(' </>')}" not in said[:at]
-        if kind == "likely":
-            return last and surroundings.read_value_of_line(line) is not None
-        if kind in ("chatter", "label"):
-            return last and not said[said.rfind("\n", 0, at - 1) + 1 : at].strip()
-        return kind in ("special", "stub")
-
-
-def _close_quotation(said: str, behind: str, openers: Collection[str]) -> str:
-    """Return the words before an end marker, with the closing quotation mark that stands after the marker."""
-    start = len(said) - len(said.lstrip())
-    first = said[start : start + 1]
-    if first not in openers or _find_last_closing(said, CLOSERS[first], start + 1, len(said)) >= 0:
-        return said
-    line = behind.partition("\n")[0]
-    return said.rstrip() + next((closer for closer in CLOSERS[first] if closer in line), "")
-
-
-def _find_later_closing(body: str, closers: str, start: int, stop: int) -> int:
-    """Return the end of the first line from `stop` on that closes a turn opened before `start`, or -1.
-
-    A line with quotation marks in pairs (`Probability: "0.2",`) closes nothing.
-    """
-    odd = sum(body.count(c, start, stop) for c in closers) % 2
-    at = stop
-    while at < len(body):
-        newline = body.find("\n", at)
-        end = len(body) if newline < 0 else newline
-        odd ^= sum(body.count(c, at, end) for c in closers) % 2
-        if odd and find_closing(body, closers, at, end) >= 0:
-            return end
-        at = end + 1
-    return -1
-
-
-def _find_last_closing(body: str, closers: str, start: int, stop: int) -> int:
-    """Return the end of the last line of body[start:stop] that a closing quotation mark ends, or -1."""
-    at = start + len(body[start:stop].rstrip(" \t\r\n,;.]}")) - 1
-    if at >= start and body[at] in closers and body[at - 1] != "\\":
-        newline = body.find("\n", at, stop)
-        return stop if newline < 0 else newline
-    marks = {closer: body.rfind(closer, start, stop) for closer in closers}
-    end = stop
-    while (at := max(marks.values())) >= 0:
-        line = max(body.rfind("\n", start, at) + 1, start)
-        newline = body.find("\n", at, end)
-        line_end = end if newline < 0 else newline
-        if find_closing(body, closers, line, line_end) >= 0:
-            return line_end
-        end = line
-        for closer, mark in marks.items():
-            if mark >= end:
-                marks[closer] = body.rfind(closer, start, end)
-    return -1

@@ -5,7 +5,7 @@
     | Teacher | Student |      “…,” said the teacher.       say('teacher', "…");
     | …       | …       |          … [Teacher]              Then the teacher asked: “…”
 
-The text is rewritten as lines `Teacher: …`. A frame is what stands before a speaker's word on its line and
+The text is cut as if these were lines `Teacher: …`. A frame is what stands before a speaker's word on its line and
 what follows it, numbers, letters of a list and hours apart. It counts only if two speakers have it at least
 twice each, and if it holds a mark that no sentence has. Without a frame, each line may hold one quotation and
 one speaker outside of it, or end with its speaker. This is tried only where nothing else finds two speakers.
@@ -15,14 +15,16 @@ Linear in the text's length.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
-from edgen.reading.lines.line import TOKEN, RoleLine, decode_text, find_kind, find_shape
+from edgen.reading.lines.legend import read_legend
+from edgen.reading.lines.line import TOKEN, Lines, RoleLine, decode_text, find_kind, find_shape, keep
+from edgen.reading.lines.role_lines import split_lines
 from edgen.reading.lines.speakers import Speakers, list_abbreviations, list_known_speakers
-from edgen.reading.roles import ARTICLES, RolePattern, RoleWords
+from edgen.reading.roles import ARTICLES, RoleWords
 from edgen.reading.text.characters import find_common_start, fold
 from edgen.reading.text.marker import may_mark
 
@@ -32,22 +34,12 @@ _RIGHT = 60  # characters of a frame after it
 _MOST_LABELS = 400  # of a conversation in an unknown layout
 _MOST = 0.75  # of the lines that begin alike, which go on alike
 _ALTERNATING = 6  # labels with nothing but a full stop
-_HEAD = 800  # characters in which a legend may stand
 _AROUND = 90  # characters of a line outside of its quotation
 _LAST_WORD = compile_later(r"(?<!\w)[^\W\d_]{1,5}[ ']?\Z")
 # Marks that a sentence has as well; with these alone nothing is a label.
 _SENTENCE = frozenset(".,!?;'’()[… \"“”„")
 _QUOTES = "\"'“”„«»‹›「」『』"
 _PAIRS = {"[": "]", "(": ")", "{": "}", "<": ">", "#": "#", "=": "=", "*": "*", "|": "|", "%": "%", "~": "~"}
-# `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Ann (teacher)`; `the teacher (Q)`.
-_LEGEND = RolePattern(
-    r"(?<!\w)(?P<short>[A-Z][\w.]{0,15}|[^\W_a-z]\w{0,2}|[^\w\s]{1,4})[*_`\"'/]{0,3}\s?(?:=|:|->|→|–|-|is"
-    r"|stands for|for)\s?(?:the\s|an?\s)?[*_`\"']{0,3}(?P<role>(?i:ROLE))(?![^\W\d_])"
-    r"|(?:(?m:^)[^\w\n]{0,6}|[:,;][ ](?:and[ ])?)(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})[*_]{0,3}[ "
-    r"]\((?:the\s|an?\s)?(?P<of>(?i:ROLE))\)|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
-)
-_BULLETS = "*_-–—|#>.:•·=~"  # in front of a name, of which none is a speaker's sign
-_LEGEND_MARKS = ("=", ":", ">", "→", "–", "-", "is", "for", "(")
 _COLUMNS = compile_later(r"(?m)^(?P<head>[^\n]{0,80}\|[^\n]{0,80})\n[|: -]{5,}\n")
 _CHANCE = compile_later(r"(?i)\n(?P<left>[^\n]{0,60}?)(?:probability|likelihood|chance)[^\w\n]{0,12}(?=\d)")
 _CELL = compile_later(r"(?<!\\)\|")
@@ -70,68 +62,52 @@ class _Label(NamedTuple):
     left: tuple[str, ...]
 
 
-def rewrite_frames(text: str, roles: RoleWords) -> str | None:
-    """Return the text with its turns as lines `Teacher: …`; None if no frame makes out two speakers."""
-    defined, below = _read_legend(text, roles)
+def cut_at_frames(text: str, roles: RoleWords) -> Lines | None:
+    """Return a text cut at the labels of one frame, as at lines `Teacher: …`; None if no frame has two
+    speakers."""
+    found = _cut_text(text, roles)
+    return None if found is None else _cut_inside_turns(found, roles)
+
+
+def _cut_text(text: str, roles: RoleWords) -> Lines | None:
+    """Return a text cut in the first manner that finds two speakers; None if none does."""
+    defined, below = read_legend(text, roles)
     if defined is not None:
         labels = [label for label in _find_labels(text, defined) if label.start >= below]
-        return _rewrite_labels(text, labels, defined=True)
+        return _cut_at_labels(text, labels, defined=True)
     known = list_known_speakers(roles).select_within(text)
     return (
-        _rewrite_labels(text, _find_labels(text, known))
-        or _rewrite_labels(text, _find_labels(text, list_abbreviations(roles).select_within(text)))
-        or _rewrite_columns(text, known)
-        or _rewrite_quotations(text, known)
-        or _rewrite_signed(text, known)
+        _cut_at_labels(text, _find_labels(text, known))
+        or _cut_at_labels(text, _find_labels(text, list_abbreviations(roles)))
+        or _cut_at_cells(text, known)
+        or _cut_at_quotations(text, known)
+        or _cut_at_signed_texts(text, known)
     )
 
 
-def _read_legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
-    """Return the short names that a reply's legend gives the speakers, and the end of one at its beginning.
-
-    (None, 0) if it does not name two speakers.
-    """
-    known = list_known_speakers(roles).words
-    found: dict[str, str] = {}
-    end = 0
-    parts = (text,) if len(text) < 2 * _HEAD else (text[:_HEAD], text[-_HEAD // 2 :])
-    for part in parts:
-        for match in _LEGEND.of(roles).finditer(part) if _may_define(part, roles) else ():
-            short = match["short"] or match["person"] or match["letter"]
-            role = match["role"] or match["of"] or match[0].partition(" ")[0]
-            if short.lower() not in known and find_kind(short) != "am" and not _is_no_sign(short):
-                found.setdefault(short, known[role.lower()])
-                end = match.end() if part is parts[0] and match.end() < len(text) // 2 else end
-    return (Speakers(found, exact=True), end) if len({*found.values()}) > 1 else (None, 0)
+def _cut_inside_turns(found: Lines, roles: RoleWords) -> Lines:
+    """Return the text also cut at lines such as `Teacher: …` before and inside the turns, so that the words
+    after these labels stay their speaker's."""
+    head = _cut_at_plain_labels(found.head, roles)
+    lines = [*head.lines]
+    for line in found.lines:
+        lines.append(line)
+        said, line_break, below = line.body.partition("\n")
+        if line_break:
+            inside = _cut_at_plain_labels(below, roles)
+            line.body = said + inside.lead
+            lines += inside.lines
+    return found if len(lines) == len(found.lines) else Lines(head.lead, lines)
 
 
-def _is_no_sign(short: str) -> bool:
-    """Return whether a short name is a number of two digits or more, or marks that stand before any name."""
-    return not short.strip(_BULLETS) or (len(short) > 1 and short.isdigit())
-
-
-def _may_define(part: str, roles: RoleWords) -> bool:
-    """Return whether a text may say who speaks under a short name: cheap, as it is asked of every text."""
-    lowered = part.lower()
-    shorts: set[str] = set()
-    for name in roles.by_name:
-        defined = len(shorts)
-        at = lowered.find(name)
-        while at >= 0:
-            end = at + len(name)
-            if lowered.startswith(" (", end):
-                shorts.add(part[end : end + 3])
-            near = max(0, at - 40)
-            before = part[part.rfind("\n", near, at) + 1 or near : at].rstrip("*_`\"' ")
-            if len(before) > 1:
-                before = before.removesuffix(" the").removesuffix(" an").removesuffix(" a").rstrip()
-                mark = next((mark for mark in _LEGEND_MARKS if before.endswith(mark)), None)
-                short = [] if mark is None else before[: -len(mark)].removesuffix(" stands ").split()[-1:]
-                shorts.update(one for one in short if not one[0].islower())
-            at = lowered.find(name, end)
-        if len(shorts) == defined:
-            return False
-    return True
+def _cut_at_plain_labels(text: str, roles: RoleWords) -> Lines:
+    """Return a text cut at its lines such as `Teacher: …`."""
+    labelled = (":" in text or "：" in text) and any(map(text.lower().__contains__, roles.by_name))
+    if not labelled:
+        return Lines(f"\n{text}", [])
+    found = split_lines(text, roles)
+    plain = [line for line in found.lines if line.kind == "colon" and not (line.form or line.aliased)]
+    return keep(found, plain)
 
 
 def _find_labels(text: str, speakers: Speakers) -> list[_Label]:
@@ -160,8 +136,8 @@ def _without_article(before: str) -> str:
     )
 
 
-def _rewrite_labels(text: str, labels: Sequence[_Label], *, defined: bool = False) -> str | None:
-    """Return the text with the labels of the most frequent frame as `Teacher:`.
+def _cut_at_labels(text: str, labels: Sequence[_Label], *, defined: bool = False) -> Lines | None:
+    """Return the text cut at the labels of the most frequent frame.
 
     `defined`: a legend says who speaks under them.
     """
@@ -183,7 +159,7 @@ def _rewrite_labels(text: str, labels: Sequence[_Label], *, defined: bool = Fals
         if _speak(spoken) and (
             _separates(left, right, spoken, defined=defined) or _are_quoted(text, left, kept)
         ):
-            return _as_lines(_with_probability(text, left, kept[-1][1]), kept)
+            return _cut_around_labels(_with_probability(text, left, kept[-1][1]), kept)
     return None
 
 
@@ -272,29 +248,51 @@ def _with_probability(text: str, left: tuple[str, ...], start: int) -> str:
     return text
 
 
-def _as_lines(text: str, labels: Sequence[tuple[_Label, int]]) -> str | None:
-    """Return the text with these labels as lines; None where tags are left in most turns."""
+def _cut_around_labels(text: str, labels: Sequence[tuple[_Label, int]]) -> Lines | None:
+    """Return the text cut at these labels; None where tags are left in most turns."""
     starts = [label.start for label, _ in labels[1:]]
     bodies = [text[end:start] for (_, end), start in zip(labels, [*starts, len(text)], strict=True)]
     if sum("</" in body or "&lt;/" in body for body in bodies) > len(bodies) // 2:
         return None  # markup that is broken somewhere
-    lines = [
-        _render_line(label.role, body.strip(), text[label.end : end])
+    turns = [
+        (label.role, _decode(body.strip(), text[label.end : end]))
         for (label, end), body in zip(labels, bodies, strict=True)
     ]
-    return "\n".join([text[: labels[0][0].start].rstrip(), *lines])
+    return _gather_lines([(None, text[: labels[0][0].start].rstrip()), *turns])
 
 
-def _render_line(role: str, said: str, label: str = "") -> str:
-    """Return a turn as a line, quoted letters decoded."""
-    line = RoleLine(role, label, said, "")
-    if said.startswith(('"', "'")):
-        decode_text(line)
-    return f"{role}: {line.body}"
+def _gather_lines(parts: Iterable[tuple[str | None, str]], gap: str = "\n") -> Lines:
+    """Return the parts of a text, between which `gap` stood, as one that was cut.
+
+    A part with a role starts a turn; the others belong to the one before them.
+    """
+    bodies: list[list[str]] = [[]]
+    spoken: list[str] = []
+    for role, said in parts:
+        if role is None:
+            bodies[-1].append(said)
+        else:
+            spoken.append(role)
+            bodies.append([f" {said}"])
+    lead, *texts = [gap.join(body) + gap[1:] for body in bodies]
+    return Lines(f"\n{lead}", [*map(_make_line, spoken, texts)], plain=True)
 
 
-def _rewrite_columns(text: str, known: Speakers) -> str | None:
-    """Return the text with the rows of a table whose columns are the speakers as lines."""
+def _make_line(role: str, body: str) -> RoleLine:
+    return RoleLine(role, f"\n{role}:", body, "")
+
+
+def _decode(said: str, label: str = "") -> str:
+    """Return a turn's text after a label, quoted letters decoded."""
+    if not said.startswith(('"', "'")):
+        return said
+    line = RoleLine("", label, said, "")
+    decode_text(line)
+    return line.body
+
+
+def _cut_at_cells(text: str, known: Speakers) -> Lines | None:
+    """Return the text cut at the cells of a table whose columns are the speakers."""
     head = _COLUMNS.search(text) if "|" in text and "--" in text else None
     if head is None:
         return None
@@ -303,19 +301,20 @@ def _rewrite_columns(text: str, known: Speakers) -> str | None:
     ]
     if len(speakers) != 2 or None in speakers or speakers[0] == speakers[1]:
         return None
-    lines: list[str] = []
+    parts: list[tuple[str | None, str]] = [(None, text[: head.start()])]
     rest = text[head.end() :].split("\n")
     rows = [*takewhile(lambda line: "|" in line, rest)]
     for line in rows:
         cells = [cell.strip() for cell in _CELL.split(line.strip().removeprefix("|").removesuffix("|"))]
         if len(cells) != len(speakers):
             return None
-        lines += [f"{role}: {cell}" for role, cell in zip(speakers, cells, strict=True) if cell]
-    return "\n".join([text[: head.start()], *lines, "", *rest[len(rows) :]])
+        parts += [(role, cell) for role, cell in zip(speakers, cells, strict=True) if cell]
+    below = "\n".join(["", *rest[len(rows) :]])
+    return _gather_lines([*parts, (None, below)]) if parts[1:] else None
 
 
-def _rewrite_quotations(text: str, known: Speakers) -> str | None:
-    """Return the text with lines of one quotation and one speaker outside of it as `Teacher: “…”`.
+def _cut_at_quotations(text: str, known: Speakers) -> Lines | None:
+    """Return the text cut at lines of one quotation and one speaker outside of it.
 
     Between the first of them and the last, no other line may hold a quotation: its words would be lost.
     """
@@ -330,9 +329,8 @@ def _rewrite_quotations(text: str, known: Speakers) -> str | None:
     first, last = min(spoken), max(spoken)
     if any(place not in spoken and _may_quote(lines[place].strip()) for place in range(first, last)):
         return None
-    return "\n".join(
-        [_render_line(*spoken[place]) if place in spoken else line for place, line in enumerate(lines)]
-    )
+    turns = {place: (role, _decode(said)) for place, (role, said) in spoken.items()}
+    return _gather_lines([turns.get(place, (None, line)) for place, line in enumerate(lines)])
 
 
 def _may_quote(line: str) -> bool:
@@ -358,22 +356,16 @@ def _find_quotation(line: str, known: Speakers) -> tuple[str, str] | None:
     return roles.pop(), said + behind if may_mark(fold(behind)) else said
 
 
-def _rewrite_signed(text: str, known: Speakers) -> str | None:
-    """Return the text with paragraphs or lines that end with who speaks, as `… [Teacher]`, as lines."""
+def _cut_at_signed_texts(text: str, known: Speakers) -> Lines | None:
+    """Return the text cut at paragraphs or lines that end with who speaks, as `… [Teacher]`."""
     paragraphs = [part for part in text.split("\n\n") if part.strip()]
     if len(paragraphs) <= 2 * _LEAST:
         paragraphs = text.split("\n")
-    lines: list[str] = []
-    spoken: list[str] = []
-    for paragraph in paragraphs:
-        signed = _find_signer(paragraph.rstrip(), known)
-        if signed is not None:
-            spoken.append(signed[0])
-            paragraph = f"{signed[0]}: {signed[1]}"
-        lines.append(paragraph)
+    parts = [_find_signer(paragraph.rstrip(), known) or (None, paragraph) for paragraph in paragraphs]
+    spoken = [role for role, _ in parts if role is not None]
     counts = sorted(Counter(spoken).values())
-    enough = len(counts) > 1 and counts[0] >= _LEAST and len(spoken) * 2 > len(lines)
-    return "\n\n".join(lines) if enough else None
+    enough = len(counts) > 1 and counts[0] >= _LEAST and len(spoken) * 2 > len(parts)
+    return _gather_lines(parts, "\n\n") if enough else None
 
 
 def _find_signer(paragraph: str, known: Speakers) -> tuple[str, str] | None:

@@ -40,11 +40,13 @@ _SEPARATOR = rf"""
     |([^\S\n]{{1,3}}(?:[-–—]{{1,2}}|~)(?=[^\S\n])|—)
     |[^\S\n]{{0,8}}(?=\n|\Z))
 """
-# Where a colon follows at once, nothing else is tried.
+# A word after a name that gives no time and no listener and is no verb of speech: the line is a sentence.
+_GOES_ON = rf"(?:[*_]{{1,3}})?[ ](?!(?:to|at)[ ]|{_SPEAKS})[^\W\d_]{{2}}"
+# Where a colon follows at once, or a sentence goes on, nothing else is tried.
 _NAME = rf"""
-    (?:(the[ ])|)((%s)(?:(?=[:：])|(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b|['’]s[ ](?:turn|reply|response|line)\b|_TURN(?:_\d{{1,3}})?\b)?))
+    (?:(the[ ])|)((%s)(?:(?=[:：])|(?!{_GOES_ON})(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b|['’]s[ ](?:turn|reply|response|line)\b|_TURN(?:_\d{{1,3}})?\b)?))
     (?:(?=[:：])|(?:{_MARK}){{0,4}}?
-    (?:(?=[ ,(\[/])([ ]?{_NOTE}))?
+    (?:(?=[,(\[/]|[ ][\w ,(\[/→-])([ ]?{_NOTE}))?
     (?:[*_"'”`\])】]){{0,4}})
 """
 _WORD = r"[^\W\d_][\w.'’\u0300-\u036f\u0900-\u0963-]{0,24}+"
@@ -61,9 +63,12 @@ ROLE_ALONE = RolePattern(
     rf"({_ROLE_PREFIX}{_NAME % 'ROLE'}{_SEPARATOR}(?:((?!))())?)", re.VERBOSE | re.MULTILINE | re.IGNORECASE
 )
 _COLON_AHEAD = r"(?=[^\n:：]{1,200}+[:：])"  # no other line is looked at
-ALIAS = RolePattern(
-    rf"({_PREFIX % _COLON_AHEAD}{_NAME % 'ROLE|ALIAS'}{_COLON})",
-    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+# Labels by a role's name or another word for it, and by another word alone.
+ALIAS, ALIAS_ALONE = (
+    RolePattern(
+        rf"({_PREFIX % _COLON_AHEAD}{_NAME % names}{_COLON})", re.VERBOSE | re.MULTILINE | re.IGNORECASE
+    )
+    for names in ("ROLE|ALIAS", "ALIAS")
 )
 # Any other name at the start of a line, looked at only where the reply says whose name it is.
 NAMED = compile_later(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -76,9 +76,9 @@ class Lines(msgspec.Struct):
         return self.lead[1:]
 
 
-def count_speakers(lines: Iterable[RoleLine]) -> int:
-    """Return the number of roles that speak in some lines."""
-    return len({line.role for line in lines})
+def have_two_speakers(lines: Sequence[RoleLine]) -> bool:
+    """Return whether more than one role speaks in some lines."""
+    return any(line.role != lines[0].role for line in lines)
 
 
 def keep(found: Lines, kept: Sequence[RoleLine]) -> Lines:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from edgen.core.text import compile_later
-from edgen.reading.lines.labels import ALIAS, KEY, NAMED, OTHER_KEYS, ROLE, ROLE_ALONE, UNDERLINE
-from edgen.reading.lines.line import Lines, RoleLine, count_speakers, decode_text, find_shape, keep
-from edgen.reading.roles import RoleWords
+from edgen.reading.lines.labels import ALIAS, ALIAS_ALONE, KEY, NAMED, OTHER_KEYS, ROLE, ROLE_ALONE, UNDERLINE
+from edgen.reading.lines.line import Lines, RoleLine, decode_text, find_shape, have_two_speakers, keep
+from edgen.reading.roles import RolePattern, RoleWords
 from edgen.reading.text.marker import find_marker
 
 _BOLD = frozenset("*_'")
@@ -32,7 +32,7 @@ MAX_LINES = 20_000
 def split_lines(text: str, roles: RoleWords) -> Lines:
     """Cut a text at the lines that start a turn, in the one manner that the reply uses for it."""
     found, names = _cut_at_roles(text, roles)
-    if found.plain and not names and count_speakers(found.lines) > 1:
+    if found.plain and not names and have_two_speakers(found.lines):
         return _without_examples(found)
     if names:
         found = _cut_at_person_names(found, names)
@@ -44,12 +44,12 @@ def split_lines(text: str, roles: RoleWords) -> Lines:
             of_kind = lines if len(kinds) == 1 else [line for line in lines if line.kind == kind]
             if kind == "alone":
                 of_kind = _without_unspaced(found, of_kind)
-            if count_speakers(of_kind) > 1:
+            if have_two_speakers(of_kind):
                 return _without_examples(found if of_kind is lines else keep(found, of_kind))
-    if count_speakers(lines) > 1:
+    if have_two_speakers(lines):
         return found
-    aliased = _cut_at_aliases(text, roles)
-    return aliased if count_speakers(aliased.lines) > 1 else found
+    aliased = _cut_at_aliases(text, ALIAS if lines else ALIAS_ALONE, roles)
+    return aliased if have_two_speakers(aliased.lines) else found
 
 
 def _without_unspaced(found: Lines, alone: list[RoleLine]) -> list[RoleLine]:
@@ -67,7 +67,7 @@ def _without_unspaced(found: Lines, alone: list[RoleLine]) -> list[RoleLine]:
         return alone
     shapes = {find_shape(line.prefix.strip()) for line in alone if id(line) in spaced}
     kept = [line for line in alone if id(line) in spaced or find_shape(line.prefix.strip()) in shapes]
-    return kept if len(spaced) > len(alone) // 2 and count_speakers(kept) > 1 else alone
+    return kept if len(spaced) > len(alone) // 2 and have_two_speakers(kept) else alone
 
 
 def find_role_lines(text: str, roles: RoleWords) -> list[RoleLine]:
@@ -144,7 +144,7 @@ def _without_examples(found: Lines) -> Lines:
         return found
     plain_lines = [line for line in lines if line.prefix not in marked]
     few = len(lines) - len(plain_lines) < len(plain_lines)
-    return keep(found, plain_lines) if few and count_speakers(plain_lines) > 1 else found
+    return keep(found, plain_lines) if few and have_two_speakers(plain_lines) else found
 
 
 def _is_mentioned(line: RoleLine) -> bool:
@@ -321,7 +321,7 @@ def _cut_at_person_names(found: Lines, names: dict[str, str]) -> Lines:
     found_lines = found.lines
     every = Lines(lead, lines)
     if len(found_lines) == 2 and not any(line.named for line in found_lines):
-        return keep(every, named if count_speakers(named) > 1 else found_lines)
+        return keep(every, named if have_two_speakers(named) else found_lines)
     return every
 
 
@@ -349,9 +349,9 @@ def cut_at_names(text: str, role_of: Callable[[str, str], str | None]) -> tuple[
     return "".join(bodies[0]), lines
 
 
-def _cut_at_aliases(text: str, roles: RoleWords) -> Lines:
-    """Return the text cut at lines that call a role by any word."""
-    lead, *parts = ALIAS.of(roles).split("\n" + text, MAX_LINES)
+def _cut_at_aliases(text: str, pattern: RolePattern, roles: RoleWords) -> Lines:
+    """Return the text cut at lines that call a role by any word of the pattern."""
+    lead, *parts = pattern.of(roles).split("\n" + text, MAX_LINES)
     lines: list[RoleLine] = []
     for label, prefix, _, name, word, _, body in zip(*[iter(parts)] * 7, strict=True):
         role = roles.by_name.get(word.lower())

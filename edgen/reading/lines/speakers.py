@@ -11,7 +11,7 @@ from functools import cache
 
 from edgen.core.text import compile_later
 from edgen.reading.roles import RoleWords
-from edgen.reading.text.characters import find_letters
+from edgen.reading.text.characters import find_letters, lower
 
 _LETTERS = compile_later(r"[^\W\d_]+")
 _BEGINNING = 6  # letters of an abbreviation, and one more
@@ -35,7 +35,7 @@ class Speakers:
 
     def select_within(self, text: str) -> Speakers:
         """Return the words that a text holds, which are looked for in its lines at a lower cost."""
-        lowered = self._fold(text)
+        lowered = text if self._exact else lower(text)
         letters = find_letters(text, exact=True) if self._exact else find_letters(text)
         letters &= self._by_first.keys()
         words = [word for first in letters for word in self._by_first[first] if word in lowered]
@@ -47,7 +47,7 @@ class Speakers:
 
         Of words that overlap, the longest comes first.
         """
-        lowered = self._fold(text)
+        lowered = text if self._exact else lower(text)
         found: list[tuple[int, int, str]] = []
         for word, role in self.words.items():
             begins = word not in self._marks
@@ -59,10 +59,6 @@ class Speakers:
                 at = lowered.find(word, end)
         found.sort()
         return found
-
-    def _fold(self, text: str) -> str:
-        lowered = text if self._exact else text.lower()
-        return lowered if len(lowered) == len(text) else text  # İ
 
 
 def _is_letter(char: str) -> bool:

@@ -15,7 +15,7 @@ from itertools import islice, pairwise
 from msgspec.structs import replace
 
 from edgen.core.text import compile_later
-from edgen.reading.lines.line import RoleLine, count_speakers
+from edgen.reading.lines.line import RoleLine, have_two_speakers
 from edgen.reading.lines.role_lines import MAX_LINES, find_role_lines
 from edgen.reading.roles import CHAT_OTHER, CHAT_SELF, RolePattern, RoleWords
 from edgen.reading.text.quotes import find_quotations, is_silent
@@ -104,7 +104,7 @@ def find_labels(text: str, own: str, roles: RoleWords) -> list[tuple[RoleLine, b
     # Where both sides are labelled in one manner from the beginning of the reply on, all in that manner are
     # labels.
     manner = next((line.kind for line in found if line.start <= page.begin), None)
-    if count_speakers(line for line in found if line.kind == manner) < 2:
+    if not have_two_speakers([line for line in found if line.kind == manner]):
         manner = None
     good = [line for line in found if line.kind == manner or page.is_label(line)]
     good += page.find_aliased(lines, good)
@@ -209,7 +209,7 @@ class _Page:
         if any(line.aliased for line in both):
             speaks = any(_speaks(self._read_first_line(line)) for line in both)
             acrostic = any(match["name"] not in "TS" for match in _LETTER.finditer(self.text))
-            return both if count_speakers(both) > 1 and speaks and not acrostic else []
+            return both if have_two_speakers(both) and speaks and not acrostic else []
         match = _INITIAL.match(self.text, self.begin)
         if match is None or self._roles.alias(match["name"]) != self._own:
             return []
@@ -255,7 +255,7 @@ class _Page:
         manner = lines[0].form
         to_end = manner in ("heading", "dash")
         speaking = {line.role for line, what in zip(lines, said, strict=True) if _speaks(what, to_end=to_end)}
-        both = count_speakers(lines) > 1
+        both = have_two_speakers(lines)
         opens = lines[0].start <= self.begin and manner != "within"
         enough = manner in _ENOUGH and (speaking - {self._own} or (opens and lines[0].role in speaking))
         return lines if speaking and (both or enough) else []

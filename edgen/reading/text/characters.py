@@ -112,6 +112,13 @@ def replace_surrogates(text: str, repairs: list[str]) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
+@lru_cache(maxsize=4)
+def lower(text: str) -> str:
+    """Return a whole reply in lower case, each letter at its place; unchanged if a letter takes another room."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else text  # İ
+
+
 def fold(text: str) -> str:
     """Return the text in ASCII lower case, other characters as question marks: words are found in it at the
     same places, and at a tenth of the cost of a search without regard to case."""

@@ -57,6 +57,7 @@ _ANY_TAG = compile_later(_ANY)
 _CLOSING_NEXT = compile_later(rf"\s*{_CLOSE}")
 _OPENING_NEXT = compile_later(rf"\s*{_OPEN}")
 _STOPS = frozenset(".!?…。！？")
+_BLANKS = 16  # characters between two tags
 _FEW_LABELS = 3  # names after texts: fewer may sign a quotation
 _ENTITY = compile_later(r"&(?:lt|gt|quot|apos|#39|amp);")
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'", "&amp;": "&"}
@@ -176,6 +177,8 @@ def _without_tags(text: str, roles: RoleWords) -> str:
 
     def label_tag(match: re.Match[str]) -> str:
         tag, attributes, rest, name = match.groups()
+        if attributes and attributes[-1] == "/" and _is_next(text, tag, match.end()):
+            return match[0]  # the words are an attribute, too
         key = (tag, attributes)
         speaker = named[key] if key in named else named.setdefault(key, _find_speaker(*key, known))
         if speaker is None:
@@ -216,6 +219,11 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     return _ENTITY.sub(lambda match: _ENTITIES[match[0]], rewritten) if "&" in rewritten else rewritten
 
 
+def _is_next(text: str, tag: str, at: int) -> bool:
+    """Return whether the same element follows at a place, blanks aside."""
+    return text[at : at + _BLANKS + len(tag)].lstrip().startswith(f"<{tag}")
+
+
 def _follow_texts(rewritten: str) -> bool:
     """Return whether the labels seem to follow their texts: a sentence stands before the first label, and
     only the probability after the last one."""
@@ -242,8 +250,8 @@ def _find_speaker(tag: str, attributes: str | None, known: frozenset[str]) -> st
     if attributes is None:
         return None
     given = _ANY_ATTRIBUTE if tag.lower() in _SPEAKER_TAGS else _ATTRIBUTE
-    for quoted, bare in given.findall(attributes):
-        word = next((word for word in _WORD.findall(quoted or bare) if word.lower() in known), None)
+    for value in given.finditer(attributes):
+        word = next((word for word in _WORD.findall(value[1] or value[2]) if word.lower() in known), None)
         if word is not None:
             return str(word)
     return None

@@ -1,0 +1,92 @@
+"""Find the legend of a reply, which says who speaks under a short name: `P1 = Teacher, P2 = Student`.
+
+It stands at the beginning of the reply or at its end. Linear in the length of these parts.
+"""
+
+from __future__ import annotations
+
+import re
+
+from edgen.reading.lines.line import find_kind
+from edgen.reading.lines.speakers import Speakers, list_known_speakers
+from edgen.reading.roles import RolePattern, RoleWords
+
+_HEAD = 800  # characters in which a legend may stand
+_NEAR = 40  # characters between the beginning of a short name and the role's name
+_LONGEST = 90  # the same of a person's name
+_INSIDE = 5  # characters of a bracket before the role's name: `(the `
+_BEHIND = 4  # characters of a definition after the role's name: ` (T)`
+# `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Ann (teacher)`; `the teacher (Q)`.
+_LEGEND = RolePattern(
+    r"(?<!\w)(?P<short>[A-Z][\w.]{0,15}|[^\W_a-z]\w{0,2}|[^\w\s]{1,4})[*_`\"'/]{0,3}\s?(?:=|:|->|→|–|-|is"
+    r"|stands for|for)\s?(?:the\s|an?\s)?[*_`\"']{0,3}(?P<role>(?i:ROLE))(?![^\W\d_])"
+    r"|(?:(?m:^)[^\w\n]{0,6}|[:,;][ ](?:and[ ])?)(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})[*_]{0,3}[ "
+    r"]\((?:the\s|an?\s)?(?P<of>(?i:ROLE))\)|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
+)
+_BULLETS = "*_-–—|#>.:•·=~"  # in front of a name, of which none is a speaker's sign
+_LEGEND_MARKS = ("=", ":", ">", "→", "–", "-", "is", "for", "(")
+
+
+def read_legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
+    """Return the short names that a reply's legend gives the speakers, and the end of one at its beginning.
+
+    (None, 0) if it does not name two speakers.
+    """
+    known = list_known_speakers(roles).words
+    found: dict[str, str] = {}
+    end = 0
+    parts = (text,) if len(text) < 2 * _HEAD else (text[:_HEAD], text[-_HEAD // 2 :])
+    for part in parts:
+        for match in _find_definitions(part, roles):
+            short = match["short"] or match["person"] or match["letter"]
+            role = match["role"] or match["of"] or match[0].partition(" ")[0]
+            if short.lower() not in known and find_kind(short) != "am" and not _is_no_sign(short):
+                found.setdefault(short, known[role.lower()])
+                end = match.end() if part is parts[0] and match.end() < len(text) // 2 else end
+    return (Speakers(found, exact=True), end) if len({*found.values()}) > 1 else (None, 0)
+
+
+def _is_no_sign(short: str) -> bool:
+    """Return whether a short name is a number of two digits or more, or marks that stand before any name."""
+    return not short.strip(_BULLETS) or (len(short) > 1 and short.isdigit())
+
+
+def _find_definitions(part: str, roles: RoleWords) -> list[re.Match[str]]:
+    """Return the matches of a legend's definitions in a text; an empty list where some role has none.
+
+    The expression is slow, so it runs only around a role's name that may be a part of a definition.
+    """
+    lowered = part.lower()
+    places: list[tuple[int, int]] = []  # role names that may be a part of one
+    shorts: set[str] = set()
+    for name in roles.by_name:
+        defined = len(shorts)
+        at = lowered.find(name)
+        while at >= 0:
+            end = at + len(name)
+            if some := _list_short_names(part, at, end):
+                shorts.update(some)
+                places.append((at, end))
+            at = lowered.find(name, end)
+        if len(shorts) == defined:
+            return []
+    found: list[re.Match[str]] = []
+    for at, end in sorted(places):
+        named = "(" in part[max(0, at - _INSIDE) : at]
+        begin = max(0, at - _LONGEST) if named else part.rfind("\n", max(0, at - _NEAR), at) + 1
+        begin = max(begin or at - _NEAR, found[-1].end() if found else 0)
+        found += _LEGEND.of(roles).finditer(part, begin, end + _BEHIND)
+    return found
+
+
+def _list_short_names(part: str, at: int, end: int) -> list[str]:
+    """Return what may be short names for the role whose name stands at these places."""
+    behind = [part[end : end + 3]] if part.startswith(" (", end) else []
+    near = max(0, at - _NEAR)
+    before = part[part.rfind("\n", near, at) + 1 or near : at].rstrip("*_`\"' ")
+    if len(before) < 2:
+        return behind
+    before = before.removesuffix(" the").removesuffix(" an").removesuffix(" a").rstrip()
+    mark = next((mark for mark in _LEGEND_MARKS if before.endswith(mark)), None)
+    short = [] if mark is None else before[: -len(mark)].removesuffix(" stands ").split()[-1:]
+    return behind + [one for one in short if not one[0].islower()]
