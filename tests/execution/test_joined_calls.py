@@ -304,7 +304,7 @@ async def test_the_simulator_gives_several_in_both_formats() -> None:
             assert reply.usage.completion_tokens >= sum(len(one.text) // 4 for one in (reply, *reply.others))
 
 
-@settings(max_examples=dose(15, 40))
+@settings(max_examples=dose(10, 40))
 @given(
     texts=st.lists(st.text(max_size=30), min_size=1, max_size=6),
     places=st.integers(1, 6),

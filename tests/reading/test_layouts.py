@@ -44,7 +44,7 @@ MORE: dict[str, Callable[[int], str]] = {
 }
 ALL = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, **WRITTEN, **MORE}
 CLEAN = 5  # replies of each layout
-MUTATIONS = dose(20, 60)  # of each layout
+MUTATIONS = dose(10, 60)  # of each layout
 
 HEADS = [
     "", "Conversation:\n", "# Conversation\n", "**Conversation:**\n\n", "### The Dialogue:\n", "Transcript\n",

@@ -49,7 +49,7 @@ PIECES = (
 
 def known_layouts(layout: str) -> Layouts:
     layouts = Layouts(TEACHER_STUDENT)
-    for number in range(20):
+    for number in range(dose(13, 20)):
         text = answer_of(EVERY[layout](number))
         result = read_unknown(text, TEACHER_STUDENT)
         assert isinstance(result, Conversation)
@@ -89,9 +89,9 @@ def change(text: str, rng: random.Random) -> str:
 @pytest.mark.parametrize("layout", sorted(EVERY.keys() - UNLEARNED))
 def test_a_learned_layout_reads_as_the_general_reader_does(layout: str) -> None:
     layouts, rng = known_layouts(layout), random.Random(layout)
-    clean = [answer_of(EVERY[layout](number)) for number in range(20, 40)]
-    assert sum(layouts.read(text) is not None for text in clean) >= 15
-    for text in [*clean, *[change(rng.choice(clean), rng) for _ in range(dose(12, 40))]]:
+    clean = [answer_of(EVERY[layout](number)) for number in range(20, dose(26, 40))]
+    assert sum(layouts.read(text) is not None for text in clean) >= dose(3, 15)
+    for text in [*clean, *[change(rng.choice(clean), rng) for _ in range(dose(4, 40))]]:
         result = layouts.read(text)
         assert result is None or result == read_unknown(text, TEACHER_STUDENT), text
 
@@ -220,8 +220,9 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < sum(map(len, layouts._known.values())) <= 256
 
 
+@pytest.mark.long
 def test_a_reply_after_many_others_reads_the_same() -> None:
-    texts = [EVERY[name](number) for number in range(6) for name in EVERY]
+    texts = [EVERY[name](number) for number in range(dose(3, 6)) for name in EVERY]
     random.Random(3).shuffle(texts)
     for text in texts:
         assert read(text) == read_unknown(text, TEACHER_STUDENT)

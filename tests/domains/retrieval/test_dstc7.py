@@ -21,6 +21,7 @@ from edgen.families.dialogue import DIALOGUE
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_parts import AcceptedConversation
 from tests.cli.command import Command
+from tests.dose import dose
 from tests.export.runs import FORMATS, MemoryRun
 from tests.export.test_spaces import SPACE, accepted
 
@@ -125,8 +126,9 @@ def after(run: MemoryRun) -> dict[tuple[str, ...], set[str]]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("negatives", ["random", "same-topic", "bm25", "written"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(dose(1, 2)))
 @pytest.mark.parametrize("subtask", [1, 4])
 def test_no_wrong_candidate_is_right(seed: int, negatives: str, subtask: int, tmp_path: Path) -> None:
     run = made(seed, tmp_path)
