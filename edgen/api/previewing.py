@@ -66,7 +66,7 @@ class ScenarioDifference(msgspec.Struct, frozen=True):
 
 
 class PreviewDifference(msgspec.Struct, frozen=True):
-    """`job`: settings that differ, as (first, second)."""
+    """The difference between two previews. `job`: settings that differ, as (first, second)."""
 
     left: str
     right: str

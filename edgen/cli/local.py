@@ -67,8 +67,8 @@ class LocalModel(msgspec.Struct, frozen=True):
 
 
 class LocalModels(msgspec.Struct, frozen=True):
-    """`models` of installed packages; `xllamacpp`: the version of the library that runs them, None if it is
-    missing; `install`: commands that install it and SmolLM2."""
+    """The models that can run here. `models`: those of installed packages; `xllamacpp`: the version of the
+    library that runs them, None if it is missing; `install`: commands that install it and SmolLM2."""
 
     models: list[LocalModel]
     xllamacpp: str | None

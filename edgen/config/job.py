@@ -265,7 +265,7 @@ key. It raises a FileError for a file that the job may not read."""
 
 
 class RolesAndSettings:
-    """Optional part of protocols: ask several backends of the job, check the job's settings, and read the
+    """An optional part of protocols: ask several backends of the job, check its settings, and read the
     files that the settings name."""
 
     branches: ClassVar[bool] = False

@@ -1,7 +1,7 @@
 """Options that are declared once, as fields of a struct.
 
 A field's annotation holds the help text, the flags and the bounds. Commands get their flags from it
-(`edgen.cli.options`), Python callers pass the struct's fields by name, and a key of the job that is also an
+(`edgen.cli.options`). Python callers pass the struct's fields by name. A key of the job that is also an
 option takes its type and its sentence from it.
 """
 

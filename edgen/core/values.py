@@ -239,8 +239,8 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Tokens as counted by the service. Some of the prompt's were read from the service's prompt cache, and
-    some written to it."""
+    """Tokens as counted by the service. Part of the prompt's tokens may be read from the service's prompt
+    cache, or written to it."""
 
     prompt_tokens: int
     completion_tokens: int

@@ -95,12 +95,12 @@ class Conversation(_Course):
     async def step(self, text: str) -> Step:
         """Say the policy's words and hear the others until its next turn.
 
-        `info` holds `turns` (so far), `ended_by` (the role that ended it, or None), `rejected` (why a role's
-        words are not a turn, else None: the conversation is then over, and `rejected_by` names the role),
-        `flags` of the last turns, and, once done, `probability` from the closing question (None without one),
-        `reward`, and `scores` if the reward has several. Raises UsageError if no conversation is running,
-        else as `reset`. After an error, the words have no effect, and the step can be retried; it reuses
-        answers from before the failure.
+        `info` holds `turns` (so far), `flags` of the last turns, and `ended_by` (the role that ended the
+        conversation, or None). `rejected` says why a role's words are not a turn, else None; the conversation
+        is then over, and `rejected_by` names the role. At the end, `info` also holds `probability` from the
+        closing question (None without one), `reward`, and `scores` if the reward has several. Raises
+        UsageError if no conversation is running, else as `reset`. After an error, the words have no effect,
+        and the step can be retried; it reuses answers from before the failure.
         """
         return self._take_over(await asyncio.wrap_future(self._say(text)))
 

@@ -3,8 +3,8 @@
 Otherwise a job whose model does not follow the template would be paid for to its last conversation. So newly
 fetched answers are counted as they are read. The run stops if less than 5% of at least 40 answers of a role,
 or of at least 20 settled conversations, are usable. An answer is usable if its protocol accepted it; if not,
-the next request or the result gives the reason. `OutcomeRecorder` counts until the first unusable answer, and
-creates a `Usefulness` then.
+the next request or the result gives the reason. Until the first unusable answer, `OutcomeRecorder` counts
+alone.
 
 The ledger keeps the verdict with the fingerprint of everything that shapes the answers. If the run starts
 again unchanged, it sends nothing and repeats the error. After any change of the fingerprint, the count begins
@@ -95,8 +95,8 @@ class _Noted(msgspec.Struct, frozen=True):
 
 class Usefulness:
     """The counts of usable answers of one session, and the verdict, which it notes in the session's ledger.
-    Created at the first unusable answer or rejected task, or at the start if an earlier session stopped as
-    useless. `usable`: the answers before, by role; `accepted`: the tasks before."""
+    `usable`, `accepted`: the answers by role, and the tasks, before its creation at the first unusable
+    one."""
 
     def __init__(self, work: Work, usable: Mapping[str, int], accepted: int) -> None:
         settings, ledger = work.tasks.call_settings, work.ledger

@@ -41,8 +41,7 @@ def restore_rounds(plan: Plan, ledger: Ledger, fingerprint: str) -> None:
 
 async def _note_end(plan: Plan, ledger: Ledger, fingerprint: str, number: int) -> RoundEnd:
     """Note that a round has ended, and return the note. Conversations that failed in it stay excluded under
-    another form of the job, too: if they were made then, later rounds would change, and paid answers be
-    lost."""
+    another form of the job, too: making them would change later rounds and lose paid answers."""
     await ledger.flush()
     known = read_round_end(ledger.read_fact(_make_fact_name(plan, number)), ledger.path)
     if known is not None and known.fingerprint == fingerprint:

@@ -1,8 +1,8 @@
 """One run from start to end: conversations, then the finished files.
 
-The job's conversations, or this piece of them, are made first. With `top_up`, exactly as many scenarios as
-are missing are then planned, repeatedly, so that the result does not depend on the order of outcomes. If the
-protocol divides scenarios into rounds, each round is settled before the next begins.
+The job's conversations, or this piece of them, are made first. With `top_up`, exactly the missing number of
+scenarios is then planned, repeatedly, so the result does not depend on the order of outcomes. If the protocol
+divides scenarios into rounds, each round is settled before the next begins.
 
 The files (shards, manifest, rejected.jsonl) are streamed from the settled ledger, and can be made again from
 it at any time.
@@ -102,7 +102,7 @@ async def write_files(
     if not anew and known[0] and await run_in_thread(are_files_intact, rundir, known[1]):
         return
     keep_copy(ledger, rundir)
-    # Until all files are written, the ledger has no mark, so a killed start writes them again.
+    # No mark until all files are written: after a kill, they are written again.
     ledger.set_fact(WRITTEN, "")
     await ledger.flush()
     await run_in_thread(_write, made, rundir, ledger, side)
@@ -222,8 +222,8 @@ class ActiveRun:
         return make_run_plan(self._plan.job, self.session.fingerprint, self._part, scenarios=scenarios)
 
     def adopt(self, note: Callable[[str], None]) -> None:
-        """Bind the folder to this plan: note the job, and set aside the files of another form of the job.
-        `note` gets a sentence if files are set aside."""
+        """Bind the folder to this plan: write the job, and set aside files of another form of it. `note` gets
+        a sentence if there are any."""
         known = self._ledger.plan
         before = known.fingerprint if known is not None else self.session.fingerprint
         if self.session.fingerprint in (before, self._read_noted_fingerprint()):
@@ -263,8 +263,8 @@ class ActiveRun:
         self._ledger.set_fact(SPACE, msgspec.json.encode(facts_on_space).decode())
 
     def _read_noted_fingerprint(self) -> str | None:
-        """Return the fingerprint in the folder's copy of the job; None without one. After an early kill, only
-        this copy has the present one."""
+        """Return the fingerprint in the folder's copy of the job: after an early kill, only the copy is up to
+        date."""
         if not self._rundir.job.exists():
             return None
         try:

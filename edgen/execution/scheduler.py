@@ -25,12 +25,12 @@ if TYPE_CHECKING:  # showing counts needs no client
 class Work(NamedTuple):
     """Tasks, and everything that a scheduler needs to run them."""
 
-    tasks: Tasks  # generators of the conversations to make
+    tasks: Tasks  # tasks to run
     clients: Mapping[str, ModelClient]  # clients by role
     ledger: Ledger  # ledger of replies and outcomes
     fingerprint: str  # fingerprint of everything that shapes the outcomes
-    counts: ProgressCounts  # updated while calls run
-    events: Events  # events for listeners
+    counts: ProgressCounts  # running counts
+    events: Events  # channel to listeners
     budget: Budget | None = None  # None without caps
     beside: Sequence[Scheduler] = ()
     """Schedulers of all concurrent sessions of the run, this one included: an error that stops one stops

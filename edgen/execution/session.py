@@ -189,8 +189,8 @@ class RunSession:
         )
 
     def _name_owner(self) -> str:
-        """Return the name of this ledger as the owner of a lease. It includes the path, since a copy
-        elsewhere is another owner."""
+        """Return this ledger's name as the owner of a lease, with its path: a copy elsewhere is another
+        owner."""
         known = self.ledger.read_fact(OWNER)
         if known is None:
             known = secrets.token_hex(8)
@@ -312,8 +312,7 @@ class RunSession:
             self._note("running", None)
 
     def _note(self, state: str, message: str | None, reason: str = "") -> None:
-        """Note the session's state and counts in the ledger. `reason`: one word for why it ends early; empty
-        if not."""
+        """Note the session's state and counts. `reason`: one word for an early end; empty without one."""
         try:
             if self.counts.retried_by.total() != self._retries_noted:
                 self._retries_noted = self.counts.retried_by.total()
@@ -349,8 +348,8 @@ def make_signal_error(signal_number: int) -> SignalError:
 
 
 def settle_lease(budget: str, ledger: Path, tell: Callable[[str], None]) -> None:
-    """Give back a finished run's lease of a shared budget, which a kill at its end may have left open. `tell`
-    gets a sentence if the budget's book cannot be used."""
+    """Return a finished run's lease, which a kill may have left open. `tell` gets a sentence if the budget's
+    book cannot be used."""
     with LedgerReader(ledger) as reader:
         known = reader.read_fact(OWNER)
     if known is None:

@@ -24,7 +24,7 @@ _Kind = TypeVar("_Kind", bound="FormatOptions")
 
 
 class FormatOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of a format's own options. Every field has a default."""
+    """The base of a format's own options. Every field needs a default."""
 
     def check(self, given: Collection[str]) -> None:
         """Raise UsageError for options that do not fit together. `given` are the fields set by the user."""

@@ -1,4 +1,4 @@
-"""Files that a job may name: those of its own project, and those that the user allows on the command line.
+"""Files that a job may name: its own project's files, and files that the user allows on the command line.
 
 A job may come from somebody else, and sends contents of files to a model that it names itself. So a file that
 a job names must be under the job's project after following links, be a regular file of limited size, and have

@@ -105,9 +105,8 @@ class Gates(NamedTuple):
         return None if failed is None else make_rejection(failed)
 
     def decide(self, facts: Facts, label: Label) -> Generator[Request, Reply, Mapping[str, Said] | Rejection]:
-        """Apply the plain and labelled gates to one conversation. Return the rejection, or an accepted
-        conversation's labels by layer. `label`: requests a layer's labels. If labels are missing, gates on
-        them fail with that reason."""
+        """Apply the plain and labelled gates to one conversation. Return the rejection, or the labels by
+        layer. `label`: requests a layer's labels; gates on missing ones fail with that reason."""
         if (refused := self.refuse(facts)) is not None:
             return refused
         said: dict[str, Said] = {}
@@ -159,9 +158,8 @@ def read_gates(
     *,
     in_rounds: bool = False,
 ) -> Gates:
-    """Parse the gates of a job. `source`: the job's name in errors. `layers`: the job's layers. `measures`:
-    names of the job's own functions. `in_rounds`: later rounds depend on earlier results. Raises JobError
-    with all problems."""
+    """Parse the gates of a job. `source`: its name in errors. `measures`: names of its own functions.
+    `in_rounds`: later rounds depend on earlier results. Raises JobError with all problems."""
     if not gates:
         return Gates((), (), (), tuple(layers))
     problems: list[Problem] = []

@@ -88,7 +88,7 @@ def test_where_nothing_was_accepted_only_the_plan_is_told(command: Command, tmp_
 
 def test_calibration_without_pairs_is_a_sentence(command: Command, run: Path) -> None:
     ended = command("stats", run, "--only", "calibration")
-    assert "No pairs were judged here" in ended.out
+    assert "There are no judged pairs" in ended.out
 
 
 def test_what_was_exported(command: Command, run: Path, tmp_path: Path) -> None:

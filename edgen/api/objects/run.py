@@ -72,9 +72,9 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """`labels["moves"]` are its units in the layer `moves`, each with the labels of every annotator."""
 
     def as_row(self) -> dict[str, Any]:
-        """Return the row of a table: the scenario's index, a column for every dimension and for every field
-        of its entries; and one for the majority's labels in each layer, `labels.<layer>`: a list, or for
-        labelled turns a list for each turn."""
+        """Return the row of a table: the scenario's index, a column for every dimension and every field of
+        its entries, and a column `labels.<layer>` for the majority's labels in each layer. Labels of turns
+        are a list for each turn."""
         scenario = self.scenario.as_row()
         return {
             "id": self.id,

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class StopButton:
-    """Stops work in another thread or task. Pressed again, it stops at once."""
+    """A button that stops work in another thread or task. Pressed again, it stops the work at once."""
 
     def __init__(self) -> None:
         self._heard_by: list[tuple[asyncio.AbstractEventLoop, Callable[[int], None]]] = []

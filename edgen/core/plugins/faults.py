@@ -55,8 +55,8 @@ def blame(kind: Kind, name: str, error: BaseException, about: str = "") -> NoRet
 
 
 def find_fault(error: BaseException) -> FaultyPluginError | None:
-    """Return the fault of the plugin whose code raised an error; None if no frame of its traceback is in a
-    plugin, and for an OSError if edgen's own code was called from there."""
+    """Return the fault of the plugin whose code raised an error; None if the traceback has no frame of a
+    plugin. For an OSError, also None if the plugin called edgen's own code, which raised it."""
     foreign = registry.list_foreign_plugins()
     if not foreign or isinstance(error, EdgenError | CallError) or is_from_signal(error):
         return None

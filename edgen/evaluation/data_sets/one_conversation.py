@@ -43,7 +43,7 @@ class ConversationDetails(msgspec.Struct, frozen=True, kw_only=True):
     id: str  # as in the shards
     arm: str  # empty without arms
     replicate: int  # from 0
-    scenario: Scenario  # with all its values
+    scenario: Scenario  # its values
     status: str  # accepted, rejected, failed or pending
     reason: str | None = None  # why it was not accepted
     detail: str | None = None  # the reason's details, for people

@@ -6,8 +6,8 @@ Each step is in the ledger before the next begins, so after a kill at any moment
 Only a kill between the create request and its answer leaves a doubt. Then edgen searches the provider's list
 of batches. If the batch is missing, edgen deletes the uploaded file, so that a request still under way cannot
 create a batch, and sends everything again. Some services cannot name batches and take no file beforehand
-(`BatchService.settles`). There, edgen watches possible batches until it can identify its own, and sends the
-requests again when the create request can no longer succeed.
+(`BatchService.settles`). There, edgen watches possible batches until it can identify its own, or the create
+request can no longer succeed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from edgen.store.ledger.checked_reader import read_wall_time
 
 _FIRST_LOOK = 1.0  # seconds before the first check of a batch
 _LONGER = 1.5  # factor for each further pause, up to batch.poll
-_MEAN = 1 << 20  # maximum mean bytes of an answer in a file; a single answer may have MAX_ANSWER bytes
+_MEAN = 1 << 20  # maximum mean bytes of an answer in a file
 
 
 class BatchLifecycle:
@@ -161,8 +161,7 @@ class BatchLifecycle:
         )
 
     async def _recover(self, batch: NotedBatch) -> NotedBatch:
-        """Recover after an unconfirmed create request: find its batch, or make the requests ready to be sent
-        again."""
+        """Recover after an unconfirmed create request: find its batch, or prepare to send again."""
         service, file_id = self._services[batch.backend], batch.file_id
         if service.settles is not None:
             return await self._look_for(batch, service, service.settles)
@@ -218,8 +217,7 @@ class BatchLifecycle:
                     self._working.discard(batch.number)
                     return await self._read_ended(batch, remote)
                 self._working.add(batch.number)
-                # A batch noted as `cancelling` is cancelled again: a killed process may not have sent the
-                # request.
+                # Cancel again if noted as `cancelling`: a killed process may not have sent the request.
                 if not cancelled and (self._ending.is_set() or batch.state == "cancelling"):
                     if batch.state != "cancelling":
                         batch = await self._note(batch, state="cancelling")
@@ -299,8 +297,8 @@ class BatchLifecycle:
         self._on_results(batch, path, counts)
 
     async def _note_refused(self, batch: NotedBatch, remote: RemoteBatch) -> NotedBatch:
-        """Record that the provider refused the whole batch. Prepare it again after a temporary failure, such
-        as lack of capacity. Raises ProviderError after a permanent one."""
+        """Record that the provider refused the whole batch; prepare it again after a temporary failure.
+        Raises ProviderError after a permanent one."""
         failure = remote.failure or CallError(FailureKind.BAD_REQUEST, "the batch failed")
         if failure.kind not in RETRYABLE:
             await self.drop(batch, f"refused: {failure.message}")

@@ -79,9 +79,8 @@ async def read_results(
     price: Callable[[OutstandingCall], Price | None],
     sent_at: float | None = None,
 ) -> ResultCounts:
-    """Read one file into the ledger, and return its counts. `price`: returns the price of a request's
-    backend. `sent_at`: when the batch was sent, in seconds since the epoch. Raises OSError if the file cannot
-    be read."""
+    """Read one file into the ledger. `price`: returns a request's price. `sent_at`: when the batch was sent,
+    in seconds since the epoch. Raises OSError if the file cannot be read."""
     reading = ResultCounts()
     storing: list[Awaitable[None]] = []
     taken: set[int] = set()  # ids read here; their removal may not be on disk yet

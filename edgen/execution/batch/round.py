@@ -59,12 +59,9 @@ class WaitingTasks:
 
 
 class RoundPlanner:
-    """A planner of one round.
-
-    `number`: the round's number. `services`, `folder`, `holds`: see RequestWriter. `fresh`: this start of the
-    run fetched the last answers. `short`: the error for the request that the budget did not cover, if any.
-    `asked`: the number of requests written.
-    """
+    """A planner of one round. `services`, `folder`, `holds`: see RequestWriter. `fresh`: this start fetched
+    the last answers. `short`: the budget's error, if it did not cover a request. `asked`: the number of
+    requests written."""
 
     def __init__(
         self,
@@ -111,8 +108,8 @@ class RoundPlanner:
         return [batch for writer in self._writers.values() for batch in writer.made]
 
     async def _ask(self, rollout: Rollout, request: Request) -> Reply | None:
-        """Return another task's answer to the same request, if there is one. Else add the request to this
-        round and return None. Raises CallError if it failed permanently."""
+        """Return the answer to another task's equal request; else add the request to this round and return
+        None. Raises CallError if it failed permanently."""
         ledger, key = self._work.ledger, rollout.key
         if self._shares and (reply := ledger.read_reply(request.address, key)) is not None:
             self._work.counts.replayed += 1
@@ -154,8 +151,8 @@ class RoundPlanner:
 
 
 class RequestWriter:
-    """A writer of one backend's requests in one round. `number`: the round's. `folder`: the user's folder for
-    request files; None: the run's own. `holds`: gets the budget reserved for each batch, by its number."""
+    """A writer of one backend's requests in a round. `folder`: the user's; None: the run's own. `holds`: gets
+    the budget reserved for each batch, by number."""
 
     def __init__(
         self,
@@ -240,7 +237,7 @@ class RequestWriter:
         if self._batch is None or self._file is None:
             with name_file_in_errors(self._folder):
                 self._folder.mkdir(parents=True, exist_ok=True)
-            if not self._own:  # a killed start may have left parts, under names that no file will have again
+            if not self._own:  # leftovers of killed starts have names that do not recur
                 remove_leftovers_for(self._folder, _is_request_file)
             self._batch = await self._ledger.out.begin(
                 fingerprint=self._work.fingerprint,
@@ -256,8 +253,8 @@ class RequestWriter:
         return self._batch, self._file
 
     def _find_path(self, batch: NotedBatch) -> Path:
-        """Return the path of a batch's file. In the run's folder its name is the number; in a user's folder,
-        which may hold files of several runs, the token."""
+        """Return the path of a batch's file, named by its number; by its token in a user's folder, which may
+        hold files of several runs."""
         name = f"{batch.number:05d}" if self._own else batch.token
         return self._folder / f"{name}.{self._client.name}.jsonl"
 

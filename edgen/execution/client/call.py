@@ -30,7 +30,7 @@ UNSEEN = Request(Address(-1, 0), (), 0)
 class Call(Excused, kw_only=True):
     """A call in progress."""
 
-    request: Request  # the rendered prompt and its settings
+    request: Request  # request that it makes
     key: bytes  # digest of everything that shapes the answer
     began: float = 0.0  # start of the call, in seconds of the loop's clock
     most: tuple[int, float] = (0, 0.0)  # maximum tokens and US dollars of the present attempt

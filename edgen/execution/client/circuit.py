@@ -5,8 +5,8 @@ circuit opens when nearly all of a few consecutive calls are refused. A service 
 overload answers some calls in between, which keeps the circuit closed. While it is open, no call is sent.
 After the time requested by the service it is half-open: one call is sent as a probe. Without a requested
 time, the first wait is a second and doubles with each refused probe. An answer closes the circuit, a refusal
-opens it again. An answer may take long while refusals are instant, so a probe that is still running is a good
-sign: the number of probes doubles at steps of four times the slowest refusal, up to a whole window.
+opens it again. Answers may take long where refusals are instant, so running probes are a good sign: at every
+four times the slowest refusal, the number of probes doubles, up to a whole window.
 
 An unreachable service, for example during a restart, refuses or breaks connections. These count as refusals
 without a requested time; `away` is True if they opened the circuit.

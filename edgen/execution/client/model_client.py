@@ -39,8 +39,8 @@ from edgen.store.ledger import OutstandingCalls
 
 # A requested wait longer than give_up_after stops the run only after this many seconds of refusals.
 _LONG_ASK = 30.0
-# The first failed connections of a call use no attempt. Later ones do, since the prompt itself may break
-# them: otherwise a run with only such prompts left would never end.
+# Failed connections of one call that use no attempt. Later ones do: if the prompt itself breaks them, the run
+# must still end.
 _KNOCKS = 2
 _ASSUMED_COMPLETION = 700  # tokens of a completion before the first answers, without max_tokens
 
@@ -239,8 +239,8 @@ class ModelClient:
         return reply
 
     def make_plain_call(self, request: Request, key: bytes) -> Call | None:
-        """Return a call that waits only for its turn at a server, and whose answer holds its place. Return
-        None for a request that may have to wait for more, or be sent in several forms."""
+        """Return a call that waits only for its turn at a server; its answer holds its place. None if the
+        request may wait for more, or be sent in several forms."""
         unclear = request.other_form or (bool(request.prose) and not self.form_support.settled)
         if unclear or not self._makes_plain_calls:
             return None
@@ -354,8 +354,8 @@ class ModelClient:
         return reply.usage.prompt_tokens + reply.usage.completion_tokens
 
     def _note_timeout(self, call: Call, ticket: Ticket, seconds: float) -> None:
-        """Count a timeout. If more calls were in flight than the server has slots, the call waited for our
-        own calls: the timeout uses no attempt, and its time does not count."""
+        """Count a timeout. If more calls were in flight than the server has slots, neither the attempt nor
+        its time counts."""
         self.timeouts += 1
         if ticket.running > (ticket.lane.window.slots or ticket.running):
             call.turned_away += 1

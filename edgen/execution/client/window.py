@@ -18,8 +18,8 @@ longer answers or a slower server: the observed latency then becomes the referen
 again.
 
 A server may also report how many calls it answers at once, its slots. Then the window starts and stays there,
-since more calls would only wait. But several servers may share the address. So after two epochs the window
-tries half as many more, and keeps them only if the latency stays the same.
+since more calls would only wait. But several servers may share the address. So after two epochs it tries half
+as many more, and keeps them if the latency stays the same.
 
 The window only decides; it reads no clock and needs no event loop.
 """
@@ -111,9 +111,8 @@ class Window:
         self._least = min(self._least, running)
 
     def acquit(self, running: int) -> bool:
-        """Return whether a refused probe shows that the refusals are unrelated to load: few enough calls are
-        in flight that no service is full, or clearly fewer than at the refusals before. If so, restore the
-        saved state."""
+        """Return whether a refused probe shows that refusals are unrelated to load, since too few calls are
+        in flight, or clearly fewer than at earlier refusals. If so, restore the saved state."""
         if self._before is None:
             return running == 1
         if running > max(1, self._before[0] * _FEW, self._least * _WELL_BELOW):

@@ -79,8 +79,8 @@ class _NodeFleet(Fleet):
 
 
 class RemoteBackend:
-    """A backend whose attempts and questions a worker passes to the server. An attempt goes through the
-    present unit's worker if that reaches the server, else through another."""
+    """A backend whose attempts and questions workers make. The present unit's worker makes an attempt if it
+    reaches the server."""
 
     def __init__(self, calls: RemoteCalls, name: str, server: str, backend: Backend) -> None:
         self.identity, self.model = backend.identity, backend.model
@@ -118,10 +118,9 @@ class RemoteBackend:
     def permit(
         self, rollout: RemoteRollout, way: Way | Literal[""], waiter: Waiter[Any], *, first: bool
     ) -> None:
-        """Permit a rollout's worker one attempt at the rollout's open request, sent in a `way` of forms. The
-        `waiter` gets the result; at the worker, the rollout continues with the reply. `first`: the permit
-        also gives the unit to the worker and is for its first request; the way may then be unknown (empty).
-        Raises WorkerLostError."""
+        """Permit a rollout's worker one attempt at its open request, in a `way` of forms; the `waiter` gets
+        the result. `first`: give the unit with the permit, for its first request; the way may be unknown
+        (empty). Raises WorkerLostError."""
         link, pool = rollout.link, self._calls.pool
         assert pool is not None, "the rollout is at a worker"
         number = pool.assign_number()

@@ -124,9 +124,9 @@ class WorkerLink:
 class RemoteRollout:
     """A unit at a worker, with the interface of a rollout for calls and the recorder of outcomes.
 
-    `message`: the worker's last message, if not yet taken. `lost`: the worker is lost, so no message follows.
-    `busy`: `message` must wait until the present call has ended and its reply is stored. `got`: the reply
-    that the worker has already taken. `hear`: called when a message has arrived or the worker is lost.
+    `message`: the worker's, if not yet taken. `lost`: the worker is lost. `busy`: `message` must wait until
+    the present call's reply is stored. `got`: the reply that the worker has. `hear`: called when a message
+    has arrived or the worker is lost.
     """
 
     __slots__ = (

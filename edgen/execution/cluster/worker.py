@@ -105,10 +105,9 @@ class Worker:
     async def begin(self, number: int, equipment: WorkerSetup) -> dict[str, Any]:
         """Create the backends, take the tasks, and connect to the head.
 
-        Return facts for the head. `problem`: why the worker cannot start, alone. `fingerprint`: of the tasks
-        here. `alone`: why the worker cannot take tasks and only makes calls. `local`: addresses of this
-        node's servers, by node-local backend. `without`: the backends among these whose server does not
-        answer.
+        Return only a `problem`, or: `fingerprint` of the tasks; `alone`: why the worker only makes calls;
+        `local`: addresses of this node's servers by node-local backend; `without`: backends among these
+        without an answering server.
         """
         self._equipment = equipment
         if missing := [name for name in equipment.variables if not os.environ.get(name)]:
@@ -241,7 +240,7 @@ class Worker:
         self._wire.send(
             AttemptResult(permit.number, reply, None, compute_reply_checksum(own.address, key, reply))
         )
-        # Safe before the head has stored the reply: it handles later messages of the unit only after that.
+        # The head handles later messages of the unit only after the reply is on its disk.
         self._answer(permit.unit, reply)
 
     async def _attempt(self, permit: Permit, request: Request) -> Reply | None:
@@ -257,9 +256,8 @@ class Worker:
             return None
 
     async def _call_first(self, permit: Permit, rollout: Rollout) -> tuple[FirstReply, Reply] | None:
-        """Make an attempt at a rollout's first request, which the head has not seen. Return the message for
-        the head and the reply for the rollout. Return None after a failure, or if the permit does not fit and
-        the head must see the request."""
+        """Make an attempt at a rollout's first request, unseen by the head. Return the message for the head
+        and the reply for the rollout; None after a failure, or if the permit does not fit."""
         asked, client = rollout.request, rollout.client
         assert asked is not None, "it is open"
         if client.name != permit.backend or asked.other_form or (asked.prose and not permit.way):
@@ -302,7 +300,7 @@ class Worker:
         unit, wire, permit = take.unit, self._wire, take.first
         rollout = Rollout(self._tasks.make_task(*unit), self._clients)
         replayed, failure = rollout.answer_from(take.stored), None
-        unsent: FirstReply | None = None  # held back to be sent with the outcome, if no request follows
+        unsent: FirstReply | None = None  # to be sent with the outcome, if no request follows
         first: Request | None = None
         try:
             while (request := rollout.request) is not None:
@@ -346,8 +344,8 @@ class Worker:
         since: tuple[int, Request | None],
         unsent: FirstReply | None,
     ) -> None:
-        """Send the outcome of a rollout, together with the `unsent` reply if there is one. `failure`: the
-        failure of its last request. `since`: the outcome's `replayed` and `first`."""
+        """Send the outcome of a rollout with the `unsent` reply, if any. `failure`: of its last request.
+        `since`: the outcome's `replayed` and `first`."""
         settled, sums, group = None, None, rollout.task.group
         try:
             if failure is None:

@@ -173,7 +173,8 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             self._inherited[MEASURES] = msgspec.json.encode(self._measures).decode()
 
     def _choose(self, source: SourceLedger) -> None:
-        """Fill `taken` and `preferred`: the tasks for which the new ledger is better."""
+        """Fill `taken` and `preferred`: the tasks whose outcomes and replies, respectively, come from this
+        source."""
         run = self._connection.execute
         for table in ("taken", "preferred", "clash"):
             run(f"DELETE FROM temp.{table}")
