@@ -1,4 +1,4 @@
-"""Plugins that do what their kind must not do: a sentence with the plugin's name, and nothing lost."""
+"""Plugins that violate the rules of their kind: a message names the plugin, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ IT = Format(name="odd", summary="Odd.", rows=rows, tables={"id": "the conversati
 
 
 class Site:
-    """A folder of installed packages, which is on the path once it holds something."""
+    """A folder of installed packages, on the path once it contains one."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
@@ -342,7 +342,7 @@ def test_a_protocol_that_yields_or_returns_something_else(
     assert "The protocol 'odd' of odd-pack 1.0" in ended.err
     assert said in ended.err
     assert "bug in edgen" not in ended.err
-    # What was answered is stored: with the plugin mended, the same command goes on.
+    # Answers are stored: with the plugin fixed, the same command resumes.
     sys.modules.pop("odd_pack")
     (site.folder / "odd_pack.py").write_text(PROTOCOL.replace("WORK", "return (yield from work)"))
     from edgen.core import registry

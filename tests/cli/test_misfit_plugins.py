@@ -1,5 +1,5 @@
-"""Plugins that do not fit their kind, or whose values edgen cannot store or count: each is refused by name, and
-stops nothing but itself."""
+"""Plugins that do not fit their kind, or return values that edgen cannot store or count: each is refused by
+name and stops nothing else."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(command: Command, job: Path, tmp_path: Path) -> Path:
 
 
 def error_of(command: Command, name: str) -> str:
-    """Why `edgen plugins` says that a plugin cannot be used."""
+    """Return the reason in `edgen plugins` why a plugin is unusable."""
     found = json.loads(command("plugins", "--json").out)["plugins"]
     return str(next(one["error"] for one in found if one["name"] == name))
 

@@ -1,5 +1,5 @@
-"""Plugins that go wrong late, or in a way that no return value shows: each is named, what is paid for stays stored,
-and the same command resumes once the plugin is fixed."""
+"""Plugins that fail late, or in a way that no return value shows: each is named, paid answers stay stored,
+and the same command resumes after a fix."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from edgen.core.values import Usage
 
 
 def replace_plugin(site: Site, code: str) -> None:
-    """Have the package of a plugin hold other code from now on."""
+    """Replace the code of a plugin's package."""
     sys.modules.pop("odd_pack")
     (site.folder / "odd_pack.py").write_text(code)
     registry._find.cache_clear()
