@@ -1,4 +1,4 @@
-"""Commands called in this process as a shell would call them; each call returns the exit code and the output."""
+"""Commands called in this process like in a shell; each call returns the exit code and the output."""
 
 from __future__ import annotations
 
