@@ -1,7 +1,7 @@
-"""Layouts written on 2026-11-29, before the reader was touched or read for them.
+"""Layouts written on 2026-11-29, before the reader was changed or read for them.
 
-Many have words that change from turn to turn or from reply to reply: moods, times, topics, people. Some have texts of
-their own (`SCRIPTS`): other languages, turns of several lines, other numbers of turns.
+Many have words that change from turn to turn or from reply to reply: moods, times, topics, people. Some have
+texts of their own (`SCRIPTS`): other languages, turns of several lines, other numbers of turns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bench.replies import END, TURNS, Lesson, lesson
 from bench.reply_layouts import NAMES, Layout, Names
 from bench.unseen_layouts import _dumps, _each, _in_front, _values
 
-# Of a number: the turns as (role, text), and the probability.
+# Maps a number to the turns as (role, text), and the probability.
 Script = Callable[[int], tuple[Lesson, float | None]]
 
 _FOOT = "\n\nProbability: {p}"
@@ -57,7 +57,7 @@ def _lesson(number: int) -> tuple[Lesson, float | None]:
 
 
 def _talk(teacher: Sequence[str], student: Sequence[str]) -> Script:
-    """A script of sixteen turns of these sentences."""
+    """Return a script of sixteen turns of these sentences."""
 
     def script(number: int) -> tuple[Lesson, float | None]:
         draw = random.Random(number)
@@ -69,7 +69,7 @@ def _talk(teacher: Sequence[str], student: Sequence[str]) -> Script:
 
 
 def _changed(change: Callable[[Lesson, random.Random], Lesson]) -> Script:
-    """The lesson with changed turns."""
+    """Return the lesson with changed turns."""
 
     def script(number: int) -> tuple[Lesson, float | None]:
         turns, probability = _lesson(number)
@@ -79,7 +79,7 @@ def _changed(change: Callable[[Lesson, random.Random], Lesson]) -> Script:
 
 
 def _replaced(*pairs: tuple[str, str]) -> Script:
-    """The lesson with other words."""
+    """Return the lesson with other words."""
 
     def change(turns: Lesson, _draw: random.Random) -> Lesson:
         for old, new in pairs:
@@ -90,7 +90,7 @@ def _replaced(*pairs: tuple[str, str]) -> Script:
 
 
 def _continued(every: int, more: str) -> Script:
-    """The lesson with more text in some turns: {t} is the text of the turn four later."""
+    """Return the lesson with more text in some turns: {t} is the text of the turn four later."""
     return _changed(
         lambda turns, _: [
             (role, text + more.format(t=turns[(i + 4) % TURNS][1])) if i % every == 0 else (role, text)
@@ -114,7 +114,7 @@ def _halved(joint: str, every: int = 1) -> Script:
 
 
 def _acted(*directions: str) -> Script:
-    """The lesson with a stage direction in front of about half of the turns."""
+    """Return the lesson with a stage direction in front of about half of the turns."""
     return _changed(
         lambda turns, draw: [
             (role, f"{draw.choice(directions)} {text}" if draw.random() < 0.5 else text)
@@ -124,7 +124,7 @@ def _acted(*directions: str) -> Script:
 
 
 def _rated(probability: Callable[[int], float | None]) -> Script:
-    """The lesson with another probability."""
+    """Return the lesson with another probability."""
     return lambda number: (lesson(number)[1], probability(number))
 
 
@@ -139,10 +139,13 @@ def _drawn(
     write: Callable[[str], str] = str,
     **choices: Sequence[str],
 ) -> Layout:
-    """A layout in which turns are written in these forms, one after the other: {r} the name, {R} in capitals, {o} in lower
-    case, {w} the role, {n} the turn's number, {k} its pair's, {c} a clock, {t} the text. In the head and foot {T} and {S}
-    are the names, {p} is the probability, {pc} its percentage, {pn} the same without a sign. Each of `choices` is drawn
-    again for the head, every turn and the foot; the names once. `plain`: without quotation marks in the texts."""
+    """Return a layout in which turns are written in these forms, one after the other.
+
+    {r} is the name, {R} in capitals, {o} in lower case, {w} the role, {n} the turn's number, {k} its pair's,
+    {c} a clock, {t} the text. In the head and foot {T} and {S} are the names, {p} is the probability, {pc}
+    its percentage, {pn} the same without a sign. Each of `choices` is drawn again for the head, every turn
+    and the foot; the names once. `plain`: without quotation marks in the texts.
+    """
 
     def layout(number: int) -> str:
         turns, probability = script(number)
@@ -182,7 +185,7 @@ def _joined(*layouts: Layout) -> Layout:
 
 
 def _cut_json(number: int) -> str:
-    """JSON that ends within its last turn."""
+    """Return JSON that ends within its last turn."""
     turns, probability = _lesson(number)
     text = _dumps({"probability": probability, "dialogue": [{role: said} for role, said in turns]}, 2)
     last = json.dumps(turns[-1][1], ensure_ascii=False)[1:]
@@ -190,7 +193,7 @@ def _cut_json(number: int) -> str:
 
 
 def _sections(number: int) -> str:
-    """Rules between turns, at other places in every reply."""
+    """Return turns with rules between them, at other places in every reply."""
     turns, probability = _lesson(number)
     cut = set(random.Random(number).sample(range(1, TURNS), 3))
     lines = [("---\n\n" if i in cut else "") + f"**{role}:** {text}" for i, (role, text) in enumerate(turns)]
@@ -198,7 +201,7 @@ def _sections(number: int) -> str:
 
 
 def _between_turns(number: int) -> str:
-    """The probability in italics between the eighth turn and the ninth."""
+    """Return a reply with the probability in italics between the eighth turn and the ninth."""
     turns, probability = _lesson(number)
     lines = [f"**{role}:** {text}" for role, text in turns]
     lines.insert(TURNS // 2, f"\n*(Probability of understanding: {probability})*\n")
@@ -219,7 +222,7 @@ def _mood(number: int, i: int) -> str:
 
 
 def _moody(make: Callable[[str, str, str], object], wrap: Callable[[list[object], float], object]) -> Layout:
-    """A layout in JSON whose values have a mood that changes."""
+    """Return a layout in JSON whose values have a mood that changes."""
     return lambda number: _values(lambda role, text, i: make(role, text, _mood(number, i)), wrap)(number)
 
 
@@ -325,7 +328,7 @@ def find_expected(layout: str, number: int) -> tuple[Lesson, float | None]:
 
 
 def _own(layout: str, *forms: str, **values: object) -> Layout:
-    """`_drawn` with the layout's own script."""
+    """Return `_drawn` with the layout's own script."""
     return _drawn(*forms, script=SCRIPTS[layout], **values)  # type: ignore[arg-type]
 
 
