@@ -8,7 +8,7 @@ probability.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -18,15 +18,16 @@ from edgen.core.values import Conversation, Turn
 from edgen.reading.answers.probability import parse_probability
 from edgen.reading.learned.asides import WORDS, is_aside, split_at
 from edgen.reading.learned.notes import LabelNotes
-from edgen.reading.learned.texts import CUTS, DIGITS, VALUE, find_unit, make_skeleton, zero_digits
+from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_rules import TurnRules
-from edgen.reading.text.characters import TurnWords, fold
+from edgen.reading.text.characters import TurnWords, find_common_start, fold
 from edgen.reading.text.surroundings import (
     is_likely,
 )
 
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
 MOST = 200  # turns
+MOST_GAPS = 16  # texts between turns
 _MOST_TAILS = 32  # of a layout
 _MOST_ASIDE = 1_000  # characters in which the first turn begins
 _ZERO_LED = compile_later(r"0(?<![\w.]0)(?<![0-9][:/-]0)[0-9]")  # no number in JSON; but in dates and times
@@ -59,6 +60,8 @@ class Layout(msgspec.Struct):
     rows: bool  # turns stand next to each other in a table
     json: bool  # the layout may be JSON, in which no number begins with a zero
     turns: TurnRules
+    shared: tuple[int, str]
+    """What all gaps have in them, and at which place."""
     tails: dict[Behind, Tail]  # what may follow the last turn, or a label that has only the end marker
     below: str | None = None  # text between a probability after `head` and the first turn; None without one
     order: tuple[str, ...] = ()  # texts between the turns in their order, if there is no other regularity
@@ -174,8 +177,9 @@ class Layout(msgspec.Struct):
     def extend(self, other: Layout) -> bool:
         """Take what another layout like this one knows more; return whether that is anything."""
         before = (len(self.gaps), len(self.tails))
-        if len(self.gaps | other.gaps) <= len(CUTS):
+        if len(self.gaps | other.gaps) <= MOST_GAPS and (shared := find_shared(self.gaps | other.gaps))[1]:
             self.gaps = dict(sorted((self.gaps | other.gaps).items(), key=lambda item: -len(item[0])))
+            self.shared = shared
         tails = other.tails if len(self.tails) >= _MOST_TAILS else self.tails | other.tails
         # One may end with another. A new dict, since another thread may read the old one.
         self.tails = dict(sorted(tails.items(), key=lambda item: -len(item[0][0])))
@@ -185,29 +189,25 @@ class Layout(msgspec.Struct):
 
     def _cut(self, body: str) -> tuple[list[str], list[str]] | None:
         """Return the texts of the turns, the last one with what follows it, and who speaks each."""
-        if "\0" in body:
-            return None
-        cut = zero_digits(body, lettered=self.lettered) if self.numbered else body
-        found = {}
-        for mark, (gap, role) in zip(CUTS, self.gaps.items(), strict=False):
-            cut = cut.replace(gap, "\0" + mark)
-            found[mark] = (role, len(gap), self.json and "00" in gap)
-        first, *rest = cut.split("\0")
-        if first[-1:].isspace():
-            return None
-        speakers = [self.first, *[found[part[0]][0] for part in rest]]
-        if not self.numbered:
-            return [first, *[part[1:] for part in rest]], speakers
-        at = len(first)
-        said = [body[:at]]
-        for part in rest:
-            _, length, wide = found[part[0]]
-            start = at + length
-            if wide and _ZERO_LED.search(body, at, start):
+        text = zero_digits(body, lettered=self.lettered) if self.numbered else body
+        lead, shared = self.shared
+        said, speakers, start = [], [self.first], 0
+        at = text.find(shared, lead)
+        while at >= 0:
+            for gap in self.gaps:
+                if text.startswith(gap, at - lead):
+                    break
+            else:
+                at = text.find(shared, at + 1)
+                continue
+            end = at - lead + len(gap)
+            if self.json and "00" in gap and _ZERO_LED.search(body, at - lead, end):
                 return None
-            at = start + len(part) - 1
-            said.append(body[start:at])
-        return said, speakers
+            said.append(body[start : at - lead])
+            speakers.append(self.gaps[gap])
+            start, at = end, text.find(shared, end + lead)
+        said.append(body[start:])
+        return None if said[0][-1:].isspace() else (said, speakers)
 
     def _cut_in_order(self, body: str) -> tuple[list[str], list[str]] | None:
         """Return the same where the texts between the turns come in one order."""
@@ -254,6 +254,14 @@ class Layout(msgspec.Struct):
             ):
                 return said, None, tail
         return None
+
+
+def find_shared(gaps: Iterable[str]) -> tuple[int, str]:
+    """Return characters that all texts between turns have, and their place: at the beginning, or after one
+    quotation mark of either kind; none if they differ."""
+    some = [*gaps]
+    shared = find_common_start(some) if some else ""
+    return (0, shared) if shared or not some else (1, find_common_start([gap[1:] for gap in some]))
 
 
 def _weave(some: list[str]) -> list[str]:
