@@ -190,22 +190,23 @@ class Layout(msgspec.Struct):
     def _cut(self, body: str) -> tuple[list[str], list[str]] | None:
         """Return the texts of the turns, the last one with what follows it, and who speaks each."""
         text = zero_digits(body, lettered=self.lettered) if self.numbered else body
-        lead, shared = self.shared
+        (lead, shared), gaps, find = self.shared, self.gaps, text.find
         said, speakers, start = [], [self.first], 0
-        at = text.find(shared, lead)
-        while at >= 0:
-            for gap in self.gaps:
-                if text.startswith(gap, at - lead):
+        place = find(shared, lead)
+        while place >= 0:
+            at = place - lead if lead else place
+            for gap in gaps:
+                if text.startswith(gap, at):
                     break
             else:
-                at = text.find(shared, at + 1)
+                place = find(shared, place + 1)
                 continue
-            end = at - lead + len(gap)
-            if self.json and "00" in gap and _ZERO_LED.search(body, at - lead, end):
+            end = at + len(gap)
+            if self.json and "00" in gap and _ZERO_LED.search(body, at, end):
                 return None
-            said.append(body[start : at - lead])
-            speakers.append(self.gaps[gap])
-            start, at = end, text.find(shared, end + lead)
+            said.append(body[start:at])
+            speakers.append(gaps[gap])
+            start, place = end, find(shared, end + lead)
         said.append(body[start:])
         return None if said[0][-1:].isspace() else (said, speakers)
 
