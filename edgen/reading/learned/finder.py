@@ -130,11 +130,10 @@ def _find_fixed_layout(
         return None
     tails, label = behind
     before_value, after_value, unit = tails
-    tails = (
-        blank_remark(before_value, vocabulary, keyed=True),
-        blank_remark(after_value, vocabulary),
-        unit,
-    )
+    remark = blank_remark(after_value, vocabulary)
+    if unit is None and remark.partition(WORDS)[0][-1:] not in ('"', "“", ">"):
+        remark = after_value  # words without a mark around them may be the last turn's
+    tails = (blank_remark(before_value, vocabulary, keyed=True), remark, unit)
     if (
         (label and order)
         or not all(map(_is_marked, order))
