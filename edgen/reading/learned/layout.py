@@ -280,7 +280,12 @@ def _split_blank_tail(
     back = None if front is None else split_at(front[2], after, ends=True)
     if front is None or back is None:
         return False, "", ""
-    fits = all(words is None or is_aside(words, vocabulary) for words in (front[1], back[1]))
+    fits = all(
+        words is None
+        # JSON with a line break in a text is repaired.
+        or (is_aside(words, vocabulary) and not ("\n" in words and f'"{WORDS}' in around))
+        for words, around in ((front[1], before), (back[1], after))
+    )
     return fits, back[0] if unit is None else front[0], back[0]
 
 
