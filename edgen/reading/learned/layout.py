@@ -21,16 +21,15 @@ from edgen.reading.learned.notes import LabelNotes
 from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_rules import TurnRules
 from edgen.reading.text.characters import TurnWords, find_common_start, fold
-from edgen.reading.text.surroundings import (
-    is_likely,
-)
+from edgen.reading.text.surroundings import is_likely
 
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
 MOST = 200  # turns
 MOST_GAPS = 16  # texts between turns
 _MOST_TAILS = 32  # of a layout
 _MOST_ASIDE = 1_000  # characters in which the first turn begins
-_ZERO_LED = compile_later(r"0(?<![\w.]0)(?<![0-9][:/-]0)[0-9]")  # no number in JSON; but in dates and times
+# No number in JSON, but one in dates and times.
+_ZERO_LED = compile_later(r"0(?<![\w.]0)(?<![0-9][:/-]0)[0-9]")
 # The texts before and after the probability that follow the last turn, and its unit; without a probability,
 # nothing and the text after the last turn.
 Behind = tuple[str, str, str | None]
@@ -151,11 +150,9 @@ class Layout(msgspec.Struct):
         if self.numbered and self.below is None:
             start = zero_digits(start, lettered=self.lettered)
         place = start.find(self.head)
-        return (
-            -1
-            if place < 0 or (self.aside and not is_aside(text[:place], vocabulary))
-            else place + len(self.head)
-        )
+        if place < 0 or (self.aside and not is_aside(text[:place], vocabulary)):
+            return -1
+        return place + len(self.head)
 
     def is_like(self, other: Layout) -> bool:
         """Return whether another layout differs only in its digits, its code or the text after the turns."""
