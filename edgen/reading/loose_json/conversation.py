@@ -83,7 +83,7 @@ def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
             ]
         # Of objects, only one under a title can be more likely than the best of the lists.
         if isinstance(value, CONTAINERS) and (titled or not is_object(value) or is_numbered(value)):
-            found = read_turns(value, shapes)
+            found = shapes.read_turns_of(value)
             if not found and (found := read_parts(value, shapes, under)):
                 titled = True
             if found and (worth := _rank_turns(found, titled=titled, given=given)) > most:

@@ -104,6 +104,14 @@ class Shapes(dict[tuple[str, ...], Shape]):
     def __init__(self, keys: Keys) -> None:
         super().__init__()
         self.said = keys
+        self._turns: dict[int, list[tuple[str, str]]] = {}  # by the id of a container, which stays alive
+
+    def read_turns_of(self, value: Any) -> list[tuple[str, str]]:
+        """Return `read_turns` of a container of the reply, which is read once."""
+        found = self._turns.get(id(value))
+        if found is None:
+            found = self._turns[id(value)] = read_turns(value, self)
+        return found
 
     def __missing__(self, names: tuple[str, ...]) -> Shape:
         said = [(name, self.said[name]) for name in names]
@@ -208,11 +216,7 @@ def read_parts(items: Any, shapes: Shapes, under: str | None) -> list[tuple[str,
     if is_object(items) or len(items) < 2:
         return []
     if under is not None and all(type(item) is list for item in items):
-        parts = (
-            []
-            if any(map(under.lower().__contains__, WHOLES))
-            else [read_turns(item, shapes) for item in items]
-        )
+        parts = [] if any(map(under.lower().__contains__, WHOLES)) else [*map(shapes.read_turns_of, items)]
         whole = all(parts) and all(name for part in parts for name, _ in part)
         return [turn for part in parts for turn in part] if whole else []
     if not all(type(item) is dict and shapes[(*item,)].quiet for item in items):
@@ -220,7 +224,7 @@ def read_parts(items: Any, shapes: Shapes, under: str | None) -> list[tuple[str,
     for key in items[0]:
         if key.strip().lower() in WHOLES or not all(type(item.get(key)) is list for item in items):
             continue
-        parts = [read_turns(item[key], shapes) for item in items]
+        parts = [shapes.read_turns_of(item[key]) for item in items]
         if all(parts) and all(name for part in parts for name, _ in part):
             return [turn for part in parts for turn in part]
     return []
@@ -302,7 +306,7 @@ def _read_turn_in_object(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
     what = min([(key.what, place) for place, (key, _) in enumerate(texts)], default=(_NO_PLACE, 0))
     if who[0] < _NO_PLACE and what[0] < _NO_PLACE:
         return [(texts[who[1]][1], texts[what[1]][1])]
-    return read_turns(item, shapes)
+    return shapes.read_turns_of(item)
 
 
 def _find_leaf(key: KeyMeaning, value: Any, keys: Keys) -> str | None:
