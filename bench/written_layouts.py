@@ -10,6 +10,7 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from itertools import cycle
+from xml.sax.saxutils import escape
 
 from bench.replies import END, TURNS, Lesson, lesson
 from bench.reply_layouts import NAMES, Layout, Names
@@ -39,6 +40,14 @@ _TOPICS = (
     "supply and demand",
     "verbs",
 )
+_REMARKS = (
+    "The student asked good questions but stayed unsure about the details.",
+    "There was some confusion at first, which the diagram resolved.",
+    "The lesson was too fast for most of it.",
+    "The student was bored, and then more engaged.",
+)
+_TITLES = ("A First Look", "Energy and Matter", "Why Things Change", "Small Steps", "Back to Basics")
+_LEVELS = ("beginner", "intermediate", "advanced")
 _PEOPLE = (("Ms. Rivera", "Leo"), ("Mr. Kim", "Ana"), ("Dr. Okafor", "Sam"))
 
 
@@ -86,6 +95,20 @@ def _continued(every: int, more: str) -> Script:
         lambda turns, _: [
             (role, text + more.format(t=turns[(i + 4) % TURNS][1])) if i % every == 0 else (role, text)
             for i, (role, text) in enumerate(turns)
+        ]
+    )
+
+
+def _halved(joint: str, every: int = 1) -> Script:
+    """The lesson with a line break, or two, in the middle of some turns."""
+
+    def halve(text: str) -> str:
+        words = text.split(" ")
+        return joint.join((" ".join(words[: len(words) // 2]), " ".join(words[len(words) // 2 :])))
+
+    return _changed(
+        lambda turns, _: [
+            (role, halve(text) if i % every == 0 else text) for i, (role, text) in enumerate(turns)
         ]
     )
 
@@ -182,6 +205,15 @@ def _between_turns(number: int) -> str:
     return "\n".join(lines)
 
 
+def _broken(joint: str, write: Callable[[str], str] = str) -> Callable[[str], str]:
+    """Texts with something else in place of their line breaks."""
+    return lambda text: write(text).replace("\n", joint)
+
+
+def _draw(number: int, some: Sequence[str]) -> str:
+    return random.Random(number).choice(some)
+
+
 def _mood(number: int, i: int) -> str:
     return random.Random(100 * number + i).choice(_MOODS)
 
@@ -265,6 +297,25 @@ SCRIPTS: dict[str, Script] = {
     "probability, words behind": _rated(lambda number: _WORDS[number % 3][1]),
     "probability, words in front": _rated(lambda number: _WORDS[number % 3][1]),
     "probability, out of ten": _rated(lambda number: number % 10 / 10),
+    # Written on 2026-11-30, of the layouts at the end.
+    "e-mail bodies of two paragraphs": _halved("\n\n"),
+    "HTML breaks in a table": _halved("\n", 2),
+    "quote blocks of two lines": _halved("\n"),
+    "JSON with escaped breaks": _halved("\n\n", 3),
+    "numbered steps in a turn": _continued(5, "\n1. look at the light\n2. write down the time\n3. compare"),
+    "XML, text in lines": _halved("\n", 2),
+    "square directions, bold": _acted("[smiles]", "[writes on the board]", "[frowns]"),
+    "italic actions": _acted("_smiles_", "_thinks for a moment_"),
+    "German play with directions": _talk(_TEACHER_DE, _STUDENT_DE),
+    "French table": _talk(_TEACHER_FR, _STUDENT_FR),
+    "Spanish JSON": _talk(_TEACHER_ES, _STUDENT_ES),
+    "Russian numbered": _talk(_TEACHER_RU, _STUDENT_RU),
+    "Dutch, a summary below": _talk(("Goedemorgen, heb je het hoofdstuk gelezen?", "Wat is een breuk?", "Heel goed.", "Waarom denk je dat?", "Probeer het nog eens."), ("Ja, maar niet alles.", "Een deel van het geheel.", "Dank u wel.", "Ik weet het niet zeker.", "Zo dan?")),
+    "Portuguese YAML": _talk(("Bom dia, leste o capítulo?", "O que é uma fração?", "Muito bem.", "Porque pensas assim?", "Tenta outra vez."), ("Sim, mas não tudo.", "Uma parte do todo.", "Obrigado.", "Não tenho a certeza.", "Assim?")),
+    "Chinese, full-width": _talk(("你好，你读课文了吗？", "什么是分数？", "很好。", "你为什么这样想？", "再试一次。"), ("读了，但是没有全懂。", "整体的一部分。", "谢谢老师。", "我不太确定。", "这样吗？")),
+    "Japanese, topic": _talk(("こんにちは、宿題は終わりましたか。", "水は何度で沸騰しますか。", "そうですね。", "なぜだと思いますか。"), ("はい、終わりました。", "百度です。", "もっと低いと思います。", "気圧が低いからですか。")),
+    "quoted titles in turns": _changed(lambda turns, _: [(r, t.replace("this", 'this "thing"').replace("diagram", "“diagram”")) for r, t in turns]),
+    "log with margin": _halved("\n"),
 }  # fmt: skip
 
 
@@ -558,4 +609,54 @@ WRITTEN: dict[str, Layout] = {
     "Chinese, narrow colons": _own("Chinese, narrow colons", "{r}:{t}", names=(("老师", "学生"),), foot="\n\n概率:{p}"),
     "Hebrew": _own("Hebrew", "{r}: {t}", names=(("מורה", "תלמיד"),), foot="\n\nהסתברות: {p}"),
     "Turkish, bold": _own("Turkish, bold", "**{r}:** {t}", names=(("Öğretmen", "Öğrenci"),), foot="\n\n**Olasılık:** {p}"),
+    # Written on 2026-11-30, before it was seen how they fare: JSON
+    "JSON, an explanation after the probability": lambda n: _values(lambda r, t, _: {"role": r.lower(), "content": t}, lambda v, p: _dumps({"conversation": v, "probability": p, "explanation": _draw(n, _REMARKS)}, 2))(n),
+    "JSON, metadata first": lambda n: _values(lambda r, t, _: {"speaker": r, "utterance": t}, lambda v, p: _dumps({"metadata": {"topic": _draw(n, _TOPICS), "level": _draw(n, _LEVELS), "turns": 16}, "dialogue": v, "probability_understood": p}, 2))(n),
+    "JSON, an id and a date": lambda n: _values(lambda r, t, i: {"n": i + 1, "who": r, "text": t}, lambda v, p: _dumps({"id": f"conv-{n:04d}", "date": f"2026-0{n % 9 + 1}-1{n % 9}", "messages": v, "outcome": {"probability": p, "notes": _draw(n, _REMARKS)}}))(n),
+    "JSON, clock and intent": lambda n: _values(lambda r, t, i: {"time": f"10:{30 + i}:{(7 * i + n) % 60:02d}", "intent": _draw(99 * n + i, ("explain", "ask", "check", "praise")), "role": r, "text": t}, lambda v, p: _dumps({"turns": v, "p": p}, 1))(n),
+    "JSON, parallel lists and a topic": lambda n: _dumps(
+        {"topic": _draw(n, _TOPICS), "teacher_lines": [t for _, t in _lesson(n)[0][::2]], "student_lines": [t for _, t in _lesson(n)[0][1::2]], "understanding": _lesson(n)[1]}, 2
+    ),
+    "JSON with escaped breaks": _own("JSON with escaped breaks", '  {{"role": "{o}", "content": {t}}},', head='{{"conversation": [\n', foot='\n  {{"role": "system", "content": "done"}}],\n"probability": {p}}}', write=_dumps),
+    "JSON lines, moods": _drawn('{{"role": "{r}", "mood": "{e}", "text": {t}}}', e=_MOODS, write=_dumps, foot='\n{{"probability": {p}}}'),
+    "Spanish JSON": _own("Spanish JSON", '    {{"rol": "{r}", "texto": {t}}},', names=(("profesora", "alumno"),), head='{{\n  "tema": "{topic}",\n  "conversacion": [\n', topic=("los verbos", "la célula", "el agua"), foot='\n  ],\n  "probabilidad": {p}\n}}', write=_dumps),
+    "JavaScript, backticks": _drawn("  {{ speaker: '{o}', text: `{t}` }},", head="const dialogue = [\n", foot="\n];\nconst probability = {p};"),
+    "Python calls, single quotes": _drawn("say('{r}', {t})", write=repr, foot="\n\nprobability = {p}"),
+    # YAML, TOML
+    "YAML, front matter that changes": _drawn("{r}: {t}", head="---\ntitle: {title}\ntopic: {topic}\nlevel: {level}\n---\n\n", between="\n\n", title=_TITLES, topic=_TOPICS, level=_LEVELS),
+    "YAML, reasons below": _drawn("  - role: {o}\n    content: {t}", head="conversation:\n", foot="\nassessment:\n  probability: {p}\n  reason: {why}\n", why=_REMARKS, write=_dumps),
+    "Portuguese YAML": _own("Portuguese YAML", "  - {r}: {t}", names=(("Professora", "Aluno"),), head="tema: {topic}\nconversa:\n", topic=("a água", "as frações", "a luz"), foot="\nprobabilidade: {p}"),
+    "TOML, a mood each": _drawn('[[turn]]\nspeaker = "{o}"\nmood = "{e}"\ntext = {t}\n', e=_MOODS, write=_dumps, foot="\n[result]\nprobability = {p}"),
+    # XML, HTML
+    "XML, topic and reason": _drawn('  <turn speaker="{o}">{t}</turn>', write=escape, head='<dialogue topic="{topic}" level="{level}">\n', foot="\n  <probability>{p}</probability>\n  <reason>{why}</reason>\n</dialogue>", topic=_TOPICS, level=_LEVELS, why=_REMARKS),
+    "XML, text in lines": _own("XML, text in lines", "<{o}>\n{t}\n</{o}>", write=escape, head="<conversation>\n", foot="\n</conversation>\n<probability>{p}</probability>"),
+    "XML, emotion as an element": _drawn("<turn>\n  <speaker>{r}</speaker>\n  <emotion>{e}</emotion>\n  <text>{t}</text>\n</turn>", e=_MOODS, write=escape, foot="\n<probability>{p}</probability>"),
+    "HTML list with strong": _drawn("<li><strong>{r}:</strong> {t}</li>", write=escape, head="<h2>{title}</h2>\n<ul>\n", foot="\n</ul>\n<p>Probability: {p}</p>", title=_TITLES),
+    # Tables
+    "HTML breaks in a table": _own("HTML breaks in a table", "| {n} | {r} | {t} |", write=_broken("<br>"), head="| # | Speaker | Text |\n|---|---|---|\n"),
+    "two columns, then a rule": lambda n: "| Teacher | Student |\n|:--|:--|\n" + "\n".join(f"| {a[1]} | {b[1]} |" for a, b in zip(_lesson(n)[0][::2], _lesson(n)[0][1::2], strict=True)) + f"\n\n---\n\n**Probability:** {_lesson(n)[1]}",
+    "French table": _own("French table", "| {r} | {t} |", names=(("Professeur", "Élève"),), head="| Locuteur | Réplique |\n| --- | --- |\n", foot="\n\nProbabilité : {pn} %"),
+    "a table with clocks and moods": _drawn("| {c} | {r} | {e} | {t} |", head="| Time | Speaker | Mood | Text |\n|---|---|---|---|\n", e=_MOODS),
+    # Markdown
+    "quote blocks of two lines": _own("quote blocks of two lines", "**{r}**\n> {t}", write=_broken("\n> "), between="\n\n", foot="\n\n**Probability:** {p}"),
+    "headings with topics, rationale": _drawn("**{r}:** {t}", between="\n\n", head="## Topic: {topic}\n\n**Level:** {level}\n\n---\n\n", foot="\n\n---\n\n**Probability of understanding:** {p}\n\n**Rationale:** {why}", topic=_TOPICS, level=_LEVELS, why=_REMARKS),
+    "numbered steps in a turn": _own("numbered steps in a turn", "**{r}:** {t}", between="\n\n", foot="\n\n**Probability:** {pc}"),
+    "square directions, bold": _own("square directions, bold", "**{r}:** {t}", between="\n\n", foot="\n\n**Probability:** {p}"),
+    "italic actions": _own("italic actions", "{r}: {t}", foot="\n\nProbability: {p}"),
+    "bullets, probability twice": _drawn("* **{r}** – {t}", foot="\n\nProbability: {p} ({pc})"),
+    "quoted titles in turns": _own("quoted titles in turns", "- {r}: {t}"),
+    # Plays and prose
+    "play, directions in each label": _drawn("{R} ({e}): {t}", between="\n\n", head="SCENE: {where}\n\n", e=_MOODS, where=("A classroom in the morning", "The school library", "A video call"), foot="\n\nPROBABILITY: {p}"),
+    "German play with directions": _own("German play with directions", "{R} ({e}): {t}", names=(("Lehrerin", "Schüler"),), e=("lächelnd", "nachdenklich", "leise", "erstaunt"), between="\n\n", foot="\n\nWahrscheinlichkeit: {p}"),
+    "prose, adverbs that change": _drawn('The {o} said {how}: "{t}"', plain=True, between="\n\n", how=("softly", "quickly", "with a smile", "after a while")),
+    # Chats, logs, mails
+    "e-mail bodies of two paragraphs": _own("e-mail bodies of two paragraphs", "From: {r}\nSubject: {topic}\n\n{t}", topic=_TOPICS, between="\n\n---\n\n"),
+    "chat with dates": _drawn("[2026-11-{d} {c}] {r}: {t}", d=("02", "14", "27")),
+    "log with margin": _own("log with margin", "{c} {R}\n    {t}", write=_broken("\n    ")),
+    "people who change, bold, topic": _drawn("**{r}:** {t}", names=_PEOPLE, between="\n\n", head="Teacher: {T}\nStudent: {S}\nTopic: {topic}\n\n", topic=_TOPICS),
+    # Languages
+    "Russian numbered": _own("Russian numbered", "{n}. {r}: {t}", names=(("Учитель", "Ученик"),), foot="\n\nВероятность: {pc}"),
+    "Dutch, a summary below": _own("Dutch, a summary below", "{r}: {t}", names=(("Leraar", "Leerling"),), foot="\n\nKans: {p}\n\nSamenvatting: {why}", why=("De leerling begreep het grotendeels.", "Er was wat verwarring.", "Het ging te snel.")),
+    "Chinese, full-width": _own("Chinese, full-width", "{r}：{t}", names=(("老师", "学生"),), head="主题：{topic}\n\n", topic=("分数", "光合作用", "重力"), foot="\n\n概率：{p}"),
+    "Japanese, topic": _own("Japanese, topic", "{r}: {t}", names=(("先生", "生徒"),), head="テーマ: {topic}\n\n", topic=("水", "光", "分数"), foot="\n\n理解の確率: {p}"),
 }  # fmt: skip

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 from edgen.core.version import __version__
 
-TYPE_CHECKING = (
-    False  # typing's own takes milliseconds to import, and a signal meanwhile would print a traceback
-)
+TYPE_CHECKING = False  # typing takes milliseconds to import, and a signal meanwhile would print a traceback
 if TYPE_CHECKING:
     from typing import Any
 
@@ -76,7 +74,7 @@ def __getattr__(name: str) -> Any:
         if name in names:
             return getattr(importlib.import_module(home), name)
     registry = importlib.import_module("edgen.core.registry")
-    if name in registry.list_names("function"):  # a domain's own
+    if name in registry.list_names("function"):  # a function of a domain
         return registry.find("function", name)
     raise AttributeError(f"module 'edgen' has no attribute {name!r}")
 
@@ -85,6 +83,4 @@ def __dir__() -> list[str]:
     import importlib
 
     of_domains = importlib.import_module("edgen.core.registry").list_names("function")
-    return sorted(
-        [*__all__, *of_domains, "open"]
-    )  # which `from edgen import *` leaves out: it is a builtin's name
+    return sorted([*__all__, *of_domains, "open"])  # `import *` leaves out `open`, a builtin's name

@@ -12,18 +12,18 @@ import sys
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    # While Python imports and while it ends, Ctrl-C ends the process without a traceback.
+    # Until Python has imported everything, and while it ends, Ctrl-C ends the process without a traceback.
     at_a_terminal = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if at_a_terminal:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     _open_standard_files()
-    # Hundreds of calls at once keep many objects alive, and Python would look through them all again and
-    # again for cycles, of which there are few: 7% of the CPU of a run, and 5% of a start.
+    # Hundreds of concurrent calls keep many objects alive. Python would search them again and again for
+    # cycles, of which there are few: 7% of the CPU of a run, and 5% of a start.
     gc.set_threshold(200_000, 50, 100)
     from edgen.cli.app import app
     from edgen.cli.output import find_signal, run_guarded
 
-    gc.freeze()  # modules stay until the end: Python need not look through them at all
+    gc.freeze()  # modules stay until the end, so Python need not search them for cycles
 
     code: str | int | None = 128 + signal.SIGINT
     try:
@@ -32,18 +32,19 @@ def main() -> None:
         code = run_guarded(lambda: app(prog_name="edgen"))
     except SystemExit as end:
         code = end.code
-    except KeyboardInterrupt:  # between two steps of the above
+    except KeyboardInterrupt:  # between two of the steps above
         code = 128 + find_signal()
     finally:
         if at_a_terminal:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
     _flush_at_last()
-    gc.freeze()  # the process ends: Python need not look for cycles once more
+    gc.freeze()  # the process ends, so Python need not search for cycles again
     sys.exit(code)
 
 
 def _flush_at_last() -> None:
-    """Have the interpreter's last flush succeed: what nobody takes any more must not change the exit code."""
+    """Make the interpreter's last flush succeed, so that a reader that has gone away does not change the exit
+    code."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -53,9 +54,9 @@ def _flush_at_last() -> None:
 
 
 def _open_standard_files() -> None:
-    """Give the standard files that the caller closed a place to go.
+    """Open the null device in place of standard files that the caller closed.
 
-    Else the next file that is opened, a ledger perhaps, would get their number and their output.
+    Otherwise the next opened file, such as a ledger, would get their number and their output.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -63,7 +64,7 @@ def _open_standard_files() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDWR)
             setattr(sys, name, open(number, "w" if number else "r"))  # noqa: PTH123, SIM115 - by number
-    # Results are UTF-8 (JSON has to be), whatever the locale; a remark is never lost for a character.
+    # Results are UTF-8 in every locale, as JSON requires. Characters outside the locale do not stop a remark.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     if isinstance(sys.stderr, io.TextIOWrapper):

@@ -27,7 +27,7 @@ try:
 except ImportError:  # where real trainers are tried, which needs none
     pass
 else:  # how long an example takes depends on what else this machine does
-    settings.register_profile("side by side", deadline=None, max_examples=dose(25, 100))
+    settings.register_profile("side by side", deadline=None, max_examples=dose(10, 100))
     settings.load_profile("side by side")
     if not LONG:
         # It also tries the numbers and texts in edgen's source, which each worker would parse: two CPU seconds in a new

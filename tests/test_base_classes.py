@@ -10,7 +10,7 @@ import pytest
 
 import edgen.plugin
 from edgen.core import registry
-from edgen.core.plugins.checks import find_flaw, find_misplaced_names, list_names_of_part
+from edgen.core.plugin_checks import find_flaw, find_misplaced_names, list_names_of_part
 from edgen.families import reader
 from edgen.plugin import (
     BackendConfig,

@@ -33,7 +33,7 @@ from edgen.testing import (
     check_provider,
 )
 from tests import ROOT
-from tests.cli.test_faulty_plugins import PROVIDER
+from tests.cli.odd_plugins import PROVIDER
 from tests.domains import modules_of
 from tests.providers import llama
 

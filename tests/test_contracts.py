@@ -10,7 +10,7 @@ from graphlib import TopologicalSorter
 
 from edgen.core.space_layouts import list_layouts
 from tests import ROOT
-from tests.source_imports import imports_of
+from tests.source_imports import imports_of, list_nodes
 
 
 def modules() -> set[str]:
@@ -162,7 +162,7 @@ def engine_texts(names: set[str]) -> Iterator[tuple[str, ast.Constant]]:
     folder = ROOT / "edgen"
     for path in sorted(folder.rglob("*.py")):
         if not path.is_relative_to(folder / "domains"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in list_nodes(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names:
                     yield path.relative_to(folder).with_suffix("").as_posix(), node
 
@@ -190,13 +190,13 @@ def test_no_code_compares_names_of_kinds() -> None:
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         tables = tables_of(tree)
-        for node in ast.walk(tree):
+        for node in list_nodes(tree):
             # A name of the module stands for the set or the table that it is.
             sides = [
                 tables.get(one.id, one) if isinstance(one, ast.Name) else one for one in compared_by(node)
             ]
             literals = {text for side in sides for text in literal_texts(side) if text in names}
-            about = [ast.unparse(side) for side in sides if not [*literal_texts(side)]]
+            about = (ast.unparse(side) for side in sides if not [*literal_texts(side)])
             if literals - OTHER_MEANINGS or (literals and any(map(OF_A_KIND.search, about))):
                 found.append(f"{name}:{node.lineno}: {ast.unparse(node)}")
     assert found == []

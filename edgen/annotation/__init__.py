@@ -1,1 +1,1 @@
-"""Layers: labels that are put on a run's turns or conversations afterwards, by annotators."""
+"""Layers: labels that annotators put on the turns or conversations of an existing run."""

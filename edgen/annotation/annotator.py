@@ -1,5 +1,4 @@
-"""An annotator of a layer: the role that is asked, the names that it can have, and the record of its
-answers."""
+"""Annotators of a layer: their role, their valid names, and the record of their answers."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from edgen.config import ANNOTATOR
 from edgen.core.text import compile_later
 from edgen.protocols.labelled_units import LabelledUnit
 
-ROLE = ANNOTATOR  # whom annotators' requests name
+ROLE = ANNOTATOR  # the role in annotators' requests
 
 _NAME = compile_later(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 
@@ -22,5 +21,5 @@ class StoredLabels(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_name(name: str) -> bool:
-    """Return whether an annotator or a layer can be called so."""
+    """Return whether a name is valid for an annotator or a layer."""
     return _NAME.fullmatch(name) is not None

@@ -1,6 +1,6 @@
-"""Layers carried from runs into a run made from them: the labels of its conversations.
+"""Layers of existing runs, carried into a run that is made from them.
 
-Several runs' labels form one layer if label set, units and every annotator are the same.
+Layers of several runs are joined if their label set, units and annotators are the same.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def find_unlike_layers(runs: Sequence[RunFolder]) -> dict[str, str]:
-    """Return a sentence about each layer that differs between these runs, by name."""
+    """Return a sentence for each layer that differs between these runs, by the layer's name."""
     found: dict[str, str] = {}
     first: dict[tuple[str, str], tuple[RunFolder, Any]] = {}
     for run in runs:
@@ -51,8 +51,8 @@ def find_layer(run: RunFolder, path: Path) -> str | None:
 
 
 def carry_layers(runs: Sequence[RunFolder], to: RunFolder, without: Collection[str], drop: Drop) -> None:
-    """Write the layers of `runs` into the run `to`, for its conversations and their present texts. If two
-    runs label one differently, the first counts, and `drop` gets the other."""
+    """Write the layers of `runs` into the run `to`, for its conversations with unchanged texts. If two runs
+    label a unit differently, the first run's labels count, and `drop` gets the others."""
     for noted in (path for run in runs for path in sorted(run.layers.glob(f"*/{_NOTED}"))):
         made = to.layers / noted.parent.name / _NOTED
         if noted.parent.name not in without and not made.exists():
@@ -84,8 +84,8 @@ def carry_layers(runs: Sequence[RunFolder], to: RunFolder, without: Collection[s
 
 
 def _carry_people(runs: Sequence[RunFolder], to: RunFolder, without: Collection[str]) -> None:
-    """Copy people's labels, an append-only file in which the last line about a unit counts: the first run's
-    comes last."""
+    """Copy people's labels. Their files are append-only, and the last line about a unit counts, so the first
+    run's lines come last."""
     found: dict[Path, dict[bytes, None]] = {}
     for run in reversed(runs):
         for path in sorted(run.layers.glob("*/annotators/*.jsonl")):
@@ -105,8 +105,8 @@ def _carry_people(runs: Sequence[RunFolder], to: RunFolder, without: Collection[
 def _iterate_carried_labels(
     runs: Sequence[RunFolder], to: RunFolder, names: Sequence[str]
 ) -> Iterator[tuple[RunFolder | None, str, Sequence[UnitLabels]]]:
-    """Yield (None, layer, units) of every conversation, in order; (run, layer, units) if a further run's
-    labels differ."""
+    """Yield (None, layer, units) for every conversation, in order, and (run, layer, units) for each further
+    run whose labels differ."""
     with contextlib.ExitStack() as stack:
         joins = [(run, stack.enter_context(LayerJoin(run, names))) for run in runs]
         reader = stack.enter_context(RunReader(to.path))
@@ -123,7 +123,7 @@ def _iterate_carried_labels(
 
 
 def _list_missing_names(runs: Sequence[RunFolder], to: RunFolder) -> list[str]:
-    """Return the layers of these runs that the run `to` lacks; an arm has those of its run."""
+    """Return the layers of these runs that the run `to` lacks. An arm also has the layers of its run."""
     there = find_layer_files(to)
     own = {
         name
@@ -135,7 +135,7 @@ def _list_missing_names(runs: Sequence[RunFolder], to: RunFolder) -> list[str]:
 
 
 def copy_with_note(noted: Path, to: RunFolder, made: Path) -> None:
-    """Copy a run's note on a layer or a ledger's owner to the file `made` of the run `to`."""
+    """Copy a run's notes on a layer or an annotator to the file `made` of the run `to`."""
     require_kept(noted, _RESTORE)
     made.parent.mkdir(parents=True, exist_ok=True)
     to.write_texts({made: noted.read_text("utf-8")})

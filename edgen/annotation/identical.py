@@ -1,7 +1,7 @@
-"""Annotators of a layer that send identical requests: their agreement is one model's with itself.
+"""Annotators of a layer that send identical requests. Their agreement only shows how consistent one model is.
 
-Requests are identical if backend, template and everything else that shapes them are equal and no call carries
-a seed of its own. At temperature 0 their answers are equal, too.
+Requests are identical if backend, template and all other settings are equal and the calls carry no seeds of
+their own. At temperature 0 the answers are then equal, too.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def find_identical_annotators(run: RunFolder) -> dict[str, Groups]:
-    """Return, by layer, the groups of annotators that send identical requests, without layers that have
-    none. Raises RunError for unreadable notes on an annotator."""
+    """Return the groups of annotators that send identical requests, by layer. Layers without such groups are
+    left out. Raises RunError for unreadable notes on an annotator."""
     whole = run.whole or run
     found = {name: _find_groups(LayerFolder(whole, name)) for name in find_layer_files(whole)}
     return {name: groups for name, groups in found.items() if groups}
@@ -43,18 +43,18 @@ def _find_groups(layer: LayerFolder) -> Groups:
 
 
 def _has_own_seeds(facts: Mapping[str, Any]) -> bool:
-    """Return whether an annotator's calls carry seeds of their own, as far as its notes say."""
+    """Return whether an annotator's calls carry seeds of their own, according to its notes."""
     backend = facts.get("backend")
     if facts.get(SEEDS) == "auto" or not isinstance(backend, dict) or backend.get("seed") == "auto":
         return True
     kind = backend.get("type")
     if kind not in list_names("provider") or find_plugin("provider", kind) is not None:
-        return True  # who knows what another package's adapter sends
+        return True  # the adapter of another package may send seeds
     return BackendConfig.variant(kind).ALWAYS_SEEDED
 
 
 def _of_job(layer: LayerFolder) -> Iterator[str]:
-    """Yield the annotators that the run's job has for the layer, if their requests are identical."""
+    """Yield the job's annotators of the layer if their requests are identical."""
     job = load_job(layer.run.job)
     asked = job.labels.get(layer.name)
     if asked is not None and asked.annotators > 1 and not find_backend(job, ANNOTATOR).draws_anew:

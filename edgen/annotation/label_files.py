@@ -30,19 +30,19 @@ from edgen.store.run_reader import RunReader
 MAX_BYTES = 1 << 28
 _NEEDED = ("id", "labels")
 _KNOWN = (*_NEEDED, "turn", "annotator", "text_sha256")
-# What sheets and layers have besides, and what somebody may want to remark.
+# Columns of sheets and layers that are ignored, and a column for remarks.
 _PASSED_OVER = ("role", "before", "text", "annotators", "tie", "agreement", "comment")
 _EXPECTED = (
-    "Expected the columns id, turn and labels, and annotator where there are several people; or a JSON "
-    "object a line."
+    "Expected the columns id, turn and labels (and annotator if there are several people), or one JSON object "
+    "per line."
 )
 
 Key = tuple[str, int | None]  # conversation, turn
 
 
 class PersonLabels(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One person's labels of a unit: `turn` is None for the whole conversation, `said` the digest of what was
-    said up to it. No `annotator`: of the person whose file it stands in."""
+    """One person's labels of a unit. `turn` is None for a whole conversation. `said` is the digest of the
+    text up to the unit. Without `annotator`, the labels are by the person whose file holds them."""
 
     id: str
     turn: int | None
@@ -52,15 +52,15 @@ class PersonLabels(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class LabelFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a file, in its order. `without` counts its units without labels."""
+    """The content of a label file, in its order. `without` counts the units without labels."""
 
     given: tuple[PersonLabels, ...]
     without: int
 
 
 def read_given(path: Path, reader: RunReader, asking: LabellingTask, *, gold: bool = False) -> LabelFile:
-    """Read a file of labels for a run's units. Where a line does not say who gives them, the file's name
-    does; `gold`: nobody asks who. A unit may stand once in it for each annotator, in gold once.
+    """Read a file of labels for a run's units. Lines without an annotator belong to the file's name, except
+    in `gold`, which has no annotators. Each annotator labels a unit at most once.
 
     Raises DataError with every problem and its line, counted from 1.
     """
@@ -78,7 +78,7 @@ def read_given(path: Path, reader: RunReader, asking: LabellingTask, *, gold: bo
 
 
 def _read_objects(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield every line with its number; for invalid JSON, the clause that says so."""
+    """Yield (line number, value) for every line. For invalid JSON the value is the error."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
@@ -88,7 +88,7 @@ def _read_objects(text: str) -> Iterator[tuple[int, Any]]:
 
 
 def _read_table(text: str, source: str) -> Iterator[tuple[int, Any]]:
-    """Yield every row as an object; an empty cell has no value."""
+    """Yield (line number, object) for every row. Empty cells are None."""
     for number, row in read_sheet(text, source, _NEEDED, _EXPECTED):
         yield number, row if isinstance(row, str) else _as_object(row)
 
@@ -102,7 +102,7 @@ def _as_object(row: Mapping[str, str]) -> dict[str, Any]:
 
 
 class _NoLabelsError(ValueError):
-    """A line that holds no labels. Its arguments say what is wrong."""
+    """A line without valid labels. Its arguments are the problems."""
 
 
 class _Reading:
@@ -149,8 +149,8 @@ class _Reading:
         annotator = self._usual if annotator is None else annotator
         if not isinstance(annotator, str) or not is_name(annotator):
             wrong.append(
-                f"annotator: {shorten_word(repr(annotator))} can be no annotator's name; it has letters, "
-                "digits, '_', '-' and '.', and begins with a letter or a digit"
+                f"annotator: {shorten_word(repr(annotator))} is not a valid name; a name has letters, digits, "
+                "'_', '-' and '.', and begins with a letter or a digit"
             )
         if wrong:
             raise _NoLabelsError(*wrong)

@@ -1,10 +1,10 @@
-"""A layer of labels in a run's folder, and its labels.jsonl: each annotator's labels of each unit, and the
+"""A layer of labels in a run's folder. Its labels.jsonl has each annotator's labels of each unit, and the
 majority.
 
-    layers/<layer>/layer.json                       the label set, and what is labelled
-    layers/<layer>/annotators/<annotator>.db .json  its answers; who it is and how it is asked
-    layers/<layer>/annotators/<person>.jsonl        what a person said (see `edgen.annotation.people`)
-    layers/<layer>/labels.jsonl                     a line a unit, by scenario, arm, replicate and turn
+    layers/<layer>/layer.json                       the label set and the unit
+    layers/<layer>/annotators/<annotator>.db .json  an annotator's answers; its backend, template and settings
+    layers/<layer>/annotators/<person>.jsonl        a person's labels (see `edgen.annotation.people`)
+    layers/<layer>/labels.jsonl                     a line for each unit, by scenario, arm, replicate and turn
 
 Labels made during generation are in the run's own ledger, and belong to the layer. Labels of texts that have
 changed since do not count.
@@ -50,7 +50,7 @@ class LayerNotes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LayerFolder:
-    """The place of a layer in a run's folder. Raises UsageError for an invalid name."""
+    """The folder of a layer in a run. Raises UsageError for an invalid name."""
 
     def __init__(self, run: RunFolder, name: str) -> None:
         if not is_name(name):
@@ -66,19 +66,19 @@ class LayerFolder:
         self.noted = self.path / "layer.json"
 
     def list_ledgers(self) -> dict[str, Path]:
-        """Return the ledger of each annotator that began, by name."""
+        """Return the ledger of each annotator that has started, by name."""
         return {path.stem: path for path in self.run.annotator_ledgers() if path.parent == self.annotators}
 
     def list_people(self) -> dict[str, Path]:
-        """Return the file of each person whose labels were taken, by name."""
+        """Return the file of each person with labels, by name."""
         return {path.stem: path for path in sorted(self.annotators.glob("*.jsonl")) if is_name(path.stem)}
 
     def read_note(self) -> LayerNotes | None:
-        """Return the labelled units and their labels; None before the first start. Raises RunError."""
+        """Return the layer's label set and unit; None before the first start. Raises RunError."""
         return read_noted(self.noted, LayerNotes)
 
     def require_same(self, asking: LabellingTask) -> None:
-        """Raise UsageError where the layer is of something else."""
+        """Raise UsageError if the layer has another label set or unit."""
         before, now = self.read_note(), LayerNotes(labels=asking.labels, unit=asking.unit)
         if before not in (None, now):
             raise UsageError(
@@ -87,7 +87,7 @@ class LayerFolder:
             )
 
     def note(self, asking: LabellingTask) -> None:
-        """Note what is labelled."""
+        """Store the label set and the unit."""
         now = LayerNotes(labels=asking.labels, unit=asking.unit)
         self.run.note(self.noted, msgspec.to_builtins(now))
 
@@ -101,27 +101,27 @@ class LayerFolder:
         return read_noted(path, dict[str, Any]) if name in self.list_ledgers() else None
 
     def has_begun_in_prose(self, name: str) -> bool:
-        """Return whether the layer's annotator of that name was asked without forms, as every one was before
-        forms existed. It continues so."""
+        """Return whether the annotator of that name started without forms, before forms existed. It continues
+        without them."""
         before = self.read_facts(name)
         return before is not None and "forms" not in before
 
     def require_same_annotator(self, name: str, facts: Mapping[str, Any]) -> None:
-        """Raise UsageError where the layer's annotator of that name is another one."""
+        """Raise UsageError if the layer's annotator of that name has another backend, template or setting."""
         if (before := self.read_facts(name)) is None:
             return
-        plain = msgspec.json.decode(_encode(facts))  # lists for tuples, as in the file
-        told = plain.keys() - {SAMPLE, "judge"}  # that one follows from backend and template
+        plain = msgspec.json.decode(_encode(facts))  # tuples become lists, as in the file
+        told = plain.keys() - {SAMPLE, "judge"}  # "judge" follows from backend and template
         if changed := [key for key in plain if key in told and before.get(key) != plain[key]]:
             raise UsageError(
-                f"the annotator '{name}' of the layer {self.name} was another one (different: "
+                f"the annotator '{name}' of the layer {self.name} had other settings (different: "
                 f"{', '.join(changed)}), and its labels are kept. Give this one another name, as "
                 "in --backend NAME=ROLE, or use another layer: --layer NAME."
             )
 
 
 def read_noted(path: Path, kind: type[T]) -> T | None:
-    """Return what a file of a run notes; None where there is no file. Raises RunError."""
+    """Return the content of a run's JSON file; None if it is missing. Raises RunError."""
     if not path.exists():
         return None
     require_kept(
@@ -136,7 +136,7 @@ def read_noted(path: Path, kind: type[T]) -> T | None:
 
 
 def find_readers(run: RunFolder) -> tuple[tuple[Path, str, Callable[[Path], object]], ...]:
-    """Return what reads the files of layers: a folder, the pattern of its files, the function."""
+    """Return (folder, file pattern, reader) for each kind of file in layers."""
     return (
         (run.layers, "*/layer.json", lambda path: read_noted(path, LayerNotes)),
         (run.layers, "*/annotators/*.jsonl", read_person),
@@ -144,8 +144,8 @@ def find_readers(run: RunFolder) -> tuple[tuple[Path, str, Callable[[Path], obje
 
 
 def read_label_sets(run: RunFolder) -> dict[str, LabelSet]:
-    """Return the label set of each layer of a run, by the layer's name, without those that are missing or
-    unreadable."""
+    """Return the label set of each layer of a run, by the layer's name. Missing and unreadable ones are left
+    out."""
     found = {}
     for name, file in find_layer_files(run).items():
         try:
@@ -160,13 +160,13 @@ def read_label_sets(run: RunFolder) -> dict[str, LabelSet]:
 
 
 def write_labels(reader: RunReader, layer: LayerFolder, asking: LabellingTask) -> int:
-    """Write the layer's labels.jsonl from all its annotators' ledgers and people's files; return how many
-    units have labels."""
+    """Write the layer's labels.jsonl from the ledgers of its annotators and the files of people. Return the
+    number of units with labels."""
     return layer.write_labels(map(_encode, list_units(reader, layer, asking)))
 
 
 def list_units(reader: RunReader, layer: LayerFolder, asking: LabellingTask) -> Iterator[UnitLabels]:
-    """Yield every unit with labels, in order. Memory: one scenario, and the labels by people."""
+    """Yield every unit with labels, in order. Memory: one scenario, and all labels by people."""
     people = {name: read_person(path) for name, path in layer.list_people().items()}
     with contextlib.ExitStack() as stack:
         views = {name: stack.enter_context(LedgerReader(path)) for name, path in layer.list_ledgers().items()}
@@ -181,7 +181,8 @@ def list_units(reader: RunReader, layer: LayerFolder, asking: LabellingTask) -> 
 def _join_units(
     candidate: Candidate, said: Mapping[str, Told], people: Mapping[str, Told], asking: LabellingTask
 ) -> Iterator[UnitLabels]:
-    """Yield the units of a conversation. Models name it by its task in the scenario, people by its id."""
+    """Yield the units of a conversation. Models' labels are keyed by its name in the scenario, people's by
+    its id."""
     for place in asking.list_units(candidate.turns):
         at = (place, digest_said(candidate.turns, place))
         annotators = {
@@ -205,7 +206,7 @@ def _join_units(
 
 
 def write_job_layers(run: RunFolder) -> None:
-    """Write every layer that the job of a run gave its conversations, with what annotators said since. Raises
+    """Write every layer that the run's job labels, with the labels that annotators added later. Raises
     RunError."""
     for own, layers in _find_job_layers(run):
         with RunReader(own.path) as reader:
@@ -216,8 +217,8 @@ def write_job_layers(run: RunFolder) -> None:
 
 
 def require_job_layers(run: RunFolder, layers: Iterable[JobLayer]) -> None:
-    """Raise UsageError if a layer of a job would replace another one in the run: one by other annotators or
-    with other labels. What the job itself labelled before is made anew."""
+    """Raise UsageError if a layer of the job would replace a layer of the run with other annotators or
+    labels. Labels that the job itself made earlier are written again."""
     for one in layers:
         layer = LayerFolder(run, one.name)
         if layer.list_ledgers():
@@ -231,8 +232,7 @@ def require_job_layers(run: RunFolder, layers: Iterable[JobLayer]) -> None:
 
 
 def has_job_layers(run: RunFolder) -> bool:
-    """Return whether every layer that the job of a run gave its conversations is written, and as it was
-    written."""
+    """Return whether every layer that the run's job labels is written and unchanged."""
     return all(
         is_kept(file)
         for own, layers in _find_job_layers(run)
@@ -242,10 +242,10 @@ def has_job_layers(run: RunFolder) -> bool:
 
 
 def _find_job_layers(run: RunFolder) -> Iterator[tuple[RunFolder, dict[str, LabellingTask]]]:
-    """Return the layers that the job of a run gives its conversations, with their folders.
+    """Yield each folder with the layers that the run's job labels there.
 
-    They are next to the run, or next to each arm if arms weigh the space differently and are not read
-    together. Empty if the job cannot be read.
+    The folder is the run's, or each arm's if the arms weigh the space differently and are not read together.
+    Yields nothing if the job cannot be read.
     """
     try:
         job = load_job(run.job)
@@ -265,8 +265,8 @@ def _find_job_layers(run: RunFolder) -> Iterator[tuple[RunFolder, dict[str, Labe
 
 
 def _find_labels_in_run(reader: RunReader, index: int, names: Sequence[str], layer: str) -> dict[str, Told]:
-    """Return the labels that annotators gave a scenario's conversations during generation, in the form of
-    `_find_labels`, by annotator."""
+    """Return the labels made during generation for a scenario, by annotator, each in the form of
+    `_find_labels`."""
     found: dict[str, Told] = {}
     for name in names:
         if (data := reader.beside(index, name).get(layer)) is not None:
@@ -277,7 +277,7 @@ def _find_labels_in_run(reader: RunReader, index: int, names: Sequence[str], lay
 
 
 def _find_labels(view: LedgerReader, index: int) -> Told:
-    """Return an annotator's labels in a scenario, by conversation, turn and digest."""
+    """Return an annotator's labels in a scenario, by conversation, turn and digest of the text."""
     found = {}
     for task, (status, _, data) in view.read_outcomes(index).items():
         if status is Status.ACCEPTED and data is not None:

@@ -1,4 +1,4 @@
-"""Labels that people gave on a run's pages: the units of such a task, and the labels taken from it."""
+"""Labels that people gave on a run's pages: the units of the labelling task, and its answers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from edgen.store.people import People
 from edgen.store.run_reader import RunReader
 
 _MARK = b"SQLite format 3\0"
-_BETWEEN = "@"  # stands in no conversation's id
+_BETWEEN = "@"  # occurs in no conversation's id
 
 
 class LabelUnit(NamedTuple):
-    """A turn, or a whole conversation (`turn` is None), and the digest of what was said up to it."""
+    """A turn, or a whole conversation (`turn` is None), with the digest of the text up to it."""
 
     id: str
     turn: int | None
@@ -27,12 +27,12 @@ class LabelUnit(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """The unit of the task."""
+        """The unit's name in the labelling task."""
         return _BETWEEN.join((self.id, "" if self.turn is None else str(self.turn), self.said))
 
 
 def make_task_name(labels: LabelSet) -> str:
-    """Return the task of people who label by this label set."""
+    """Return the name of the task in which people label by this label set."""
     return f"label {labels.name}"
 
 
@@ -49,7 +49,7 @@ def list_units(candidate: Candidate, asking: LabellingTask) -> Iterator[LabelUni
 
 
 def read_label_unit(unit: str) -> LabelUnit | None:
-    """Return the unit of that name; None for a check of attention."""
+    """Return the unit of that name; None for an attention check."""
     parts = unit.split(_BETWEEN)
     if len(parts) != 3 or len(parts[2]) != 64 or not (parts[1] == "" or parts[1].isdecimal()):
         return None
@@ -57,7 +57,7 @@ def read_label_unit(unit: str) -> LabelUnit | None:
 
 
 def is_people_file(path: Path) -> bool:
-    """Return whether this is the file in which a run keeps what people said on its pages."""
+    """Return whether the file is a run's database of people's answers."""
     try:
         with path.open("rb") as file:
             return file.read(len(_MARK)) == _MARK
@@ -66,8 +66,8 @@ def is_people_file(path: Path) -> bool:
 
 
 def read_given_on_pages(path: Path, reader: RunReader, asking: LabellingTask) -> LabelFile:
-    """Return the labels that people gave on the run's pages. Raises DataError for another run's file, and
-    where there are none."""
+    """Return the labels that people gave on the run's pages. Raises DataError for another run's file, and if
+    it holds no labels."""
     run, task = reader.rundir.path, make_task_name(asking.labels)
     if not path.samefile(run / "people" / "people.db"):
         raise DataError(str(path), f"this is not the run's own file: {run / 'people' / 'people.db'}.")

@@ -1,9 +1,9 @@
-"""People as annotators of a layer: the labels of each person are kept in a separate file, which only grows.
+"""People as annotators of a layer. Each person's labels are in a separate, append-only file.
 
     layers/<layer>/annotators/<person>.jsonl    {"id", "turn", "labels", "said"}
 
-`said` is the digest of the conversation up to the unit: if the run has changed since, labels of other texts
-do not count. If a person labels a unit again, the later line counts, and the earlier one stays.
+`said` is the digest of the conversation up to the unit. Labels of texts that have changed since do not count.
+If a person labels a unit again, the later line counts, and the earlier one stays.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Told = dict[tuple[str, int | None, str], Labels]
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
-    """A person whose labels were taken: of how many units there were `new` ones, and how many say something
-    else than before (`changed`); `labelled` units in all."""
+    """The counts of units that a person labelled: `new` ones, ones with `changed` labels, and all
+    (`labelled`)."""
 
     annotator: str
     new: int
@@ -35,20 +35,20 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
 
 
 REMEDY = (
-    "Only the person can say this again: restore the file from a copy. If you changed it on purpose, move "
-    "it away together with the run's digests.json, and give it with --people."
+    "Only the person can give these labels again: restore the file from a copy. If you changed it on purpose, "
+    "move it away together with the run's digests.json, and give it with --people."
 )
 _line = msgspec.json.Decoder(PersonLabels).decode
 _encode = msgspec.json.Encoder().encode
 
 
 def read_person(path: Path) -> Told:
-    """Return the last labels of each unit by a person. Raises RunError for an invalid file."""
+    """Return a person's last labels of each unit. Raises RunError for an invalid file."""
     return {(line.id, line.turn, line.said): line.labels for line in _list_lines(path)}
 
 
 def require_names(layer: str, models: Iterable[str], given: Iterable[PersonLabels]) -> None:
-    """Raise UsageError where a person is called as one of the models of the layer."""
+    """Raise UsageError if a person has the name of a model in the layer."""
     models = {*models}
     for name in dict.fromkeys(one.annotator for one in given):
         if name in models:
@@ -60,8 +60,7 @@ def require_names(layer: str, models: Iterable[str], given: Iterable[PersonLabel
 
 
 def take_labels(run: RunFolder, folder: Path, given: Iterable[PersonLabels]) -> tuple[Person, ...]:
-    """Keep what people gave in the folder of a layer's annotators in a run, after what each of them said
-    before."""
+    """Append people's labels to their files in the folder of a layer's annotators."""
     by_person: dict[str, list[PersonLabels]] = {}
     for one in given:
         by_person.setdefault(one.annotator, []).append(one)

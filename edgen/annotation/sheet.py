@@ -1,5 +1,5 @@
-"""A sheet for people to label a run's units in: CSV, or JSON Lines, with what was said before; `labels` is
-left empty."""
+"""A sheet, as CSV or JSON Lines, in which people label a run's units. It shows the text before each unit and
+leaves `labels` empty."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Row = dict[str, str | int | None]
 def write_label_sheet(
     conversations: Iterable[Candidate], asking: LabellingTask, path: Path
 ) -> tuple[int, int]:
-    """Write a sheet of the units of these conversations; returns how many there are of both. Raises
-    UsageError where something is at `path`, which may be filled in, and where no unit can be labelled."""
+    """Write a sheet of the units of these conversations. Return the number of units and of conversations.
+    Raises UsageError if `path` exists, since it may be filled in, and if no unit can be labelled."""
     as_line, head = (
         (_render_json, b"")
         if path.suffix.lower() in (".jsonl", ".json")
@@ -49,7 +49,7 @@ def _render_csv(row: Row) -> bytes:
 
 
 def _list_rows(one: Candidate, asking: LabellingTask) -> Iterator[Row]:
-    """Yield a row per unit; `before` holds the turns since the previous unit."""
+    """Yield a row for each unit; `before` holds the turns since the previous unit."""
     since = 0
     for place in asking.list_units(one.turns):
         turn = None if place is None else one.turns[place]

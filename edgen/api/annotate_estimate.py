@@ -1,7 +1,7 @@
-"""Estimate of labels on a run, by annotator, before any request; nothing is sent and nothing is written.
+"""Estimate of labels on a run, by annotator, before any request. It sends and writes nothing.
 
-Prompts are those of the run's own texts: a seeded sample of the requests still to be made is rendered and
-counted. Answers are assumed to be the required JSON object with labels of the set.
+A seeded sample of the missing requests is rendered and counted. Each answer is assumed to be the required
+JSON object with labels of the set.
 """
 
 from __future__ import annotations
@@ -30,31 +30,32 @@ from edgen.store.run_folder import RunFolder
 
 
 class AnnotatorNeeds(msgspec.Struct, frozen=True, kw_only=True):
-    """An annotator, and the use of its remaining requests."""
+    """An annotator, and the expected use of its remaining requests."""
 
     annotator: str  # name of the annotator
     model: str  # name of the model
-    there: int  # requests of the layer that it has answered
-    requests: int  # requests that it still has to answer
-    calls: EstimateInterval  # `at_most`: each request as often as the job allows
+    there: int  # requests of the layer with an answer
+    requests: int  # requests of the layer without an answer
+    calls: EstimateInterval  # `at_most`: if each request is made as often as the job allows
     tokens: TokenIntervals  # of these calls
     cost_usd: EstimateInterval | None  # US dollars; None without a price
 
 
 class AnnotateEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """Estimate of a layer: of each annotator, and in all, on the assumption that their errors are alike."""
+    """Estimate of a layer: of each annotator, and in all. The total's intervals assume that annotators'
+    errors agree."""
 
     run: str  # the run's path
     layer: str  # name of the layer
     labels: str  # name of the label set
     unit: UnitKind  # labelled unit
     together: bool  # one request labels all turns of a conversation
-    annotators: tuple[AnnotatorNeeds, ...]  # each one's part
+    annotators: tuple[AnnotatorNeeds, ...]  # one for each annotator
     requests: int  # of all annotators, without stored answers
     calls: EstimateInterval  # of all annotators
     tokens: TokenIntervals  # of all annotators
     cost_usd: EstimateInterval | None  # US dollars; None without a price
-    basis: tuple[str, ...]  # its grounds, in sentences
+    basis: tuple[str, ...]  # grounds of the estimate, in sentences
 
 
 def estimate_annotators(run: Path, options: AnnotateOptions, control: Control) -> AnnotateEstimate:
@@ -85,7 +86,8 @@ def estimate_annotators(run: Path, options: AnnotateOptions, control: Control) -
 
 
 async def _estimate_each(making: Annotating) -> list[tuple[AnnotatorNeeds, UseNeeds, list[str]]]:
-    """Return the part of each annotator, what it rests on in numbers, and in sentences."""
+    """Return for each annotator: its part of the estimate, the figures used, and its grounds in
+    sentences."""
     making.check()
     async with making.open(send=False) as opened:
         return [_estimate(making, *one) for one in making.askers(opened)]
@@ -103,7 +105,7 @@ def _estimate(
     use = estimate_use(asker, making.place, backend, count, making.options.via)
     said = [
         f"prompts: those of {use.rendered:,} requests rendered and counted ({count.how})",
-        "answers: the bare object with labels, up to twice as long; what a model thinks is more",
+        "answers: the bare object with labels, up to twice its length; a model's thoughts are not included",
     ]
     if use.changed:
         said.append(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedRun:
-    """The status of the annotators, and the people whose labels were taken. Figures need the extra
+    """The status of the annotators, and the people whose labels were read. Figures need the extra
     `analysis`."""
 
     run: Path  # folder of the run
@@ -46,10 +46,10 @@ class AnnotatedRun:
     file: Path  # labels.jsonl of the layer
     annotators: tuple[AnnotatorStatus, ...]  # status of each
     units: int | None = None
-    """With labels in `file`; None if `ended` stopped the annotators and it was not written."""
+    """Units with labels in `file`; None if `ended` stopped the annotators, so that nothing was written."""
     figures: LayerFigures | None = None  # of the measure `labels`; None if `ended` stopped the annotators
-    ended: EdgenError | None = None  # the error that stopped the annotators; None: none
-    people: tuple[Person, ...] = ()  # those whose labels were taken
+    ended: EdgenError | None = None  # the error that stopped the annotators, if any
+    people: tuple[Person, ...] = ()  # people whose labels were read
     gold: GoldFigures | None = None  # the layer against gold, if given
 
     @property
@@ -105,7 +105,7 @@ def find_labels(options: AnnotateOptions) -> LabelSet:
 
 
 class Annotating(AnnotatorStart):
-    """One start of `annotate_run`, while the run is held."""
+    """One call of `annotate_run`, while the run is locked."""
 
     def make(self) -> AnnotatedRun:
         """Take people's labels, ask the models, and write the layer. A problem of a file is reported before
@@ -160,7 +160,7 @@ def _read_statuses(ledgers: Sequence[Path]) -> tuple[AnnotatorStatus, ...]:
 
 
 def require_labels(made: AnnotatedRun) -> None:
-    """Raise what ended it, and ShortError if something is short."""
+    """Raise the error that ended the work, or ShortError if labels are missing."""
     if made.ended is not None:
         raise made.ended
     for one in made.annotators:
@@ -177,15 +177,15 @@ class LabelSheet(msgspec.Struct, frozen=True, kw_only=True):
     unit: str  # labelled unit
     units: int  # number of units
     conversations: int  # number of conversations
-    labels: tuple[str, ...]  # those that a unit can carry
-    several: bool  # a unit can carry more than one label
+    labels: tuple[str, ...]  # labels that a unit can have
+    several: bool  # True if a unit can have several labels
 
 
 def make_sheet(run: Path, options: AnnotateOptions, path: Path) -> LabelSheet:
     """Write an empty sheet of a run's units, or of a sample, to a new file: JSON Lines by its suffix, else
     CSV.
 
-    The sample is that of models. Raises UsageError, LabelSetError and RunError.
+    Models get the same sample. Raises UsageError, LabelSetError and RunError.
     """
     if options.by or options.people or options.gold is not None:
         raise UsageError("--sheet labels nothing; leave out --backend, --people and --gold.")

@@ -21,23 +21,23 @@ from edgen.store.run_folder import RunFolder
 
 
 class BatchFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch as the run has noted it."""
+    """A batch as recorded in the run."""
 
-    number: int  # in its ledger, from 1
-    of: str  # its arm or judge; empty: the run itself
-    state: str  # its last noted one
-    backend: str  # its name in the job
-    round: int  # of the run
+    number: int  # the batch's number in its ledger, from 1
+    of: str  # the arm or judge of the batch; empty: the run itself
+    state: str  # last recorded state
+    backend: str  # the backend's name in the job
+    round: int  # round of the run
     requests: int  # number of requests
-    id: str | None  # the provider's; None before it is created
-    file: str | None  # path of its requests
+    id: str | None  # the provider's id; None before the batch is created
+    file: str | None  # path of the request file
     sent_at: str | None  # ISO 8601, UTC; None before it is sent
     age_s: float  # seconds since it was sent or made
-    message: str | None  # of the provider, or the reason of its failure
+    message: str | None  # message of the provider, or the reason of a failure
 
 
 class Cancelled(msgspec.Struct, frozen=True):
-    """Numbers of cancelled batches, and of their requests with and without an answer."""
+    """Numbers of cancelled batches, of their requests with an answer, and of those without."""
 
     run: str
     ended: int
@@ -46,28 +46,29 @@ class Cancelled(msgspec.Struct, frozen=True):
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts of the lines of a result file."""
+    """Counts of the lines of one result file."""
 
-    path: str  # of the file
+    path: str  # path of the file
     lines: int  # all lines
-    answered: int  # taken as answers now
-    known: int  # answered earlier
-    failed: int  # with an error
-    unanswered: int  # never worked on
+    answered: int  # lines read as answers now
+    known: int  # lines answered earlier
+    failed: int  # lines with an error
+    unanswered: int  # lines of requests that the provider did not process
     strangers: int  # lines that answer no request of the run
-    stranger: str  # id of the first of these; empty without one
+    stranger: str  # id of the first stranger; empty without one
     unreadable: int  # lines that cannot be read
 
 
 class ReadResults(msgspec.Struct, frozen=True):
-    """Counts of each file, and the number of requests of the run that are still open."""
+    """Counts of each file, and `out`, the number of the run's requests that are still open."""
 
     run: str
     files: tuple[FileFacts, ...]
     out: int
 
     def require_own(self) -> None:
-        """Raise DataError if a file does not belong to this run, ShortError if some of its lines do not."""
+        """Raise DataError if a file does not belong to this run, ShortError if only some of its lines do
+        not."""
         strange = [file for file in self.files if file.strangers or file.unreadable]
         if not strange:
             return
@@ -109,10 +110,9 @@ def _describe(whose: str, batch: NotedBatch) -> BatchFacts:
 
 
 def cancel_batches(run: Path, numbers: Collection[int], control: Control) -> Cancelled:
-    """End batches at the provider, all that are out if no `numbers` are given, and read what they have
-    answered.
+    """Cancel batches at the provider, and read their answers. Without `numbers`: all open batches.
 
-    Raises UsageError for a number that is not out.
+    Raises UsageError for a number of no open batch.
     """
     rundir = RunFolder(run).require()
     with explain_os_errors(rundir.path), rundir.lock_for_writing():
@@ -148,7 +148,7 @@ async def _cancel(
 
 
 def read_results(run: Path, files: Sequence[Path]) -> ReadResults:
-    """Read result files into a run: those of the provider, or of another program that answered its request
+    """Read result files into a run, from the provider or from another program that answered the request
     files.
 
     Reading a file twice changes nothing. Raises DataError for an invalid file, RunError for a run without
@@ -189,8 +189,8 @@ async def _read(
 
 
 def _sum_up(path: Path, readings: Sequence[ResultCounts]) -> FileFacts:
-    """Return the counts of one file, over all ledgers of the run: a line is a stranger if it is one to all of
-    them."""
+    """Return the counts of one file over all ledgers of the run. A line is a stranger if it is one to every
+    ledger."""
     lines, unreadable = readings[0].lines, readings[0].unreadable
     ours = sum(reading.lines - reading.strangers - reading.unreadable for reading in readings)
     strangers = max(0, lines - unreadable - ours)

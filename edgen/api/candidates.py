@@ -1,4 +1,4 @@
-"""Texts for a run's turns: the writer's missing texts are requested, and the file of all texts is written."""
+"""Texts for a run's turns: have the writer write the missing texts, and write all texts to a file."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class WrittenCandidates:
     """Status of the writer, and its file."""
 
     run: Path  # folder of the run
-    options: CandidateOptions  # of the call
-    file: Path  # with the texts
+    options: CandidateOptions  # options of the call
+    file: Path  # file of the texts
     writer: WriterStatus  # status of the writer
     totals: WriterTotals | None = None
-    """Content of `file`; None if `ended` stopped the writer and it was not written."""
-    ended: EdgenError | None = None  # the error that stopped the writer; None: none
+    """Totals of `file`; None if `ended` stopped the writer, so that nothing was written."""
+    ended: EdgenError | None = None  # the error that stopped the writer, if any
 
 
 def write_for_run(run: Path, options: CandidateOptions, control: Control) -> WrittenCandidates:
     """Have texts written for a run's turns, and write them to candidates/<kind>.jsonl.
 
-    Raises UsageError, RunError and LockedError, and what stopped the writer before it had begun.
+    Raises UsageError, RunError and LockedError, and the error that stopped the writer before its start.
     """
     with open_for_work(run, control, "candidates") as reader:
         start = WriterStart(reader, options, control)
@@ -45,15 +45,15 @@ def write_for_run(run: Path, options: CandidateOptions, control: Control) -> Wri
 
 
 def estimate_candidates(run: Path, options: CandidateOptions, control: Control) -> dict[str, Any]:
-    """Return the calls of `write_for_run`; nothing is sent and nothing is written. Raises its errors before
-    its first call."""
+    """Return the calls of `write_for_run`; send and write nothing. Raises its errors before its first
+    call."""
     with open_for_reading(run) as reader:
         ((asker, needs),) = asyncio.run(WriterStart(reader, options, control).estimate())
     return {"run": str(run), "writer": asker.id, "writes": options.write, **needs.describe("write")}
 
 
 def require_candidates(made: WrittenCandidates) -> None:
-    """Raise what ended it, and ShortError if something is short."""
+    """Raise the error that ended the work, or ShortError if texts are missing."""
     if made.ended is not None:
         raise made.ended
     writer = made.writer

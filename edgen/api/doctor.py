@@ -42,12 +42,12 @@ from edgen.runtime.loading import Loading
 from edgen.store.budget_book import BudgetBook
 from edgen.store.call_times import CallTime, note_call_time
 
-_REFUSED = 5  # by the service
-_COUNT = "Count from one to ten, in words."  # enough tokens to time them
+_REFUSED = 5  # exit code if a service refuses
+_COUNT = "Count from one to ten, in words."  # an answer with enough tokens to measure its speed
 
 
 class DoctorCheck(msgspec.Struct, frozen=True):
-    """One thing that was looked at: whether it is well, and a sentence."""
+    """One check: whether it passed, and a sentence."""
 
     check: str
     well: bool
@@ -55,8 +55,8 @@ class DoctorCheck(msgspec.Struct, frozen=True):
 
 
 class Diagnosis(msgspec.Struct):
-    """All checks, in order. `exit_code` is that of what is wrong: 2 in the job or the command line, 4 if the
-    shared budget is used up, 5 at a service."""
+    """All checks, in order. `exit_code` is the highest of failed checks: 2 for the job or the command line, 4
+    for a used-up shared budget, 5 for a service."""
 
     checks: list[DoctorCheck] = []
     exit_code: int = 2
@@ -82,11 +82,11 @@ def diagnose(
     call: bool = True,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Diagnosis:
-    """Check a job's files, keys, endpoints and models. `call`: with one tiny call to each backend, one more
-    for each schema that its answers have to fit, and one for log probabilities where the job asks for them.
-    The calls count in the budget that the job shares with others; without that budget they are left out. A
-    server that is loading its model is waited for; `tell` gets a sentence then. The seconds of the tiny call
-    are kept for `edgen estimate`.
+    """Check a job's files, keys, endpoints and models. `call`: make one tiny call to each backend, one more
+    for each schema of its answers, and one for log probabilities if the job requests them. The calls count in
+    the budget that the job shares with others; they are left out if that budget cannot be used. The check
+    waits for a server that is loading its model, and passes a sentence about it to `tell`. `edgen estimate`
+    uses the seconds of the tiny call.
 
     Raises the errors of a job that cannot be loaded.
     """
@@ -112,8 +112,8 @@ def diagnose(
 
 
 def _check_shared_budget(diagnosis: Diagnosis, jobs: Sequence[Job], *, call: bool) -> Budget | None:
-    """Report how far the shared budget is used, and return it for calls; None where it cannot be used.
-    `jobs`: the job and those of its arms, whose backends the budget has to be able to count."""
+    """Report the use of the shared budget, and return the budget for calls; None if it cannot be used.
+    `jobs`: the job and its arms, whose backends the budget must be able to count."""
     named = jobs[0].limits.budget
     assert named is not None
     try:
@@ -128,7 +128,7 @@ def _check_shared_budget(diagnosis: Diagnosis, jobs: Sequence[Job], *, call: boo
         f"{one.format_amount(one.used)} of {one.format_amount(one.most)} {one.cap}" for one in stands
     )
     diagnosis.add("budget", f"{named}: {used} used")
-    # Doctor has no ledger: if it is killed, all that it held stays spent.
+    # Doctor has no ledger: if it is killed, all reserved amounts count as spent.
     return Budget(None, None, purse=BudgetLease(book, f"doctor {secrets.token_hex(8)}"))
 
 
@@ -159,8 +159,8 @@ def _check_arms(
 
 
 async def _check_same_model(diagnosis: Diagnosis, role: str, config: BackendConfig, trust: Trust) -> None:
-    """Check that the servers of a backend list the same model. A server that cannot be asked is left out: its
-    own check says why."""
+    """Check that the servers of a backend list the same model. A server that does not answer is left out: its
+    own check reports it."""
     try:
         consents = trust.settle([config])
         backend = make(config, timeout=60.0, connections=2, environ=trust.environ, consents=consents)
@@ -180,14 +180,14 @@ async def _check_same_model(diagnosis: Diagnosis, role: str, config: BackendConf
 
 
 class _Checked(NamedTuple):
-    """A backend that is looked at."""
+    """A backend under check."""
 
-    role: str  # its place in the job
-    config: BackendConfig  # its settings, of one server
+    role: str  # its role in the job
+    config: BackendConfig  # settings of one of its servers
     job: Job  # the job, or one arm of it
-    schemas: list[Prompt]  # templates with schemas that it is asked with
-    budget: Budget | None  # the one in which its calls count
-    loading: Loading  # the patience while it loads
+    schemas: list[Prompt]  # templates with schemas that it gets
+    budget: Budget | None  # the budget in which its calls count
+    loading: Loading  # the wait for a server that loads its model
 
 
 def _list_schemas(config: BackendConfig, plans: Iterable[Plan]) -> list[Prompt]:
@@ -195,7 +195,7 @@ def _list_schemas(config: BackendConfig, plans: Iterable[Plan]) -> list[Prompt]:
     found: dict[bytes, Prompt] = {}
     for plan in plans:
         asked = {use: plan.templates[use].asked for use in plan.prompts} | {ANNOTATOR: ANNOTATOR}
-        # What else shapes no conversation is for the judge.
+        # Every other prompt that shapes no conversation goes to the judge.
         for use, prompt in {**plan.prompts, **plan.extra_prompts}.items():
             backend = plan.job.backends.get(find_backend_name(plan.job, asked.get(use, "judge")))
             if prompt.schema is not None and backend == config:
@@ -328,8 +328,8 @@ async def _call_with_schema(
 async def _call_for_logprobs(diagnosis: Diagnosis, checked: _Checked, client: ModelClient, seed: int) -> None:
     """Make a call for log probabilities, and note whether the service returned any.
 
-    The call without them succeeded, so a request that is bad, or not permitted, is due to them. Raises
-    CallError for any other failure.
+    The call without them succeeded, so they cause a bad or forbidden request. Raises CallError for any other
+    failure.
     """
     config, top = checked.config, checked.job.pairs.logprobs
     asked, rest = f"pairs.logprobs: {top}", "choose another judge, or leave pairs.logprobs out"

@@ -1,4 +1,4 @@
-"""Estimate of a job's cost before it starts; calls nothing and writes nothing."""
+"""Estimate of a job's cost before it starts, without calls. It writes nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ from edgen.store.run_folder import RunFolder
 
 
 class EstimateInterval(msgspec.Struct, frozen=True):
-    """`at_most`: of all that is still to make if no call is lost, where every backend has max_tokens."""
+    """An expected value with its interval. `at_most`: the most for all remaining work if no call is lost;
+    only if every backend has max_tokens."""
 
     low: float
     expected: float
@@ -51,11 +52,11 @@ class BackendPrice(msgspec.Struct, frozen=True, kw_only=True):
     model: str  # name of the model
     prompt: float | None = None  # None if unknown
     completion: float | None = None  # None if unknown
-    cache_read: float | UnsetType = UNSET  # unset without a price of its own
-    cache_write: float | UnsetType = UNSET  # unset without a price of its own
-    batch: float | None = None  # share of the price that a batch pays; None if unknown
-    date: str | None = None  # of the price list, YYYY-MM-DD
-    source: str | None = None  # of the price
+    cache_read: float | UnsetType = UNSET  # only if it has a price of its own
+    cache_write: float | UnsetType = UNSET  # only if it has a price of its own
+    batch: float | None = None  # batch price as a share of the price; None if unknown
+    date: str | None = None  # date of the price list, YYYY-MM-DD
+    source: str | None = None  # source of the price
 
 
 class RunBasis(msgspec.Struct, frozen=True):
@@ -64,8 +65,8 @@ class RunBasis(msgspec.Struct, frozen=True):
 
 
 class EstimateBasis(msgspec.Struct, frozen=True):
-    """Grounds of an estimate. `answers`: whether their sizes are from `runs` or assumed; `said`: the same in
-    sentences."""
+    """Grounds of an estimate. `answers`: whether sizes of answers are from `runs` or assumed; `said`: the
+    grounds in sentences."""
 
     answers: str
     runs: tuple[RunBasis, ...]
@@ -74,7 +75,7 @@ class EstimateBasis(msgspec.Struct, frozen=True):
 
 
 class RequestsAtProvider(msgspec.Struct, frozen=True):
-    """Requests at the provider, with the most that they can take."""
+    """Requests at the provider, with their largest possible use."""
 
     calls: int
     tokens: int
@@ -84,29 +85,30 @@ class RequestsAtProvider(msgspec.Struct, frozen=True):
 class ExistingWork(msgspec.Struct, frozen=True, kw_only=True):
     """Existing conversations of the plan, and the use of the whole run."""
 
-    conversations: int  # of the plan, settled
+    conversations: int  # finished conversations of the plan
     calls: int  # of the whole run
     tokens: Tokens  # of the whole run
     cost_usd: float | None  # US dollars; None without a price
     out: RequestsAtProvider  # requests at the provider
-    other_form: bool  # a run of that name was made by another form of the job
+    other_form: bool  # True if another form of the job made the run of that name
 
 
 class EstimatedNeeds(msgspec.Struct, frozen=True, kw_only=True):
-    """Needs of the conversations still to be made and not yet at the provider."""
+    """Needs of the conversations that are missing and not at the provider."""
 
     conversations: int  # wanted conversations
-    to_make: int  # expected ones still to be made
+    to_make: int  # expected number of missing ones
     calls: EstimateInterval  # calls for `to_make`
     tokens: TokenIntervals  # of these calls
     cost_usd: EstimateInterval | None  # US dollars; None without a price
-    seconds: EstimateInterval | None  # of online work; None by batch
-    basis: EstimateBasis  # of the estimate
-    already: ExistingWork  # results that exist
+    seconds: EstimateInterval | None  # time of online work; None for batches
+    basis: EstimateBasis  # grounds of the estimate
+    already: ExistingWork  # existing results
 
 
 class JobEstimate(EstimatedNeeds, frozen=True, kw_only=True):
-    """The sums over all arms, taken to err alike; `arms`, where there are any, has each arm's own."""
+    """The sums over all arms, on the assumption that their errors agree. `arms`, if the job has any: each
+    arm's own estimate."""
 
     job: str
     via: str
@@ -116,8 +118,7 @@ class JobEstimate(EstimatedNeeds, frozen=True, kw_only=True):
 
 
 def estimate_job(job: Path, options: EstimateOptions) -> JobEstimate:
-    """Return calls, tokens, money and time of a job, each as an interval. Stored answers of its run are not
-    counted again."""
+    """Return calls, tokens, money and time of a job, each as an interval, without those of stored answers."""
     via, part, runs, output = options.via, options.scenarios, options.runs, options.output
     reach = Reach.of(job, options.changes, outside=options.allow_outside)
     whole, plans = load_plans(job, list(options.changes), reach)
@@ -127,7 +128,7 @@ def estimate_job(job: Path, options: EstimateOptions) -> JobEstimate:
         arm: estimate(plan, reach, runs, run.arm(arm), via=via, part=part, passing=options.passing)
         for arm, plan in plans.items()
     }
-    # What shares a service shares its window: at once, it takes as long as one after the other.
+    # Arms that share a service also share its rate limits: at once, they take as long as one after the other.
     at_once = count_arms_at_once(whole, plans) if do_services_differ(plans.values()) else 1
     sums = _describe(list(each.values()), at_once)
     return JobEstimate(
@@ -150,7 +151,7 @@ def _find_known_prices(price: Price | None) -> dict[str, Any]:
 
 
 def _describe(each: Sequence[PlanEstimate], at_once: int = 1) -> EstimatedNeeds:
-    """Return the needs of all arms together, of which so many run `at_once`."""
+    """Return the needs of all arms together; `at_once` of them run at the same time."""
     uses, most = each[0].uses, each[0].most
     for one in each[1:]:
         uses = uses.plus(one.uses)
@@ -175,8 +176,8 @@ def _describe(each: Sequence[PlanEstimate], at_once: int = 1) -> EstimatedNeeds:
 
 
 def make_intervals(uses: UsageRange, most: Mapping[str, float], *, priced: bool) -> dict[str, Any]:
-    """Return calls, tokens and cost as intervals, by their keys in an estimate. `most`: what is known of the
-    most that they can be, by its key in `CallUse`."""
+    """Return calls, tokens and cost as intervals, by their keys in an estimate. `most`: the known upper
+    limits, by key of `CallUse`."""
 
     def make_interval(key: str, digits: int | None = None) -> EstimateInterval:
         low, expected, high = (round(getattr(level, key), digits) for level in uses)
@@ -200,7 +201,7 @@ def _describe_basis(each: Sequence[PlanEstimate]) -> EstimateBasis:
         "runs" if all(known) else "some assumed" if any(known) else "assumed",
         tuple(RunBasis(*item) for item in runs.items()),
         "; ".join(dict.fromkeys(one.prompts.how for one in each)),
-        # Each once, with the arms it is about where that is not all.
+        # Each sentence once, with its arms if it is not about all.
         tuple(
             sentence if len(names) == len(each) else f"{', '.join(names)}: {sentence}"
             for sentence, names in arms.items()

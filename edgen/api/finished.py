@@ -1,4 +1,5 @@
-"""Results of finished runs: a comparison of arms, a data set in a format, a page, one run of several."""
+"""Results of finished runs: a comparison of arms, an exported data set, a report page, a run made from
+several."""
 
 from __future__ import annotations
 
@@ -33,11 +34,11 @@ def compare_runs(
     options: CompareOptions,
     control: Control,
 ) -> tuple[ComparisonResult, Path | None]:
-    """Compare the arms of a run, or runs, on the scenarios they share, the first with each other. A path
-    without a run is a data set, which is one arm.
+    """Compare the arms of a run, or runs, on the scenarios that they share; the first is the baseline. A path
+    that is not a run is a data set and counts as one arm.
 
-    Returns the comparison and its file: `options.output`, or one in the first run's `comparisons/`, None
-    without a run. Raises what `evaluation.comparison` raises.
+    Return the comparison and its file: `options.output`, or one in the first run's `comparisons/`, None
+    without a run. Raises the errors of `evaluation.comparison`.
     """
     from edgen.evaluation.comparison.run_arms import is_run, open_comparison, store
 
@@ -57,7 +58,7 @@ def compare_runs(
 
 
 def list_formats() -> list[dict[str, Any]]:
-    """Return every format: its name, a summary, its kind, and its needs besides finished conversations."""
+    """Return every format: its name, a summary, its kind, and further requirements."""
     return [
         {"format": one.name, "summary": one.summary, "of": one.of, "needs": list(one.needs)}
         for one in find_all("format")
@@ -73,12 +74,12 @@ def has_pairs(run: Path) -> bool:
 def export_run(
     run: Path, name: str, asked: ExportRequest, options: Mapping[str, Any], control: Control
 ) -> Exported:
-    """Write a run in the format `name` to a new folder, with a card. What cannot be expressed is left out and
-    counted. `options`: by their names in Python, such as `min_turns_left`; None is one that is not given.
-    With several workers, the bytes are those of one.
+    """Write a run in the format `name` to a new folder, with a card. Rows that the format cannot express are
+    left out and counted. `options`: the format's options by their names in Python, such as `min_turns_left`;
+    None if not given. Several workers write the same bytes as one.
 
-    Raises UsageError for options that the format does not take or that do not go together, ShortError where
-    no row is left, and what reading raises.
+    Raises UsageError for unsupported or contradictory options, ShortError if no row is left, and the errors
+    of reading.
     """
     from edgen.export.ranges import require_ranges
     from edgen.export.shared_options import LayerOptions, PairSetOptions
@@ -128,7 +129,7 @@ def _export_between(run: Path, format_: Format, output: Path, options: OptionVal
 
 
 def _refer_to_others(rundir: RunFolder, format_: Format) -> None:
-    """Raise UsageError where a run has pairs with other runs alone."""
+    """Raise UsageError if a run has only pairs with other runs."""
     if "pairs" in format_.needs and not rundir.pairs.exists():
         between = [
             place.pairs_folder.name for place in list_places_of_pairs(rundir)[1:] if place.pairs.exists()
@@ -145,7 +146,7 @@ def _refer_to_others(rundir: RunFolder, format_: Format) -> None:
 def write_report(run: Path, control: Control, output: Path | None = None) -> WrittenReport:
     """Write one self-contained HTML file about a run, in place of an earlier one.
 
-    Notes name the parts of the run that it does not cover. Measures of the run's own job are taken if the
+    Notes name the parts of the run that it does not cover. Measures of the run's own job are included if the
     user agrees to run their files. Raises the errors of reading the run, and UsageError for a file that
     cannot be written.
     """
@@ -177,10 +178,9 @@ def write_report(run: Path, control: Control, output: Path | None = None) -> Wri
 def select_run(
     run: Path, output: Path, options: SelectOptions, control: Control
 ) -> tuple[StatusReport, Selection]:
-    """Make a run, in the folder `output`, of the conversations of a run that are chosen. That run stays as it
-    is.
+    """Make a new run, in the folder `output`, of chosen conversations of a run, which stays unchanged.
 
-    Returns how the new run stands and what each clause took. Raises what `selection.select` raises.
+    Return the new run's status, and what each clause removed. Raises the errors of `selection.select`.
     """
     from edgen.selection.select import select
 
@@ -190,9 +190,9 @@ def select_run(
 
 
 def merge_runs(runs: Sequence[Path], output: Path, control: Control) -> tuple[StatusReport, MergeResult]:
-    """Make one run of these in the folder `output`. They stay as they are, and nothing is dropped.
+    """Merge runs into a new run in the folder `output`. The runs stay unchanged, and nothing is dropped.
 
-    Returns how the new run stands and what was put together. Raises what `merging.merge` raises.
+    Return the new run's status, and the merged content. Raises the errors of `merging.merge`.
     """
     from edgen.merging.merge import merge
 

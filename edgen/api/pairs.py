@@ -1,4 +1,4 @@
-"""Preference pairs of a run: judged, labelled and split; and the report about their bias."""
+"""Preference pairs of a run: judged, labelled and split; and the report on their bias."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from edgen.store.pairs_file import DEFAULT, find_label_source, require_pair_set,
 from edgen.store.run_reader import RunReader
 from edgen.store.votes import read_stored_votes, take_votes
 
-_OF_PAIRS = ("min_margin", "max_per_scenario", "min_turns_left")  # options that stand for a key of `pairs`
+_OF_PAIRS = ("min_margin", "max_per_scenario", "min_turns_left")  # options that set a key of `pairs`
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +49,26 @@ class PairedRun:
     """The result of making pairs."""
 
     run: Path  # folder of the run
-    by: Source  # source of the labels
+    by: Source  # source of the labels, or a judge's name
     scenarios: int  # scenarios with candidates
     file: Path  # pairs.jsonl of the pair set
     compare: str  # compared texts, `conversation` or `response`
     votes: int  # judge calls per pair in each order
-    model: str | None = None  # the judge's; None without one
+    model: str | None = None  # name of the judge's model; None without one
     judged: JudgeStatus | None = None  # status of the judge; None if none was asked
     made: PairCounts | None = None
-    """Counts of pairs; None if `ended` stopped the judge: then no pairs are written."""
+    """Counts of pairs; None if `ended` stopped the judge, so that no pairs were written."""
     bias: dict[str, Any] | None = None  # figures of `preferences.bias`
-    ended: EdgenError | None = None  # the error that stopped the judge; None: none
+    ended: EdgenError | None = None  # the error that stopped the judge, if any
     k: int | None = None  # rollouts of each response; None without rollouts
-    rollouts: tuple[RolloutStatus, ...] = ()  # status of each arm's, if labels depend on them
-    name: str | None = None  # the pair set's; None for the default one
+    rollouts: tuple[RolloutStatus, ...] = ()  # status of the rollouts of each arm, if labels depend on them
+    name: str | None = None  # name of the pair set; None for the default one
 
 
 def make_pairs(run: Path, options: PairOptions, control: Control, *, report: bool = False) -> PairedRun:
-    """Label pairs of a run's conversations of one scenario, after the judge's missing verdicts were
-    requested.
+    """Request the judge's missing verdicts, and label pairs of a run's conversations of one scenario.
 
-    `report`: with the report on their bias. Raises UsageError, RunError and LockedError.
+    `report`: also report on their bias. Raises UsageError, RunError and LockedError.
     """
     if options.by != "oracle" and (options.judge or options.prompt):
         option = "--backend" if options.judge else "--prompt"
@@ -84,7 +83,7 @@ def make_pairs(run: Path, options: PairOptions, control: Control, *, report: boo
 
 def estimate_pairs(run: Path, options: PairOptions, control: Control) -> dict[str, Any]:
     """Return the calls of `make_pairs`: `calls` in all, and those of `rollouts` and `judged`, None if not
-    requested. Nothing is sent and nothing is written. Raises its errors before its first call."""
+    requested. Send and write nothing. Raises its errors before its first call."""
     with open_for_reading(run, options.against) as reader:
         making = PairMaking(reader, options, control)
         making.require_comparable()
@@ -94,9 +93,9 @@ def estimate_pairs(run: Path, options: PairOptions, control: Control) -> dict[st
 def report_bias(
     run: Path, against: Sequence[Path] = (), *, asked: bool = True, name: str | None = None
 ) -> dict[str, Any]:
-    """Return position and length bias, agreement, calibration and the policy matrix of the pairs that a run
-    has, or has with other runs; `name`: of that set. Raises UsageError where neither this nor pairs were
-    `asked` for."""
+    """Return position and length bias, agreement, calibration and the policy matrix of a run's existing
+    pairs, or of those with other runs. `name`: the pair set. Raises UsageError if neither pairs nor this
+    report was requested (`asked`)."""
     if not asked:
         raise UsageError(
             "--signal is missing: name the evidence, as in --signal oracle "
@@ -108,7 +107,7 @@ def report_bias(
 
 
 def list_signals() -> list[str]:
-    """Return what can label pairs: the sources of labels, and judges by their names."""
+    """Return the names of everything that can label pairs: sources of labels, and judges."""
     return list(dict.fromkeys((*get_args(Source), *list_askers(JudgeAsker))))
 
 
@@ -132,7 +131,7 @@ def make_vote_sheet(run: Path, path: Path, against: Sequence[Path] = ()) -> int:
 
 
 class PairMaking:
-    """One start of `make_pairs`, while the run is held."""
+    """One call of `make_pairs`, while the run is locked."""
 
     def __init__(self, reader: RunReader, options: PairOptions, control: Control) -> None:
         judge = find_asker(options.asker, JudgeAsker, get_args(Source))
@@ -154,7 +153,7 @@ class PairMaking:
         self.judge = JudgeStart(self.job, self.choice, template, self.rollouts, options, control)
 
     def _refuse_between_runs(self, job: Job) -> None:
-        """Raise UsageError for evidence that only conversations of one run have."""
+        """Raise UsageError for evidence that only conversations of one run can have."""
         options = self.options
         if not options.against:
             return
@@ -221,7 +220,7 @@ class PairMaking:
         return PairedRun(*about, k=pairs.rollouts, rollouts=rollouts, name=self.name, **facts)
 
     def _take_votes(self, path: Path) -> None:
-        """Keep the votes of a file, or of a sheet that was filled in."""
+        """Store the votes of a file, or of a filled-in sheet."""
         if not is_sheet(path):
             take_votes(self.reader, path)
             return
@@ -234,7 +233,7 @@ class PairMaking:
             )
 
     def _make_of_responses(self, *, report: bool) -> PairedRun:
-        """Pairs of responses to one turn, by what the run says itself of them."""
+        """Make pairs of responses to one turn, from the run's own marks."""
         reader, scenarios = self.reader, self._count_scenarios()
         made = write_response_pairs(reader, self._make_rules(), read_stored_votes(reader.rundir))
         made.simulated |= reader.simulated
@@ -249,7 +248,7 @@ class PairMaking:
         raise self._make_none_accepted_error()
 
     def _make_rules(self, judge: str | None = None) -> LabelRules:
-        """Return the rules of labels; `judge`: the one whose verdicts count."""
+        """Return the rules of labels; `judge`: the judge whose verdicts count."""
         pairs = self.job.pairs
         return LabelRules(
             by=self.options.by,
@@ -270,7 +269,7 @@ class PairMaking:
     def require_comparable(self) -> int:
         """Return the number of scenarios with conversations to compare.
 
-        Raises RunError if none has, and UsageError for requested rollouts that cannot be played.
+        Raises RunError if there are none, and UsageError for requested rollouts that cannot be played.
         """
         reader, path = self.reader, self.run.path
         count = sum(len(numbers) > 1 for _, numbers in reader.scenarios())
@@ -294,7 +293,7 @@ class PairMaking:
         )
 
     async def estimate(self) -> dict[str, Any]:
-        """Return the calls that are needed."""
+        """Return the necessary calls."""
         rollouts = judged = None
         each: list[NeededCalls] = []
         if self.rollouts is not None:
@@ -310,8 +309,8 @@ class PairMaking:
         return {"run": str(self.run.path), "calls": calls, "rollouts": rollouts, "judged": judged}
 
     async def _ask(self) -> dict[str, Any]:
-        """Ask the judge what was not asked before, after the rollouts are played; without a judge, play them
-        alone. Return how all of it stands, and what stopped it."""
+        """Play the rollouts, then request the judge's missing verdicts; without a judge, only play. Return
+        the status of the work and the error that stopped it."""
         judge = self.judge
         if self.options.by != "oracle":
             return {"ended": await judge.prepare(), "ledgers": judge.ledgers or {}}
@@ -321,10 +320,10 @@ class PairMaking:
 
 
 def require_pairs(paired: PairedRun) -> None:
-    """Raise what ended it, and ShortError if something is short."""
+    """Raise the error that ended the work, or ShortError if labels or answers are missing."""
     if paired.ended is not None or paired.made is None:
         raise paired.ended or AssertionError("without pairs something ended it")
-    for rollouts in paired.rollouts:  # those without an answer may be why nothing is labelled
+    for rollouts in paired.rollouts:  # missing answers may be why no pair is labelled
         rollouts.require_answers("rollouts")
     left_out = dict(sorted(paired.made.left_out.items()))
     if not paired.made.train + paired.made.test:
@@ -342,13 +341,13 @@ def require_pairs(paired: PairedRun) -> None:
 
 
 def _suggest_branch() -> str:
-    """Return the way to pairs that part at a turn, in brackets; empty if no protocol has it."""
+    """Return the setting that makes pairs part at a turn, in brackets; empty if no protocol has it."""
     able = " or ".join(list_branching())
     return f" (add `branch: {{at: sampled}}` under {able})" if able else ""
 
 
 def _explain_missing_probabilities(run: Path) -> str:
-    """Return a sentence on how conversations of a run's protocol get a probability."""
+    """Return a sentence on how to get probabilities for conversations of a run's protocol."""
     with open_for_reading(run, ()) as reader:
         setting = find_probability_setting(reader.job, reader.space.roles)
         protocol = reader.job.protocol
@@ -370,7 +369,7 @@ _HINTS = {
         "the same.",
         "identical": "The conversations of a scenario say the same: give the backend a temperature.",
         "contradicted": "The verdicts go in circles: more votes (--set pairs.votes=3) may help.",
-        "not_judged": "Nothing was said about these very conversations by this source.",
+        "not_judged": "This source has not rated these conversations in their present form.",
     },
     "abstained by": {
         "oracle": "The judge's answers cannot be read: another template or judge may help.",

@@ -1,7 +1,7 @@
-"""Raw replies read to turns and a probability: one, or one for every line of a file.
+"""Read raw replies as turns and a probability: one reply, or one per line of a file.
 
-A line that is no such object is answered as rejected ("bad_line"), so that answers and lines stay
-in step. Memory does not grow with the number of lines.
+An invalid line gets the answer rejected ("bad_line"), so that answers and lines stay in step. Memory does not
+grow with the number of lines.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BLOCKED = frozenset({"content_filter", "safety", "recitation", "blocklist", "pr
 
 
 class ReplyLine(msgspec.Struct, frozen=True):
-    """One line of input. Other keys are allowed and not looked at."""
+    """One line of input. Other keys are allowed and ignored."""
 
     reply: str
     id: str | int | None = None
@@ -41,7 +41,7 @@ _KEYS = ReplyLine.__struct_fields__
 
 
 def read_role_words(given: Iterable[str]) -> OwnWords:
-    """Return the words for each side, given as `ROLE=WORD`. Raises UsageError for one that a job could not
+    """Return the words for each side, given as `ROLE=WORD`. Raises UsageError for words that a job could not
     have either."""
     words: dict[str, list[str]] = {role: [] for role in ROLES}
     for assignment in given:
@@ -57,8 +57,8 @@ def read_role_words(given: Iterable[str]) -> OwnWords:
 def parse_reply(
     text: str, finish_reason: str | None = None, refusal: str | None = None, words: OwnWords = ()
 ) -> dict[str, Any]:
-    """Return the reading of one reply, without its id; `finish_reason` is a word of any service, an unknown
-    one means stop."""
+    """Return the answer about one reply, without its id. `finish_reason` is the word of any service; an
+    unknown one means stop."""
     reason = (finish_reason or "").lower()
     finish = "length" if reason in _CUT_OFF else "content_filter" if reason in _BLOCKED else "stop"
     result = read(text, finish_reason=finish, refusal=refusal, words=words)
@@ -78,7 +78,7 @@ def _reject(reason: str, detail: str) -> dict[str, Any]:
 
 
 def parse_file(file: Path | BinaryIO, words: OwnWords = ()) -> dict[str, Any]:
-    """Read a file that is one raw reply. Raises DataError for a file that is too large, or no text."""
+    """Read a file that holds one raw reply. Raises DataError for a file that is too large or not text."""
     if isinstance(file, Path):
         return parse_reply(read_text(file, DataError), words=words)
     source, data = "standard input", file.read(MAX_BYTES + 1)
@@ -121,7 +121,7 @@ def _parse_line(data: bytes | None, words: OwnWords) -> dict[str, Any]:
     try:
         line = msgspec.json.decode(data, type=ReplyLine)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
-        # Other writers allow half of a surrogate pair and NaN; what edgen does not look at may hold them.
+        # Other programs write lone surrogates and NaN; keys that edgen ignores may hold them.
         with contextlib.suppress(ValueError, RecursionError):
             value = json.loads(data)
         known = {key: value[key] for key in _KEYS if key in value} if isinstance(value, dict) else value
@@ -145,7 +145,7 @@ def _explain(problem: Exception) -> str:
 
 
 def _make_printable(name: str | int | None) -> str | int | None:
-    """Return an id that can be written as JSON in UTF-8."""
+    """Return an id without characters that JSON in UTF-8 cannot hold."""
     if isinstance(name, int) and not -(2**63) <= name < 2**64:
         return str(name)
     return _SURROGATE.sub("\ufffd", name) if isinstance(name, str) else name

@@ -1,4 +1,4 @@
-"""A person plays a role of a job's conversations: the job that this needs, and its run in a thread."""
+"""A person plays a role of a job's conversations: the changed job, and its run in a thread."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Game(NamedTuple):
     plan: Plan
 
     def list_secrets(self, scenario: Scenario, name: str) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
-        """Return what each other role of a scenario knew, and the role called `name` did not."""
+        """Return the facts that each other role of a scenario knew, and the role called `name` did not."""
         roles, labels = self.plan.rules.roles, self.plan.rules.book.labels if self.plan.rules.book else {}
         seen = {dimension for one in roles if one.name == name for dimension in one.sees}
         return [
@@ -60,8 +60,8 @@ def open_game(
     *,
     allow_outside: bool = False,
 ) -> Game:
-    """Return a job of one more conversation than the folder has, in which a person plays `role`; None: the
-    role that learns, else the last that speaks.
+    """Return a job with one conversation more than the folder has, in which a person plays `role`. None: the
+    role that learns, else the last to speak.
 
     Raises UsageError for a role that nobody can play.
     """
@@ -102,15 +102,14 @@ def open_game(
 
 
 def _make_person_settings(plan: Plan, role: str) -> str:
-    """Return the settings of a role as one that a person plays: the job's own, with its papers, if it has
-    them."""
+    """Return the settings of a role that a person plays, with the forms of the job if it has them."""
     own = find_backend(plan.job, role)
     kept = {key: getattr(own, key) for key in own.FILES if own.BY_PEOPLE}
     return msgspec.json.encode({"type": "human", **kept}).decode()
 
 
 def _make_replacement(plan: Plan, role: str, job: Path) -> str:
-    """Return the settings of the backend that plays another role of people, where one person plays alone.
+    """Return the settings of the backend that replaces other people's role if one person plays alone.
 
     Raises UsageError if the job has none.
     """
@@ -188,7 +187,7 @@ class GameRun(threading.Thread):
             self._loop.call_soon_threadsafe(self._end, signal.SIGINT)
 
     def find_result(self) -> Generated:
-        """Return what was made, once the thread has ended. Raises what ended it."""
+        """Return the result, once the thread has ended. Raises the error that ended it."""
         self.join()
         if self.problem is not None:
             raise self.problem

@@ -1,4 +1,4 @@
-"""Scenarios and rendered prompts of a job, or how they differ from another's; calls nothing."""
+"""Scenarios and rendered prompts of a job, or their differences to another's, without calls."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from edgen.prompting.prompt import render_schema
 
 
 class ScenarioPrompts(msgspec.Struct, frozen=True, kw_only=True):
-    """A scenario with the messages that are rendered for it: one template's, or several by what each is for;
-    and the schemas that the answers have to fit, by the same names."""
+    """A scenario with its rendered messages: of one template (`messages`), or of several by use (`prompts`);
+    and the schemas of the answers, by use."""
 
     arm: str | UnsetType = UNSET
     scenario: dict[str, Any]
@@ -42,10 +42,10 @@ class Preview(msgspec.Struct, frozen=True):
     job: str  # name of the job
     cells: int | None  # combinations of values in the space; None if there are too many to count
     previews: tuple[ScenarioPrompts, ...]  # scenarios with their prompts
-    warnings: tuple[str, ...]  # sentences
-    planned: int  # conversations
+    warnings: tuple[str, ...]  # warnings, in sentences
+    planned: int  # number of planned conversations
     space: str  # name of the space
-    rounds: int = 1  # those that the first arm is made in
+    rounds: int = 1  # number of rounds of the first arm
 
 
 class PromptPair(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ class PromptPair(msgspec.Struct, frozen=True):
 
 
 class ScenarioDifference(msgspec.Struct, frozen=True):
-    """One scenario under both; `other_scenario` where the two draw different ones."""
+    """One scenario of both sides; `other_scenario` only if the second side draws a different one."""
 
     scenario: dict[str, Any]
     other_scenario: dict[str, Any] | None
@@ -66,7 +66,7 @@ class ScenarioDifference(msgspec.Struct, frozen=True):
 
 
 class PreviewDifference(msgspec.Struct, frozen=True):
-    """`job`: settings that differ, those of the first and of the second."""
+    """The difference between two previews. `job`: settings that differ, as (first, second)."""
 
     left: str
     right: str
@@ -76,7 +76,7 @@ class PreviewDifference(msgspec.Struct, frozen=True):
 
 
 class _Compared(NamedTuple):
-    """One of the two that are compared: what it is called, its plan, and which files its job may name."""
+    """One side of a comparison: its name, its plan, and the files that its job may name."""
 
     label: str
     plan: Plan
@@ -84,7 +84,7 @@ class _Compared(NamedTuple):
 
 
 class JobPreview:
-    """A job that is looked at. Raises the errors of a job that cannot be loaded."""
+    """A job to preview. Raises the errors of a job that cannot be loaded."""
 
     def __init__(self, job: Path, overrides: tuple[str, ...] = (), *, allow_outside: bool = False) -> None:
         self._path, self._overrides = job, overrides
@@ -141,8 +141,8 @@ class JobPreview:
         return self._replace_template(left, other)
 
     def _replace_template(self, left: _Compared, other: str) -> _Compared:
-        """Return the plan with another template in place of one of its own, also under the names that it may
-        use. A path starts in the current folder."""
+        """Return `left` with one of its templates replaced by another. A path starts in the current
+        folder."""
         plan, reach = left.plan, left.reach
         use, equals, name = other.rpartition("=")
         if equals and use not in plan.prompts:
@@ -182,7 +182,7 @@ def _render(arm: str, plan: Plan, index: int) -> ScenarioPrompts:
 
 
 def _join_asked(asked: RequestContent) -> str:
-    """Return what is asked as one text, with the schema of the answer."""
+    """Return a request as one text, with the schema of the answer."""
     messages, schema = asked
     return join_messages(messages) + ("" if schema is None else f"\n[schema]\n{render_schema(schema)}")
 
@@ -193,14 +193,14 @@ def _find_unused(plans: Iterable[Plan]) -> list[str]:
 
 
 def _find_use(path: Path, plan: Plan, other: str) -> str:
-    """Return the use of the plan's template that another one replaces, by its text and variables."""
+    """Return the use of the plan's template that another template replaces, by its text and variables."""
     if len(plan.templates) == 1:
         (use,) = plan.templates
         return use
     prompt = load(path)
     expects = prompt.front.expects or "turn"
     uses = [use for use, template in plan.templates.items() if template.expects == expects]
-    # Of several, the one that alone may use what the template uses.
+    # Among several, take the only one that has all variables of the new template.
     able = [use for use in uses if prompt.variables_used <= set(plan.templates[use].variables)]
     if len(uses) == 1 or len(able) == 1:
         return uses[0] if len(uses) == 1 else able[0]
@@ -211,7 +211,7 @@ def _find_use(path: Path, plan: Plan, other: str) -> str:
 
 
 def _find_other_draws(left: _Compared, right: _Compared) -> Iterator[str]:
-    """Yield why the two do not draw the same scenarios, if they do not."""
+    """Yield the reason if the two sides do not draw the same scenarios."""
     mine, theirs = (
         {
             "seed": side.plan.job.seed,

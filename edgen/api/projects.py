@@ -19,7 +19,7 @@ from edgen.space import load_space, render_space_files
 from edgen.space.parse import dump_space, fits_lists
 
 SCHEMAS = "schemas"
-_OUTSIDE = r"\.\./([\w/-]+\.\w+)"  # a file next to the folder of the shipped jobs
+_OUTSIDE = r"\.\./([\w/-]+\.\w+)"  # name of a file next to the folder of the shipped jobs
 _SCHEMA_LINE = r"\A# yaml-language-server:.*\n"
 
 
@@ -37,8 +37,8 @@ def make_project(
     """Make a folder with copies of the shipped job of a protocol, by default oneshot, and of its templates
     and space.
 
-    For a space (a file, or a shipped one's name): with a job, a copy of the space, and templates that name
-    its dimensions. For a shipped job's name: with a copy of it, and of the files that it names by a path.
+    With `space` (a file, or a shipped one's name): a job, a copy of the space, and templates that name its
+    dimensions. With `job` (a shipped one's name): a copy of it, and of the files that it names by path.
     Raises UsageError for existing files of these names, a folder that cannot be written, or an unknown job;
     JobError, SpaceError or TemplateError for a space that does not suit the protocol.
     """
@@ -51,13 +51,13 @@ def make_project(
     else:
         protocol = protocol or "oneshot"
         files = _copy_shipped(folder, protocol) if space is None else _write_for(folder, protocol, space)
-    # Copies, so that an editor finds them from here, wherever edgen is installed, and without a network.
+    # Copies, so that an editor finds them without a network, wherever edgen is installed.
     schemas = ("job",) if job is not None else ("job", "space")
     files |= {f"{SCHEMAS}/{name}.schema.json": _read_shipped("validators", name) for name in schemas}
     for name in files:
         remove_leftovers(folder / name)
     there = [name for name in files if (folder / name).exists()]
-    # What a start that was killed wrote is completed.
+    # Files of a killed start are completed.
     taken = [name for name in there if not _holds(folder / name, files[name])]
     if taken := taken or (there if len(there) == len(files) else []):
         raise UsageError(
@@ -86,7 +86,7 @@ def _copy_job(folder: Path, job: str) -> dict[str, str]:
         name: (path.parents[1] / name).read_text(encoding="utf-8") for name in re.findall(_OUTSIDE, text)
     }
     own = _make_job_name(folder)
-    # Its comments say how to start it.
+    # The job's comments say how to start it.
     text = text.replace(f"jobs/{job}.yaml", f"{folder.name}/job.yaml").replace(
         f"outputs/{job}", f"outputs/{own}"
     )
@@ -114,12 +114,12 @@ def _write_for(folder: Path, protocol: str, named: str) -> dict[str, str]:
     path = make_unlimited_reach().require("preference_space", named, "--space")
     plan = plan_for_space(_make_job_name(folder), protocol, path)
     text = re.sub(_SCHEMA_LINE, "", path.read_text(encoding="utf-8"))
-    beside = {name: text for name, text in render_space_files(plan.space).items() if name != "space.yaml"}
+    others = {name: text for name, text in render_space_files(plan.space).items() if name != "space.yaml"}
     return {
         "job.yaml": _add_forms_key(write_job(plan, _name_schema("job") + _render_head("default"))),
         **write_templates(plan),
         "space.yaml": _name_schema("space") + text,
-        **beside,
+        **others,
     }
 
 
@@ -135,7 +135,7 @@ def _open_space(name: str) -> str:
 
 
 def _holds(path: Path, text: str) -> bool:
-    """Return whether a file has exactly this text."""
+    """Return whether a file consists of exactly this text."""
     try:
         return path.read_bytes() == text.encode()
     except OSError:
@@ -143,7 +143,7 @@ def _holds(path: Path, text: str) -> bool:
 
 
 def _read_shipped(folder: resources.Folder, name: str) -> str:
-    """Return a shipped file without a first line that names its schema."""
+    """Return a shipped file, without a first line that names its schema."""
     text = resources.find(folder, name).read_text(encoding="utf-8")
     return re.sub(_SCHEMA_LINE, "", text)
 
@@ -176,7 +176,7 @@ def _make_job(folder: Path, starter: Starter) -> str:
         "prompts": f"{{{prompts}}}",
     }
     used = "prompt" if "prompt.j2" in starter.templates else "prompts"
-    if starter.templates and not re.search(rf"^{used}: ", body, re.MULTILINE):  # the job takes the usual ones
+    if starter.templates and not re.search(rf"^{used}: ", body, re.MULTILINE):  # the defaults apply
         body = re.sub(r"^backends:", f"{used}: usual\nbackends:", body, count=1, flags=re.MULTILINE)
     for key, value in own.items():
         body = re.sub(
@@ -188,8 +188,8 @@ def _make_job(folder: Path, starter: Starter) -> str:
 
 
 def _add_forms_key(job: str) -> str:
-    """Return the text of a job whose templates are edgen's own words, so that their answers may have a
-    form."""
+    """Add the key `forms` to the text of a job: its templates are edgen's own words, so their answers may
+    have a form."""
     line = "forms: auto                   # answers by a JSON Schema where the service takes one\n"
     return re.sub(r"^backends:", f"{line}backends:", job, count=1, flags=re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""The runs in a folder, and how each stands."""
+"""The runs in a folder, and their status."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from edgen.store.run_folder import RunFolder
 
 
 class WorkingProcess(msgspec.Struct, frozen=True):
-    """The process that works on a run, since when in `seconds`, and the mean rate of its calls since then."""
+    """The process that works on a run, its `seconds` of work so far, and its mean rate of calls."""
 
     process: str
     seconds: float
@@ -29,12 +29,12 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a folder."""
 
     run: str  # path of the run
-    name: str  # of its folder
-    status: StatusReport | None = None  # None if it cannot be read
-    problem: str | None = None  # why it cannot be read; None if it can
-    work: WorkingProcess | None = None  # the process that holds it
-    age_seconds: float  # since it was worked on
-    bytes: int  # of its files
+    name: str  # name of its folder
+    status: StatusReport | None = None  # status; None if it cannot be read
+    problem: str | None = None  # reason why it cannot be read; None if it can
+    work: WorkingProcess | None = None  # the process that holds the run
+    age_seconds: float  # seconds since the last work
+    bytes: int  # bytes of its files
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON of `edgen status DIR --json`."""
@@ -89,8 +89,8 @@ def has_runs(folder: Path) -> bool:
 
 
 def list_runs(folder: Path) -> list[RunFacts]:
-    """Return every run in a folder, or the run that the folder is, newest first. A run that cannot be read
-    has its problem.
+    """Return every run in a folder, newest first, or the folder itself if it is a run. A run that cannot be
+    read has its problem.
 
     Raises UsageError for a path that is not a folder.
     """
@@ -106,7 +106,7 @@ def list_runs(folder: Path) -> list[RunFacts]:
 
 
 def _is_run(rundir: RunFolder) -> bool:
-    """Return whether a run began there; a user's job in a folder of its own is no run."""
+    """Return whether a run began in a folder. A folder with only a user's job is not a run."""
     try:
         return rundir.ledger.exists() or (rundir.job.exists() and rundir.lock.exists())
     except OSError:
@@ -115,7 +115,7 @@ def _is_run(rundir: RunFolder) -> bool:
 
 def _describe_run(rundir: RunFolder) -> RunFacts:
     path = rundir.path
-    size, last = _weigh(rundir)  # before its ledger is opened
+    size, last = _weigh(rundir)  # before the ledger is opened
     facts = RunFacts(
         run=str(path),
         name=path.resolve().name,
@@ -144,7 +144,7 @@ def _work_on(rundir: RunFolder) -> WorkingProcess | None:
         for _, arm in rundir.list_begun_arms():
             with LedgerReader(arm.ledger) as reader:
                 made += sum(one.made for one in reader.read_sessions() if one.started_at >= holder.since)
-    except EdgenError:  # it is being written
+    except EdgenError:  # the ledger is just being written
         made = 0
     passed = max(time.time() - holder.since, 0.001)
     return WorkingProcess(str(holder), round(passed, 3), round(made * 60 / passed, 3))
@@ -152,17 +152,17 @@ def _work_on(rundir: RunFolder) -> WorkingProcess | None:
 
 def _weigh(rundir: RunFolder) -> tuple[int, float]:
     """Return the bytes in a run's folder, and the time of the last write to its ledgers, in seconds since the
-    epoch; of any file in it without a ledger."""
+    epoch. Without a ledger: the last write to any file."""
     size, last, last_answer = 0, 0.0, 0.0
     for parent, _, names in os.walk(rundir.path):
         for name in names:
             try:
                 facts = os.lstat(os.path.join(parent, name))  # noqa: PTH118 - a Path for each file is slow
-            except OSError:  # gone meanwhile
+            except OSError:  # deleted in the meantime
                 continue
             size += facts.st_size
             last = max(last, facts.st_mtime)
-            # A reader of a ledger leaves an empty log next to it.
+            # A reader leaves an empty log next to a ledger.
             if name.endswith(".db") or (name.endswith(".db-wal") and facts.st_size):
                 last_answer = max(last_answer, facts.st_mtime)
     return size, last_answer or last

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 def load_measures(paths: Sequence[Path], options: StatsOptions, control: Control) -> StatsOptions:
-    """Load the user's own measures, and those of the runs' jobs; return the options with the names of the
-    measures to take. Raises UsageError for unknown ones."""
+    """Load the user's own measures, and those of the runs' jobs; return the options with the names of all
+    chosen measures. Raises UsageError for unknown ones."""
     loaded = measure_files.load_measures(options.own)
     named = None if options.only is None else split_names(options.only)
     measure_files.load_run_measures(paths, control, named)
@@ -38,7 +38,7 @@ def load_measures(paths: Sequence[Path], options: StatsOptions, control: Control
 
 
 def measure(paths: Sequence[Path], options: StatsOptions, control: Control) -> dict[str, Quality]:
-    """Return the qualities of a data set, by arm. The measures are loaded already.
+    """Return the measured qualities of a data set, by arm. The measures must be loaded.
 
     Raises UsageError, and the errors of reading and asking.
     """
@@ -75,7 +75,7 @@ def measure(paths: Sequence[Path], options: StatsOptions, control: Control) -> d
 
 
 def estimate_judge(paths: Sequence[Path], options: StatsOptions, control: Control) -> NeededCalls:
-    """Return the calls that `measure` would make. Raises what it raises before its first call."""
+    """Return the calls of `measure`. Raises its errors before its first call."""
     _check_judge(paths, options, choose_measures(options.only))
     if options.judge is None:
         raise UsageError("--dry-run goes with --adherence: without it, no model is called.")
@@ -85,12 +85,12 @@ def estimate_judge(paths: Sequence[Path], options: StatsOptions, control: Contro
 
 
 def _ask(options: StatsOptions, control: Control, sample: int) -> JudgeAsking:
-    """Return the request of the judge."""
+    """Return the settings of the judge's requests."""
     return JudgeAsking(control, sample, options.overrides, options.prompt)
 
 
 def _check_judge(paths: Sequence[Path], options: StatsOptions, chosen: Sequence[str] | None) -> None:
-    """Raise UsageError where options do not go together."""
+    """Raise UsageError for contradictory options."""
     if options.prompt is not None and options.judge is None:
         raise UsageError("--prompt goes with --adherence: it is the template that the judge is asked with.")
     if options.overrides and options.judge is None:
@@ -105,7 +105,7 @@ def _check_judge(paths: Sequence[Path], options: StatsOptions, chosen: Sequence[
 
 
 def split_names(only: Iterable[str] | None) -> list[str]:
-    """Return the names of measures, split at commas."""
+    """Return names of measures, split at commas."""
     return [name.strip() for text in only or () for name in text.split(",") if name.strip()]
 
 

@@ -24,7 +24,7 @@ def read_status(folder: Path) -> StatusReport:
     rundir.refuse_links()
     if not rundir.begun and (status := read_partitions_status(rundir)) is not None:
         return status
-    if not rundir.ledger.exists():  # a ledger alone is a run that was killed before its job was noted
+    if not rundir.ledger.exists():  # a run killed before its job was stored has only a ledger
         rundir.require()
     return _with_budget(read_run_status(rundir, held=rundir.is_locked()), rundir)
 
@@ -34,8 +34,8 @@ def _with_budget(status: StatusReport, rundir: RunFolder) -> StatusReport:
 
 
 def follow_status(folder: Path, note: Callable[[str], None]) -> Iterator[StatusReport]:
-    """Yield the status of a run at each change, until no process works on it; a run that has not begun is
-    awaited.
+    """Yield the status of a run at each change, until no process works on it. Wait for a run that has not
+    begun.
 
     Raises RunError for a folder that is no run, and for an unreadable ledger.
     """
@@ -47,12 +47,12 @@ def follow_status(folder: Path, note: Callable[[str], None]) -> Iterator[StatusR
         note(f"{rundir.path}: there is no run here yet; waiting for one (Ctrl-C to stop).")
     before = None
     while True:
-        held = rundir.is_locked()  # looked at first: what it wrote before it let go is seen below
+        held = rundir.is_locked()  # checked before reading, so that the last read sees everything
         status = None
         if rundir.exists:
             with (
                 contextlib.suppress(RunError) if held else contextlib.nullcontext()
-            ):  # as its ledger is being made
+            ):  # the ledger is just being made
                 status = read_run_status(rundir, held=held)
         if status is not None and (status != before or not held):
             yield _with_budget(status, rundir)

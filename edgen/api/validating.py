@@ -37,7 +37,7 @@ CHANGES = "changes.jsonl"
 
 
 class FixedFile(msgspec.Struct, frozen=True):
-    """A repaired copy: where it was written, its records, how many changed, and how many were left out."""
+    """A repaired copy: its path, its records, and the numbers of changed and omitted ones."""
 
     path: str
     written: str
@@ -62,10 +62,10 @@ class Validation(msgspec.Struct, frozen=True):
 
     records: int  # records that were checked
     valid: int  # records without an error
-    files: tuple[FileReport, ...]  # each with its findings
+    files: tuple[FileReport, ...]  # reports of the files, with findings
     fixed: FixedFiles | UnsetType = UNSET  # copies, if asked for
     repairs: tuple[str, ...] | UnsetType = UNSET  # sentences about remedies for damaged files of runs
-    restored: tuple[str, ...] | UnsetType = UNSET  # inputs of runs that were restored
+    restored: tuple[str, ...] | UnsetType = UNSET  # restored inputs of runs
 
     @property
     def sound(self) -> bool:
@@ -80,7 +80,7 @@ def validate(
     *,
     restore: bool = False,
 ) -> Validation:
-    """Check records from any source against the schema and the rules, and everything that runs contain.
+    """Check records from any source against the schema and the rules, and all files of runs.
 
     `fix`: the folder for repaired copies. `restore`: restore damaged inputs of runs from their ledgers first.
     Raises DataError for unreadable files, UsageError for copies that cannot be written, RunError for a run
@@ -116,7 +116,7 @@ def validate(
 
 
 def _find(path: Path, *, damaged: bool) -> Iterator[Inputs]:
-    """Yield the readable inputs at a path. Of a damaged run, missing files are already reported."""
+    """Yield the readable inputs at a path. The missing files of a damaged run are already reported."""
     for run in list_runs(path):
         try:
             yield _drop_strays(find_inputs(run))
@@ -131,7 +131,7 @@ def _is_run(path: Path) -> bool:
         run = RunFolder(path)
         if run.job.is_file() and run.arms_folder.is_dir():
             return True
-        # Any of its files may be lost, the job as well.
+        # Any of its files may be lost, even the job.
         ledgers = (run.ledger, *run.arms_folder.glob("*/run.db"))
         return (run.path / DIGESTS).is_file() or any(ledger.is_file() for ledger in ledgers)
     return False
@@ -154,22 +154,22 @@ def _restore(run: RunFolder) -> list[Path]:
 
 
 def _is_known(report: FileReport, known: Collection[tuple[str, str]]) -> bool:
-    """Return whether a finding of a check of a run in a file is also among the findings in its records."""
+    """Return whether all findings of a run's check of a file are also among the findings in its records."""
     return all((report.path, one.problem) in known for one in report.problems)
 
 
 def _refuse_links(path: Path) -> None:
-    """Raise RunError if this is a run, a run's shards or one of them, and the run holds links. A folder of
-    anybody's files may."""
+    """Raise RunError if this is a run, a run's shards folder or one of its shards, and the run contains
+    links. Other folders may contain links."""
     for run in map(RunFolder, (path, path.parent, path.parent.parent)):
-        with contextlib.suppress(OSError):  # the reader names what cannot be looked at
+        with contextlib.suppress(OSError):  # the reader reports unreadable paths
             if (run.path == path or run.shards in (path, path.parent)) and run.exists:
                 run.refuse_links()
 
 
 def _drop_strays(found: Inputs) -> Inputs:
-    """Return the inputs without the files that the manifest does not list: these are reported, and are no
-    part of the data set."""
+    """Return the inputs without files that the manifest does not list. These are reported, and are not part
+    of the data set."""
     if found.manifest is None:
         return found
     others = find_strays(found.manifest)
@@ -202,7 +202,7 @@ def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary |
         return None
     try:
         space = load_space(found.space)
-    except SpaceError as problem:  # the check of the run says so, too
+    except SpaceError as problem:  # the check of the run reports this
         note(f"{problem.source}: {problem.summary} So the scenario strings are not checked against it.")
         return None
     space = msgspec.structs.replace(space, family=_find_job_family(found.space))
@@ -210,8 +210,7 @@ def _read_vocabulary(found: Inputs, note: Callable[[str], None]) -> Vocabulary |
 
 
 def _find_job_family(space: Path) -> str | None:
-    """Return the family that a run's job names, by the run's space file; None for one that cannot be
-    used."""
+    """Return the family of a run's job, by the path of the run's space; None if it cannot be used."""
     with contextlib.suppress(EdgenError):
         named = load_kept_job(space.parents[1] / "job.yaml").family
         return named if named is not None and find("family", named) else None
@@ -219,17 +218,17 @@ def _find_job_family(space: Path) -> str | None:
 
 
 class _Layouts:
-    """The layout of each record of a file: its own, or the file's if nothing recognises it."""
+    """The layout of each record of a file: recognised from the record, else the file's."""
 
     def __init__(self) -> None:
         self._own: DataSetReader = find_family_of_record(None)
 
     def begin(self, own: DataSetReader | None) -> None:
-        """Begin a file, whose records have this layout; None: Education Dialogue's."""
+        """Begin a file whose records have this layout; None: that of Education Dialogue."""
         self._own = own or find_family_of_record(None)
 
     def of(self, record: Any) -> RecordLayout:
-        """Return the layout of a record, with what is wrong with it in this file, if anything is."""
+        """Return the layout of a record, with a clause if it is misplaced in this file."""
         found = find_reader_of_record(record) or self._own
         misplaced = None
         if found.title != self._own.title and not self._own.recognizes(record):
@@ -278,7 +277,7 @@ def _check_file(
 
 
 def _choose_targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) -> dict[Path, Path]:
-    """Return the place of each file's copy. Raises UsageError if a file is there or must not be."""
+    """Return the path of each file's copy. Raises UsageError if a path exists or must not be written."""
     try:
         if out.exists() and not out.is_dir():
             raise UsageError(f"--fix {out}: this is a file; name a folder for the copies.")
@@ -302,8 +301,8 @@ def _choose_targets(inputs: Sequence[Inputs], paths: Sequence[Path], out: Path) 
 def _fix(
     data: Sequence[tuple[Inputs, Vocabulary | None]], targets: dict[Path, Path], out: Path
 ) -> FixedFiles:
-    """Write the repaired copies and the list of changes. They get their place when all of them are written:
-    as a new folder, or in one that is there already, the list of changes last."""
+    """Write the repaired copies and the list of changes. All are written before any is moved to its place: as
+    a new folder, or into an existing one, the list of changes last."""
     try:
         if not out.is_dir():
             with new_folder(out) as place:
@@ -343,7 +342,7 @@ def _fix_into(
 def _note_changes(
     results: Iterator[Fixed | IrreparableRecord], label: str, counts: Counter[str], lines: list[bytes]
 ) -> Iterator[bytes]:
-    """Yield the repaired records of a file, and count and list the changes."""
+    """Yield the repaired records of a file; count and list the changes."""
     for number, result in enumerate(results):
         where = {"file": label, "record": number}
         if isinstance(result, IrreparableRecord):

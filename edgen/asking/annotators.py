@@ -1,9 +1,9 @@
-"""Annotators: the units of a run that one labels, and the record of its labels.
+"""Annotators: models that label the units of a run.
 
-An annotator is a backend with a template, a label set and a unique name in the layer. A task is a turn, or a
-conversation, whose units are labelled in one request; its record has the labels of each unit with a digest of
-the text up to it. A turn is shown with the turns before it. Annotators of one backend draw with seeds of
-their own, which their requests carry where the service takes a seed.
+An annotator is a backend with a template, a label set and a unique name in the layer. A task is one turn,
+shown with the turns before it, or a conversation, whose units are labelled in one request. Its record has the
+labels of each unit with a digest of the text up to the unit. Annotators of one backend send seeds of their
+own if the service takes seeds.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ from edgen.space import Space
 from edgen.store.run_folder import SAMPLE
 from edgen.store.run_reader import RunReader
 
-_MOST = 50  # annotators of one command
-# An answer as times the bare object with mean labels: short labels; with spaces, a fence or a remark.
+_MOST = 50  # annotators in one command
+# Length of an answer relative to the bare object with mean labels (short labels; expected; with spaces, a
+# fence or a remark).
 _LONGER = (0.8, 1.0, 2.0)
-_LABELS = (1.0, 1.25, 2.0)  # labels of a unit where it can carry several: low, expected, high
+_LABELS = (1.0, 1.25, 2.0)  # labels of a unit that can carry several: low, expected, high
 
 
 def make_annotator(
@@ -57,8 +58,8 @@ def make_annotator(
     seeded: bool = False,
 ) -> Answerer:
     """Return a backend with a template as the annotator of that name. Its facts are everything that shapes
-    its answers except the run; and the sample, which shapes none. `kind`: how it is asked. `seeded`: its
-    calls carry seeds though the job states none."""
+    its answers except the run, and the sample size. `kind`: the asker's class. `seeded`: its calls carry
+    seeds although the job states none."""
     facts = Answerer.of(backend, prompt).facts
     way = {"annotator": name, "labels": msgspec.to_builtins(asking.labels), "unit": asking.unit}
     own = {SEEDS: "auto"} if seeded else {}
@@ -67,13 +68,13 @@ def make_annotator(
 
 
 class AnnotatorAsker(UnitAsker):
-    """The units of a run that one annotator labels, in a sample of the conversations of each arm or in
-    all. A subclass has a name, which is that of its layer, and `labels`; and where they differ, `template`,
-    `variables`, `expects` (as in the template) and `ask`."""
+    """An asker about the units that one annotator labels, in a sample of each arm's conversations or in all.
 
-    labels: ClassVar[str | None] = (
-        None  # its label set: a shipped one's name, or a file; None: a person's choice
-    )
+    A subclass sets `name`, which is also the layer's, and `labels`. It can override `template`, `variables`,
+    `expects` (as in the template) and `ask`.
+    """
+
+    labels: ClassVar[str | None] = None  # a shipped label set's name, or a file; None: the user chooses
     taken_by = "edgen annotate --labels"
     template, variables, expects, shows = TEMPLATE, VARIABLES, "unit_labels", (SHOWN,)
     protocol, why = LABELLING.name, "a labeller"
@@ -100,10 +101,10 @@ class AnnotatorAsker(UnitAsker):
         layer: str,
         like: AnnotatorAsker | None = None,
     ) -> None:
-        """`like`: an annotator that is asked in the same way; what it counted is not counted again."""
+        """`like`: an asker about the same units, whose counts are reused if the samples are equal."""
         super().__init__(reader, job, annotator, f"{layer} {annotator.id}", annotator.facts[SAMPLE])
         self.part = annotator.id
-        # Annotators that are asked the very same draw each for itself.
+        # Two annotators with the same backend and template must not give copies of one answer.
         seed = hash64(f"annotator/{job.seed}/{annotator.id}") >> 1
         self.rules = msgspec.structs.replace(self.rules, seed=seed, several=SEEDS in annotator.facts)
         facts = {key: fact for key, fact in annotator.facts.items() if key != SAMPLE}
@@ -119,19 +120,19 @@ class AnnotatorAsker(UnitAsker):
             self.count()
 
     def list_places(self, index: int, name: str) -> Sequence[int | None]:
-        """Return the labelled turns; None for all of them in one request, or for the conversation."""
+        """Return the places of the turns to label; [None] if one request labels the whole conversation."""
         units = self._asking.list_units(self.find_candidate(index, name).turns)
         if self._asking.unit == "conversation" or self._asking.together:
             return [None] if units else []
         return units
 
     def ask(self, unit: AskedUnit) -> Generator[Request, Reply, tuple[Labels, ...] | Rejection]:
-        """Ask for the labels of one turn, or conversation."""
+        """Ask for the labels of one turn or one conversation."""
         shown = self._asking.select_content(unit.turns, self.find_units(unit))
         return label_units(shown, unit.address, self.prompt, self.rules, self.role)
 
     def keep(self, answer: tuple[Labels, ...], unit: AskedUnit, spent: Spent) -> StoredLabels:
-        """Return the labels of each unit with a digest of the text up to it."""
+        """Return the labels of each unit with a digest of the text up to the unit."""
         labelled = (
             LabelledUnit(place, digest_said(unit.turns, place), labels)
             for place, labels in zip(self.find_units(unit), answer, strict=True)
@@ -139,7 +140,7 @@ class AnnotatorAsker(UnitAsker):
         return StoredLabels(units=tuple(labelled), simulated=spent.simulated)
 
     def guess_answers(self, unit: AskedUnit) -> Iterator[str]:
-        """Yield the bare object with one label a unit, for each label."""
+        """Yield an answer for each label: the bare object that gives it to every unit."""
         numbers = range(1, 1 + len(self.find_units(unit)))
         for name in self._asking.labels.names:
             yield msgspec.json.encode({str(number): name for number in numbers}).decode()
@@ -150,14 +151,14 @@ class AnnotatorAsker(UnitAsker):
 
 
 class Labeller(AnnotatorAsker):
-    """An annotator with any label set, whose name the option takes."""
+    """An annotator with any label set; the option takes the label set's name."""
 
     name, in_facts = "labelling", False
 
 
 def find_annotator(named: str | None, labels: LabelSet | None = None) -> type[AnnotatorAsker]:
-    """Return the asker that `--labels`, or else `--layer`, names, which brings its label set; the one for any
-    label set if there is none, or if `labels` are another set."""
+    """Return the asker that `--labels`, or else `--layer`, names. Return the general one if there is no such
+    asker, or if `labels` are not its label set."""
     kind = find_named_asker(named, AnnotatorAsker)
     if kind is None or kind.labels is None:
         return Labeller
@@ -165,7 +166,7 @@ def find_annotator(named: str | None, labels: LabelSet | None = None) -> type[An
 
 
 class AnnotatorStart(RunStart[AnnotatorAsker]):
-    """A start of the annotators of a layer, who are asked side by side."""
+    """A start of the annotators of a layer, which run concurrently."""
 
     def __init__(
         self, reader: RunReader, options: AnnotateOptions, labels: LabelSet, control: Control
@@ -180,7 +181,7 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
         self._first: AnnotatorAsker | None = None
 
     def check(self) -> Mapping[str, ChosenBackend]:
-        """Return the annotators, by name; none if only people label. Raises errors before any request or
+        """Return the annotators by name; empty if only people label. Raises errors before any request or
         change."""
         self.kind.require(self.reader, self.job)
         labels, roles = self.asking.labels, [role.name for role in self.reader.space.roles]
@@ -198,7 +199,7 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
         return annotators
 
     def choose(self) -> Mapping[str, ChosenBackend]:
-        """Return the annotators by name, each with its backend."""
+        """Return the backend of each annotator, by the annotator's name."""
         chosen: dict[str, ChosenBackend] = {}
         if len(self.options.by or ("",)) * self.options.annotators > _MOST:
             raise UsageError(f"--annotators: at most {_MOST} in all.")
@@ -226,15 +227,16 @@ class AnnotatorStart(RunStart[AnnotatorAsker]):
         return chosen
 
     async def prepare(self) -> EdgenError | None:
-        """Note the layer. Not earlier: after a missing key nothing remains."""
+        """Store the layer's label set and unit. This waits until the backends are open, so a missing key
+        leaves no layer."""
         self.layer.note(self.asking)
         return None
 
     def make_asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> AnnotatorAsker:
-        """Return an annotator of the layer. Raises UsageError where the one of that name is another.
+        """Return an annotator of the layer. Raises UsageError if the one of that name has other settings.
 
-        An annotator is one of several, as another may be added any time, so its calls carry seeds where the
-        service takes one. One that was at work before goes on as it was.
+        Its calls carry seeds if the service takes seeds, since further annotators may follow at any time. An
+        annotator that started earlier continues with its own settings.
         """
         before = self.layer.read_facts(name)
         seeded = job.backends[ROLE].seeds_several if before is None else SEEDS in before

@@ -28,8 +28,9 @@ Function = Callable[..., Any]
 class Answerer(msgspec.Struct, frozen=True, kw_only=True):
     """A backend with a template: a judge, an annotator, a writer.
 
-    id: names everything that shapes an answer except the data, in 16 hex digits, or as its asker calls it.
-    facts: what the file next to its ledger says.
+    id: a digest of everything that shapes an answer except the data (16 hex digits), or a name that its asker
+    sets.
+    facts: the content of the JSON file next to its ledger.
     """
 
     id: str
@@ -39,8 +40,8 @@ class Answerer(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, backend: Backend, prompt: Prompt, **way: str) -> Answerer:
-        """Return the answerer that a backend is with a template. `way`: what else shapes its answers, by
-        name."""
+        """Return the answerer that consists of a backend and a template. `way`: other settings that shape its
+        answers, by name."""
         identity = dict(backend.identity)
         if prompt.forms != "prose":
             way = {**way, "forms": prompt.forms}
@@ -53,7 +54,7 @@ class Answerer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChosenBackend(NamedTuple):
-    """The backend that is to answer, and the caller's function that it is, if any."""
+    """The backend that answers, and the caller's function if it is one."""
 
     config: BackendConfig
     function: Function | None = None
@@ -81,10 +82,11 @@ async def open_answering(
     arm: str = "",
     together: Iterable[str] = (),
 ) -> AsyncIterator[AskerBackends]:
-    """Open backends of a job. Without `send` they have no keys and send nothing: they only say who they are.
+    """Open backends of a job. Without `send` they have no keys and send nothing; they only give their
+    identities.
 
-    `functions`: the caller's functions that are backends, by name. `run`, `arm` and `together` are about
-    people, as in `open_backends`. Raises what that raises.
+    `functions`: the caller's functions that serve as backends, by name. `run`, `arm` and `together` concern
+    people, as in `open_backends`. Raises what `open_backends` raises.
     """
     trust = control.trust if send else None
     async with open_backends(
@@ -115,14 +117,14 @@ async def open_answerers(
     *,
     send: bool,
 ) -> AsyncIterator[dict[str, AskerBackends]]:
-    """Open backends that all answer under `role`, with one template, each with the run's job. Equal ones
-    share a backend and its connections, except those of people, who answer for each apart.
+    """Open backends that all answer under `role` with one template, each with the run's job. Equal backends
+    share connections, except people, who answer for each one separately.
 
     Returns them by the names of `chosen`. Without `send` they send nothing. Raises what `make_job`,
     `open_backends` and `open_scheduler` raise.
     """
     jobs = {name: make_job(job, role, one.config, prompt, run.job) for name, one in chosen.items()}
-    first: dict[str, str] = {}  # whose backend it is, by name
+    first: dict[str, str] = {}  # the first name of each equal backend
     for name, one in chosen.items():
         alike = (other for other in first if chosen[other] == one and not one.config.BY_PEOPLE)
         first[name] = next(alike, name)
@@ -152,7 +154,7 @@ async def open_answerers(
 
 
 def load_run_job(run: RunFolder, overrides: Iterable[str], settable: Sequence[str], of_what: str) -> Job:
-    """Load a run's own job with these settings on top. Raises UsageError for one that does not count for
+    """Load a run's own job with these settings on top. Raises UsageError for a setting that does not apply to
     `of_what`."""
     overrides = list(overrides)
     for override in overrides:
@@ -183,7 +185,7 @@ def find_backend(job: Job, named: str, role: str) -> BackendConfig:
 
 
 def choose_backend(job: Job, named: str, role: str, control: Control) -> ChosenBackend:
-    """Return the backend that `find_backend` finds, and the caller's function where it is one."""
+    """Return the backend that `find_backend` finds, and the caller's function if it is one."""
     config = find_backend(job, named, role)
     functions = control.functions.items()
     return ChosenBackend(
@@ -192,7 +194,7 @@ def choose_backend(job: Job, named: str, role: str, control: Control) -> ChosenB
 
 
 def make_job(job: Job, role: str, config: BackendConfig, prompt: Prompt, source: Path) -> Job:
-    """Return the run's job, read from `source`, with a backend as `role` that is asked with this template.
+    """Return the run's job, read from `source`, with a backend that answers as `role` with this template.
     Raises JobError."""
     check_schema(prompt, config, f"$.backends.{role}")
     held: Job = msgspec.structs.replace(job, backends={**job.backends, role: config})
@@ -203,10 +205,10 @@ def make_job(job: Job, role: str, config: BackendConfig, prompt: Prompt, source:
 def load_asked_job(
     named: str | None, overrides: Iterable[str], control: Control, *, work: str, made_up: str
 ) -> Job:
-    """Load the job of an asker about a file: its only backend, `default`, is the one that `JOB[:ROLE]` names.
+    """Load the job of an asker about a file. Its only backend, `default`, is the one that `JOB[:ROLE]` names.
 
-    `named`: as --backend takes it; None for ./job.yaml, else the embedded simulator. `work`: the name of a
-    job without a file. `made_up`: what is said of the simulator's answers. Raises UsageError.
+    `named`: the value of --backend; None for ./job.yaml if it exists, else the embedded simulator. `work`:
+    the name of a job without a file. `made_up`: a note about the simulator's answers. Raises UsageError.
     """
     path, role = _read_job_name(named)
     if path is not None:
@@ -233,7 +235,7 @@ def load_asked_job(
 
 
 def _read_job_name(named: str | None) -> tuple[Path | None, str]:
-    """Return the job file and the role that `JOB[:ROLE]` means."""
+    """Split `JOB[:ROLE]` into the job file and the role."""
     if named is None:
         return (Path("job.yaml") if Path("job.yaml").is_file() else None), "default"
     path, colon, role = named.rpartition(":")

@@ -1,13 +1,13 @@
-"""The base classes of askers. A subclass declares what it asks; the engine does everything else: the ledger,
-the loop, the estimate for --dry-run, the status.
+"""The base classes of askers. A subclass declares what it asks. The engine does the rest: the ledger, the
+loop, the estimate for --dry-run, the status.
 
-A declaration has
-    list_units  the units that it asks about, as (scenario, task) in ascending order
-    read_unit   what a unit's prompt shows
+A subclass has these methods:
+    list_units  yields the units to ask about, as (scenario, task) in ascending order
+    read_unit   returns the content of a unit's prompt
     ask         a generator that asks about a unit and reads the answers: one request, or several that depend
                 on each other, such as a judge's votes in both orders, a list's windows, or a rollout's turns
-    keep        the record of a result in the ledger
-and, where they differ from the usual ones, `count_calls`, `find_flaw` and the attributes below.
+    keep        returns the record of a result for the ledger
+It can also override `count_calls`, `find_flaw` and the attributes below.
 """
 
 from __future__ import annotations
@@ -41,33 +41,34 @@ from edgen.space.splits import hash_group
 from edgen.store.ledger import RunPlan
 from edgen.store.run_reader import RunReader
 
-Unit = TypeVar("Unit")  # what a unit's prompt shows
-Result = TypeVar("Result")  # what is read of the answers about a unit
-Answer = TypeVar("Answer")  # what is read of one answer
+Unit = TypeVar("Unit")  # the content of a unit's prompt
+Result = TypeVar("Result")  # the result of a unit
+Answer = TypeVar("Answer")  # the result of one answer
 
 
 class Asker(Tasks, Generic[Unit, Result]):
     """The base class of askers.
 
     job: the settings of the calls.
-    id: the name of the ledger, and in a run that of the file of `facts` next to it.
-    facts: who answers and how they are asked, for that file.
-    shaping: what shapes the outcomes besides the answerer and this edgen.
-    asks: how often a request is made until its answer can be read.
-    planned: the number of units that is displayed. scenarios: one more than the last scenario with a unit.
+    id: the name of the ledger and, in a run, of the file of `facts` next to it.
+    facts: the answerer and its settings, for that file.
+    shaping: everything that shapes the outcomes except the answerer and the version of edgen.
+    asks: the most requests for one answer, until it can be read.
+    planned: the number of units, for display. scenarios: one more than the last scenario with a unit.
     """
 
     template: ClassVar[str]  # the name of a shipped template, or a file
-    variables: ClassVar[Collection[str]]  # that the template may use
-    expects: ClassVar[str | None] = None  # kind of its answer, as templates name it; None: any
-    key: ClassVar[str] = "--prompt"  # how errors call the choice of another template
-    nouns: ClassVar[str] = "units"  # what --dry-run calls the units
-    outcomes: tuple[str, str] = ("answered", "unread")  # how progress calls units with and without a record
-    roles: tuple[str, ...] = ("default",)  # the roles that requests name
-    part: str = ""  # which of several askers of one command this is: an arm, or an annotator
-    logprobs: bool = False  # the ledger keeps log probabilities
+    variables: ClassVar[Collection[str]]  # variables that the template may use
+    expects: ClassVar[str | None] = None  # kind of answer, as templates name it; None: any
+    key: ClassVar[str] = "--prompt"  # the option that names another template, for error messages
+    nouns: ClassVar[str] = "units"  # the units, for --dry-run
+    outcomes: tuple[str, str] = ("answered", "unread")  # for progress: units with and without a record
+    roles: tuple[str, ...] = ("default",)  # the roles of the requests
+    part: str = ""  # the arm, or the annotator, of one of several askers in a command
+    logprobs: bool = False  # the ledger stores log probabilities
     begins_anew: ClassVar[bool] = False
-    """Each start asks about all units, with the stored answers first: the result is no sum of records."""
+    """Each start asks about all units, stored answers first, since the result is more than the sum of its
+    records."""
 
     def __init__(self, job: Job, *, called: str, identifier: str, facts: Mapping[str, Any] | None = None):
         """`called`: the name of the work in the progress display."""
@@ -84,7 +85,7 @@ class Asker(Tasks, Generic[Unit, Result]):
 
     @classmethod
     def load_prompt(cls, named: str | None) -> Prompt:
-        """Read the template; `named`: another one. Raises TemplateError."""
+        """Read the template; `named` replaces the default. Raises TemplateError."""
         path = make_unlimited_reach().require("prompts", named or cls.template, cls.key)
         return load_prompt(path, cls.variables, expects=cls.expects)
 
@@ -94,26 +95,26 @@ class Asker(Tasks, Generic[Unit, Result]):
 
     @abstractmethod
     def read_unit(self, index: int, task: Any) -> Unit:
-        """Return what is shown of a unit."""
+        """Return the content of a unit's prompt."""
 
     @abstractmethod
     def ask(self, unit: Unit) -> Generator[Request, Reply, Result | Rejection]:
-        """Ask about a unit, and return the result, or a Rejection if it could not be read."""
+        """Ask about a unit. Return the result, or a Rejection if no answer could be read."""
 
     @abstractmethod
     def keep(self, answer: Result, unit: Unit, spent: Spent) -> msgspec.Struct:
         """Return the record of a result in the ledger."""
 
     def find_flaw(self, record: Any) -> Rejection | None:  # noqa: ARG002
-        """Return why a record, which is kept, is no answer; None if it is one."""
+        """Return why a stored record is no valid answer; None if it is one."""
         return None
 
     def count_calls(self, index: int, task: Any) -> tuple[int, int]:  # noqa: ARG002
-        """Return the requests for one unit, each counted once: as expected, and at most."""
+        """Return the expected and the maximum number of requests for one unit, without retries."""
         return 1, 1
 
     def find_group(self, index: int) -> int:  # noqa: ARG002
-        """Return the hash of the group that the split keeps on one side; 0 where nothing is split."""
+        """Return the hash of the group that a split keeps together; 0 if nothing is split."""
         return 0
 
     @property
@@ -150,12 +151,12 @@ class Asker(Tasks, Generic[Unit, Result]):
         return Task(work, self.find_group(scenario), settle)
 
     def make_fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
-        """Return a name for everything that shapes the outcomes, 16 hex digits."""
+        """Return a digest of everything that shapes the outcomes, 16 hex digits."""
         plain = {role: dict(identity) for role, identity in identities.items()}
         return compute_fingerprint({**self.shaping, "identities": plain, "edgen": __version__})
 
     def make_plan(self, under: str) -> RunPlan:
-        """Return what the ledger notes as planned, under a fingerprint."""
+        """Return the plan that the ledger stores under a fingerprint."""
         return RunPlan(
             name=self.job.name,
             fingerprint=under,
@@ -166,7 +167,7 @@ class Asker(Tasks, Generic[Unit, Result]):
         )
 
     def list_due_units(self, session: RunSession) -> Iterator[tuple[int, TaskId]]:
-        """Yield the units without a valid outcome; all of them if the work begins again."""
+        """Yield the units without a valid outcome; all units if `begins_anew`."""
         return (
             self.list_units()
             if self.begins_anew
@@ -174,7 +175,7 @@ class Asker(Tasks, Generic[Unit, Result]):
         )
 
     async def work_through(self, session: RunSession) -> None:
-        """Ask about every unit that is due. Raises what stopped it."""
+        """Ask about every due unit. Raises the error that stopped it."""
         async with session.record():
             session.announce(self.make_plan(session.fingerprint))
             await session.scheduler.run(self.list_due_units(session))
@@ -182,20 +183,20 @@ class Asker(Tasks, Generic[Unit, Result]):
             self.check(session)
 
     def check(self, session: RunSession) -> None:
-        """Raise where the work has ended without a result."""
+        """Raise an error if the work has ended without a result."""
 
 
 class FileAsker(Asker[Unit, Result]):
-    """An asker for the file `out`, whose ledger is next to it, with one template. The job's `default`
+    """An asker that makes the file `out`, with its ledger next to it and one template. The job's `default`
     answers; a scenario is one unit."""
 
     work: ClassVar[str]  # the name of a job without a file
-    made_up: ClassVar[str]  # what is said of the simulator's answers
+    made_up: ClassVar[str]  # a note about the simulator's answers
 
     @classmethod
     def require(cls, out: Path) -> None:
-        """Raise UsageError where the file cannot be written; also once the ledger is locked, since another
-        process may have written it."""
+        """Raise UsageError if the file cannot be written. Called again once the ledger is locked, since
+        another process may have written the file."""
 
     def __init__(self, job: Job, prompt: Prompt, out: Path, called: str):
         super().__init__(job, called=called, identifier=out.name)
@@ -203,7 +204,7 @@ class FileAsker(Asker[Unit, Result]):
         self.out = out
 
     def make_plan(self, under: str) -> RunPlan:
-        """Return what the ledger notes as planned: scenarios with one conversation."""
+        """Return the plan that the ledger stores: scenarios with one conversation."""
         count = self.scenarios
         return RunPlan(self.job.name, under, scenarios=count, replicates=1, asked=count)
 
@@ -212,7 +213,7 @@ class RunAsker(Asker[Unit, Result]):
     """An asker about the conversations of a run. `job`: the run's, with the settings of this asker."""
 
     def __init__(self, reader: RunReader, job: Job, identifier: str, facts: Mapping[str, Any], called: str):
-        """`called`: the work's name after the run's."""
+        """`called`: the name of the work, displayed after the run's name."""
         super().__init__(job, called=f"{reader.name} {called}", identifier=identifier, facts=facts)
         self.reader = reader
         self.shaping = {"judge": self.id, "asks": job.asks, "seed": job.seed, "run": reader.fingerprints}
@@ -226,42 +227,42 @@ class PromptAsker(RunAsker[Unit, Result]):
     """An asker about a run with one template and one backend, the answerer, under one role.
 
     A package adds a judge, an annotator, a writer or another asker about turns or conversations by an entry
-    point of the group `edgen.askers`: the class, by its `name`.
+    point of the group `edgen.askers`: the class, under its `name`.
     """
 
     name: ClassVar[str]  # of its entry point
     taken_by: ClassVar[str] = ""
-    """The command and its option that take the name of such an asker; the base class of a kind sets it."""
+    """The command and option that take the asker's name. The base class of each kind sets it."""
     in_facts: ClassVar[bool] = (
-        True  # whether its answerers are named after it; ledgers of edgen's own are older
+        True  # whether `facts` include the name; False for edgen's own, whose ledgers are older than names
     )
     shows: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """A template has to use all variables of one of these."""
-    why: ClassVar[str] = "it asks about these"  # said of a template that uses none of them
-    protocol: ClassVar[str] = ""  # whose answers the simulator gives; empty: those that fit the prompt
-    role: ClassVar[str] = "judge"  # under which the backend answers
+    """The template must use all variables of one of these groups."""
+    why: ClassVar[str] = "it asks about these"  # the error about a template that uses no group
+    protocol: ClassVar[str] = ""  # protocol that the simulator imitates; empty: by the prompt
+    role: ClassVar[str] = "judge"  # the role of the backend that answers
     settable: ClassVar[tuple[str, ...]] = ("backends", "limits", "batch", "asks", "forms")
     """The keys of the job that `--set` may change."""
-    of_what: ClassVar[str]  # the work that these keys are for, in the error about another one
-    nothing: ClassVar[str] = "there is nothing to ask about"  # said of a run without accepted conversations
+    of_what: ClassVar[str]  # the work, in the error about a key that does not apply
+    nothing: ClassVar[str] = "there is nothing to ask about"  # for the error: no conversation was accepted
 
     @classmethod
     def require(cls, reader: RunReader, job: Job) -> None:  # noqa: ARG003
-        """Raise RunError or UsageError where a run cannot be asked about."""
+        """Raise RunError or UsageError if this asker cannot ask about the run."""
         if not reader.accepted:
             path = reader.rundir.path
             raise RunError(f"{path}: no conversation was accepted in this run, so {cls.nothing}.")
 
     @classmethod
     def name_in_facts(cls) -> dict[str, str]:
-        """Return what the facts of an answerer say of the asker, which shapes its answers."""
+        """Return the asker's name as part of an answerer's facts, since it shapes the answers."""
         return {"asker": cls.name} if cls.in_facts else {}
 
     @classmethod
     def make_template(cls, named: str | None) -> Template:
-        """Return the template that the class declares; `named`: another one of the same use."""
+        """Return the template that the class declares; `named` replaces it for the same use."""
         own = Path(cls.template) if named is None else None
-        file = own if own is not None and own.is_absolute() else None  # of the class's package
+        file = own if own is not None and own.is_absolute() else None  # the class's package
         return Template(
             name=named if named is not None or file is not None else cls.template,
             file=file,
@@ -280,7 +281,7 @@ class PromptAsker(RunAsker[Unit, Result]):
 
     @classmethod
     def find_answerer(cls, backend: Backend, prompt: Prompt) -> Answerer:
-        """Return the answerer that a backend is with a template."""
+        """Return the answerer that consists of a backend and a template."""
         return Answerer.of(backend, prompt)
 
     def __init__(self, reader: RunReader, job: Job, answerer: Answerer, called: str):
@@ -294,7 +295,7 @@ class PromptAsker(RunAsker[Unit, Result]):
         return self.answerer.prompt
 
     def make_form(self, unit: Unit) -> Form | None:  # noqa: ARG002
-        """Return the form of the answer about a unit, None if the template's words suffice."""
+        """Return the form of the answer about a unit; None if the template describes it sufficiently."""
         return None
 
     def question(
@@ -304,8 +305,8 @@ class PromptAsker(RunAsker[Unit, Result]):
         read: Callable[[Reply], Answer | Rejection],
         step: int = 0,
     ) -> Generator[Request, Reply, Answer | Rejection]:
-        """Ask about a unit with the template, again until an answer can be read. `step`: the number of the
-        question, from 0, where one depends on another or there are several."""
+        """Ask about a unit with the template, and retry until an answer can be read. `step`: the number of
+        the question, from 0, if a unit needs several."""
         form = self.make_form(unit)
         question = Question(
             msgspec.structs.replace(unit.address, step=step),

@@ -1,4 +1,4 @@
-"""The calls that askers would make, for --dry-run: nothing is sent and nothing is written."""
+"""The calls that askers would make, for --dry-run. Nothing is sent or written."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from edgen.store.ledger import LedgerReader
 
 
 class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """Calls that an asker needs: as expected, and if each answer is asked for as often as the job allows and
-    every turn is taken."""
+    """The calls that an asker needs: expected, and at most, with every retry that the job allows and every
+    turn."""
 
-    units: str  # what they are, in plural
+    units: str  # their name in plural
     stored: int  # units with stored answers
     missing: int  # the other units
-    expected: int  # calls for these
-    at_most: int  # calls for these
+    expected: int  # calls for the missing units
+    at_most: int  # calls for the missing units
     provider: str  # the backend's type
 
     def plus(self, other: NeededCalls) -> NeededCalls:
@@ -34,15 +34,15 @@ class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def calls(self) -> dict[str, int]:
-        """The calls alone."""
+        """The numbers of calls alone."""
         return {"expected": self.expected, "at_most": self.at_most}
 
     def describe(self, verb: str) -> dict[str, Any]:
-        """Return the part of `--dry-run --json` about units to judge, play or write."""
+        """Return the part of `--dry-run --json` about the units to judge, play or write."""
         return {"there": self.stored, f"to_{verb}": self.missing, "calls": self.calls}
 
     def lines(self) -> list[str]:
-        """Return the lines for a person."""
+        """Return the lines for the terminal."""
         return [
             f"{self.units:<10} {self.missing:,} without a stored answer, {self.stored:,} with one",
             f"backend    {self.provider}",
@@ -56,8 +56,8 @@ class NeededCalls(msgspec.Struct, frozen=True, kw_only=True):
 def count_needs(
     asker: Asker[Any, Any], ledger: Path | None, found: list[tuple[int, Any]] | None = None
 ) -> NeededCalls:
-    """Return what an asker would take besides the answers in a ledger. `found` gets the units that have
-    none."""
+    """Return the calls that an asker needs for the units without an answer in a ledger. `found` collects
+    these units."""
     missing = expected = most = 0
     for index, task in find_unanswered(asker, ledger):
         if found is not None:
@@ -76,7 +76,7 @@ def count_needs(
 
 
 def find_unanswered(asker: Asker[Any, Any], ledger: Path | None) -> Iterator[tuple[int, Any]]:
-    """Yield the units that have no answer in the ledger; failed ones have none."""
+    """Yield the units without an answer in the ledger, including failed ones."""
     if asker.begins_anew or ledger is None or not ledger.exists():
         yield from asker.list_units()
         return

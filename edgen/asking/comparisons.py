@@ -1,7 +1,7 @@
-"""Judges: the pairs of a run that one compares, and the record of its verdicts.
+"""Judges, which compare the pairs of a run.
 
 A task is a pair of conversations, or of rollouts: the first rollout of one response against the first of the
-other, and so on. The oracle is asked in both orders, as often as it votes; other packages add judges.
+other, and so on. The oracle is asked in both orders, once for each vote. Other packages add judges.
 """
 
 from __future__ import annotations
@@ -57,14 +57,16 @@ log = logging.getLogger("edgen")
 
 
 class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
-    """The comparisons by one judge: of the conversations of a choice of pairs, or of their rollouts. A
-    subclass has a name and a template and, if they differ, `variables`, `ask` (equally many verdicts in each
-    order) and `count_calls`."""
+    """The comparisons that one judge makes: of the conversations of a choice of pairs, or of their rollouts.
+
+    A subclass sets `name` and `template`. It can override `variables`, `ask` (which must return equally many
+    verdicts in each order) and `count_calls`.
+    """
 
     variables = tuple(dict.fromkeys((*COMPARED["conversation"], *COMPARED["response"], *OF_SPACE)))
     taken_by = "edgen pairs --signal"
     expects, protocol = "verdict", ORACLE.name
-    compares: ClassVar[Compare] = "response"  # where neither the job nor the run says what is compared
+    compares: ClassVar[Compare] = "response"  # the default if neither the job nor the run sets it
     settable = ("pairs", "backends", "limits", "batch", "asks", "forms", "prompts")
     of_what = "pairs of an existing run"
     outcomes = ("judged", "without verdict")
@@ -75,7 +77,7 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
 
     @classmethod
     def choose_template(cls, named: str | None, compare: Compare, space: Space) -> Template:  # noqa: ARG003
-        """Return the template for a kind of comparison; `named`: another one of the same use."""
+        """Return the template for a kind of comparison; `named` replaces it for the same use."""
         return cls.make_template(named)
 
     @classmethod
@@ -85,7 +87,7 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
         compare: Compare,  # noqa: ARG003
         control: Control,  # noqa: ARG003
     ) -> str | None:
-        """Return the name of the default template; None: the class's own."""
+        """Return the name of the default template; None for the class's own."""
         return None
 
     def __init__(self, pairs: PairChoice | PlayedRollouts, job: Job, judge: Answerer) -> None:
@@ -110,16 +112,16 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
         return CandidatePair(self.reader.space, self.reader.scenario(index), task, a, b)
 
     def ask(self, unit: CandidatePair) -> Generator[Request, Reply, list[Verdict] | Rejection]:
-        """Ask which side is better, in both orders, as often as the judge votes."""
+        """Ask which side is better, in both orders, once for each vote."""
         return judge_pair(unit, self.prompt, self.job.pairs, self.rules)
 
     def count_calls(self, index: int, task: str) -> tuple[int, int]:  # noqa: ARG002
-        """Return the number of votes in both orders."""
+        """Return the number of votes in both orders, expected and at most."""
         count = 2 * count_votes(self.job.pairs, self.rules.backend(self.role))
         return count, count
 
     def keep(self, answer: list[Verdict], unit: CandidatePair, spent: Spent) -> JudgedComparison:
-        """Return the verdicts with a digest of the texts."""
+        """Return the verdicts with a digest of both texts."""
         compare, model = self.job.pairs.compared, spent.by_role[self.role].model
         if not self._warned and any(verdict.logprob_gap == "not_told" for verdict in answer):
             self._warned = True
@@ -132,7 +134,7 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
         return JudgedComparison(signal=signal, texts=digest_texts(unit.a, unit.b))
 
     def find_flaw(self, record: JudgedComparison) -> Rejection | None:
-        """Return the answer that names no side, where the judge abstains."""
+        """Return a rejection with the answer that names no side, if the judge abstains."""
         if not record.signal.abstain:
             return None
         unread = next((one.text for one in record.signal.verdicts if one.choice is None), None)
@@ -141,10 +143,10 @@ class JudgeAsker(PromptAsker[CandidatePair, list[Verdict]]):
 
 
 class OracleAsker(JudgeAsker):
-    """The judge that names the better one, with a template that the job, the run or the space chooses."""
+    """The judge that names the better side, with a template that the job, the run or the space chooses."""
 
     name, in_facts = "oracle", False
-    template = "oracle_roles"  # of a space that has none of its own
+    template = "oracle_roles"  # for a space without a template of its own
 
     @classmethod
     def choose_template(cls, named: str | None, compare: Compare, space: Space) -> Template:
@@ -153,7 +155,7 @@ class OracleAsker(JudgeAsker):
 
     @classmethod
     def find_usual_template(cls, run: RunFolder, compare: Compare, control: Control) -> str | None:
-        """Return the published template if the run was judged with it; else the space has one."""
+        """Return the published template if the run was judged with it, else None."""
         before = find_published_template(run, compare)
         if before is not None:
             control.note(
@@ -164,7 +166,7 @@ class OracleAsker(JudgeAsker):
 
 
 class JudgeTemplate:
-    """The choice of a judge's template: `named` by an option, else the job's, else the judge's usual one."""
+    """The choice of a judge's template: `named` by an option, else the job's, else the judge's default."""
 
     def __init__(
         self, kind: type[JudgeAsker], run: RunFolder, job: Job, space: Space, named: str | None, reach: Reach
@@ -174,9 +176,12 @@ class JudgeTemplate:
         self._named, self._of_job = named, job.prompts.get(kind.name)
 
     def choose_compare(self, *, policies: bool) -> Compare:
-        """Return what the judge compares if neither the job nor an option says so: responses; whole
-        conversations if pairs are of `policies`, or the named template compares nothing else. Labels of the
-        run's pairs by a judge stay what they are: nothing is asked anew without a request."""
+        """Return what the judge compares if neither the job nor an option sets it.
+
+        Pairs of `policies` compare whole conversations. Otherwise the run's earlier labels by a judge decide,
+        so that no pair is judged again. Without labels it is the judge's default, or whole conversations if
+        the named template cannot compare responses.
+        """
         if policies:
             return "conversation"
         if (before := self._find_earlier_compare()) is not None:
@@ -189,7 +194,7 @@ class JudgeTemplate:
         return self.kind.compares
 
     def _find_earlier_compare(self) -> Compare | None:
-        """Return what the run's labels by a judge rest on, if it has any."""
+        """Return what the run's labels by a judge compare; None without such labels."""
         with contextlib.suppress(RunError):
             for pair in read_pairs(self._run) if self._run.pairs.exists() else ():
                 if pair.label is not None and pair.label.by == "oracle" and pair.label.k is UNSET:
@@ -225,9 +230,10 @@ class JudgeTemplate:
 
 
 class JudgeStart(RunStart[JudgeAsker]):
-    """A start of the judge of pairs. The rollouts that it compares are played first.
+    """A start of the judge of pairs. It first plays the rollouts that the judge compares.
 
-    model: the judge's, once it is open. ledgers: of the rollouts, by arm, once they are played.
+    model: the judge's model, once its backend is open. ledgers: the ledgers of the rollouts, by arm, once
+    they are played.
     """
 
     def __init__(
@@ -248,7 +254,8 @@ class JudgeStart(RunStart[JudgeAsker]):
         self._open = contextlib.ExitStack()
 
     def read_prompt(self) -> Prompt:
-        """Load the template. Raises JobError for a judge without the required log probabilities."""
+        """Load the template. Raises JobError if the job requires log probabilities that the judge cannot
+        give."""
         config = find_backend(self.job, self._by, self.kind.role)
         check_logprobs(self.job, config, str(self.reader.rundir.job))
         return self._template.find(self.job.pairs.compared, self.control)
@@ -264,7 +271,7 @@ class JudgeStart(RunStart[JudgeAsker]):
                 yield opened
 
     def _note_votes(self, job: Job) -> None:
-        """Say that the judge votes once, if further votes would be copies."""
+        """Note that the judge votes once, if further votes would be copies."""
         if count_votes(job.pairs, job.backends[self.kind.role]) == job.pairs.votes:
             return
         if job.backends[self.kind.role].BY_PEOPLE:
@@ -285,7 +292,7 @@ class JudgeStart(RunStart[JudgeAsker]):
         return None
 
     def make_asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> JudgeAsker:  # noqa: ARG002
-        """Return the judge. Rollouts that are not played yet are taken to come to something."""
+        """Return the judge. Rollouts that are not yet played count as usable."""
         pairs: PairChoice | PlayedRollouts = self._choice
         if self._rollouts is not None:
             pairs = self._open.enter_context(PlayedRollouts(self._choice, self.ledgers))

@@ -1,4 +1,4 @@
-"""Askers that one class declares: a template, the units, and a reader. Everything else follows.
+"""Askers that one class declares: a template, the units, and a reader.
 
     class Politeness(TurnAsker):
         name = "politeness"
@@ -8,9 +8,9 @@
         def ask(self, unit):
             return self.question(unit, fence_turns(...), read)
 
-`ask_run`, and `edgen annotate --write politeness`, ask about a run, with the run's job, and write
-asked/<name>.jsonl: a line a unit, with what `ask` returned. The ledger is asked/<name>/<answerer>.db;
-`edgen status` counts it.
+`ask_run`, and `edgen annotate --write politeness`, ask about a run, with the run's job. They write
+asked/<name>.jsonl: a line for each unit, with the struct that `ask` returned. The ledger is
+asked/<name>/<answerer>.db, which `edgen status` counts.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from edgen.runtime.status import AskerStatus
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_reader import RunReader
 
-Answer = msgspec.Struct  # what is kept of a unit: a struct of the asker's own
+Answer = msgspec.Struct  # the stored answer: a struct that the asker defines
 
 
 class UnitRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A unit's record in the ledger. `said`: the digest of the unit's text; an answer about another text does
+    """A unit's record in the ledger. `said` is the digest of the unit's text; answers about another text do
     not count."""
 
     answer: msgspec.Raw
@@ -57,8 +57,9 @@ class UnitRecord(msgspec.Struct, frozen=True, kw_only=True):
 class DeclaredAsker(UnitAsker):
     """The base class of declared askers about conversations; `TurnAsker` is about turns.
 
-    name: also of its folder and its file. template: a shipped one's name, or a file; `variables` are what it
-    may use. role: the role of the backend in the job; without such a backend, `default` answers.
+    name: also the name of its folder and its file. template: a shipped template's name, or a file;
+    `variables` lists the variables that it may use. role: the backend's role in the job; without such a
+    backend, `default` answers.
     """
 
     taken_by = "edgen annotate --write"
@@ -68,7 +69,7 @@ class DeclaredAsker(UnitAsker):
 
     @classmethod
     def find_answerer(cls, backend: Backend, prompt: Prompt) -> Answerer:
-        """Return the answerer, whose name depends on the asker's, too."""
+        """Return the answerer. Its id also depends on the asker's name."""
         facts = {**cls.name_in_facts(), **Answerer.of(backend, prompt).facts}
         own = compute_fingerprint(facts)
         return Answerer(id=own, model=backend.model, prompt=prompt, facts={**facts, "judge": own})
@@ -86,7 +87,7 @@ class DeclaredAsker(UnitAsker):
         return UnitRecord(answer=raw, said=digest_said(unit.turns, None), simulated=spent.simulated)
 
     def list_lines(self, ledger: Path) -> Iterator[bytes]:
-        """Yield the line of each unit that was answered, in the run's order."""
+        """Yield the line of each unit with an answer, in the run's order."""
         with LedgerReader(ledger) as view:
             for index, task in self.list_units():
                 status, _, data = view.read_outcomes(index).get(task, (None, None, None))
@@ -101,13 +102,13 @@ class DeclaredAsker(UnitAsker):
 
 
 class TurnAsker(DeclaredAsker):
-    """An asker about turns, each shown after those before it. `of`: the roles whose turns it is about; all if
-    empty."""
+    """An asker about turns, each shown after the turns before it. `of`: the roles whose turns are units;
+    empty for all roles."""
 
     of: ClassVar[tuple[str, ...]] = ()
 
     def list_places(self, index: int, name: str) -> list[int | None]:
-        """Return the places of the turns."""
+        """List the places of the turns."""
         turns = self.find_candidate(index, name).turns
         return [place for place, turn in enumerate(turns) if not self.of or turn.role in self.of]
 
@@ -120,8 +121,8 @@ def _start(
 
 @dataclass(frozen=True, slots=True)
 class AskedRun:
-    """Status of an asker: `lines` are in `file`; None if it was not written, since `ended` stopped the
-    asker."""
+    """Status of an asker. `lines` is the number of lines in `file`; None if an error (`ended`) stopped the
+    asker before it wrote the file."""
 
     status: AskerStatus
     file: Path
@@ -129,7 +130,7 @@ class AskedRun:
     ended: EdgenError | None = None
 
     def require_answers(self) -> None:
-        """Raise what ended it, and ShortError where a unit got no answer."""
+        """Raise the error that stopped the asker, or ShortError if a unit has no answer."""
         if self.ended is not None:
             raise self.ended
         self.status.require_answers("units")
@@ -162,6 +163,6 @@ def estimate_asking(
     options: AskOptions | None = None,
     by: str = "",
 ) -> NeededCalls:
-    """Return the calls that `ask_run` would make; nothing is sent and nothing is written."""
+    """Return the calls that `ask_run` would make. Nothing is sent or written."""
     with open_for_reading(run) as reader:
         return _start(reader, kind, control, options, by).estimate_calls()

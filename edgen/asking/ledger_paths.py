@@ -1,5 +1,5 @@
-"""Places of askers' ledgers: a folder of a run, with a file that names the asker; or next to the file made of
-the answers."""
+"""Paths of askers' ledgers: in a folder of a run, with a JSON file about the asker, or next to the file made
+of the answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from edgen.store.several_runs import open_together, refuse_twins
 
 @dataclass(frozen=True, slots=True)
 class AskerFolder:
-    """A folder with askers' ledgers: of a run, which `open_for_work` holds, or one with files made of the
+    """A folder with askers' ledgers: a run's, locked by `open_for_work`, or one with files made of the
     answers."""
 
     folder: Path
@@ -33,28 +33,28 @@ class AskerFolder:
         return self.folder / f"{asker.id}.db"
 
     def note(self, asker: Asker[Any, Any]) -> None:
-        """Note who answers and how, next to a ledger of a run."""
+        """Store the facts of an asker next to its ledger, in a run."""
         if self.run is not None:
             self.run.note_judge(asker.id, asker.facts, self.folder)
 
     def find_use_elsewhere(self, own: Sequence[Path]) -> Iterable[Charged]:
-        """Return what other ledgers have used of the same budget."""
+        """Return the use of the same budget in other ledgers."""
         return () if self.run is None else find_use_elsewhere(self.run, *own)
 
 
 @contextlib.contextmanager
 def hold_ledger(path: Path) -> Iterator[None]:
-    """Keep other processes away from the ledger next to a file. Raises LockedError."""
+    """Lock the ledger next to a file. Raises LockedError."""
     refuse_links(path.parent, [f"{path.name}{end}" for end in ("", "-wal", "-shm", "-journal", "-acked")])
-    lock, taken = path.with_name(f".{path.name}.lock"), f"{path}: another process is at it"
+    lock, taken = path.with_name(f".{path.name}.lock"), f"{path}: another process is using it"
     with explain_os_errors(path), lock_for_writing(lock, taken, "another name"):
         yield
 
 
 @contextlib.contextmanager
 def open_for_reading(run: Path, against: Sequence[Path] = ()) -> Iterator[RunReader]:
-    """Open a run that nobody changes meanwhile; with others `against` it, they are its arms. Raises RunError,
-    UsageError and LockedError."""
+    """Open a run and keep others from changing it. With runs `against` it, they are read together, as arms.
+    Raises RunError, UsageError and LockedError."""
     rundir = RunFolder(run).require()
     with rundir.lock_for_reading(), _read(run, against) as reader:
         yield reader
@@ -64,7 +64,7 @@ def open_for_reading(run: Path, against: Sequence[Path] = ()) -> Iterator[RunRea
 def open_for_work(
     run: Path, control: Control, unit: str, against: Sequence[Path] = ()
 ) -> Iterator[RunReader]:
-    """Open a run in which `unit` are about to be made, and hold it; `against`: see `open_for_reading`. Raises
+    """Open a run for making `unit` (units in plural) and lock it. `against`: see `open_for_reading`. Raises
     RunError, UsageError and LockedError."""
     rundir = RunFolder(run).require()
     with explain_os_errors(run), rundir.lock_for_writing() as dead, _read(run, against) as reader:

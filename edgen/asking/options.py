@@ -37,11 +37,11 @@ from edgen.core.options import (
 from edgen.core.pair import Source
 
 Unit = Literal["turn", "conversation"]
-AFTER = 3  # turns before those that something is written for
+AFTER = 3  # default of --after
 
 
 Write = Annotated[
-    str,  # the name of a writer
+    str,  # a writer's name
     option(
         "Write texts in place of labels: paraphrases of a turn, or wrong replies that look right. Plugins add "
         "others: `edgen list askers` names them.",

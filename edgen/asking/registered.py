@@ -1,7 +1,7 @@
 """Askers by name: judges, annotators, writers and others about a run, of edgen and of other packages.
 
-An entry point of the group `edgen.askers` names a class; its base class says what it can be used for, and
-which option takes its name (`taken_by`).
+An entry point of the group `edgen.askers` names a class. Its base class decides its use and the option that
+takes its name (`taken_by`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from edgen.asking.asker import PromptAsker
 from edgen.core import registry
 from edgen.core.errors import UsageError
-from edgen.core.plugins.checks import find_unfit_methods
+from edgen.core.plugin_checks import find_unfit_methods
 from edgen.core.text import join_list
 from edgen.core.yaml_values import suggest_name
 
@@ -21,8 +21,8 @@ A = TypeVar("A", bound=PromptAsker[Any, Any])
 
 
 def find_named_asker(name: str | None, base: type[A]) -> type[A] | None:
-    """Return the asker of that name, None if there is none that derives from `base`. Raises PluginError for
-    one that cannot be loaded."""
+    """Return the asker of that name; None if no asker of that name derives from `base`. Raises PluginError if
+    it cannot be loaded."""
     if name is None or name not in registry.list_names("asker"):
         return None
     found = registry.find("asker", name)
@@ -48,8 +48,8 @@ def _find_asker_flaw(kind: type[PromptAsker[Any, Any]]) -> str | None:
 
 
 def find_asker(name: str, base: type[A], others: tuple[str, ...] = ()) -> type[A]:
-    """Return the asker of that name. Raises UsageError, which names those that there are, and `others` that
-    the option of `base` takes."""
+    """Return the asker of that name. Raises UsageError, which lists the known names and `others` that the
+    option of `base` also takes."""
     option = base.taken_by.rpartition(" ")[2]
     if (found := find_named_asker(name, base)) is not None:
         return found
@@ -109,7 +109,7 @@ def list_askers(base: type[PromptAsker[Any, Any]]) -> tuple[str, ...]:
 
 
 def _is_a(name: str, base: type[PromptAsker[Any, Any]]) -> bool:
-    """Return whether an asker derives from `base`; one that cannot be loaded does not."""
+    """Return whether an asker derives from `base`; False if it cannot be loaded."""
     try:
         return find_named_asker(name, base) is not None
     except registry.PluginError:

@@ -1,7 +1,7 @@
-"""Rollouts: a run's own agents play on from each response at which a pair parts, several times.
+"""Rollouts: from each response at which a pair parts, the run's own agents play on several times.
 
-A task plays on from one response once: a request for each turn. Its record is the whole conversation. Each
-arm has an asker, and a ledger.
+A task plays on once from one response, with a request for each turn. Its record is the whole conversation.
+Each arm has an asker and a ledger.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ from edgen.protocols.suggestions import find_probability_setting, list_playable
 from edgen.runtime.backends import list_configs
 from edgen.runtime.control import Control
 
-_LOOKED_AT = 50  # conversations in which a probability is looked for
+_LOOKED_AT = 50  # conversations searched for a probability
 
 
 class GivenTurns(NamedTuple):
-    """The turns from which a rollout plays on, and the one who has ended the conversation with the last."""
+    """The turns from which a rollout plays on. `ended_by` is the role that ended the conversation with the
+    last turn."""
 
     scenario: int
     task: str
@@ -56,7 +57,7 @@ class GivenTurns(NamedTuple):
 
 
 class RolloutAsker(RunAsker[GivenTurns, Conversation]):
-    """The rollouts of one arm, whose conversations `make_plan` makes."""
+    """The rollouts of one arm."""
 
     outcomes = ("played", "rejected")
 
@@ -79,7 +80,7 @@ class RolloutAsker(RunAsker[GivenTurns, Conversation]):
         self.shaping |= {"k": self.k, "units": digest.hexdigest()}
 
     def _responses(self) -> Iterator[tuple[int, list[PartingTurn]]]:
-        """Yield the responses of each scenario that are played on from."""
+        """Yield the responses of each scenario from which rollouts play on."""
         for index, names in self.reader.scenarios():
             both = list_parted_responses(self._choice, index, names) if len(names) > 1 else ()
             found = {one for pair in both for one in pair if read_candidate_name(one.name)[0] == self.part}
@@ -95,8 +96,8 @@ class RolloutAsker(RunAsker[GivenTurns, Conversation]):
             )
 
     def count_calls(self, index: int, task: str) -> tuple[int, int]:
-        """Return the turns that followed the response in its own conversation, and the most that there can
-        be; both with the closing questions."""
+        """Return the expected and the maximum number of turns, with the closing questions. As many turns are
+        expected as followed the response in its own conversation."""
         response, _ = read_rollout(task)
         candidate, stage = self.reader.candidate(index, response.name), self._stage(index)
         closing = int(stage.settings.closing is not None)
@@ -116,13 +117,13 @@ class RolloutAsker(RunAsker[GivenTurns, Conversation]):
         return (response.name_rollout(number) for number in range(self.k) if number != own)
 
     def read_unit(self, index: int, task: str) -> GivenTurns:
-        """Return what is played on from."""
+        """Return the turns from which a rollout plays on."""
         response, _ = read_rollout(task)
         candidate = self.reader.candidate(index, response.name)
         return GivenTurns(index, task, candidate.turns[: response.turns], _find_ender(candidate, response))
 
     def ask(self, unit: GivenTurns) -> Generator[Request, Reply, Conversation | Rejection]:
-        """Play on to the end."""
+        """Play on to the end of the conversation."""
         return play_on(self._stage(unit.scenario), unit.task, unit.turns, unit.ended_by)
 
     def keep(self, answer: Conversation, unit: GivenTurns, spent: Spent) -> RolloutRecord:
@@ -137,7 +138,7 @@ class RolloutAsker(RunAsker[GivenTurns, Conversation]):
 
 
 def _find_ender(candidate: Candidate, response: PartingTurn) -> Role | None:
-    """Return who ended the conversation with the response itself; None if it continues."""
+    """Return the role that ended the conversation with the response itself; None if it continues."""
     last = len(candidate.turns) == response.turns
     ended = last and candidate.ended_by == candidate.turns[-1].role
     return candidate.ended_by if ended else None
@@ -178,12 +179,12 @@ class RolloutStart(Start[RolloutAsker]):
         return [(RolloutAsker(self._choice, self._arm, plan, identities), answering)]
 
     def _load_plan(self, arm: str, options: PairOptions) -> Plan:
-        """Return the plan of an arm's conversations."""
+        """Load the plan of an arm's conversations. Raises DamagedError if the templates have changed."""
         path = self._reader.rundir.arm(arm).job
         own = [one for one in options.overrides if not one.lstrip().startswith("pairs")]
         plan = load_plan(path, own, Reach.of(path, own, outside=options.allow_outside))
         noted = plan.job.resolved
-        # A run of an older edgen has no digests of its inputs, but for this one of its templates together.
+        # Runs of older versions of edgen have only this digest of all their templates together.
         if (
             noted
             and noted.template_sha256 != plan.template_sha256
@@ -198,7 +199,7 @@ class RolloutStart(Start[RolloutAsker]):
 
 
 class RolloutMaking:
-    """The rollouts that the pairs of `choice` need, of every arm that has some."""
+    """The rollouts that the pairs of `choice` need, in every arm that has such pairs."""
 
     def __init__(self, choice: PairChoice, options: PairOptions, control: Control) -> None:
         self._choice, self._reader = choice, choice.reader
@@ -206,7 +207,8 @@ class RolloutMaking:
         self._starts = {arm: RolloutStart(choice, arm, options, control) for arm in self._reader.views}
 
     def check(self, by: Source) -> None:
-        """Raise UsageError where nothing can be played on, or nothing would come of it."""
+        """Raise UsageError if the protocol cannot continue conversations, or the rollouts would have no
+        probability."""
         path = self._reader.rundir.path
         index = next((index for index, _ in self._reader.scenarios()), 0)
         for plan in (start.plan for start in self._starts.values()):
@@ -236,7 +238,7 @@ class RolloutMaking:
                 return
 
     async def make_askers(self) -> dict[str, RolloutAsker]:
-        """Return the asker of each arm that has rollouts. Raises RunError where there are none at all."""
+        """Return the asker of each arm with rollouts. Raises RunError if no arm has any."""
         some: dict[str, RolloutAsker] = {}
         for arm, start in self._starts.items():
             async with start.open(send=False) as opened:
@@ -253,16 +255,15 @@ class RolloutMaking:
         return some
 
     async def estimate(self) -> tuple[list[RolloutAsker], NeededCalls]:
-        """Return the askers, and what `play` would take. As many turns are expected as followed a response
-        in its own conversation."""
+        """Return the askers and the calls that `play` would make."""
         askers = [*(await self.make_askers()).values()]
         return askers, functools.reduce(
             NeededCalls.plus, (count_needs(one, self.place.find_ledger(one)) for one in askers)
         )
 
     async def play(self) -> dict[str, Path]:
-        """Play what the ledgers do not hold yet, and return the ledger of each arm. Raises what stopped
-        it."""
+        """Play the rollouts that the ledgers lack. Return the ledger of each arm. Raises the error that
+        stopped it."""
         ledgers = {}
         for arm in await self.make_askers():
             asked = await self._starts[arm].ask()

@@ -1,7 +1,7 @@
-"""Starts of askers: their backends are opened, and they are asked or estimated; about a run, or for a file.
+"""Starts of askers, about a run or for a file: they open the backends, then ask or estimate.
 
-`ask` is the loop of every asker: what has no answer yet is asked, under supervision, and kept in the asker's
-ledger.
+`ask` is the loop of every asker. It asks about every unit without an answer, under supervision, and stores
+the answers in the asker's ledger.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ T = TypeVar("T")
 A = TypeVar("A", bound=Asker[Any, Any], covariant=True)
 PA = TypeVar("PA", bound=PromptAsker[Any, Any], covariant=True)
 FA = TypeVar("FA", bound=FileAsker[Any, Any])
-Opened = Mapping[str, AskerBackends]  # what answers each asker, by the asker's name
+Opened = Mapping[str, AskerBackends]  # the backends of each asker, by the asker's name
 
 
 async def ask(
     work: Sequence[tuple[Asker[Any, Any], AskerBackends]], place: AskerFolder, control: Control
 ) -> None:
-    """Have askers of one place ask, side by side, what their ledgers do not hold yet.
+    """Have the askers of one place ask concurrently about the units that their ledgers lack.
 
-    They share the budget and the limits of each service. Raises what stopped them.
+    They share the budget and the limits of each service. Raises the error that stopped them.
     """
     paths = [place.find_ledger(asker) for asker, _ in work]
     shared = SharedState(work[0][0].job.limits)
@@ -82,17 +82,17 @@ def _make_work(asker: Asker[Any, Any], session: RunSession) -> Callable[[Monitor
 
 
 class Asked(NamedTuple, Generic[A]):
-    """Askers that were asked."""
+    """Askers after their work."""
 
     askers: tuple[A, ...]
-    ledgers: tuple[Path, ...]  # of each
-    ended: EdgenError | None  # the error that stopped them; None: none
+    ledgers: tuple[Path, ...]  # one for each asker
+    ended: EdgenError | None  # the error that stopped them, if any
 
 
 class Start(ABC, Generic[A]):
-    """The base class of starts. A subclass opens the backends, and makes the askers.
+    """The base class of starts. A subclass opens the backends and makes the askers.
 
-    job: with the settings of the calls. place: the folder of the ledgers. way: how calls are made.
+    job: with the settings of the calls. place: the folder of the ledgers. way: the mode of the calls.
     """
 
     def __init__(self, job: Job, place: AskerFolder, control: Control, way: CallMode) -> None:
@@ -100,20 +100,20 @@ class Start(ABC, Generic[A]):
 
     @abstractmethod
     def open(self, *, send: bool) -> AbstractAsyncContextManager[Opened]:
-        """Open the backends, which send nothing unless they are to `send`."""
+        """Open the backends. They send nothing unless `send` is True."""
 
     @abstractmethod
     def askers(self, opened: Opened) -> list[tuple[A, AskerBackends]]:
-        """Return the askers. Raises UsageError where there is nothing to ask about."""
+        """Return the askers. Raises UsageError if there is nothing to ask about."""
 
     async def prepare(self) -> EdgenError | None:
-        """Do what has to be done before askers are made and asked, such as getting the answers that their
-        units depend on; return what stopped it."""
+        """Do the work that must precede the askers, such as playing the rollouts that a judge compares.
+        Return the error that stopped it."""
         return None
 
     async def ask(self) -> Asked[A]:
-        """Ask for all missing answers. Raises what stopped the askers if none has a ledger, whose content can
-        be reported."""
+        """Ask for all missing answers. Raises the error that stopped the askers only if no ledger exists;
+        otherwise the result has it."""
         async with self.open(send=True) as opened:
             if (ended := await self.prepare()) is not None:
                 return Asked((), (), ended)
@@ -129,20 +129,20 @@ class Start(ABC, Generic[A]):
             return Asked(askers, ledgers, ended)
 
     async def estimate(self) -> list[tuple[A, NeededCalls]]:
-        """Return what `ask` would take, for each asker; nothing is sent and nothing is written."""
+        """Return the calls that `ask` would make, for each asker. Nothing is sent or written."""
         async with self.open(send=False) as opened:
             return [
                 (asker, count_needs(asker, self.place.find_ledger(asker))) for asker, _ in self.askers(opened)
             ]
 
     def estimate_calls(self) -> NeededCalls:
-        """Return the calls of the only asker, for --dry-run."""
+        """Return the calls of the only asker."""
         ((_, needs),) = asyncio.run(self.estimate())
         return needs
 
 
 class RunStart(Start[PA]):
-    """A start of askers about a run, while the run is held: each has a backend, and all the same template."""
+    """A start of askers about a locked run. Each asker has its own backend; all have the same template."""
 
     def __init__(
         self,
@@ -155,9 +155,9 @@ class RunStart(Start[PA]):
         job: Job | None = None,
         **given: Any,
     ) -> None:
-        """`folder`: where the ledger is. `by`: `[JOB:]ROLE` of the backend; empty for the job's of the role,
-        else `default`. `job`: the run's with the options on top; None: it is loaded. `given`: what the asker
-        takes besides the reader, the job and the answerer."""
+        """`folder`: the folder of the ledgers. `by`: `[JOB:]ROLE` of the backend; empty for the job's backend
+        of that role, else `default`. `job`: the run's job with the options on top; None to load it. `given`:
+        further arguments of the asker, after the reader, the job and the answerer."""
         job = job or load_run_job(reader.rundir, options.overrides, kind.settable, kind.of_what)
         super().__init__(job, AskerFolder(folder, reader.rundir), control, options.way)
         self.kind, self.reader = kind, reader
@@ -168,22 +168,22 @@ class RunStart(Start[PA]):
         return self.kind.read_prompt(self._named, self.reader.space)
 
     def choose(self) -> Mapping[str, ChosenBackend]:
-        """Return the backends, by the names of the askers. Raises UsageError."""
+        """Return the backend of each asker, by the asker's name. Raises UsageError."""
         return {self.kind.role: choose_backend(self.job, self._by, self.kind.role, self.control)}
 
     def make_asker(self, name: str, job: Job, backend: Backend, prompt: Prompt) -> PA:  # noqa: ARG002
-        """Return the asker of that name that the backend answers. Raises UsageError where there is nothing to
-        ask about."""
+        """Return the asker of that name with this backend. Raises UsageError if there is nothing to ask
+        about."""
         make: Callable[..., PA] = self.kind
         return make(self.reader, job, self.kind.find_answerer(backend, prompt), **self._given)
 
     def note_pending(self, so: str) -> None:
-        """Say that conversations are pending, and what follows."""
+        """Note that conversations are pending, with the consequence `so`."""
         if pending := self.reader.pending:
             self.control.note(f"{pending:,} conversations of this run are pending; {so}")
 
     def open(self, *, send: bool) -> AbstractAsyncContextManager[Opened]:
-        """Open the backends. Raises what is wrong with the run, the template, or a backend."""
+        """Open the backends. Raises errors about the run, the template and the backends."""
         self.kind.require(self.reader, self.job)
         prompt, chosen = self.read_prompt(), self.choose()
         run, role = self.reader.rundir, self.kind.role
@@ -209,8 +209,8 @@ class FileStart(Start[FA]):
         options: FileAskOptions,
         **given: Any,
     ) -> None:
-        """`given`: what the asker takes besides the job, the template and the file. Raises UsageError,
-        TemplateError and JobError."""
+        """`given`: further arguments of the asker, after the job, the template and the file. Raises
+        UsageError, TemplateError and JobError."""
         kind.require(out)
         work, made_up = kind.work, kind.made_up
         job = load_asked_job(options.backend, options.overrides, control, work=work, made_up=made_up)
@@ -220,7 +220,7 @@ class FileStart(Start[FA]):
 
     @contextlib.asynccontextmanager
     async def open(self, *, send: bool) -> AsyncIterator[Opened]:
-        """Open the backend and lock the ledger, unless nothing is sent: then neither is touched."""
+        """Open the backend and lock the ledger. Without `send`, do neither."""
         job, control, out = self.job, self.control, self.asker.out
         if not send:
             yield {"default": AskerBackends(job, {})}
@@ -242,8 +242,8 @@ class FileStart(Start[FA]):
         return [(self.asker, one) for one in opened.values()]
 
     def make(self, result: Callable[[FA, Path], T]) -> T:
-        """Ask for all missing answers, and return the `result` of the asker and its ledger, which is locked
-        meanwhile. Raises the error that stopped the asker, with a note on where its answers are."""
+        """Ask for all missing answers. Return `result` of the asker and its ledger, which stays locked
+        meanwhile. Raises the error that stopped the asker, after a note with the path of the ledger."""
         ledger = self.place.find_ledger(self.asker)
 
         async def work() -> T:

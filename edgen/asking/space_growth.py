@@ -1,4 +1,4 @@
-"""Space growth: a model is asked for more values of a dimension, and a new space is made of them."""
+"""Space growth: a model writes more values of a dimension, and a new space is made of them."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from edgen.space import Entry, Space, digest_content
 
 
 class GrowthAsker(FileAsker[None, NewValues]):
-    """`wanted` new values for one dimension of a space, for the new file `out`: one unit, whose steps are the
-    requests, each of which depends on the answers before.
+    """An asker for `wanted` new values of a space's dimension, for the new file `out`. It has one unit. Its
+    steps are the requests, each of which depends on the answers before it.
 
-    expanded: the result, once the work has ended. model: who answered last. simulated: whether a simulator
-    took part.
+    expanded: the result, once the work has ended. model: the model of the last answer. simulated: whether a
+    simulator took part.
     """
 
     work, made_up = "space-expand", "its values are made up"
     template, variables, expects, key = "space_expand", VARIABLES, "values", "prompt"
     nouns = "values"
     outcomes = ("kept", "dropped")
-    begins_anew = True  # the result is more than its record
+    begins_anew = True  # the record does not hold all of the result
 
     @classmethod
     def load_prompt(cls, named: str | None) -> Prompt:
-        """Read the template. Raises TemplateError, also for one that does not show the present values."""
+        """Read the template. Raises TemplateError, also if the template does not use `values`."""
         prompt = super().load_prompt(named)
         if "values" not in prompt.variables_used:
             raise TemplateError(
@@ -51,7 +51,7 @@ class GrowthAsker(FileAsker[None, NewValues]):
 
     @classmethod
     def require(cls, out: Path) -> None:
-        """Raise UsageError where the new file cannot be made."""
+        """Raise UsageError if the new file cannot be made."""
         remove_leftovers(out)
         if out.exists() or out.is_symlink():
             raise UsageError(f"-o {out}: this already exists and is not overwritten; choose another name.")
@@ -65,9 +65,9 @@ class GrowthAsker(FileAsker[None, NewValues]):
         self.space = space
         self.dimension = dimension
         self.wanted = wanted
-        self.asks = 1  # an answer that cannot be read brings no values, and the next request follows
+        self.asks = 1  # an unreadable answer brings no values, and the next request follows anyway
         self.scenarios = 1
-        self.planned = wanted  # the ledger counts the one unit of work; people see counts of values
+        self.planned = wanted  # the ledger counts one unit; the display counts values
         self.shaping = {
             "space": digest_content(space),
             "dimension": dimension,
@@ -79,7 +79,7 @@ class GrowthAsker(FileAsker[None, NewValues]):
         self.model = ""
         self.simulated = False
         self._failure: CallError | None = None
-        self._counts: ProgressCounts | None = None  # where kept and dropped values are counted
+        self._counts: ProgressCounts | None = None  # counts of kept and dropped values
 
     def list_units(self) -> Iterator[tuple[int, int]]:
         """Yield the one unit."""
@@ -89,11 +89,11 @@ class GrowthAsker(FileAsker[None, NewValues]):
         """Return nothing: the asker has the space."""
 
     def count_calls(self, index: int, task: int) -> tuple[int, int]:  # noqa: ARG002
-        """Return the requests if all values are new; and if each comes after answers that bring none."""
+        """Return the expected requests, if all values are new, and the most: BARREN for each value."""
         return -(-self.wanted // BATCH), self.wanted * BARREN
 
     def list_due_units(self, session: RunSession) -> Iterator[tuple[int, TaskId]]:
-        """Yield the unit; its values are counted from now on."""
+        """Yield the unit, and count its values from now on."""
         self._counts = session.counts
         return super().list_due_units(session)
 
@@ -111,14 +111,14 @@ class GrowthAsker(FileAsker[None, NewValues]):
             raise
 
     def keep(self, answer: NewValues, unit: None, spent: Spent) -> NewValues:  # noqa: ARG002
-        """Return the result."""
+        """Keep the result, and return it."""
         self.expanded = answer
         self.model = spent.by_role["default"].model if spent.by_role else ""
         self.simulated = spent.simulated
         return answer
 
     def check(self, session: RunSession) -> None:
-        """Raise ProviderError where a request got no answer."""
+        """Raise ProviderError if a request failed."""
         if self.expanded is not None:
             session.counts.accepted = len(self.expanded.kept)
         elif self._failure is not None:
@@ -133,11 +133,11 @@ class GrowthAsker(FileAsker[None, NewValues]):
 
 
 def build_grown_space(asker: GrowthAsker, read_from: str) -> Space:
-    """Return the space with the new values after those of the dimension; its `source` says where all of it is
-    from.
+    """Return the space with the new values after the dimension's own. Its `source` states the origin of all
+    values.
 
-    A new value weighs as much as the median of the present ones, and has neither subject nor level.
-    `read_from` is the name of the space's file.
+    A new value gets the median weight of the present values, and neither subject nor level. `read_from` is
+    the name of the space's file.
     """
     space, expanded = asker.space, asker.expanded
     assert expanded is not None

@@ -1,8 +1,8 @@
-"""Askers about the turns of a run's conversations, or about the conversations themselves.
+"""Askers about the turns of a run's conversations, or about whole conversations.
 
-One class declares an asker: `places`, the units of a conversation; `ask`, a generator that asks about one
-unit and reads the answers; and `keep`, the record in the ledger. A task is a turn ("r0@0003") or a
-conversation ("r0"). The sample is drawn by hash, so that a larger one holds the smaller.
+One class declares an asker: `list_places` returns the units of a conversation; `ask` is a generator that asks
+about one unit and reads the answers; `keep` returns the record for the ledger. A task is a turn ("r0@0003")
+or a conversation ("r0"). The sample is drawn by hash, so a larger sample contains a smaller one.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from edgen.core.values import Address, Turn
 from edgen.store.run_folder import SAMPLE
 from edgen.store.run_reader import RunReader
 
-_AT = "@"  # stands in no candidate's name
+_AT = "@"  # occurs in no candidate's name
 
 
 class AskedUnit(NamedTuple):
-    """A unit to ask about: the last of `turns`, or all of them where `place` is None."""
+    """A unit to ask about: the last one of `turns`, or all of them if `place` is None."""
 
     address: Address
     turns: Sequence[Turn]
@@ -32,12 +32,12 @@ class AskedUnit(NamedTuple):
 
 
 class UnitAsker(PromptAsker[AskedUnit, Any]):
-    """An asker about units of a run, in a sample of the conversations of each arm or in all. A subclass has
-    `list_places`, `ask` and `keep`, and calls `count` once it can say which units a conversation has."""
+    """An asker about units of a run, in a sample of each arm's conversations or in all. A subclass has
+    `list_places`, `ask` and `keep`, and calls `count` once `list_places` works."""
 
-    drawn_by = "annotate"  # the name of the draw: askers that share it ask about the same conversations
+    drawn_by = "annotate"  # the seed of the draw: askers with the same name ask about the same conversations
     answer_sizes: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    """Low, expected and high: the tokens of an answer, as times those of the guessed ones."""
+    """The tokens of an answer relative to the guessed answers: low, expected, high."""
 
     def __init__(
         self, reader: RunReader, job: Job, answerer: Answerer, called: str, sample: int | None
@@ -49,7 +49,7 @@ class UnitAsker(PromptAsker[AskedUnit, Any]):
         self._last: tuple[tuple[int, str], Candidate] | None = None
 
     def list_places(self, index: int, name: str) -> Sequence[int | None]:  # noqa: ARG002
-        """Return what of a conversation is asked about: turns by their places, or None for all of it."""
+        """Return the units of a conversation: places of turns, or None for all of it."""
         return [None]
 
     def read_unit(self, index: int, task: str) -> AskedUnit:
@@ -59,7 +59,7 @@ class UnitAsker(PromptAsker[AskedUnit, Any]):
         return AskedUnit(Address(index, task), turns if place is None else turns[: place + 1], place)
 
     def guess_answers(self, unit: AskedUnit) -> Iterable[str]:
-        """Return what the answer about a unit may be, where tokens are estimated; all equally probable."""
+        """Return possible answers about a unit, all equally probable, for the estimate of tokens."""
         raise NotImplementedError
 
     def list_units(self) -> Iterator[tuple[int, str]]:
@@ -70,20 +70,19 @@ class UnitAsker(PromptAsker[AskedUnit, Any]):
             yield from ((index, task) for task in sorted(tasks))
 
     def find_candidate(self, index: int, name: str) -> Candidate:
-        """Return a conversation. The last one is kept, since its turns are asked about one after the
-        other."""
+        """Return a conversation. The last one is cached, since its turns follow one another."""
         if self._last is None or self._last[0] != (index, name):
             self._last = (index, name), self.reader.candidate(index, name)
         return self._last[1]
 
 
 def name_task(name: str, place: int | None) -> str:
-    """Return the task about a turn of a conversation, or about all of it."""
+    """Return the name of the task about a turn, or about the whole conversation if `place` is None."""
     return name if place is None else f"{name}{_AT}{place:04}"
 
 
 def read_task(task: str) -> tuple[str, int | None]:
-    """Return the conversation that a task is about, and the turn; None for all of it."""
+    """Split a task into the conversation and the turn; None for the whole conversation."""
     name, _, place = task.partition(_AT)
     return name, int(place) if place else None
 
@@ -91,8 +90,8 @@ def read_task(task: str) -> tuple[str, int | None]:
 def choose_conversations(
     reader: RunReader, seed: int, sample: int, drawn_by: str = UnitAsker.drawn_by
 ) -> set[tuple[int, str]]:
-    """Return (scenario, name) of `sample` conversations of each arm: the least hashes, of the same scenarios
-    in every arm."""
+    """Return (scenario, name) of `sample` conversations of each arm: those with the lowest hashes. Every arm
+    gets the same scenarios."""
     chosen: set[tuple[int, str]] = set()
     for arm, view in reader.views.items():
         ranked = (
@@ -104,7 +103,8 @@ def choose_conversations(
 
 
 def grow_sample(before: Mapping[str, Any] | None, sample: int | None) -> int | None:
-    """Return the sample of an asker that was at work before: it only grows, since what was asked stays."""
+    """Return the sample size of an asker that may have started earlier. It only grows, since stored answers
+    stay."""
     if before is None or sample is None:
         return sample
     noted: int | None = before[SAMPLE]

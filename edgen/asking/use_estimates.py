@@ -1,6 +1,7 @@
-"""Tokens and money that an asker would take, for --dry-run; nothing is sent and nothing is written.
+"""Tokens and cost that an asker would need, for --dry-run. Nothing is sent or written.
 
-A seeded sample of the requests still to be made is rendered and counted. The asker guesses the answers.
+The estimate renders a seeded sample of the missing requests and counts their tokens. The asker guesses the
+answers.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from edgen.cost.usage import CallUse, RolePrices, UsageRange
 from edgen.providers import Backend
 from edgen.store.ledger import run_status
 
-_SURE = 1.96  # standard errors of a mean that was drawn
+_SURE = 1.96  # standard errors of a sampled mean
 
 
 class UseNeeds(NamedTuple):
@@ -30,13 +31,13 @@ class UseNeeds(NamedTuple):
     needs: NeededCalls
     uses: UsageRange
     rendered: int  # requests that were rendered and counted
-    changed: bool  # the run or the prompts have changed since the ledger was made: no answer there counts
+    changed: bool  # the run or the prompts have changed since the ledger was made, so no stored answer counts
 
 
 def estimate_use(
     asker: UnitAsker, place: AskerFolder, backend: Backend, count: TokenCounter, via: Via
 ) -> UseNeeds:
-    """Return what an asker would take of a backend with this counter of tokens."""
+    """Return the use that an asker would make of a backend. `count` counts tokens."""
     ledger = place.find_ledger(asker)
     identities = {asker.role: backend.identity}
     changed = ledger.exists() and run_status(ledger).plan.fingerprint != asker.make_fingerprint(identities)
@@ -52,7 +53,7 @@ def estimate_use(
 def _count_tokens(
     units: Iterator[tuple[int, str]], asker: UnitAsker, count: TokenCounter
 ) -> Iterator[tuple[int, float]]:
-    """Yield (prompt tokens, mean tokens of the guessed answers) of requests."""
+    """Yield (prompt tokens, mean tokens of the guessed answers) of each request."""
     for index, task in units:
         unit = asker.read_unit(index, task)
         protocol = asker.ask(unit)
@@ -65,7 +66,7 @@ def _count_tokens(
 def _price(
     asker: UnitAsker, seen: Sequence[tuple[int, float]], requests: int, error: float, via: Via
 ) -> UsageRange:
-    """Return the usage of the requests, from a sample of them."""
+    """Extrapolate the usage of all requests from a sample of them."""
     job, role = asker.job, asker.role
     rates = RolePrices(job, via, {role: job.backends[role]})
     if not seen:

@@ -1,8 +1,8 @@
-"""Writers: the turns of a run for which one writes texts, and the file of these texts.
+"""Writers: models that write texts for the turns of a run, and the file of these texts.
 
-A writer is a backend with a template that writes a number of texts of one kind. A task is a turn of an agent
-that has enough turns before it; its record has the texts with a digest of the text up to the turn. Texts for
-a turn that has changed since are left out.
+A writer is a backend with a template for texts of one kind. A task is a turn of an agent with enough turns
+before it. Its record has the texts with a digest of the text up to the turn. Texts for a turn that has
+changed since are left out.
 """
 
 from __future__ import annotations
@@ -41,16 +41,15 @@ from edgen.store.run_folder import SAMPLE
 from edgen.store.run_reader import RunReader
 from edgen.store.written_texts import WrittenLine
 
-ROLE = "writer"  # whom writers' requests name
-MOST = 20  # texts of one turn
+ROLE = "writer"  # the role in writers' requests
+MOST = 20  # texts for one turn
 _encode = msgspec.json.Encoder().encode
 
 
 class WriterRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request: `count` texts of a kind for each turn of an agent with `after` turns or more before it.
+    """A request for `count` texts of a kind for each turn of an agent with at least `after` turns before it.
 
-    `kind` is the writer's name. `agent` is the role of agents, for turns without that information
-    (`actor_type` of their data).
+    `kind` is the writer's name. `agent` is the role of agents, for turns without `actor_type` in their data.
     """
 
     kind: str
@@ -59,7 +58,7 @@ class WriterRequest(msgspec.Struct, frozen=True, kw_only=True):
     after: int
 
     def list_places(self, turns: Sequence[Turn]) -> list[int]:
-        """Return the turns of a conversation for which texts are written."""
+        """Return the places of the turns for which texts are written."""
         return [
             place
             for place, turn in enumerate(turns)
@@ -71,7 +70,7 @@ class WriterRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnTexts(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn in a writer's ledger. `said` is the digest of the conversation up to it."""
+    """A turn's texts in a writer's ledger. `said` is the digest of the conversation up to the turn."""
 
     texts: tuple[str, ...]
     said: str
@@ -80,8 +79,8 @@ class TurnTexts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WriterTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Totals of a file: `turns` with `texts`, of which `short` have fewer than requested; and the dropped
-    parts of the answers, by reason."""
+    """Totals of a file: `turns` with `texts`. `short` counts the turns with fewer texts than requested,
+    `dropped` the dropped parts of the answers, by reason."""
 
     turns: int
     texts: int
@@ -93,7 +92,7 @@ _record = msgspec.json.Decoder(TurnTexts).decode
 
 
 def make_writer(backend: Backend, prompt: Prompt, wanted: WriterRequest) -> Answerer:
-    """Return a backend with a template as the writer of what is wanted."""
+    """Return a backend with a template as the writer for a request."""
     facts = {**Answerer.of(backend, prompt).facts, **msgspec.to_builtins(wanted)}
     del facts["judge"]
     name = compute_fingerprint(facts)
@@ -101,9 +100,11 @@ def make_writer(backend: Backend, prompt: Prompt, wanted: WriterRequest) -> Answ
 
 
 class WriterAsker(UnitAsker):
-    """The turns of a run that a writer is asked about, in a sample of the conversations of each arm or in
-    all. A subclass has a name, which is that of its folder and its file, and a template; and where they
-    differ, `variables`, `expects` (as in the template), `ask` and `choose`."""
+    """An asker about the turns for which a writer writes, in a sample of each arm's conversations or in all.
+
+    A subclass sets `name`, which is also the name of its folder and its file, and `template`. It can override
+    `variables`, `expects` (as in the template), `ask` and `choose`.
+    """
 
     taken_by = "edgen annotate --write"
     variables, expects, shows = VARIABLES, "texts", (SHOWN,)
@@ -126,7 +127,7 @@ class WriterAsker(UnitAsker):
         self, reader: RunReader, job: Job, writer: Answerer, wanted: WriterRequest, sample: int | None
     ) -> None:
         super().__init__(reader, job, writer, wanted.kind, sample)
-        self.facts[SAMPLE] = sample  # it shapes no answer, and no name
+        self.facts[SAMPLE] = sample  # the sample shapes no answer, so it is not part of the id
         self.wanted = wanted
         self.count()
 
@@ -140,7 +141,7 @@ class WriterAsker(UnitAsker):
         return write_texts(unit.turns, count, unit.address, prompt, rules, self.role, self.choose)
 
     def choose(self, texts: Sequence[str], said: Turn) -> Written:
-        """Return the useful ones of the texts in an answer about a turn, and count the others by reason."""
+        """Return the useful texts of an answer about a turn, and count the others by reason."""
         return choose_texts(texts, said)
 
     def keep(self, answer: Written, unit: AskedUnit, spent: Spent) -> TurnTexts:
@@ -150,7 +151,7 @@ class WriterAsker(UnitAsker):
 
 
 class ParaphraseWriter(WriterAsker):
-    """A writer of the same in other words."""
+    """A writer of texts that say the same in other words."""
 
     name, template = "paraphrases", "paraphrase"
 
@@ -161,7 +162,7 @@ class WrongReplyWriter(WriterAsker):
     name, template = "wrong", "wrong_reply"
 
     def choose(self, texts: Sequence[str], said: Turn) -> Written:
-        """Return the texts that are not nearly right."""
+        """Return the texts that differ enough from the turn's text."""
         return choose_texts(texts, said, wrong=True)
 
 
@@ -210,8 +211,8 @@ def _find_agent(reader: RunReader, named: str | None) -> str:
 def write_candidates(
     reader: RunReader, ledger: Path, wanted: WriterRequest, writer: str, file: Path
 ) -> WriterTotals:
-    """Write what a writer's ledger holds to the run's file of its kind, in the run's order. Memory: that of
-    one scenario."""
+    """Write the texts of a writer's ledger to the run's file of its kind, in the run's order. Memory: one
+    scenario."""
     texts = short = 0
     dropped = Counter[str]()
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class LabelSheetOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The option of a sheet in place of labels."""
+    """The option that writes a sheet instead of labels."""
 
     sheet: Annotated[Path | None, declare_sheet("To label in: .csv or .jsonl.")] = None
 

@@ -1,4 +1,5 @@
-"""The commands, mounted: the module of a command is imported once it is called, or its help is needed."""
+"""The commands of `edgen`. A command's module is imported when the command is called or its help is
+needed."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
     "Work with data": ("validate", "select", "merge", "export"),
     "Tools": ("list", "space", "local", "simulator"),
 }
-_MODULES = {"list": "listing"}  # all others have the command's name
+_MODULES = {"list": "listing"}  # the modules of all other commands have the command's name
 
 
 @functools.cache
@@ -55,8 +56,8 @@ class _Commands(Commands):
 
 
 class _Root(SectionedGroup):
-    """The command line. Its complaints are safe to print: a shell's * may have put any file's name into
-    it."""
+    """The command line. Its error messages are escaped: they may quote any file's name, as a shell expands
+    *."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -89,7 +90,8 @@ class _Root(SectionedGroup):
 
 @contextlib.contextmanager
 def _make_complaints_safe() -> Iterator[None]:
-    """Make complaints safe to print, and let no interruption be taken for "Aborted!"."""
+    """Escape error messages for the terminal, and raise interruptions as `Interruption`, which typer does not
+    catch."""
     try:
         yield
     except _Complaint as error:
@@ -101,7 +103,7 @@ def _make_complaints_safe() -> Iterator[None]:
         raise Interruption from None
 
 
-# What a command line that does not fit raises; typer has it under this name alone.
+# The error for an invalid command line; typer exports it under no name of its own.
 _Complaint: Any = typer.BadParameter.__base__
 
 

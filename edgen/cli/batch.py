@@ -44,7 +44,7 @@ def _render_batches(batches: list[BatchFacts]) -> Iterator[str]:
     yield f"{'batch':<18}{'state':<18}{'round':>5}{'requests':>10}  {'age':<8} id"
     for batch in batches:
         name, place = f"{batch.number} {batch.of}".strip(), batch.id or batch.file
-        # The state is followed by the one word with which the provider ended a batch.
+        # The state is followed by the provider's one word for how a batch ended.
         word = batch.message if batch.state == "read" and " " not in (batch.message or " ") else None
         state = f"{batch.state} ({word})" if word else batch.state
         yield f"{name:<18}{state:<18}{batch.round:>5}{batch.requests:>10,}  {format_span(batch.age_s):<8} {place}"

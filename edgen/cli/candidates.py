@@ -1,5 +1,5 @@
-"""`edgen annotate --write`: texts that a model writes for turns of a run: paraphrases, or wrong replies; or
-what another package's asker asks about turns or conversations."""
+"""`edgen annotate --write`: have a model write texts for turns of a run (paraphrases, wrong replies), or
+answer another asker's questions about turns or conversations."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def print_candidates(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Have a model write texts for turns of a run, or print what that would call, as `edgen annotate --write`
-    does."""
+    """Have a model write texts for turns of a run, as `edgen annotate --write` does; with `dry_run`, print
+    the calls."""
     from edgen.api.candidates import (
         estimate_candidates,
         require_candidates,
@@ -66,7 +66,7 @@ def print_candidates(
 
 
 def _refuse_texts(writing: WriteOptions, asked: AnnotateOptions) -> None:
-    """Raise UsageError for the first option that is for texts."""
+    """Raise UsageError for the first option that applies only to texts."""
     given = {"texts": writing.texts, "after": writing.after, "agent": writing.agent, "sample": asked.sample}
     for name, value in given.items():
         if value is not None:
@@ -83,7 +83,7 @@ def _print_asked(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Ask about each unit of a run, or print what that would call."""
+    """Ask about each unit of a run; with `dry_run`, print the calls."""
     from edgen.asking.declared import ask_run, estimate_asking
 
     if dry_run:

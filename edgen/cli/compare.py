@@ -49,6 +49,7 @@ def command(
     """
     from edgen.api.finished import compare_runs
     from edgen.cli.control import make_control
+    from edgen.core.plugins.faults import FaultyPluginError
     from edgen.evaluation.comparison.render import render_comparison
     from edgen.evaluation.measure_files import load_measures, load_run_measures
 
@@ -62,3 +63,5 @@ def command(
     if file is not None:
         lines.append(f"stored     {file}")
     print_value(comparison, lines, json=json)
+    for fault in comparison.faults or ():
+        raise FaultyPluginError(fault)

@@ -22,12 +22,12 @@ Find = Callable[[Any, str], Iterable[str]]
 
 
 def _offer(find: Find) -> Callable[[Context, str], list[str]]:
-    """Make a completion of a function that gives words for a context and the beginning of a word."""
+    """Make a completion from a function of a context and the beginning of a word."""
 
     def complete(ctx: Context, incomplete: str) -> list[str]:
         try:
             words = [word for word in find(ctx, incomplete) if word.startswith(incomplete)]
-        except Exception:  # noqa: BLE001 - nobody wants a message in the middle of a command line
+        except Exception:  # noqa: BLE001 - no message belongs in the middle of a command line
             return []
         return [*dict.fromkeys(word for word in words if _HARMLESS.fullmatch(word))]
 
@@ -80,7 +80,7 @@ def _find_templates(_ctx: Any, incomplete: str) -> Iterator[str]:
 
 
 def _find_runs(_ctx: Any, incomplete: str) -> Iterator[str]:
-    """Runs in the folder that the word begins with; without one, also those in outputs/."""
+    """Yield the runs in the folder that the word begins with; without a folder, also those in outputs/."""
     folder, slash, _ = incomplete.rpartition("/")
     places = (Path(folder + slash),) if slash else (Path(), Path("outputs"))
     yield from (
@@ -108,8 +108,8 @@ def _find_backends(ctx: Any, incomplete: str) -> Iterator[str]:
 
 
 def _find_named_runs(ctx: Any) -> list[Path]:
-    """Return the runs named on the command line so far. If an option lacks its value, they are words without
-    a name."""
+    """Return the runs named on the command line so far. After an option without its value, click has them as
+    words without a name."""
     named = [ctx.params.get("run"), *(ctx.params.get("runs") or ())]
     return [path for path in named if path] or [Path(word) for word in ctx.args]
 

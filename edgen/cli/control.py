@@ -1,5 +1,5 @@
-"""A command's `Control`: its options, questions on the terminal, signals, and listeners: a log, a metrics
-file, or progress on stderr.
+"""A command's `Control`: its options, questions on the terminal, signals, and listeners (a log, a metrics
+file, progress on stderr).
 
 Progress is a bar or a changing line in a terminal, plain lines in a log.
 """
@@ -58,17 +58,17 @@ def make_control(
 
 
 class _Recorder:
-    """Hears everything: passes it on to a log or a display, and keeps the metrics file up to date."""
+    """A listener to all events: it passes them on to a log or a display, and updates the metrics file."""
 
     def __init__(self, log_format: str) -> None:
         self._run, self._unit, self._started = "", "conversations", time.time()
         self._folder: str | None = None
         self._notifier: Any = None
-        self.find_keys: Callable[[], Collection[str]] = tuple  # the variables that hold keys
-        self._parts: dict[str, Snapshot] = {}  # how the run or its arms stood last
+        self.find_keys: Callable[[], Collection[str]] = tuple  # returns the variables that hold keys
+        self._parts: dict[str, Snapshot] = {}  # latest snapshot of each part: the run, or its arms
         self._metrics: Any = None
         self._next_metrics = 0.0
-        self._unwritten = False  # the metrics file, when last tried
+        self._unwritten = False  # True if the last attempt to write the metrics file failed
         self._log: Any = None
         if log_format == "json":
             from edgen.cli.listeners.json_log import JsonLog
@@ -105,9 +105,9 @@ class _Recorder:
         state = "short" if end.reason == ShortError.reason else "stopped"
         if end.code == LockedError.exit_code:
             state = "running"
-        elif end.code == 0 and end.text is None:  # an end that needs a sentence is no end of the run
+        elif end.code == 0 and end.text is None:  # a command that ends with a sentence is not complete
             state = "complete"
-        if end.code != LockedError.exit_code:  # else the figures are those of the process that holds the run
+        if end.code != LockedError.exit_code:  # else the figures belong to the process that holds the run
             self._write_metrics(state, end)
         self._notify(state, end)
         if self._log is None:
@@ -123,7 +123,7 @@ class _Recorder:
         if self._notifier is None:
             return
         facts: dict[str, Any] = {"run": self._folder or self._run, "state": state}
-        with contextlib.suppress(Exception):  # an unreadable run is no reason for silence
+        with contextlib.suppress(Exception):  # send the rest even if the run is unreadable
             from edgen.api.status import read_status
 
             if self._folder is not None:
@@ -145,7 +145,7 @@ class _Recorder:
 
 @contextlib.contextmanager
 def _forward_signals(on_signal: Callable[[int], None]) -> Iterator[None]:
-    """Signals go to the work that a loop does now."""
+    """Pass signals to the work that a loop does now."""
     with handle_signals(asyncio.get_running_loop(), (signal.SIGINT, *list_ending_signals()), on_signal):
         yield
 
@@ -180,11 +180,11 @@ def make_display() -> Display:
 
 
 class Display:
-    """Lines, now and then one for each part of the work. A terminal that went away is no reason to stop the
-    work."""
+    """Progress as lines, at intervals one for each part of the work. The work continues if the terminal goes
+    away."""
 
     def __init__(self) -> None:
-        self._parts: dict[str, Snapshot] = {}  # those at work, as they stood last
+        self._parts: dict[str, Snapshot] = {}  # latest snapshot of each part at work
         self._unfinished = 0
         self._stage = ""
         self._next_line = self._next_batch = time.monotonic() + _LINE_EVERY
@@ -271,7 +271,7 @@ class Display:
 
 
 class _Bar(Display):
-    """A bar for each part of the work, and below them the figures of each, so that both fit a narrow
+    """Progress as a bar for each part, with the figures below the bars, so that both fit a narrow
     terminal."""
 
     def begin(self, snapshot: Snapshot) -> None:
@@ -293,7 +293,7 @@ class _Bar(Display):
             TaskProgressColumn(),
             TextColumn("{task.fields[left]}", markup=False),
         )
-        self._tasks: dict[str, Any] = {}  # of the bars, by part
+        self._tasks: dict[str, Any] = {}  # the bar of each part
         self._live = Live(console=Console(stderr=True), auto_refresh=False)
         self._live.start()
 
@@ -308,7 +308,7 @@ class _Bar(Display):
         figures = [Text(describe_progress(one), overflow="fold") for one in self._parts.values()]
         self._live.update(Group(self._progress, *figures), refresh=True)
 
-    def finish(self, snapshot: Snapshot) -> None:  # noqa: ARG002 - all of them are shown
+    def finish(self, snapshot: Snapshot) -> None:  # noqa: ARG002 - every part is shown
         self._stage = ""
         self.show()
         if not self._unfinished:

@@ -1,6 +1,6 @@
-"""`edgen estimate`: the expected cost of a job; calls nothing and writes nothing.
+"""`edgen estimate`: the expected cost of a job. It makes no call and writes nothing.
 
-`--json` prints one object, whose keys the structs of `edgen.api.estimating` explain.
+`--json` prints one object; the structs of `edgen.api.estimating` explain its keys.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def command(
 
 
 def print_estimate(job: Path, options: EstimateOptions, *, json: bool) -> None:
-    """Print what a job will take."""
+    """Print the estimate of a job."""
     from edgen.api.estimating import estimate_job
 
     estimate = estimate_job(job, options)
@@ -78,7 +78,7 @@ def _render(estimate: JobEstimate) -> Iterator[str]:
 
 
 def label_text(label: str, text: str) -> list[str]:
-    """Return a label and a text after it, wrapped, its further lines below the first.
+    """Return a label followed by a text, wrapped so that its lines start in one column.
 
     A part in backquotes stays on one line, so that it can be copied.
     """

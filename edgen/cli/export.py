@@ -1,4 +1,4 @@
-"""`edgen export`: a finished run as a data set that trainers, libraries and the hub take."""
+"""`edgen export`: a finished run as a data set for trainers, libraries and the hub."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ class ExportCommand(o.Command):
     """`edgen export` with the options that formats declare."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if (
-            ctx.resilient_parsing and args
-        ):  # a word is being completed: load the format that is named, at most
+        if ctx.resilient_parsing and args:  # a word is being completed: load at most the named format
             named = [value for option, value in pairwise(args) if option == "--to"]
             ctx.meta[_LOADED] = tuple(name for name in named if name in list_names("format"))
         return super().parse_args(ctx, args)
@@ -44,8 +42,8 @@ COMMAND = ExportCommand  # see cli/app
 
 @functools.cache
 def _make_format_options(loaded: Sequence[str] | None) -> tuple[TyperOption, ...]:
-    """Return an option for each flag that any format has, with the formats that have it; `loaded`: of these
-    formats alone."""
+    """Return an option for each flag that any format has, with the formats that have it; `loaded`: only these
+    formats."""
     from edgen.core.registry import find, find_all
     from edgen.export.options import list_flags
     from edgen.export.shared_options import ChatOptions, ExportOptions, LayerOptions, PairSetOptions
@@ -72,19 +70,19 @@ def _make_option(flag: Flag, formats: Sequence[str]) -> TyperOption:
 
 
 def _make_completion(flag: Flag) -> Any:
-    """Return the function that completes an option's value, as click calls it; None if nothing does."""
+    """Return the function that completes an option's value, as click calls it; None without completions."""
     if flag.completes is not None:
         return get_param_completion(getattr(complete, flag.completes))
     return get_param_completion(lambda incomplete: [one for one in flag.values if one.startswith(incomplete)])
 
 
 def _keep(ctx: Context, param: Any, value: Any) -> None:
-    """Note the given value of an option."""
+    """Record the given value of an option."""
     if value not in (None, (), []):
         ctx.meta.setdefault(_GIVEN, {})[param.name] = value
 
 
-_FEW = 5  # formats that help names
+_FEW = 5  # most formats that help names
 _GIVEN = "edgen.export.given"
 _LOADED = "edgen.export.loaded"
 
@@ -124,7 +122,7 @@ def _print_formats(run: Path, *, json: bool) -> None:
 
 
 def _render_formats(run: Path, formats: Sequence[dict[str, Any]], *, paired: bool) -> Iterator[str]:
-    """Yield a line for every format, with its needs, and whether the run meets them."""
+    """Yield a line for every format, with its requirements, and whether the run meets them."""
     width = max(len(one["format"]) for one in formats)
     for one in formats:
         needs = "".join(f" Needs {need}." for need in one["needs"])

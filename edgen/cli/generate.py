@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PrintOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of what is printed at the end."""
+    """The options of the output at the end."""
 
     show: Annotated[int, option("Print the first K conversations at the end.", metavar="K", ge=0)] = 0
 
@@ -104,7 +104,7 @@ def _render_record(record: dict[str, Any]) -> Iterator[str]:
 
 
 def _describe_value(value: Any) -> str:
-    """Describe a value of a scenario, with the fields of its entry after it."""
+    """Describe a value of a scenario, followed by the fields of its entry."""
     if not isinstance(value, dict):
         return str(value)
     fields = ", ".join(f"{name}: {said}" for name, said in value.items() if name != "value")

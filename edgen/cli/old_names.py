@@ -12,7 +12,8 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "parse": ("validate", "--replies"),
     "candidates": ("annotate",),
 }
-# For each command, its old options with those that replace them; under an old name, those of that name alone.
+# For each command, its old options with the new ones. Under a command's old name: options that only the old
+# name had.
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     "generate": {"--force": "--yes"},
     "pairs": {"--by": "--signal", "--judge": "--backend", "--human": "--people"},

@@ -33,7 +33,7 @@ class DomainCommand(NamedTuple):
 
     name: str  # of the command
     section: str = ""  # title under which `edgen --help` lists it; empty in `edgen space`
-    before: str = ""  # the command that it stands before; empty: the end of its section
+    before: str = ""  # the command before which it is listed; empty: at the end of its section
     app: Any = None  # a group of commands, or None
     command: Callable[..., Any] | None = None  # the function of a single command
 
@@ -42,13 +42,13 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def read_first_sentence(help_: str | None) -> str:
-    """Return the first paragraph of a help text, which is one sentence."""
+    """Return the first paragraph, a sentence, of a help text."""
     return " ".join((help_ or "").split("\n\n")[0].split())
 
 
 class Command(TyperCommand):
-    """A command that also takes the old names of its options, and says its new name where it was called by an
-    old one."""
+    """A command that also takes old names of its options. Under an old name of its own, its help states the
+    new one."""
 
     def make_parser(self, ctx: Any) -> Any:
         parser = super().make_parser(ctx)
@@ -69,14 +69,14 @@ class Command(TyperCommand):
 
 
 def _list_command_names(ctx: Any) -> list[str]:
-    """Return the names of the command and of its groups, by their new names, without `edgen`."""
+    """Return the names of a command's groups and the command, without `edgen`; new names for old ones."""
     above = [] if ctx.parent is None or ctx.parent.parent is None else _list_command_names(ctx.parent)
     return [*above, ctx.command.name]
 
 
 class Commands(Mapping[str, Any]):
-    """Commands by name. Each is imported and made when it is looked up; its first sentence needs the import
-    alone."""
+    """Commands by name. A command is imported and made at look-up; its first sentence needs only the
+    import."""
 
     def __init__(self) -> None:
         self._made: dict[str, Any] = {}
@@ -87,8 +87,8 @@ class Commands(Mapping[str, Any]):
 
     @abstractmethod
     def find(self, name: str) -> Any:
-        """Return what holds a command: its `command`, a function, or its `app`, a group; and its class of
-        commands if it has its own. Raises KeyError for an unknown name."""
+        """Return the object that holds a command, usually a module: `command`, a function, or `app`, a group;
+        and optionally its own class of commands. Raises KeyError for an unknown name."""
 
     def describe(self, name: str) -> str:
         """Return the first sentence of a command's help."""
@@ -109,7 +109,7 @@ class Commands(Mapping[str, Any]):
 
 
 def _make_command(name: str, held: Any) -> Any:
-    """Return typer's command, or group of commands, of what holds it."""
+    """Return typer's command or group from the object that holds it (`find`)."""
     if (group := getattr(held, "app", None)) is not None:
         return group.make(name)
     holder = Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -137,7 +137,7 @@ class SectionedGroup(TyperGroup):
 
 
 class CommandGroup(Commands):
-    """Commands that belong together, as `edgen space …`, with those that domains add under a kind of entry
+    """A group of commands, as `edgen space …`, including the commands that domains add under a kind of entry
     points."""
 
     def __init__(self, help_: str, added: registry.Kind | None = None) -> None:
@@ -177,17 +177,17 @@ class CommandGroup(Commands):
         return made
 
 
-# -- flags of what structs declare: bounds, completion and help too
+# -- flags from structs, with bounds, completion and help
 
 _LISTS = (tuple, Sequence)
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 def with_declared(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command's function with a parameter for each declared option that it takes: those of its own
-    parameters, and those of the structs among them.
+    """Return a command's function with a parameter for each declared option, its own and those of the structs
+    among its parameters.
 
-    The function itself gets tuples for repeated options, and the structs, made from the given values.
+    The function gets tuples for repeated options, and structs made from the given values.
     """
     hints = get_type_hints(function, include_extras=True)
     structs = {name: kind for name, kind in hints.items() if _is_struct(kind)}
@@ -217,7 +217,8 @@ def with_declared(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _hear_error(given: Mapping[str, Any]) -> None:
-    """Make a command's control, which logs how the command ends: its options cannot be read."""
+    """Make the control of a command whose options cannot be read, so that its log has the end of the
+    command."""
     names = [name for name in WorkOptions.__struct_fields__ if name in given]
     if len(names) == len(WorkOptions.__struct_fields__):
         from edgen.cli.control import make_control
@@ -231,8 +232,8 @@ def _is_struct(kind: Any) -> bool:
 
 @functools.cache
 def _list_parameters(kind: type[msgspec.Struct]) -> tuple[inspect.Parameter, ...]:
-    """Return a parameter for each field of a struct that is declared as an option: those that the struct
-    declares, then those of its base."""
+    """Return a parameter for each field of a struct that is declared as an option, the struct's own before
+    those of its base."""
     hints = get_type_hints(kind, include_extras=True)
     fields = {one.name: one for one in msgspec.structs.fields(kind)}
     own = [name for name in inspect.get_annotations(kind) if name in fields]
@@ -244,13 +245,13 @@ def _list_parameters(kind: type[msgspec.Struct]) -> tuple[inspect.Parameter, ...
 
 
 def _find_default(field: msgspec.structs.FieldInfo) -> Any:
-    """Return a field's default; none for a required one."""
+    """Return a field's default; `Parameter.empty` for a required field."""
     return inspect.Parameter.empty if field.default is msgspec.NODEFAULT else field.default
 
 
 def _find_reader(parameter: inspect.Parameter) -> Callable[[Any], Any]:
-    """Return the function that makes the value of an option from the words that typer has read: the declared
-    reader, a tuple of several words, or the same value."""
+    """Return the function that converts an option's words from typer to its value: the declared reader,
+    `tuple`, or the identity."""
     option, default = find_option(parameter.annotation), parameter.default
     if option is not None and option.reads is not None:
         read = getattr(readers, option.reads)
@@ -296,8 +297,8 @@ def _make_option(name: str, taken: Any, option: DeclaredOption) -> Any:
 
 
 def _unwrap(hint: Any) -> tuple[Any, bool]:
-    """Return a type without annotations and None, and whether an option of it may be repeated. A tuple of a
-    fixed length, as tuple[str, str], is one value."""
+    """Return a type without annotations and None, and whether its option may be repeated. A tuple of a fixed
+    length, as tuple[str, str], is one value."""
     while hasattr(hint, "__metadata__"):
         hint = get_args(hint)[0]
     if get_origin(hint) in (Union, types.UnionType):
@@ -310,7 +311,7 @@ def _unwrap(hint: Any) -> tuple[Any, bool]:
     return hint, get_origin(hint) is Mapping
 
 
-# -- what a command is about
+# -- the subject of a command
 
 JobArgument = Annotated[
     Path, Argument(metavar="JOB", help="The job file (YAML).", autocompletion=complete.jobs)
@@ -319,7 +320,7 @@ RunArgument = Annotated[
     Path, Argument(metavar="RUN", help="The folder of a run.", autocompletion=complete.runs)
 ]
 
-# -- what it makes, and how it prints
+# -- results and their format
 
 JsonOption = Annotated[bool, option("Print JSON on stdout.", "--json")]
 
@@ -332,20 +333,20 @@ DryRunOption = Annotated[
 
 class SeveralWords(Command):
     """A command with an option that takes several words: `--arms A B`, `--arms A,B` and `--arms A --arms B`
-    are the same. Click takes the first as `--arms A` and an argument more."""
+    are the same. Click reads the first as `--arms A` and a further argument."""
 
     option: ClassVar[str]
 
     def takes(self, word: str) -> bool:  # noqa: ARG002 - a subclass may know the words
-        """Return whether a word after the option's first is one more of its values, and no argument."""
+        """Return whether a word after the option's first value is a further value, not an argument."""
         return True
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(self._iterate_words(args)))
 
     def _iterate_words(self, args: list[str]) -> Iterator[str]:
-        """Yield the option before each of its values, and nowhere else."""
-        inside, bare = False, False  # bare: the option stands there, and no value yet
+        """Yield the words, with the option before each of its values."""
+        inside, bare = False, False  # bare: the option was just read, without a value yet
         for number, word in enumerate(args):
             name, equals, value = word.partition("=")
             if word.startswith("-") and len(word) > 1:

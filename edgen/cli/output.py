@@ -1,8 +1,8 @@
 """Output and exit of commands: results on stdout, notes on stderr, failures as exit codes.
 
 It is the same for a terminal and a file, except that sentences break between words at a terminal's edge. In
-lines for people, characters that a terminal would interpret or hide are written out (`safe`); in JSON they
-are escaped, so that a reader of the JSON gets every character unchanged.
+lines for people, characters that a terminal would interpret or hide are written out (`escape_hidden`); in
+JSON they are escaped, so that a reader of the JSON gets every character unchanged.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _LEAST_COLUMNS = 20  # of a terminal in which sentences are broken between words
 
 
 def render_json(value: Any) -> str:
-    """Return a value as one line of JSON that is safe to print. A lone surrogate, which a file's name may
-    hold, becomes U+FFFD."""
+    """Return a value as one line of JSON that is safe to print. A lone surrogate, possible in a file's name,
+    becomes U+FFFD."""
     try:
         encoded = msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -41,7 +41,7 @@ def render_json(value: Any) -> str:
 
 
 def print_value(value: Any, lines: Iterable[str], *, json: bool) -> None:
-    """Print a result: as JSON, or the lines that say the same to a person."""
+    """Print a result: as JSON, or as lines with the same content for a person."""
     if json:
         print_json(value)
         return
@@ -60,7 +60,7 @@ def print_json_line(value: Any) -> None:
 
 
 class SafeText(str):
-    """Text that is safe already: what a terminal obeys in it is edgen's own."""
+    """Text that is safe already: its terminal codes are edgen's own."""
 
     __slots__ = ()
 
@@ -85,7 +85,7 @@ _kept: list[TextIO] = []  # stdout, while sys.stdout is another stream
 
 
 def print_raw(text: str) -> None:
-    """Text as it is, on stdout, at once. A reader that has gone away is no error: nobody misses it."""
+    """Print text unchanged on stdout, and flush. A reader that has gone away is no error."""
     out = _kept[-1] if _kept else sys.stdout
     try:
         out.write(text)
@@ -108,8 +108,8 @@ def note(text: str) -> None:
 
 
 def fold_behind(label: str, text: str) -> str:
-    """Return a text after its label. On a terminal that is too narrow, its further lines begin below the
-    first."""
+    """Return a label followed by a text. On a narrower terminal, the text is wrapped and its lines start in
+    one column."""
     width = _find_terminal_width(sys.stdout)
     line = label + text
     return "\n".join(wrap_behind(label, text, width)) if 0 < width < columns(line) else line
@@ -125,8 +125,7 @@ def _find_terminal_width(stream: TextIO) -> int:
 
 
 def _fold(text: str, width: int) -> str:
-    """Break lines longer than `width` between words: a terminal would break them anywhere. 0: leave them as
-    they are."""
+    """Break lines longer than `width` between words, since a terminal breaks them anywhere. 0: no change."""
     if not width:
         return text
     return "\n".join(_fold_line(line, width) if columns(line) > width else line for line in text.split("\n"))
@@ -169,7 +168,7 @@ def align_columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[s
 
 
 def wrap_behind(label: str, text: str, width: int = 80) -> list[str]:
-    """Return the lines of a text after its label, within `width` columns."""
+    """Return the lines of a label followed by a text, within `width` columns."""
     indent = " " * len(label)
     return textwrap.wrap(text, width, initial_indent=label, subsequent_indent=indent, break_on_hyphens=False)
 
@@ -188,33 +187,33 @@ class CommandEnd(NamedTuple):
     exit: SystemExit | None = None
 
 
-# Whether it has said so, in place of a line on stderr.
+# Returns True if it has reported the end, so that stderr needs no line.
 Ending = Callable[[CommandEnd], bool]
 
 _endings: list[Ending] = []
-_came: list[int] = []  # the signal that ends the command, where it is not Ctrl-C's
+_came: list[int] = []  # signals that end the command, besides Ctrl-C
 
 
 def call_at_end(tell: Ending) -> None:
-    """Have `tell` called once, when the command that runs now has ended. It must not raise."""
+    """Have `tell` called once, at the end of the command that runs now. It must not raise."""
     _endings.append(tell)
 
 
 class Interruption(BaseException):
-    """A signal ends the command. No library between takes it for something of its own, as click does with
+    """The end of a command by a signal. Libraries in between do not catch it, as click does
     KeyboardInterrupt."""
 
 
 class _EndedBySignal(KeyboardInterrupt):
     """An end like Ctrl-C.
 
-    If a plain KeyboardInterrupt leaves an `exec`, as those of imports, Python ends itself by SIGINT later,
-    regardless of handlers.
+    If a plain KeyboardInterrupt leaves an `exec`, for example of an import, Python later ends itself by
+    SIGINT, regardless of handlers.
     """
 
 
 def run_guarded(run: Callable[[], object]) -> int:
-    """Call `run` and return the exit code that its end stands for; SystemExit passes through."""
+    """Call `run` and return the exit code of its end; SystemExit passes through."""
     _came.clear()
     registry.warned.clear()
     heard = sys.unraisablehook
@@ -223,7 +222,7 @@ def run_guarded(run: Callable[[], object]) -> int:
         try:
             with warnings.catch_warnings():
                 end = _run_to_end(run)
-        except (KeyboardInterrupt, Interruption):  # while something else ended it
+        except (KeyboardInterrupt, Interruption):  # a signal during the handling of another end
             end = _end_interrupted()
         with _ignore_signals():
             _say_how_it_ended(end)
@@ -241,9 +240,9 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
     try:
         run()
     except SystemExit as end:
-        if end.code == 128 + signal.SIGINT:  # typer's, for a signal that came before the command ran
+        if end.code == 128 + signal.SIGINT:  # typer's exit for a signal before the command ran
             return _end_interrupted()
-        if not _is_typers(end) and (fault := find_fault(end)) is not None:  # no plugin ends edgen
+        if not _is_typers(end) and (fault := find_fault(end)) is not None:  # a plugin must not end edgen
             return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
         return CommandEnd(end.code if isinstance(end.code, int) else int(end.code is not None), exit=end)
     except EdgenError as error:
@@ -258,7 +257,7 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
             return CommandEnd(2, text, reason="error")
         if (fault := find_fault(error)) is not None:
             return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
-        if error.filename is None and _is_typers(error):  # a help text
+        if error.filename is None and _is_typers(error):  # raised while a help text was printed
             return CommandEnd(2, f"standard output cannot be written ({error.strerror}).", reason="error")
         if error.filename is None:
             return CommandEnd(1, trace=traceback.format_exc(), reason="bug")
@@ -276,13 +275,13 @@ def _run_to_end(run: Callable[[], object]) -> CommandEnd:
             return CommandEnd(fault.exit_code, str(fault), reason=fault.reason)
         if type(error).__name__ != "CancelledError":
             raise
-        # asyncio forgets a signal that comes between its handler and its first step, and lets this through.
+        # asyncio lets a CancelledError through if the signal comes between its handler and its first step.
         return _end_interrupted()
     return CommandEnd(0)
 
 
 def _is_typers(error: BaseException) -> bool:
-    """Return whether typer's own code raised it, as SystemExit at the end of every command."""
+    """Return whether typer's own code raised an error, such as SystemExit at the end of every command."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -290,13 +289,13 @@ def _is_typers(error: BaseException) -> bool:
 
 
 def find_signal() -> int:
-    """Return the signal that ends the command: the first that came, or Ctrl-C's."""
+    """Return the signal that ends the command: the first one received, else Ctrl-C's."""
     return _came[0] if _came else signal.SIGINT
 
 
 def _end_interrupted() -> CommandEnd:
-    """Return the end by the signal that came. The traceback still holds what the signal left half made, so
-    this is before any of it is taken apart."""
+    """Return the end by a signal. Call it before Python destroys half-made objects in the traceback, which
+    would print warnings."""
     _silence_cleanup_warnings()
     number = find_signal()
     if number == signal.SIGINT:
@@ -313,10 +312,10 @@ def list_ending_signals() -> list[signal.Signals]:
 
 
 def _say_how_it_ended(end: CommandEnd) -> None:
-    """Say how it ended, where a log does not say so already."""
+    """Print how the command ended, unless a log reports it."""
     endings = _endings[:]
     _endings.clear()
-    said = [tell(end) for tell in endings]  # every problem is printed
+    said = [tell(end) for tell in endings]  # call all of them, so that every problem is printed
     if any(said):
         return
     if end.trace is not None:
@@ -328,7 +327,7 @@ def _say_how_it_ended(end: CommandEnd) -> None:
 
 @contextlib.contextmanager
 def _ignore_signals() -> Iterator[None]:
-    """Ignore signals: the command ends in a moment anyway, and the caller needs to know how."""
+    """Ignore signals: the command is about to end, and its caller needs its own exit code."""
     before = [signal.signal(number, signal.SIG_IGN) for number in ENDING_SIGNALS]
     try:
         yield
@@ -338,19 +337,19 @@ def _ignore_signals() -> Iterator[None]:
 
 
 def _silence_cleanup_warnings() -> None:
-    """Keep what is taken apart half made, as an event loop, from complaining about that."""
+    """Suppress warnings of half-made objects, such as an event loop, that are destroyed."""
     sys.unraisablehook = lambda _: None
     warnings.simplefilter("ignore")
 
 
 def _end_on_signal(number: int, frame: FrameType | None) -> None:
-    """Do as Ctrl-C does: where a loop runs, its task is cancelled and cleans up."""
-    for each in list_ending_signals():  # one is enough: the next would be raised while this one is printed
+    """Act as Ctrl-C does: if a loop runs, its task is cancelled and cleans up."""
+    for each in list_ending_signals():  # a second signal would raise while this one is printed
         signal.signal(each, signal.SIG_IGN)
     _came.append(number)
     _silence_cleanup_warnings()
     interrupt = signal.getsignal(signal.SIGINT)
-    # Neither Python's own, nor ignored as in the background of a shell: that of a loop.
+    # A handler of an event loop: neither Python's own, nor SIG_IGN as in the background of a shell.
     if callable(interrupt) and interrupt is not signal.default_int_handler:
         interrupt(signal.SIGINT, frame)
     else:

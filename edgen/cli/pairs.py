@@ -36,7 +36,7 @@ class SignalOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The option that names the evidence for labels; without it, none are made."""
 
     signal: Annotated[
-        str | None,  # a source of labels, or the name of a judge
+        str | None,  # a source of labels, or a judge's name
         option(
             "The evidence for labels. oracle: a judge model. probability: the conversations' "
             "own. human: people's votes. For responses to one turn, flag: one was called nonsense; "
@@ -48,7 +48,7 @@ class SignalOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairReportOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of what is written or printed besides pairs, or in their place."""
+    """The options of other output, with or instead of pairs."""
 
     report: Annotated[
         bool, option("Report biases, agreement and calibration; also preferences between arms or runs.")
@@ -100,7 +100,7 @@ def command(
 
 
 def _print_apart(runs: Sequence[Path], signal: str | None, apart: PairReportOptions, *, json: bool) -> None:
-    """Write a sheet, or compare two sets. Raises UsageError for what does not go with that."""
+    """Write a sheet, or compare two sets. Raises UsageError for options that do not apply."""
     run, *against = runs
     sheet, compare = apart.sheet, apart.compare
     if signal is not None or (sheet is not None and compare is not None):
@@ -124,7 +124,7 @@ def _print_apart(runs: Sequence[Path], signal: str | None, apart: PairReportOpti
 def _print_bias(
     runs: Sequence[Path], options: PairOptions, *, dry_run: bool, report: bool, json: bool
 ) -> None:
-    """Report on the pairs that exist. Raises UsageError for options that are for making pairs."""
+    """Report on existing pairs. Raises UsageError for options that only making pairs takes."""
     if dry_run or options.credit or options.rollouts:
         raise UsageError("--signal is missing: name the evidence for labels, as in --signal oracle.")
     from edgen.api.pairs import name_probability, report_bias
@@ -150,7 +150,7 @@ def _print_pairs(run: Path, options: PairOptions, control: Control, *, report: b
     require_pairs(paired)
 
 
-# Comparisons that end without a question to the judge.
+# Comparisons that end without a call of the judge.
 _NEVER_SHOWN = ("identical", "no_responses")
 _JUDGE_KEYS = ("planned", "rejected", "failed", "pending", "calls", "tokens", "cost_usd")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from edgen.cli.playing import Screen
     from edgen.store.people.mailbox import Mailbox
 
-_EVERY = 0.1  # seconds between two looks at what waits
+_EVERY = 0.1  # seconds between two looks for a waiting request
 
 
 class PlayOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ def command(job: o.JobArgument, options: PlayOptions) -> None:
 
 
 def _play(game: Game, screen: Screen, papers: PlayerForms) -> None:
-    """Play one conversation, to its end. Raises Left."""
+    """Play one conversation to its end. Raises PlayerLeft."""
     from edgen.api.playing import PLAYER, GameRun
     from edgen.cli.playing import PlayerLeft
 
@@ -101,7 +101,7 @@ def _play(game: Game, screen: Screen, papers: PlayerForms) -> None:
 
 
 def _wait(game: Game, performance: GameRun, mailbox: Mailbox | None) -> Mailbox | None:
-    """Wait until a request waits for the person, or the conversation has ended."""
+    """Wait for a request to the person, or for the end of the conversation."""
     from edgen.store.people.mailbox import Mailbox, has_mailbox
 
     while performance.is_alive():
@@ -114,7 +114,7 @@ def _wait(game: Game, performance: GameRun, mailbox: Mailbox | None) -> Mailbox 
 
 
 def _end(game: Game, screen: Screen, performance: GameRun) -> None:
-    """Show how a conversation ended, and what the others knew."""
+    """Show how a conversation ended, and what the other roles knew."""
     from edgen.store.run_reader import RunReader
 
     made = performance.find_result()

@@ -1,4 +1,4 @@
-"""Papers of a person who plays in the terminal: a text to agree to, and questionnaires."""
+"""Forms for a person who plays in the terminal: a text to agree to, and questionnaires."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class PlayerForms:
-    """The papers of one game. `keep` stores answers from before the run began, once it has a folder."""
+    """The forms of one game. Answers from before the run are held until the run has a folder (`keep`)."""
 
     def __init__(self, game: Game, screen: Screen) -> None:
         self._game, self._screen = game, screen
@@ -34,7 +34,8 @@ class PlayerForms:
         self._pending: list[tuple[PlayerForm, Any, float]] = []
 
     def ask_before(self) -> None:
-        """Show the texts and questions before a conversation. Raises Left if the person does not agree."""
+        """Show the texts and questions before a conversation. Raises PlayerLeft if the person does not
+        agree."""
         from edgen.cli.playing import PlayerLeft
 
         answered = self._read_answers()
@@ -50,7 +51,7 @@ class PlayerForms:
             answered[paper.unit] = UnitAnswer(0, "", paper.unit, PLAYER, value, paper.shown, None, now)
 
     def ask_after(self) -> None:
-        """Ask what is asked after a conversation. Raises Left."""
+        """Ask the questions after a conversation. Raises PlayerLeft."""
         self.keep()
         game = f"{self._game.plan.job.conversations - 1}"
         if (paper := find_paper_after(self._config, self._read_answers(), game)) is not None:
@@ -58,7 +59,7 @@ class PlayerForms:
             self.keep()
 
     def keep(self) -> None:
-        """Store what was answered with the run."""
+        """Store the answers with the run."""
         if not self._pending:
             return
         role = self._game.role

@@ -22,19 +22,19 @@ from edgen.core.system import edit_lines
 from edgen.core.text import escape_hidden
 
 _WIDEST = 88  # columns of a conversation
-_BUBBLE = 64  # columns of what was said
-_COLOURS = ("cyan", "magenta", "yellow", "blue")  # of the others, in the order in which they speak
+_BUBBLE = 64  # columns of a turn
+_COLOURS = ("cyan", "magenta", "yellow", "blue")  # of the other roles, in the order in which they speak
 _OWN = "green"
-_LONG = 12  # values without words that are not listed, but typed
+_LONG = 12  # from so many values without words on, they are typed, not listed
 END, QUIT, HELP = "/end", "/quit", "/help"
 
 
-class PlayerLeft(Exception):  # noqa: N818 - it says what happened, and is no fault
-    """The person leaves; the conversation waits."""
+class PlayerLeft(Exception):  # noqa: N818 - an outcome, not a fault
+    """A person who left; the conversation waits."""
 
 
 class Screen:
-    """A terminal, or what stands in for one. `role` is the person's."""
+    """A terminal, or its stand-in. `role` is the person's."""
 
     def __init__(self) -> None:
         width = min(shutil.get_terminal_size().columns, _WIDEST)
@@ -53,7 +53,7 @@ class Screen:
 
     @property
     def turns(self) -> int:
-        """The number of turns that were shown."""
+        """The number of shown turns."""
         return self._shown
 
     def confirms(self, question: str) -> bool:
@@ -66,17 +66,17 @@ class Screen:
 
     @contextlib.contextmanager
     def show_waiting(self, words: str) -> Iterator[None]:
-        """Show that somebody else is at work."""
+        """Show that another role is at work."""
         if not self._live:
             yield
             return
         with self._console.status(f"[dim]{words}[/dim]", spinner="dots"):
             yield
 
-    # -- what is shown
+    # -- output
 
     def show(self, view: View) -> None:
-        """Show what is new in a view."""
+        """Show the new parts of a view."""
         if self._facts is None:
             self._show_brief(view)
         elif view.facts != self._facts:
@@ -139,16 +139,16 @@ class Screen:
         self._console.print(Text(escape_hidden(text), style=style))
 
     def show_secrets(self, knew: Iterable[tuple[str, Sequence[tuple[str, str]]]]) -> None:
-        """Show what the others knew."""
+        """Show the facts that the other roles knew."""
         for name, facts in knew:
             if facts:
                 self._show_panel(_make_pair_table(facts), f"What the {escape_hidden(name)} knew", "magenta")
 
-    # -- what is written
+    # -- input
 
     def answer(self, pending: PersonRequest, title: str = "") -> str:
-        """Return the person's answer to a request. `title` stands above questions that belong to no
-        conversation. Raises Left."""
+        """Return the person's answer to a request. `title` is the heading of questions outside a
+        conversation. Raises PlayerLeft."""
         if title:
             self._show_panel(Text(_join_lines(pending.view.text)), title, _OWN)
         else:
@@ -228,7 +228,7 @@ class Screen:
 
     def _read(self, prompt: str) -> str:
         try:
-            # readline needs to know which characters take no room.
+            # readline must know which characters have no width.
             if self._live:
                 return input(f"\001\033[1;32m\002{prompt}\001\033[0m\002").strip()
             line = sys.stdin.readline()
@@ -239,7 +239,7 @@ class Screen:
         return line.strip()
 
     def _show_answer(self, given: Mapping[str, list[str]], fields: Sequence[Field], view: View) -> None:
-        """Show a turn that was just written as part of the conversation."""
+        """Show a newly written turn as part of the conversation."""
         said = [given[field.name][0] for field in fields if field.kind == "text" and given.get(field.name)]
         said += [
             one.words

@@ -1,4 +1,4 @@
-"""`edgen preview`: scenarios and rendered prompts; calls nothing. `--diff` shows two versions side by
+"""`edgen preview`: scenarios and rendered prompts, without calls. `--diff` shows two versions side by
 side."""
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _warn(warnings: tuple[str, ...]) -> None:
         note(f"edgen: {warning}.")
 
 
-_TWO_COLUMNS = 80  # columns of a terminal from which on two texts stand side by side
+_TWO_COLUMNS = 80  # columns of a terminal from which on two texts are side by side
 
 
 def _render_preview(preview: Preview) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _render_one(one: ScenarioDifference, difference: PreviewDifference, width: i
 
 
 def _join_columns(left: str, right: str, names: tuple[str, str], width: int) -> SafeText:
-    """Return both texts side by side, changed words in colour if there is colour, else in brackets."""
+    """Return both texts side by side, with changed words in colour, or in brackets without colour."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

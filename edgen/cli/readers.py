@@ -1,4 +1,4 @@
-"""Values of options that are read from words: ranges, names by words."""
+"""Values of options that are made from words: ranges, and names by words."""
 
 from __future__ import annotations
 

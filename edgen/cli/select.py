@@ -1,4 +1,4 @@
-"""`edgen select`: a run of the conversations of another that are chosen."""
+"""`edgen select`: a run of chosen conversations of another run."""
 
 from __future__ import annotations
 

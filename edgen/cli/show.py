@@ -1,4 +1,4 @@
-"""`edgen show`: one conversation of a run, or one scenario under every arm, with what became of it."""
+"""`edgen show`: one conversation of a run, or one scenario under every arm, with its outcome."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def command(
 
 
 def _show_latest(run: Path, *, json: bool) -> None:
-    """Show the reply that was stored last in a run, or in one of its ledgers that is named itself."""
+    """Show the latest stored reply of a run, or of one of its ledgers if `run` is a ledger."""
     from edgen.store.latest_reply import find_latest
 
     latest = find_latest(run)

@@ -13,7 +13,7 @@ from edgen.simulator.options import ServerOptions
 
 
 class FaultListOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The option of a list in place of a server."""
+    """The option that lists faults instead of starting a server."""
 
     list_faults: Annotated[bool, option("Print all faults.")] = False
 

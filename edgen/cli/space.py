@@ -33,7 +33,7 @@ SpaceArgument = Annotated[
 
 
 def _word_examples() -> Wording:
-    """Return the words of the option that has the names of the sections whose examples can be drawn."""
+    """Return the help text and flags of the option for sections whose examples can be drawn."""
     drawn = {one.name: one.drawn for one in find_all("space_section") if one.drawn}
     flags = tuple(f"--{name}" for name in drawn or ["examples"])
     return Wording(" ".join(drawn.values()), flags, hidden=not drawn)
@@ -145,8 +145,8 @@ _EXAMPLES = 5  # new values that are shown
 
 
 def _render_space(facts: dict[str, Any], *, needs: bool) -> Iterator[str]:
-    """Yield the facts for a person, within 80 columns where values are short. `needs`: what a balanced design
-    needs, too."""
+    """Yield the facts for a person, within 80 columns if values are short. `needs`: also the needs of a
+    balanced design."""
     yield f"{'space':11} {facts['space']} ({facts['file']})"
     for key in ("description", "source"):
         yield from wrap_behind(f"{key:11} ", facts[key] or "")
@@ -172,7 +172,7 @@ def _render_space(facts: dict[str, Any], *, needs: bool) -> Iterator[str]:
 
 
 def _render_gives(gives: dict[str, Any], dimensions: dict[str, Any]) -> Iterator[str]:
-    """Yield a table: how often the rarest and the most frequent value of each dimension occurs, by design."""
+    """Yield a table by design: how often the rarest and the most frequent value of each dimension occurs."""
     many, designs = gives["conversations"], gives["designs"]
     rows = [("dimension", "values", *designs)]
     for name, about in dimensions.items():
@@ -252,7 +252,7 @@ def _render_needs(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _describe_stratum(names: list[str], dimensions: int) -> str:
-    """`student x teacher preference` for the preferences of both."""
+    """Describe a stratum: `student x teacher preference` for the preferences of both."""
     if len(names) == dimensions:
         return "cell (all dimensions)"
     *before, last = [name.replace("_", " ") for name in names]
@@ -260,7 +260,7 @@ def _describe_stratum(names: list[str], dimensions: int) -> str:
 
 
 def _render_grown(grown: GrownSpace) -> Iterator[str]:
-    """Yield the new values that a model was asked for."""
+    """Yield the new values from a model."""
     made_up = " (simulated: no model wrote them)" if grown.simulated else ""
     dropped = ", ".join(f"{reason} {number}" for reason, number in grown.dropped.items())
     calls = grown.calls

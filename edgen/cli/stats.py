@@ -23,7 +23,8 @@ PathsArgument = Annotated[
 
 
 class StatsCommand(o.SeveralWords):
-    """`--only overview lengths RUN`: the first word that is no measure, nor a misspelt one, is a path."""
+    """The command `edgen stats`. In `--only overview lengths RUN`, the first word that is neither a measure
+    nor close to one is a path."""
 
     option = "--only"
 

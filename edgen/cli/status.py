@@ -126,7 +126,7 @@ def render_status(status: StatusReport) -> Iterator[str]:
     """Yield a line per fact."""
     calls, tokens, part = status.calls, status.tokens, status.range
     piece = f" (scenarios {part.first} to {part.end - 1} of {part.of})" if part else ""
-    # Of the calls of all starts, those of the one that ends now, where others made some.
+    # Calls of this start, if earlier starts made calls as well.
     now = f" ({calls.now} now)" if calls.now is not UNSET and calls.now != calls.made else ""
     yield f"run        {status.run}"
     yield f"state      {status.state}"
@@ -229,7 +229,7 @@ def _render_change(status: StatusReport, speed: str) -> str:
 
 
 class _Speed:
-    """Conversations a second since the first look, and how long the rest will take at that."""
+    """The speed since the first look, in conversations a second, and the remaining time at that speed."""
 
     def __init__(self) -> None:
         self._first: tuple[float, int] | None = None
@@ -276,7 +276,7 @@ def _format_sent_time(moment: str) -> str:
 
 # -- all runs of a folder
 
-_ROW_WIDTH = 78  # columns of a line below a row, which is indented by two
+_ROW_WIDTH = 78  # columns of a line below a row, without its indentation of two
 _RUN_COLUMNS = ("run", "state", "accepted", "calls", "tokens", "cost", "age", "size")
 
 

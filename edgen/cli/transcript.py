@@ -1,4 +1,4 @@
-"""Conversations of a run with their outcomes, those of several arms side by side."""
+"""Conversations of a run with their outcomes; those of several arms are side by side."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def describe_as_json(
     *,
     raw: bool,
 ) -> dict[str, Any]:
-    """Return the output of --json. `raw`: with the replies of what was accepted, too; `rollouts`: those of
+    """Return the output of --json. `raw`: include the replies of accepted conversations; `rollouts`: those of
     labels, by the pair's id."""
     conversations = msgspec.to_builtins(list(found))
     for one, shown in zip(conversations, found, strict=True):
@@ -85,7 +85,7 @@ def _render_one(one: ConversationDetails, width: int, *, raw: bool, above: bool)
         yield from _render_scenario(one, width)
         yield ""
     for place, turn in enumerate(one.turns):
-        # what continues a turn stands in, so that no text passes for the next one
+        # further lines of a turn are indented, so that no text looks like the next turn
         yield from wrap_text(
             escape_hidden(turn.text), width, first=f"{turn.role:<{_ROLE - 1}} ", rest=" " * _ROLE
         )

@@ -40,7 +40,7 @@ class ValidateOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     replies: Annotated[bool, option("Print the turns of a raw reply (- for stdin) as JSON.")] = False
     jsonl: Annotated[bool, option('With --replies: PATH has one {"id", "reply"} a line.')] = False
-    role: RoleWords = ()  # words of the raw replies
+    role: RoleWords = ()  # the words for roles in raw replies
     restore: Annotated[bool, option("Restore a run's job and inputs from the ledger.")] = False
 
 
@@ -82,7 +82,7 @@ def command(
 
 
 def _print_replies(path: Path, role: Sequence[str], *, jsonl: bool) -> None:
-    """Read raw replies, a file or a line each, and print what they hold."""
+    """Read raw replies, one per file or line, and print their turns."""
     from edgen.api.parsing import parse_file, parse_lines, read_role_words
 
     words, rejected = read_role_words(role), False
@@ -94,7 +94,7 @@ def _print_replies(path: Path, role: Sequence[str], *, jsonl: bool) -> None:
         raise Exit(3)
 
 
-_FILES = 20  # that are shown
+_FILES = 20  # files shown at most
 _PLACES = 3
 
 

@@ -18,7 +18,7 @@ from edgen.web.options import PeopleOptions
 
 
 class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of the pages: where they are served, or written."""
+    """The options of the pages: where they are served or written."""
 
     port: Port = 0
     no_browser: Annotated[bool, option("Open no browser; only print the link.")] = False

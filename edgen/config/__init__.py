@@ -1,8 +1,8 @@
-"""Job files as typed Jobs: unknown keys are refused, and every problem is named with its path.
+"""Job files as typed Jobs: unknown keys are refused, and every problem is reported with its path.
 
 API keys are named by environment variable and never stored. A backend at a provider's own host has the list
-price unless the job gives one. `shaping` separates settings that shape answers from others, so that limits,
-shards and logging may change on a resume.
+price unless the job gives one. `shaping` selects the settings that shape answers; others, such as limits and
+shards, may change on a resume.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from edgen.core.yaml_values import Variants
 
 Temperature = Annotated[float, Meta(ge=0, le=5)]
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-# Upper case, so that a key pasted here by mistake is refused, not looked up and printed.
+# Upper case, so that an API key pasted here by mistake is refused instead of looked up and printed.
 EnvName = Annotated[str, Meta(pattern=r"^[A-Z_][A-Z0-9_]*\Z", max_length=64)]
 Url = Annotated[str, Meta(pattern=r"^https?://[^\s/@]+(/\S*)?\Z")]
 Text = Annotated[str, Meta(min_length=1)]
@@ -30,7 +30,7 @@ ServiceTier = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,39}\Z")]
 Forms = Literal["auto", "schema", "prose"]
 # Settings that only some providers have: `RequestFeatures.sends` lists a provider's own.
 OPTIONAL = ("reasoning_effort", "verbosity", "service_tier")
-# Services' names for the tier of their list prices.
+# Services' names for the tier with their list prices.
 LISTED_TIERS = (None, "auto", "default", "standard")
 
 
@@ -98,7 +98,7 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     TAKES_SEED: ClassVar[bool] = False  # the service takes a seed with a call
     LISTS: ClassVar[frozenset[str]] = frozenset()  # keys whose value may also be a list of such values
     ALWAYS_SEEDED: ClassVar[bool] = (
-        False  # equal calls are answered anew, by a seed or by people, at any settings
+        False  # equal calls get new answers at any settings, by a seed or by people
     )
     FILES: ClassVar[Mapping[str, Literal["questionnaires", "text"]]] = {}
     """Settings that name text files, with the kind of each. A run keeps copies of them."""
@@ -165,21 +165,21 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def draws_anew(self) -> bool:
-        """Return whether calls for several answers to one prompt differ in their seeds. Otherwise their
-        requests are identical."""
+        """Return whether several calls for one prompt differ in their seeds. Otherwise their requests are
+        identical."""
         if self.ALWAYS_SEEDED:
             return True
         return "seed" not in self._extra and (self.seed == "auto" or self.seeds_several)
 
     @property
     def seeds_several(self) -> bool:
-        """Return whether a call for one of several answers to one prompt is sent its own seed though the job
-        states none: not where calls are joined, which needs identical ones."""
+        """Return whether calls for several answers to one prompt get seeds of their own though the job states
+        none. Joined calls do not: they must be identical."""
         return self.TAKES_SEED and self.seed is None and self.choices is None and "seed" not in self._extra
 
     @property
     def _extra(self) -> dict[str, Any]:
-        """The further fields of a request."""
+        """The additional fields of a request."""
         extra: dict[str, Any] = getattr(self, "extra_body", {})
         inner = extra.get("generationConfig")
         return extra | inner if isinstance(inner, dict) else extra
@@ -244,7 +244,7 @@ def find_features(config: BackendConfig) -> RequestFeatures:
 
 
 def _find_double(config: Any, field: str) -> str | None:
-    """Return the problem if `extra_body` sets a request field that edgen sets."""
+    """Return the problem if `extra_body` sets a request field that edgen sets, too."""
     found = getattr(config, "extra_body", {})
     for key in field.split("."):
         found = found.get(key) if isinstance(found, dict) else None
@@ -254,17 +254,17 @@ def _find_double(config: Any, field: str) -> str | None:
 class KeyRequest(NamedTuple):
     """Request of a backend for a key."""
 
-    variables: tuple[str, ...]  # environment variables that may hold it
+    variables: tuple[str, ...]  # environment variables that may hold the key
     url: str  # address that the key is sent to
-    service: str  # name for people
+    service: str  # the service's name for people
     required: bool  # calls fail without it
-    header: str = ""  # that needs it; empty for the service's own key
-    command: tuple[str, ...] = ()  # that prints it, instead of variables
+    header: str = ""  # header that needs the key; empty for the service's own key
+    command: tuple[str, ...] = ()  # command that prints the key, instead of variables
     library: bool = False  # a library gets it, and the variable is only a name for consent
 
 
 class ServiceKeys:
-    """Ask for a key, or for other values that only the user has."""
+    """Requests for a key, and for other values that only the user has."""
 
     def key_request(self, config: Any) -> KeyRequest | None:
         """Return the key request of the backend, None if it needs no key. Raises InputError for an invalid
@@ -284,7 +284,7 @@ class NearestPrices(Protocol):
 
 
 class PricesAndTokens:
-    """Know what calls cost, and how the models count tokens."""
+    """Prices of calls, and the models' token counts."""
 
     prices: NearestPrices | None = None
     """Prices of its models at its own host."""

@@ -59,7 +59,7 @@ def read_budget_file(path: Path) -> BudgetFile:
     assert isinstance(budget, BudgetFile)
     if not any((budget.counts_money, budget.tokens_per_day, budget.tokens_per_month, budget.tokens_total)):
         raise BudgetFileError(source, "it caps nothing: give per_day, per_month or tokens_per_day.")
-    if os.stat(path).st_nlink > 1:  # noqa: PTH116 - links are followed: the file itself is looked at
+    if os.stat(path).st_nlink > 1:  # noqa: PTH116 - follows links, since the file itself is checked
         raise BudgetFileError(
             source,
             "the file has a second name (a hard link), and each would count separately; use a symbolic link.",

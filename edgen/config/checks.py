@@ -32,7 +32,7 @@ from edgen.core.text import compile_later
 from edgen.core.values import ROLES, Role
 from edgen.core.yaml_values import shorten_word
 
-# Request fields that allow longer or several answers unknown to the budget.
+# Request fields that allow longer or additional answers, which the budget would not count.
 _ROOM_KEYS = {
     "max_tokens", "max_completion_tokens", "max_output_tokens", "n", "best_of", "maxOutputTokens",
     "candidateCount", "n_predict",
@@ -57,8 +57,8 @@ def check(job: Job, source: str) -> None:
 
 
 def check_budget(backends: Mapping[str, BackendConfig], limits: Limits) -> None:
-    """Raise JobError if backends cannot be counted against the shared budget of the limits, BudgetFileError
-    for its file."""
+    """Raise JobError if the calls of backends cannot be counted against the limits' shared budget;
+    BudgetFileError for an invalid budget file."""
     if found := find_budget_problems(backends, limits):
         raise JobError.of("limits.budget", found)
 
@@ -106,7 +106,8 @@ def find_role_problems(job: Job) -> list[Problem]:
 
 
 def _find_gate_problems(job: Job) -> list[Problem]:
-    """Return gates with names that cannot be reasons; the space decides about their expressions."""
+    """Return problems of gates' names, which must be valid reasons. The space decides about their
+    expressions."""
     message = "a gate is named by small letters, digits and _, at most 40 of them, the first a letter"
     found = [Problem(f"$.gates.{name}", message) for name in job.gates if not _GATE.fullmatch(name)]
     if len(job.gates) > 50:
@@ -115,7 +116,7 @@ def _find_gate_problems(job: Job) -> list[Problem]:
 
 
 def _find_label_problems(job: Job) -> Iterator[Problem]:
-    """Yield problems of layers; the space decides whether they fit the roles."""
+    """Yield problems of layers. The space decides whether they fit its roles."""
     message = (
         "a layer's name has letters, digits, '_' and '-', begins with a letter or a digit, and has at most "
         "60 characters"
@@ -141,7 +142,7 @@ def _find_unknown_names(key: str, named: Iterable[str], what: str, known: Collec
 def _find_protocol_problems(job: Job) -> list[Problem]:
     settings = part_of(find_job_protocol(job), RolesAndSettings)
     problems = [
-        Problem(f"$.{template.key}", f"this key is missing; the {job.protocol} protocol asks with it")
+        Problem(f"$.{template.key}", f"this key is missing; the {job.protocol} protocol needs this template")
         for template in list_templates(job, None).values()
         if template.name is None and template.file is None
     ]
@@ -159,7 +160,8 @@ def _find_protocol_problems(job: Job) -> list[Problem]:
 
 
 def _require_problems(kind: Kind, name: str, found: Iterable[Problem]) -> list[Problem]:
-    """Return the problems that an object found. Raises FaultyPluginError for other values of a plugin's."""
+    """Return the problems that an object reported. Raises FaultyPluginError if a plugin returned anything
+    else."""
     if find_plugin(kind, name) is None:
         return [*found]
     from edgen.core.plugins.faults import require_items
@@ -170,7 +172,7 @@ def _require_problems(kind: Kind, name: str, found: Iterable[Problem]) -> list[P
 def find_role_word_problems(
     words: Mapping[str, Sequence[str]], roles: Sequence[str] = ROLES
 ) -> list[tuple[str, str]]:
-    """Return problems of words for the roles: (which one, a sentence)."""
+    """Return problems of words for the roles, as (place, sentence)."""
     found = []
     taken = {role.lower(): role for role in roles}
     for role in roles:
@@ -179,7 +181,7 @@ def find_role_word_problems(
             if word != word.strip() or not word[:1].isalnum() or re.search(r"[\n\r:：]", word):
                 found.append((path, "a word for a role begins with a letter or a digit, and has no colon"))
             elif taken.setdefault(plain, role) != role:
-                found.append((path, f"{word!r} is what the {taken[plain].lower()} is called"))
+                found.append((path, f"{word!r} is already a word for the {taken[plain].lower()}"))
     return found
 
 
@@ -264,7 +266,7 @@ def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
 
 
 def _find_price_problems(price: Price) -> Iterator[Problem]:
-    """Yield implausible prices for a million tokens: a cap would not bind under them."""
+    """Yield implausible prices per million tokens, under which a cap would not bind."""
     for key in ("prompt", "completion", "cache_read", "cache_write"):
         dollars = getattr(price, key)
         if dollars is not None and 0 < dollars < _LEAST_PRICE:
@@ -276,14 +278,14 @@ def _find_price_problems(price: Price) -> Iterator[Problem]:
 
 
 def _explain_needed_price(backend: BackendConfig, cap: str) -> str:
-    """Say that a price is required, with a line to start from."""
+    """Explain that a price is required, with a line to start from."""
     needed = (
         f"a run under {cap} needs the price of {backend.model}, in US dollars per million tokens; add this "
         "line to the backend"
     )
     found = find_prices(backend).nearest_price(backend.model)
     if found is None:
-        # Refused until it is filled in: with a price of 0, the cap would not bind.
+        # Refused until it is filled in: with a price of 0, the cap would never bind.
         return (
             f"{needed}, with its figures for the words in capitals (0 where answers cost nothing; `batch` "
             "is the share of them that a batch job costs, 0.5 at most providers): "
@@ -307,5 +309,5 @@ def _explain_needed_price(backend: BackendConfig, cap: str) -> str:
 
 
 def _format_dollars(amount: float) -> str:
-    """Format with two decimals, or more if needed."""
+    """Format an amount with two decimals, or more if needed."""
     return f"{amount:.2f}" if round(amount, 2) == amount else f"{amount:g}"

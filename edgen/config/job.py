@@ -72,7 +72,7 @@ class Limits(msgspec.Struct, frozen=True):
 
     @property
     def capped(self) -> bool:
-        """True if they set a budget."""
+        """True if the limits set a budget."""
         return not (self.max_tokens is None and self.max_cost is None and self.budget is None)
 
 
@@ -143,7 +143,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     resolved: Resolved | None = None
     """Written by edgen; ignored when read."""
     # Not keys of a file: the keys named after a protocol, each as the protocol's own Config; and the roles of
-    # the space, filled in by planning.
+    # the space, which planning fills in.
     protocol_settings: dict[str, Any] = {}
     speakers: tuple[Role, ...] = ROLES  # roles of the space, filled in by planning
 
@@ -234,7 +234,7 @@ def resolve_values(job: Job) -> dict[str, Any]:
 def select_shaping_values(job: Job) -> dict[str, Any]:
     """Return the part of the job that shapes answers, as plain values."""
     plain = {key: value for key, value in resolve_values(job).items() if key not in KNOBS}
-    # Settings that a protocol does not use shape nothing.
+    # Settings that the protocol does not use shape nothing.
     for name in job.protocol_settings:
         if name != job.protocol:
             plain.pop(name, None)
@@ -265,8 +265,8 @@ key. It raises a FileError for a file that the job may not read."""
 
 
 class RolesAndSettings:
-    """Ask more than one backend of the job, check the job's settings for the protocol, and read the files
-    that they name."""
+    """An optional part of protocols: ask several backends of the job, check its settings, and read the
+    files that the settings name."""
 
     branches: ClassVar[bool] = False
     """Whether a job may have the key `branch`."""
@@ -289,7 +289,7 @@ class RolesAndSettings:
         yield from ()
 
     def with_files(self, job: Job, find: FindFile) -> Job:
-        """Return the job with the content of the files that its settings name in place of the names.
+        """Return the job with the files that its settings name replaced by their content.
 
         So a run's copy of the job is self-contained and has everything that shapes answers. Raises
         FileErrors.
@@ -297,8 +297,8 @@ class RolesAndSettings:
         return job
 
     def guide(self, job: Job) -> Any:
-        """Return the guide of a job's conversations, for the protocol's own measures and formats, which alone
-        know its type; None without one."""
+        """Return the guide of a job's conversations, for the protocol's own measures and formats, the only
+        code that knows its type; None without a guide."""
         return None
 
 
@@ -311,7 +311,7 @@ def list_asked_roles(job: Job) -> tuple[str, ...]:
 
 
 def make_role_finder(job: Job) -> Callable[[int], str]:
-    """Return a function for the role of a job that is most likely asked at a step of a conversation."""
+    """Return a function from a step of a conversation to the role that is most likely asked."""
     part = part_of(find_job_protocol(job), RolesAndSettings)
     return lambda step: part.role_of(job, step) or part.roles(job)[0]
 

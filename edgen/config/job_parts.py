@@ -21,7 +21,7 @@ from edgen.core.options import (
     declare_unit,
 )
 
-MOST_LAYERS, MOST_ANNOTATORS = 10, 9  # per job, and per layer
+MOST_LAYERS, MOST_ANNOTATORS = 10, 9  # most layers of a job, and most annotators of a layer
 Span = Annotated[str, Meta(pattern=r"^\s*(\d+(\.\d+)?\s*[smhdSMHD]\s*)+\Z", max_length=40)]
 
 

@@ -9,8 +9,7 @@
       - {name: Probing, definition: asks what the student thinks, examples: [How did you find that?]}
       - {name: Telling, definition: says the answer or how to find it}
 
-A set is found by the name of a shipped one, or by the path of a file. It is read whole or refused with every
-problem.
+A set is found by a shipped name or by a file's path. It is valid as a whole, or refused with every problem.
 """
 
 from __future__ import annotations
@@ -101,11 +100,11 @@ def read_number(label: str) -> float | None:
 
 
 def find_majority(given: Sequence[tuple[str, ...]], labels: LabelSet) -> tuple[tuple[str, ...], bool]:
-    """Return the majority's labels, in the order of the set, and whether there is a tie, which has none.
+    """Return the majority's labels, in the order of the set, and whether there is a tie. A tie has no labels.
 
-    If a unit carries one label, the majority is the label given more often than any other. If it can carry
-    several, it is those given by more than half; a label given by exactly half, or no label with a majority,
-    is a tie.
+    If a unit has one label, the majority is the label given more often than any other. If it can have
+    several, the majority is the labels given by more than half; a label given by exactly half, or no label
+    with a majority, is a tie.
     """
     counts = Counter(label for one in given for label in one)
     if labels.several:
@@ -159,12 +158,12 @@ def parse_label_set(text: str, source: str) -> LabelSet:
 
 
 def set_problems(labels: LabelSet, path: str = "$") -> Iterator[Problem]:
-    """Yield problems of a set with valid keys; `path` is its place."""
+    """Yield problems of a set with valid keys; `path` is the path of the set."""
     names = {f"{path}.labels[{place}].name": label.name for place, label in enumerate(labels.labels)}
     if labels.other is not None:
         names[f"{path}.other"] = labels.other
     if len(names) < 2:
-        message = f"there {_describe_amount(len(names))}; there has to be a choice of two at least"
+        message = f"there {_describe_amount(len(names))}; a label set needs at least two"
         yield Problem(f"{path}.labels", message)
     if len(names) > MOST_LABELS:
         message = f"there are {len(names):,} labels, and at most {MOST_LABELS} can be chosen from"

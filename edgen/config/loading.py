@@ -1,8 +1,8 @@
 """Job files, read and checked, with overrides (`--set key.path=value`) applied, and the jobs of their arms.
 
-Every unknown key and unusable value is reported with its path. Afterwards, paths of files do not depend on
-the current folder. A run keeps copies of its files, the job included: its inputs, which must not change. Arms
-are jobs that differ from the main job in a few keys.
+Every unknown key and unusable value is reported with its path. Paths of files in the result do not depend on
+the current folder. A run keeps copies of its files, including the job: its inputs, which must not change.
+Arms are jobs that differ from the main job in a few keys.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from edgen.core.registry import PluginError, find, list_names
 from edgen.core.resources import list_shipped
 from edgen.core.yaml_values import convert, read_text, read_yaml, shorten_word, suggest_file, suggest_name
 
-_INPUTS = ("job.yaml", "arms/numbers.json")  # of a run, besides the files in inputs/
+_INPUTS = ("job.yaml", "arms/numbers.json")  # a run's inputs, besides the files in inputs/
 KEYS = tuple(key for key in Job.__struct_fields__ if key not in ("protocol_settings", "speakers"))
 # Keys that an arm cannot change: its scenarios or files would differ from the others'. Its own space may use
 # other weights for the same values; readers of the files check that the values are the same.
@@ -43,8 +43,8 @@ def load_job(path: Path, overrides: Iterable[str] = ()) -> Job:
 
 
 def load_kept_job(path: Path) -> Job:
-    """Return the job that a run keeps at `path`. It passed all checks when the run began, and they are not
-    repeated as long as its digest vouches for it. Raises as `load_job` does."""
+    """Return the job that a run keeps at `path`. All checks passed when the run began; they are skipped if
+    the file's digest matches. Raises as `load_job` does."""
     value = _read_file(path)
     if not has_digest(path):
         return load_job(path)
@@ -64,14 +64,15 @@ def _read_file(path: Path) -> Any:
 
 
 def _locate(backend: BackendConfig, folder: Path) -> BackendConfig:
-    """Return the settings with files named from anywhere; most name none, and have no `located`."""
+    """Return the settings with absolute paths of files. Most backends name no files, and have no
+    `located`."""
     located: BackendConfig = backend.located(folder) if hasattr(backend, "located") else backend
     return located
 
 
 def _locate_files(job: Job, path: Path) -> Job:
-    """Return the job of the file at `path` with the files of its backends, of its arms' backends and of its
-    budget named from anywhere."""
+    """Return the job of the file at `path`, with absolute paths of the files of its backends, its arms'
+    backends and its budget."""
     folder = path.parent
     job = msgspec.structs.replace(
         job, backends={name: _locate(backend, folder) for name, backend in job.backends.items()}
@@ -113,10 +114,10 @@ def parse_job(value: Any, source: str, overrides: Iterable[str] = ()) -> Job:
 
 
 def _fill_in_date(name: Any, source: str) -> Any:
-    """Return a job's name with `{date}` replaced by today's local date; values that are not text
+    """Return a job's name with `{date}` replaced by today's local date. Other values than text stay
     unchanged."""
     wrong = None
-    if isinstance(name, dict) and list(name) == ["date"]:  # YAML's own reading of the braces
+    if isinstance(name, dict) and list(name) == ["date"]:  # YAML reads the braces as a mapping
         wrong = "YAML takes braces at the beginning for a mapping; put quotes around: name: '{date}'"
     elif not isinstance(name, str):
         return name
@@ -128,7 +129,7 @@ def _fill_in_date(name: Any, source: str) -> Any:
 
 
 def apply_override(value: dict[str, Any], assignment: str) -> None:
-    """Apply one `a.b=c` to the plain values, the right side read as YAML."""
+    """Apply one override `a.b=c` to the plain values. Its right side is YAML."""
     key, equals, text = assignment.partition("=")
     parts = key.strip().split(".")
     if not equals or not all(re.fullmatch(r"[A-Za-z0-9_-]+", part) for part in parts):
@@ -143,7 +144,7 @@ def apply_override(value: dict[str, Any], assignment: str) -> None:
 
 
 def list_texts(overrides: Iterable[str]) -> frozenset[str]:
-    """Return every text in the values of `key.path=value` overrides, which a person typed."""
+    """Return every text in the values of `key.path=value` overrides. A person typed them."""
     found, left = set(), [read_yaml(one.partition("=")[2], f"--set {one}", _SetError) for one in overrides]
     while left:
         value = left.pop()
@@ -178,14 +179,14 @@ def require_inputs(run: Path) -> None:
 
 
 def check_values(value: dict[str, Any], source: str) -> Job:
-    """Return the checked job of plain values, with list prices. Raises JobError with every problem."""
+    """Return the checked job made from plain values, with list prices. Raises JobError with every problem."""
     job = _with_list_prices(convert_values(value, source))
     check(job, source)
     return job
 
 
 def convert_values(value: dict[str, Any], source: str) -> Job:
-    """Return the job of plain values. Raises JobError for keys and values that are not a job's."""
+    """Return the job made from plain values. Raises JobError for unknown keys and invalid values."""
     found: list[Problem] = []
     settings = {}
     for key in [key for key in value if key not in KEYS]:
@@ -252,8 +253,8 @@ def _with_list_prices(job: Job) -> Job:
 
 
 def find_list_price(backend: BackendConfig) -> Price | None:
-    """Return the list price of a backend's model at the provider's own host; None elsewhere, and for servers
-    with different ones."""
+    """Return the list price of a backend's model at the provider's own host; None elsewhere, and if its
+    servers have different prices."""
     listed = find_prices(backend)
     prices = {listed.list_price(server) for server in backend.each_server}
     return prices.pop() if len(prices) == 1 else None
@@ -291,7 +292,7 @@ def list_arm_jobs(job: Job, source: str) -> dict[str, Job]:
 
 
 def _find_refused(job: Job, changes: dict[str, Any]) -> tuple[str, str] | None:
-    """Return the first change that an arm may not make, with the reason; None if all are allowed."""
+    """Return the first forbidden change of an arm, with the reason; None if all are allowed."""
     if shared := sorted(set(changes) & set(NOT_IN_ARMS)):
         return shared[0], "an arm cannot change this: all arms share it"
     if changes.get("space", job.space) != job.space and job.design not in ("random", "even"):
@@ -320,7 +321,7 @@ def _inherit(plain: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Merge `above` over `below`, mapping by mapping; a backend of another type starts afresh."""
+    """Merge `above` over `below`, mapping by mapping. A backend of another type replaces the one below."""
     result = dict(below)
     for key, value in above.items():
         under = result.get(key)
@@ -332,7 +333,7 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
             result[key] = _merge(under, value)
         else:
             result[key] = value
-    if "base_url" in above:  # of one or several servers, in place of those below
+    if "base_url" in above:  # the new servers replace all servers below
         for key in {"more_base_urls", "known_as"} - above.keys():
             result.pop(key, None)
     return result

@@ -1,4 +1,4 @@
-"""Settings of backends that are reached at an address, which may be that of several servers."""
+"""Settings of backends at an address, which may have several servers."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import msgspec
 
 from edgen.config.backends import BackendConfig, Url
 
-_NODE = "node-local"  # in place of a host: the node of the process that makes a call
-_NODE_VARIABLE = "EDGEN_NODE_LOCAL"  # HOST or HOST:PORT of a node's server, where that is not 127.0.0.1
+_NODE = "node-local"  # used instead of a host: the node of the process that makes a call
+_NODE_VARIABLE = "EDGEN_NODE_LOCAL"  # HOST or HOST:PORT of the node's server, if it is not 127.0.0.1
 
 
 class ServedConfig(BackendConfig, frozen=True, kw_only=True):
-    """Settings of a backend that is reached at an address: one server, or a fleet of the same model."""
+    """Settings of a backend at an address: one server, or several servers of the same model."""
 
     KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"known_as", "more_base_urls"}
     """Keys that shape no answer."""
     LISTS: ClassVar[frozenset[str]] = frozenset({"base_url"})
     """Keys whose value may also be a list of such values."""
-    PATH: ClassVar[str] = ""  # of the API at a server that `node-local` means
+    PATH: ClassVar[str] = ""  # path of the API at the server that `node-local` means
 
     base_url: Url | None = None
     """Address without the path of a call (/chat/completions). A list: servers that share the calls.
@@ -33,14 +33,14 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
 
     @classmethod
     def given(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the values of a job, with a list in `base_url` split into its first address and the others,
-        and with `node-local` as an address."""
+        """Return a job's values with a list in `base_url` split into its first address and the others, and
+        with `node-local` as an address."""
         urls, more = values.get("base_url"), values.get("more_base_urls", [])
         node = f"http://{_NODE}:8000{cls.PATH}"
         if urls == _NODE:
             return values | {"base_url": node}
         if urls == []:
-            return values | {"base_url": ""}  # reported as what it is: no address
+            return values | {"base_url": ""}  # reported as a missing address
         if not isinstance(urls, list) or not urls or not isinstance(more, list):
             return values
         first, *others = (node if url == _NODE else url for url in urls)
@@ -48,7 +48,7 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
 
     @classmethod
     def find_written(cls, place: str, values: dict[str, Any]) -> str:
-        """Return where a job's `values` give what `given` has at `place`, such as base_url[1]."""
+        """Return the place in a job's `values` of what `given` puts at `place`, such as base_url[1]."""
         urls = values.get("base_url")
         if not isinstance(urls, list) or not urls:
             return place
@@ -62,7 +62,7 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """The addresses of all its servers; empty for the service's own."""
+        """The addresses of all servers; empty for the service's own address."""
         return tuple(filter(None, (self.base_url, *self.more_base_urls)))
 
     @property
@@ -72,7 +72,8 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
 
     @property
     def each_server(self) -> list[Self]:
-        """The settings of each server; all have one identity. A server of the node has its address here."""
+        """The settings of each server; all have one identity. A node's own server has its address on this
+        node."""
         if not self.more_base_urls and not self.node_local:
             return [self]
         known = self.known_as or self.base_url
@@ -92,7 +93,7 @@ class ServedConfig(BackendConfig, frozen=True, kw_only=True):
 
 
 def _identify(url: str) -> tuple[str, str, str]:
-    """Return what two spellings of an address have in common: scheme, host with port, path."""
+    """Return scheme, host with port, and path: equal for two spellings of one address."""
     parts = urlsplit(url)
     return parts.scheme, parts.netloc.casefold(), parts.path.rstrip("/")
 

@@ -32,7 +32,7 @@ _SEAL = re.compile(rb',\n  "sha256": "([^"\n]*)"\n}\s*\Z')
 
 
 def seal(document: bytes) -> bytes:
-    """Return a JSON object, indented by two blanks, whose last key is the digest of what stands before it."""
+    """Return a JSON object, indented by two spaces, with the digest of its text as an added last key."""
     body = document.rstrip().removesuffix(b"}").rstrip()
     return body + f',\n  "sha256": "{compute_sha256(body)}"\n}}'.encode()
 
@@ -55,12 +55,13 @@ def hash64(data: str | bytes) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest())
 
 
-_SHARDS = 256  # a shard that is full grows alone, so that growing needs little memory
+_SHARDS = 256  # each shard grows separately, so growing needs little memory
 _FIRST = 16  # slots of a shard, a power of two
 
 
 class DigestTable:
-    """Digests in [0, 2**64), evenly distributed, with a number each. `numbered` False: without numbers."""
+    """A table from evenly distributed digests in [0, 2**64) to numbers; with `numbered` False, a set of
+    digests."""
 
     def __init__(self, *, numbered: bool = True) -> None:
         self._numbered = numbered
@@ -80,7 +81,7 @@ class DigestTable:
         return self._values[shard][place] if self._numbered else 0
 
     def setdefault(self, digest: int, number: int = 0) -> int | None:
-        """Add a digest with a number in [0, 2**64). Return None if it is new, else the number that it has, as
+        """Add a digest with a number in [0, 2**64). Return None if the digest is new, else its number, as
         `get` does."""
         digest = digest or 1  # 0 marks a free slot
         shard, place = self._find(digest)
@@ -95,7 +96,8 @@ class DigestTable:
         return None
 
     def _find(self, digest: int) -> tuple[int, int]:
-        """Return a digest's shard, and its slot there; ~slot of the free one for it, -1 without any."""
+        """Return a digest's shard and slot. For a missing digest, the slot is ~slot of a free one, or -1 if
+        the shard has no slots yet."""
         shard = digest & (_SHARDS - 1)
         keys = self._keys[shard]
         if not keys:

@@ -1,4 +1,4 @@
-"""Every error edgen raises on purpose, and the exit code each one ends a command with.
+"""Every error that edgen raises on purpose, with the exit code of the command.
 
 * EdgenError                 a sentence for a person: what is wrong, where, what to do
   x InputError          (2)  something the user wrote or named
@@ -15,8 +15,8 @@
   x SignalError (129/130/143) a signal, after a clean flush; resumable
 * CallError                  one attempt at one model call went wrong; `retry` decides, the engine records
 
-An EdgenError's text never holds a key. CallError never reaches a person unworded: the engine turns
-it into an outcome (`failed`, with its kind) or into a ProviderError.
+An EdgenError's text never holds a key. CallError never reaches a person: the engine turns it into an outcome
+(`failed`, with its kind) or into a ProviderError.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ class DataError(FileError):
 
 
 def refuse_lines(source: str, what: str, problems: Sequence[tuple[int, str]]) -> None:
-    """Raise DataError if a file of lines has problems: (number of the line, problem)."""
+    """Raise DataError if there are problems, (line number, message) pairs, in a file of lines. `what` names
+    the kind of file."""
     if not problems:
         return
     told = [Problem(f"line {number}", message) for number, message in problems[:_MOST_PROBLEMS]]
@@ -159,8 +160,8 @@ class DeadlineError(StoppedError):
     reason = "deadline"
 
 
-class HandedOver(EdgenError):  # noqa: N818 - it says what happened, and is no fault
-    """A finished part whose rest is up to the user; resumable."""
+class HandedOver(EdgenError):  # noqa: N818 - an outcome, not a fault
+    """A part that ends with request files which the user has to send; the run is resumable."""
 
     exit_code = 0
     reason = "handed_over"
@@ -174,7 +175,7 @@ class ProviderError(EdgenError):
 
 
 class FailuresError(ProviderError):
-    """A row of failed calls, or a service that has fallen silent."""
+    """Too many failed calls in a row, or a service that no longer answers."""
 
     reason = "failures"
 
@@ -197,14 +198,14 @@ class SignalError(EdgenError):
 
 
 class FailureKind(enum.StrEnum):
-    """The kind of failure of one attempt, for all vendors."""
+    """The kind of failure of one attempt, the same for all vendors."""
 
     RATE_LIMIT = "rate_limit"  # 429, retry later
     OVERLOADED = "overloaded"  # 503, 529: the service is overloaded
     SERVER_ERROR = "server_error"  # any other 5xx
     TIMEOUT = "timeout"  # no answer in time, 408, 504
     CONNECTION = "connection"  # refused, reset, no such host, TLS
-    BAD_RESPONSE = "bad_response"  # 200, but not what the format promises
+    BAD_RESPONSE = "bad_response"  # 200, but not in the promised format
     BAD_OUTPUT = "bad_output"  # 500: the service cannot parse its own model's output
     AUTHENTICATION = "authentication"  # 401, or a key that is missing or malformed
     PERMISSION = "permission"  # 403
@@ -215,7 +216,7 @@ class FailureKind(enum.StrEnum):
     LEFT = "left"  # the person who had to answer left the conversation
 
 
-# Waiting may fix it: retried until attempts or time run out.
+# Waiting may fix these: the call is retried until attempts or time run out.
 RETRYABLE = frozenset(
     {
         FailureKind.RATE_LIMIT,
@@ -228,7 +229,7 @@ RETRYABLE = frozenset(
     }
 )
 _FEW = {FailureKind.BAD_OUTPUT: 2}  # attempts: the same prompt mostly fails again
-# Waiting does not fix it, and the next call would fail, too: the run stops.
+# Waiting does not fix these, and the next call would fail, too: the run stops.
 FATAL = frozenset(
     {FailureKind.AUTHENTICATION, FailureKind.PERMISSION, FailureKind.QUOTA, FailureKind.NOT_FOUND}
 )
@@ -236,7 +237,7 @@ FATAL = frozenset(
 
 
 def limit_attempts(kind: FailureKind, attempts: int) -> int:
-    """Return how many of these attempts are worth making after such a failure."""
+    """Return how many of `attempts` are worth making after a failure of this kind."""
     return min(attempts, _FEW.get(kind, attempts)) if kind in RETRYABLE else 1
 
 

@@ -70,8 +70,8 @@ def _list_requirements() -> tuple[str, ...]:
 
 
 def _find_metadata(distribution: str) -> Path | None:
-    """Return the `*.dist-info` folder of an installed distribution; None if it has none. This comes first:
-    to import importlib.metadata takes 50 ms."""
+    """Return the `*.dist-info` folder of an installed distribution; None if it has none. It is tried first,
+    since importing importlib.metadata takes 50 ms."""
     return _list_metadata(tuple(sys.path)).get(_fold_name(distribution))
 
 
@@ -87,8 +87,8 @@ def _fold_name(distribution: str) -> str:
 
 
 def require_extra(extra: str, what: str, *modules: str) -> None:
-    """Raise UsageError if a module of an extra is missing or of an unsupported version. `what`, in the
-    plural, needs it. `modules` are those of an extra that the engine itself does not use."""
+    """Raise UsageError if a module of an extra is missing or of an unsupported version. The message says that
+    `what`, a plural, needs it. `modules`: modules of an extra that the engine itself does not use."""
     if missing := find_missing_modules(extra, *modules):
         raise UsageError(
             f"{what} need {', '.join(missing)}, of the extra '{extra}', which is not installed. Install it "

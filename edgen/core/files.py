@@ -96,14 +96,14 @@ def _remove_dead(place: Path) -> None:
 
 def _hold(number: int) -> int | None:
     """Lock a new file as a sign of a live process; return the lock's handle, None if the system has no locks.
-    Raises FileNotFoundError if another process took it for a dead one's and removed it."""
+    Raises FileNotFoundError if another process removed it as a dead process's file."""
     held = os.dup(number)
     try:
         system.try_lock(held)
     except BlockingIOError:
         os.close(held)
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)) from None
-    except OSError:  # no locks here, so no process can take it for a dead one's
+    except OSError:  # without locks, no process removes files of dead ones
         os.close(held)
         return None
     if os.fstat(held).st_nlink == 0:
@@ -115,8 +115,8 @@ def _hold(number: int) -> int | None:
 class Part:
     """A file being written. Call `close`, then `publish` or `publish_new`; a final `discard` is harmless.
 
-    `alone`: no other process writes in that folder, and the next writer removes remains of kills; it is not
-    locked then, so that any number can be open.
+    `alone`: no other process writes in that folder. Then the file is not locked, so any number can be open,
+    and the next writer removes what a kill left.
     """
 
     def __init__(self, path: Path, *, alone: bool = False) -> None:
@@ -154,13 +154,14 @@ class Part:
             self.file.close()
 
     def publish(self) -> None:
-        """Rename it to its destination, replacing what has that name: a link is replaced, not its target."""
+        """Rename the file to its destination and replace anything there; a link is replaced, not its
+        target."""
         with name_file_in_errors(self.path):
             self._part.replace(self.path)
         self._let_go()
 
     def publish_new(self) -> None:
-        """Rename it to its destination if that is free. Raises FileExistsError."""
+        """Rename the file to its destination if that name is free. Raises FileExistsError."""
         with name_file_in_errors(self.path):
             try:
                 system.link_new(self._part, self.path)
@@ -170,8 +171,8 @@ class Part:
                 self.publish_without_links()
 
     def publish_without_links(self) -> None:
-        """Publish as `publish_new` does on a disk without hard links: take the name first, then rename the
-        file to it."""
+        """Do what `publish_new` does, on a disk without hard links: create the name, then rename the file to
+        it."""
         os.close(system.open_as_it_is(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         try:
             self._part.replace(self.path)
@@ -195,8 +196,8 @@ class Part:
 
 @contextlib.contextmanager
 def replace_file(path: Path, *, sync: bool = True, new: bool = False) -> Iterator[BinaryIO]:
-    """Replace `path` by what the body writes when it ends; if it raises, nothing is changed. `sync`: wait for
-    the disk. `new`: only if the path is free; raises FileExistsError."""
+    """Replace `path` with what the body has written when the body ends; if the body raises, nothing is
+    changed. `sync`: wait for the disk. `new`: only if the path is free; raises FileExistsError."""
     part = Part(path)
     try:
         yield part.file
@@ -273,8 +274,8 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> int:
 
 @contextlib.contextmanager
 def explain_read_errors(source: str, error: type[FileError], hint: Callable[[], str] = str) -> Iterator[None]:
-    """Raise `error` for a file that cannot be opened or read. `hint` makes what follows where the file is
-    missing."""
+    """Raise `error` for a file that cannot be opened or read. `hint` returns an addition to the message about
+    a missing file."""
     try:
         yield
     except FileNotFoundError:
@@ -315,8 +316,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def open_lock(path: Path, *, make: bool = True) -> BinaryIO:
-    """Open a file for a lock and its holder's name; create it if missing and `make`. Raises OSError for
-    anything but a regular file, and for one with other names, whose content would be lost."""
+    """Open a lock file, which names its holder; create it if it is missing and `make` is set. Raises OSError
+    for anything but a regular file, and for a file with several hard links, whose content would be lost."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND if make else os.O_RDONLY
     file: BinaryIO = _open(path, flags, "a+b" if make else "rb", alone=make)
     return file
@@ -329,7 +330,7 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def _open(path: Path, flags: int, mode: str, *, alone: bool = False) -> Any:
-    """Open a regular file in place; `alone`: one without another name."""
+    """Open a regular file in place. `alone`: refuse a file with several hard links."""
     with name_file_in_errors(path):
         file = open(system.open_as_it_is(path, flags), mode)  # noqa: PTH123, SIM115 - by number
         try:
@@ -361,7 +362,7 @@ def _require_regular(found: os.stat_result) -> None:
 
 @contextlib.contextmanager
 def name_file_in_errors(path: Path) -> Iterator[None]:
-    """Raise the system's error with the name of the intended file; word the error for a link."""
+    """Raise the system's errors with the name of the intended file, and a clear one for a link."""
     try:
         yield
     except OSError as problem:

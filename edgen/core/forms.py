@@ -3,10 +3,10 @@
 A protocol states the form of each answer. Where the job and the service allow it, the schema is sent with the
 request, and the sentence ends its last message; elsewhere the template's own words remain. Forms use the part
 of JSON Schema that all services with structured answers have: objects whose properties are all required,
-lists, texts, whole numbers and enumerations, and one of several of these. Bounds (BOUNDS) are left out for a
-service that refuses them, and then all keywords but those that name properties, types and values (EXTRAS).
+lists, texts, whole numbers, enumerations, and alternatives of these. If a service refuses bounds (BOUNDS),
+they are left out; then all other optional keywords (EXTRAS).
 
-An answer kind names what a template asks for; protocols declare theirs.
+An answer kind names the answer that a template requests. Protocols declare their kinds.
 """
 
 from __future__ import annotations
@@ -46,14 +46,13 @@ class AnswerKind(msgspec.Struct, frozen=True):
     name: str
     """Its name in templates."""
     says: str
-    """The value read from an answer, or made from a text."""
+    """A clause about the value that is read from an answer or made from a text."""
     variables: tuple[str, ...]
     """Variables of its templates besides those of a scenario."""
     spoken: bool = False
-    """Whether an answer holds turns: what roles of the space say."""
+    """Whether an answer holds turns of the space's roles."""
     of_scenario: bool = False
-    """Whether its templates also have the variables of a scenario, those of layouts where the space is
-    unknown."""
+    """Whether its templates also have a scenario's variables; if the space is unknown, those of layouts."""
 
 
 def list_answer_kinds() -> dict[str, AnswerKind]:
@@ -77,10 +76,10 @@ def list_answer_kinds() -> dict[str, AnswerKind]:
 
 
 class Form(NamedTuple):
-    """The form of one answer. `words` asks for it in a sentence. `required`: the answer is not asked for in
-    another form if the service takes no schema. `holds`: the property that is read in place of the whole
-    answer; empty: the reader takes the object. `spoken`: the answer is a turn, so the last message may be the
-    partner's turn, which is left as it was said."""
+    """The form of one answer. `words` asks for it in a sentence. `required`: a service that takes no schema
+    cannot answer. `holds`: the property that is read in place of the whole answer; empty: the reader takes
+    the object. `spoken`: the answer is a turn; the last message may be the partner's turn, which stays
+    unchanged."""
 
     schema: bytes
     words: str
@@ -89,8 +88,8 @@ class Form(NamedTuple):
     spoken: bool = False
 
     def content(self, reply: Reply) -> Reply:
-        """Return the reply as its reader takes it: with the text that it `holds`, if it is the object that
-        the form asks for; else unchanged."""
+        """Return the reply with the text of the property `holds` if the reply is the object that the form
+        asks for; else unchanged."""
         if not self.holds or reply.finish_reason == "length":
             return reply
         try:
@@ -102,7 +101,7 @@ class Form(NamedTuple):
 
     def add_to(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Return the messages with the sentence at the end of the last one, or for a `spoken` form at the end
-        of the system message. Small models talk about a sentence that ends the partner's turn."""
+        of the system message: small models talk about the sentence if it ends the partner's turn."""
         if self.spoken and len(messages) > 1 and messages[0].role == "system":
             brief, *said = messages
             return Message("system", f"{brief.content}\n\n{self.words}"), *said
@@ -151,14 +150,14 @@ def whole_number(least: int, most: int) -> Part:
 
 
 def either(*parts: Part) -> Part:
-    """Return the schema of a value that fits any of these parts. Services that enforce schemas require each
-    property, so this is how an answer leaves out what it does not need."""
+    """Return the schema of a value that fits any of these parts. An answer can leave out a property only by
+    such a choice, since services that enforce schemas require each property."""
     return {"anyOf": [*parts]}
 
 
 def probability() -> Part:
-    """Return the schema of a probability, in steps of 0.05: grammars bound no other numbers between 0 and
-    1."""
+    """Return the schema of a probability in steps of 0.05, as an enumeration: grammars cannot bound
+    fractions."""
     return one_of([step / 20 for step in range(21)])
 
 
@@ -187,7 +186,7 @@ def _make_object(parts: Mapping[str, Part]) -> Part:
 
 
 def _describe(part: Part) -> str:
-    """Return a part in words. An example in its place would be copied: small models answer with its dots."""
+    """Describe a part in words. Small models would copy an example, with its dots."""
     if "enum" in part:
         return _describe_choice(part["enum"])
     if "anyOf" in part:

@@ -88,17 +88,18 @@ def read_digests(folder: Path) -> dict[str, KeptDigests]:
     except (OSError, ValueError, RecursionError) as problem:
         raise _make_digests_error(folder, str(problem)) from None
     if not all(map(_list_digests, noted.files.values())):
-        raise _make_digests_error(folder, "a file of it has no digest")
+        raise _make_digests_error(folder, "one of its entries has no digest")
     if not all(map(_is_inside, noted.files)):
         raise _make_digests_error(folder, "it names files outside of its folder")
     if noted.layout != _LAYOUT or noted.sha256 != _render_digest_entries(noted.files):
-        raise _make_digests_error(folder, "its content is not what its own digest says")
+        raise _make_digests_error(folder, "its content does not match its own digest")
     return noted.files
 
 
 def require_kept(path: Path, remedy: str) -> None:
     """Raise DamagedError unless the file is unchanged, or has no digest. `remedy`: a sentence on how to
-    restore it. The reader reports a missing file, unless nothing can write it again."""
+    restore it. A missing file raises only if it grows, since nothing can write it again; the reader reports
+    others."""
     folder, entry = _find_entry(path)
     if entry is None:
         return
@@ -198,7 +199,7 @@ def forget_digests(folder: Path, names: Iterable[str]) -> None:
     try:
         entries = read_digests(folder)
     except DamagedError:
-        entries = {}  # its entries for others are lost
+        entries = {}  # the entries of other files are lost
     left = {
         name: entry
         for name, entry in entries.items()
@@ -224,7 +225,8 @@ def settle_digests(folder: Path) -> None:
 
 
 def _settle(folder: Path, name: str, entry: KeptDigests) -> KeptDigests:
-    """Return the entry with the newest matching digest; with only None if the file is missing and may be."""
+    """Return the entry with only the newest matching digest; with only None if the file may be missing and
+    is."""
     if len(entry.digests) == 1:
         return entry
     try:
@@ -239,8 +241,8 @@ def _settle(folder: Path, name: str, entry: KeptDigests) -> KeptDigests:
 
 @contextlib.contextmanager
 def _note_digests(folder: Path, digests: Mapping[Path, Digest], *, grows: bool = False) -> Iterator[None]:
-    """Note these digests along with the earlier ones while the body renames the files, and alone
-    afterwards."""
+    """Add these digests to the earlier ones while the body renames the files; afterwards drop the earlier
+    ones."""
     names = {path.relative_to(folder).as_posix(): digest for path, digest in digests.items()}
     try:
         entries = read_digests(folder)
@@ -326,7 +328,7 @@ def _describe(found: Digest, wanted: Digest, *, grows: bool) -> str:
     elif found.size != wanted.size:
         size = f"it has {found.size:,} bytes instead of {wanted.size:,}"
     else:
-        size = "its sha256 is another one"
+        size = "its sha256 differs"
     part = "its beginning was" if grows and found.size == wanted.size else "it was"
     return f"{part} changed after edgen wrote it: {size}"
 

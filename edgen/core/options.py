@@ -1,7 +1,7 @@
 """Options that are declared once, as fields of a struct.
 
 A field's annotation holds the help text, the flags and the bounds. Commands get their flags from it
-(`edgen.cli.options`), Python callers pass the struct's fields by name, and a key of the job that is also an
+(`edgen.cli.options`). Python callers pass the struct's fields by name. A key of the job that is also an
 option takes its type and its sentence from it.
 """
 
@@ -20,8 +20,8 @@ Via = Literal["online", "batch"]
 class CallMode(msgspec.Struct, frozen=True):
     """The way in which calls are made: singly or in batches, here or `on` a cluster.
 
-    `on`: `ray`, `ray://ADDRESS` or `here`; None: as the job says. `workers`: their number, None for one a
-    core."""
+    `on`: `ray`, `ray://ADDRESS` or `here`; None: as the job says. `workers`: the number of workers; None: one
+    per core."""
 
     via: Via = "online"
     on: str | None = None
@@ -50,11 +50,11 @@ def option(
     """Declare an option by its field's annotation.
 
     `help_`: its help text. `flags`: as typed, such as "--set"; without any, the field's name makes one.
-    `metavar`: what stands for its value in help texts. `completes`: what a shell completes its value with:
-    a function of `edgen.cli.complete`, or a kind of folders that a domain declares. `reads`: how a command
-    reads its words: a function of `edgen.cli.readers`. `ge`, `le`: the lowest and the highest value, of a
-    command line alone; the bounds of the field's type hold everywhere. `hidden`: help leaves it out.
-    `worded_by`: returns the help text and the flags in the place of these, once a command needs them.
+    `metavar`: the placeholder of its value in help texts. `completes`: the source of shell completions, a
+    function of `edgen.cli.complete` or a kind of folders that a domain declares. `reads`: the function of
+    `edgen.cli.readers` that reads its words. `ge`, `le`: the lowest and the highest value on the command
+    line; the bounds of the field's type hold everywhere. `hidden`: help leaves it out. `worded_by`: returns
+    the help text and the flags to use instead, when a command needs them.
 
     >>> from typing import Annotated
     >>> class Wishes(msgspec.Struct):
@@ -113,7 +113,7 @@ def find_option(hint: Any) -> DeclaredOption | None:
 
 
 def _list_metas(hint: Any) -> list[msgspec.Meta]:
-    """Return what is noted on a type, and on those of which it is one."""
+    """Return the metadata of a type, and of the types that it wraps or unites."""
     own = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, msgspec.Meta)]
     inner = (
         get_args(hint)[:1] if own else get_args(hint) if get_origin(hint) in (Union, types.UnionType) else ()
@@ -321,7 +321,7 @@ def declare_sheet(more: str) -> msgspec.Meta:
 
 
 def declare_name(more: str) -> msgspec.Meta:
-    """Declare the option --name; `more` says what the name is of, and its default."""
+    """Declare the option --name; `more` says what gets the name, and its default."""
     return option(f"The name of the result. {more}", "--name", metavar="NAME")
 
 
@@ -331,7 +331,7 @@ def declare_layer(more: str) -> msgspec.Meta:
 
 
 def declare_label_set(more: str = "") -> msgspec.Meta:
-    """Declare the option --labels; `more` is what else it takes."""
+    """Declare the option --labels; `more` names other values that it takes."""
     return option(
         f"The label set: a shipped one's name, or a file.{more}",
         "--labels",

@@ -85,7 +85,7 @@ class ResponsePlace(msgspec.Struct, frozen=True):
 
 def cut_at_response(candidate: Candidate, place: ResponsePlace) -> Candidate:
     """Return the conversation up to and including a response, as if it had ended there. Raises IndexError if
-    there is none."""
+    the place does not exist."""
     said = candidate.turns[place.turn]
     response = said if place.number == 0 else said.alternatives[place.number - 1]
     turns = (*candidate.turns[: place.turn], msgspec.structs.replace(response, alternatives=()))
@@ -93,8 +93,8 @@ def cut_at_response(candidate: Candidate, place: ResponsePlace) -> Candidate:
 
 
 def turns_left(a: Candidate, b: Candidate, prefix: int) -> int:
-    """Return the number of turns after the one at which two candidates part, in the one with fewer; -1 if one
-    ends there. `prefix` is the number of shared turns."""
+    """Return how many turns follow the turn at which two candidates part, in the shorter one; -1 if one ends
+    there. `prefix` is the number of shared turns."""
     return min(len(a.turns), len(b.turns)) - prefix - 1
 
 
@@ -115,8 +115,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None  # beginning of an unreadable answer
     logprob_p: float | UnsetType | None = UNSET
     """Side a's share of both sides' probability at the verdict, if log probabilities were requested. None if
-    unknown; the bound nearer to even if the service lists only one side, None if the bounds favour no
-    side."""
+    unknown; the bound nearer to 0.5 if the service lists only one side, None if the bounds favour no side."""
     logprob_gap: str | UnsetType = UNSET
     """Why `logprob_p` is unknown: a reason of `reading.answers.verdict_logprobs`, UNKNOWN_SIDE or
     "unread"."""
@@ -125,10 +124,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogprobSignal(msgspec.Struct, frozen=True, kw_only=True):
-    """A judge's log probabilities. `p_ab` and `p_ba` are side a's mean probability in each order, None if no
-    verdict of it has one; `p` is the mean of both orders, which cancels a position bias, None if one is None.
-    `known` counts the verdicts that have one. If the bounds of `p` are not equal, they are `bounds`; then `p`
-    is the bound nearer to even, or None if they favour no side."""
+    """A judge's log probabilities. `p_ab` and `p_ba`: side a's mean probability in each order; None if no
+    verdict in that order has one. `p`: the mean of both orders, which cancels a position bias; None if either
+    is None. `known`: the number of verdicts with a probability. `bounds`: the bounds of `p` if they differ;
+    then `p` is the bound nearer to 0.5, or None if they favour no side."""
 
     p_ab: float | None
     p_ba: float | None
@@ -166,7 +165,7 @@ class ProbabilitySignal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RolloutSignal(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of continuing the conversation `k` times from each of the two responses at which a pair
+    """The results of continuing the conversation `k` times from each of the two responses at which the pair
     parts."""
 
     by: Literal["oracle", "probability"]
@@ -182,9 +181,9 @@ class RolloutSignal(msgspec.Struct, frozen=True, kw_only=True):
     se: float | None  # p's standard error; None for fewer than two
     tie: bool  # p favours no side
     abstain: bool  # `counted` is not more than half of k
-    judge: str | None = None  # its identity; None without one
+    judge: str | None = None  # the judge's identity; None without one
     model: str | None = None  # name of the judge's model
-    verdicts: int = 0  # the judge's readable ones
+    verdicts: int = 0  # readable verdicts of the judge
     simulated: bool = False  # no model wrote or judged
 
 
@@ -205,8 +204,8 @@ class HumanSignal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MarkSignal(msgspec.Struct, frozen=True, kw_only=True):
-    """The run's own marks of two responses to one turn: those of `a` and `b`, None without a mark. p is 1 if
-    a's is better, 0 if b's is; it abstains if the marks do not decide."""
+    """The run's own marks of two responses to one turn. `a` and `b` are the marks; None without one. p is 1
+    if a's is better, 0 if b's is; it abstains if the marks do not decide."""
 
     a: str | None
     b: str | None
@@ -281,7 +280,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     prefix_turns: int  # turns shared from the start
     differs_at: Role | None  # the first speaker after the shared turns; None: one conversation ends there
     texts: str  # digest of both conversations, 16 hex digits; a vote with another one was cast on other texts
-    signals: Signals  # all of them
+    signals: Signals  # of all sources
     label: Label | None  # None if no label is justified
     left_out: str | None  # the reason of a missing label
     provenance: dict[str, Any]  # how the pair was made

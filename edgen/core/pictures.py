@@ -25,7 +25,7 @@ MOST_BYTES = 3_500_000  # of one picture: services take 5 MB in base64
 MOST_SIDE = 8_000  # pixels
 _MARK = re.compile(r"⟦picture ([0-9a-f]{64}) image/[a-z]{3,4} [0-9]{1,4}x[0-9]{1,4}⟧")
 BEGIN = "⟦picture "
-WORDS = "[a picture]"  # for who sees none
+WORDS = "[a picture]"  # for a model that sees no pictures
 
 
 class PromptPicture(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class PictureTokens(NamedTuple):
 
 
 Counted = Callable[[PromptPicture], PictureTokens]
-_KNOWN: dict[str, PromptPicture] = {}  # those that this process has read, by digest
+_KNOWN: dict[str, PromptPicture] = {}  # pictures that this process has read, by digest
 
 
 def read_picture(data: bytes) -> PromptPicture:
@@ -66,8 +66,8 @@ def read_picture(data: bytes) -> PromptPicture:
 
 
 def look_at(data: bytes) -> PromptPicture:
-    """Return the picture in the bytes of a file. Raises ValueError with a clause for what is no picture that
-    services take."""
+    """Return the picture in the bytes of a file. Raises ValueError, with a clause, for anything but a picture
+    that services take."""
     if len(data) > MOST_BYTES:
         raise ValueError(f"it is larger than {MOST_BYTES:,} bytes, the most that is sent; make it smaller")
     media_type, (width, height) = _look_into(data)
@@ -164,7 +164,7 @@ def _split(text: str) -> list[str | PromptPicture]:
     return [part for part in found if not isinstance(part, str) or part.strip()] if len(found) > 1 else found
 
 
-# ---- what a file holds
+# ---- types and sizes of files
 
 
 def _look_into(data: bytes) -> tuple[str, tuple[int, int]]:

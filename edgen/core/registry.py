@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 
 from edgen.core.errors import InputError
-from edgen.core.plugins.checks import find_flaw, find_place, satisfies
+from edgen.core.plugin_checks import find_flaw, find_place, satisfies
 from edgen.core.system import is_from_signal
 from edgen.core.version import DISTRIBUTION as DISTRIBUTION
 from edgen.core.version import __version__
@@ -134,7 +134,7 @@ def add(kind: Kind, name: str, added: Any) -> None:
 
 @contextlib.contextmanager
 def lend(kind: Kind, name: str, given: Any) -> Iterator[None]:
-    """Have this process find an object of a kind meanwhile."""
+    """Register an object of a kind for this process until the body ends."""
     before = _added.get((kind, name))
     _added[kind, name] = given
     try:
@@ -301,7 +301,8 @@ def _scan(folders: Iterable[Path]) -> Iterator[Plugin]:
 
 
 def _list_entries(file: Path) -> Iterator[tuple[Kind, str, str]]:
-    """Yield (kind, name, object) of each entry point that is edgen's. Warn of a file that cannot be read."""
+    """Yield (kind, name, object) of each entry point in one of edgen's groups. Warn of a file that cannot be
+    read."""
     text, problem = _read_text(file)
     if problem is not None and ("[edgen." in text.replace("\0", "") or not text):
         logging.getLogger("edgen").warning(

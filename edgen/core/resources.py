@@ -22,8 +22,8 @@ Folder = str  # a key of _SUFFIX, or the name of a kind that a domain declares
 @dataclass(frozen=True)
 class FolderKind:
     """A kind of folders that jobs name, declared by a domain. `name`: the shipped folder that holds them;
-    `inside`: the file by which one is known, YAML with a `name` and a `description`; `called`: one of them;
-    `error`: for an unusable one."""
+    `inside`: the file that each of them has, YAML with a `name` and a `description`; `called`: the noun for
+    one of them; `error`: the error about an unusable one."""
 
     name: str
     inside: str
@@ -66,8 +66,8 @@ def list_shipped(name: Folder) -> list[str]:
 
 
 def find_shipped_files(name: Folder) -> dict[str, Path]:
-    """Return the shipped files of this folder, by the names that a job may use; of a folder of files, the
-    one that it has to have."""
+    """Return the shipped files of this folder, by the names that a job may use; for a kind of folders, the
+    file `inside` each."""
     (suffix, inside), top = _find_ending(name), find_folder(name)
     found = [one for pattern in ("", "*/") for one in top.glob(f"{pattern}*{suffix or '/' + inside}")]
     return {one.name.removesuffix(suffix) if suffix else one.parent.name: one for one in found}
@@ -100,8 +100,8 @@ def _is_path(name: Folder, reference: str) -> bool:
 
 
 def _find_shipped(name: Folder, reference: str) -> Path:
-    """Return the file of this name in the shipped folder or one of its subfolders; in the folder if none has
-    it."""
+    """Return the file of this name in the shipped folder or one of its subfolders; if it is missing, its path
+    in the folder."""
     top, (suffix, inside) = find_folder(name), _find_ending(name)
     path = top / f"{reference}{suffix}"
     if (path / inside).exists() or not top.is_dir():

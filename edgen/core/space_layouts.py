@@ -24,20 +24,21 @@ class LaidOutDimension(msgspec.Struct, frozen=True, kw_only=True):
     list: str  # the key of its list in a file of the layout
     help: str  # one sentence on the list, for the reference of space files
     fields: Mapping[str, str] = {}
-    """A sentence about each text that an entry may state besides its value. Columns and variables of any
-    space with the dimension call it by its bare name: `level`, not `topic.level`."""
+    """A sentence about each text that an entry may state besides its value. In any space with the dimension,
+    columns and variables have its bare name: `level`, not `topic.level`."""
     shown: str = ""
     """The label of its value where a conversation is printed; empty: its name in words."""
     leaks: Literal["value", "parts", "clause"] = "value"
-    """The part of a value that leaks if a role says it that does not see it: the whole value, each part of
-    `a/b`, or its clause, without what joins it to a sentence: `gets rude` in `and gets rude otherwise`."""
+    """The part of a value that leaks if a role says it without seeing the value: the whole value, each part
+    of `a/b`, or its clause, without the words that join it to a sentence: `gets rude` in `and gets rude
+    otherwise`."""
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """A check whether the roles of a scenario want the same, with words for the answer."""
+    """A check whether the roles of a scenario want the same, with words for the result."""
 
     check: Callable[[Mapping[str, str]], bool | None]
-    """Returns it by the scenario's values; None if they do not say."""
+    """Takes the scenario's values; returns None if they do not decide."""
     same: str  # a clause for True
     different: str  # a clause for False
 
@@ -62,7 +63,7 @@ class SpaceLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     templates: Mapping[str, str] = {}
     """Shipped templates of the turns of each role, by its name in lower case; others have the general one."""
     simulated: bool = False
-    """Whether the simulator has a talk of its own for these dimensions, in place of one about any values."""
+    """Whether the simulator has its own dialogue for these dimensions, instead of the general one."""
 
     @functools.cached_property
     def names(self) -> frozenset[str]:

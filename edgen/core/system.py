@@ -1,6 +1,6 @@
 """Files, locks, processes, signals, limits and threads of the operating system.
 
-No other module names a system or a call that only some have.
+No other module names a system, or a call that only some systems have.
 
 Linux and macOS support everything. Windows lacks locks that end with their holder, so edgen writes no runs
 there: it reads, checks, exports and compares runs that were made elsewhere.
@@ -115,7 +115,7 @@ def interrupt(process: int) -> None:
 def edit_lines() -> None:
     """Have `input` edit lines, where the system's Python can."""
     with contextlib.suppress(ImportError):
-        import readline  # noqa: F401 - importing it is what it takes
+        import readline  # noqa: F401 - the import has the effect
 
 
 _BLOCKED = 1.0  # seconds
@@ -126,9 +126,9 @@ def handle_signals(
     loop: asyncio.AbstractEventLoop, signals: Iterable[int], handler: Callable[[int], None]
 ) -> Iterator[None]:
     """Let a loop call `handler` with the number of each of these signals; restore the earlier handlers
-    afterwards. If the loop has not come to a signal after a second, since other code keeps it, the next one
-    raises KeyboardInterrupt in that code."""
-    unheard: list[float] = []  # when signals came that the loop has not come to
+    afterwards. If other code has blocked the loop for a second after a signal, the next signal raises
+    KeyboardInterrupt in that code."""
+    unheard: list[float] = []  # times of signals that the loop has not handled yet
 
     def hear(number: int) -> None:
         unheard.clear()
@@ -140,11 +140,11 @@ def handle_signals(
             raise KeyboardInterrupt
 
     before = {number: signal.getsignal(number) for number in signals}
-    with _pause_signals():  # handlers change one by one
+    with _pause_signals():  # a signal must not meet some old and some new handlers
         for number in before:
             try:
                 loop.add_signal_handler(number, hear, number)
-                signal.signal(number, interrupt_blocked)  # the loop still hears of it by its own pipe
+                signal.signal(number, interrupt_blocked)  # the loop still gets the signal by its own pipe
                 signal.siginterrupt(number, False)
             except NotImplementedError:  # a loop on Windows
                 signal.signal(number, lambda came, _: _hand_over(loop, handler, came))
@@ -188,7 +188,7 @@ _HANDLERS = ("asyncio.", "signal", "edgen.core.system", "edgen.cli.output")  # m
 
 
 def is_from_signal(error: BaseException) -> bool:
-    """Return whether a signal such as Ctrl-C raised an error, and not code with a `raise` of its own."""
+    """Return whether an error comes from a signal such as Ctrl-C, and not from a `raise` in code."""
     from opcode import opmap  # only an interrupted command needs it
 
     trace = error.__traceback__

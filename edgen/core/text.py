@@ -1,8 +1,8 @@
 """Values in words: numbers with units, spans of time, lists of words, and model text made visible.
 
-`safe` writes out characters that could change a terminal; `describe_counts` and its like put counts on one
-line. `compile_later` makes regular expressions that are compiled at first use: edgen has hundreds, and a
-command needs few of them.
+`escape_hidden` writes out characters that could change a terminal; `describe_counts` and its like put counts
+on one line. `compile_later` makes regular expressions that are compiled at first use: edgen has hundreds, and
+a command needs few of them.
 """
 
 from __future__ import annotations
@@ -245,8 +245,7 @@ def escape_hidden(text: str) -> str:
 
 
 def escape_hidden_json(text: str) -> str:
-    """Return JSON text of the same value that `safe` would not change: hidden characters become JSON
-    escapes."""
+    """Return JSON text of the same value, with escapes for the characters that `escape_hidden` writes out."""
     return _UNUSUAL.sub(lambda found: _escape_hidden(found.group(), _escape_units), text)
 
 
@@ -284,7 +283,7 @@ def count_utf8_bytes(text: str) -> int:
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:
-    """Describe a count and its parts."""
+    """Format a total with its parts, such as `17 (no_turns 14, too_short 3)`."""
     total = sum(counts.values())
     if not total:
         return "0"

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 Role = str
-ROLES = ("Teacher", "Student")  # of a space that names none
+ROLES = ("Teacher", "Student")  # roles of a space that names none
 END_MARKER = "[end of conversation]"
 _SUFFIX = f" {END_MARKER}"
 
@@ -110,7 +110,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
 
 class RejectionReason(enum.StrEnum):
-    """The reason why an answer is not a conversation: those that edgen's own parts give."""
+    """A reason, given by edgen's own parts, why an answer is not a conversation."""
 
     EMPTY = "empty"
     REFUSED = "refused"
@@ -158,7 +158,7 @@ def _read_reason(reason: str) -> str:
 
 
 class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The outcome of an answer that is not a conversation. Raises ValueError for a reason that is no short
+    """The outcome of an answer that is not a conversation. Raises ValueError unless the reason is a short
     name."""
 
     reason: str
@@ -218,7 +218,7 @@ class Request(msgspec.Struct, frozen=True):
     logprobs: int | None = None
     """How many likely tokens the service returns at each place; None without log probabilities."""
     alike: tuple[Request, ...] = ()
-    """Further calls with the same content, but for address and seed."""
+    """Further calls that differ only in address and seed."""
     choices: int = 1
     """Number of answers of one call."""
     speakers: tuple[tuple[str, ...], ...] = ()
@@ -227,7 +227,7 @@ class Request(msgspec.Struct, frozen=True):
     """The scenario with its space and the role that speaks (`edgen.space.model.Scene`), for the simulator. It
     shapes no model's answer."""
     other_form: bool = False
-    """It asks in words for what was asked with a schema before, and for nothing else."""
+    """True if it repeats in words a request that had a schema before, without other changes."""
     one_of_several: bool = False
     """Several answers to this prompt are wanted: the seed is sent where the service takes one, so that no two
     requests are identical."""
@@ -239,8 +239,8 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Tokens as counted by the service. Some of the prompt's were read from the service's prompt cache, and
-    some written to it."""
+    """Tokens as counted by the service. Part of the prompt's tokens may be read from the service's prompt
+    cache, or written to it."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -261,9 +261,9 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AnswerTimes(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Times of a person's answer, in seconds since the epoch by the clocks of edgen's processes: when it was
-    asked for, first `seen`, `typed` (its writing began) and given (`at`), in this order. `seconds`: from seen
-    to given. None where nobody noted it, such as the first key without JavaScript."""
+    """Times of a person's answer, in seconds since the epoch by the clocks of edgen's processes, in this
+    order: `asked`, first `seen`, `typed` (the writing began), given (`at`). `seconds`: from seen to given. A
+    time is None if it was not recorded, such as the first key without JavaScript."""
 
     at: float
     seconds: float | None = None
@@ -299,7 +299,7 @@ class Reply(msgspec.Struct, frozen=True):
     """None if the service did not count; of the whole call if it asked for several answers."""
     model: str | None = None  # as the service names it
     simulated: bool = False
-    """No model wrote this."""
+    """True if no model wrote it."""
     tokens: tuple[Token, ...] | None = None
     """The tokens of the answer, in order; None if the service returns none. Some services include thoughts
     and marks that are not in the text."""

@@ -3,7 +3,7 @@
 The parser's events are read one at a time and turned into values at once: only lists, dicts, texts, numbers,
 truth values and None. Each value is counted, also each repetition by an alias or a merge key, and the reader
 stops at MAX_VALUES. An alias gives a copy, so that changes do not spread. Every error is a YamlError, whose
-text has the line.
+text names the line.
 
 The events come from libyaml if PyYAML was built with it (40 times as fast), else from PyYAML's own parser.
 Neither recurses: only the composer of PyYAML's C loader can overflow the stack, and it is not used.
@@ -37,7 +37,7 @@ _HANDLES = re.compile(r"^%TAG\b", re.MULTILINE)
 _OPEN: Any = object()  # value of an anchor that is still being read
 
 
-# A PyYAML loader, used only as the parser that it also is. libyaml's exists if PyYAML was built with it.
+# A PyYAML loader, of which only the parser is used. libyaml's exists if PyYAML was built with it.
 Parser = Callable[[str], Any]
 PARSERS: tuple[Parser, ...] = (*([yaml.CSafeLoader] if yaml.__with_libyaml__ else []), yaml.SafeLoader)
 

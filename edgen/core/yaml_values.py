@@ -112,9 +112,9 @@ def build(value: Any, type_: type[T], source: str, error: type[FileError]) -> T:
 def convert(value: Any, type_: Any, path: str, problems: list[Problem]) -> Any:
     """Convert `value` to `type_`, adding to `problems`; the result counts only if none was added.
 
-    Structs, tagged Structs (one with `VARIANTS` and no tag of its own stands for those), tuples and dicts of
-    these are walked here, so that every problem is found; leaves go to msgspec, which checks the constraints
-    of `Annotated` types.
+    Structs, tagged Structs, tuples and dicts of these are walked here (a Struct with `VARIANTS` and without a
+    tag stands for its variants), so that every problem is found; leaves go to msgspec, which checks the
+    constraints of `Annotated` types.
     """
     origin = typing.get_origin(type_)
     arguments = typing.get_args(type_)
@@ -257,7 +257,7 @@ def _convert_leaf(value: Any, type_: Any, path: str, problems: list[Problem]) ->
 
 
 def _list_choices(type_: Any) -> list[str]:
-    """Return the texts that a type allows; none if it is no choice of texts, or allows others."""
+    """Return the texts that a type allows; empty unless it is a choice of texts."""
     origin, arguments = typing.get_origin(type_), typing.get_args(type_)
     if origin is typing.Literal:
         return [str(choice) for choice in arguments]

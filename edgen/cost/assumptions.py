@@ -1,4 +1,5 @@
-"""Assumed use of a conversation without earlier runs: prompts are rendered and counted, answers assumed.
+"""Assumed use of a conversation if there are no earlier runs: prompts are rendered and counted, answers
+assumed.
 
 The assumptions give an order of magnitude. The published conversations of Education Dialogue have 12 to 19
 turns, and 150 to 310 tokens in o200k_base (a sample of 19); recent models write more.
@@ -30,8 +31,8 @@ from edgen.space import Entry
 RENDERED = 200  # maximum scenarios whose prompts are rendered and counted
 
 # Low, expected and high.
-ASKS = (1.0, 1.05, 1.3)  # answers requested per accepted one; at most the job's asks
-THINKING = 4.0  # a thinking model is charged for its thoughts: at most this multiple of the answer
+ASKS = (1.0, 1.05, 1.3)  # requests per accepted answer; at most the job's `asks`
+THINKING = 4.0  # with thoughts, a thinking model's charge is at most this multiple of the answer's
 
 _TURNS = (12.0, 16.0, 19.0)  # labelled turns of a conversation
 _LABELS = (4.0, 10.0, 30.0)  # tokens of the labels of one unit
@@ -39,7 +40,7 @@ _LABELS = (4.0, 10.0, 30.0)  # tokens of the labels of one unit
 _THINKS = re.compile(r"(models/)?(o\d|gpt-[5-9]|gemini-(2\.5|[3-9]))(?![a-z])")
 _MARKERS = 4  # tokens around one message
 _MARKERS_AT_MOST = 16
-_LEAST_TURN = 4  # tokens
+_LEAST_TURN = 4  # minimum tokens of a turn
 
 
 class Prompts(NamedTuple):
@@ -54,8 +55,9 @@ class Prompts(NamedTuple):
 
 
 def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
-    """Render a seeded sample of the scenarios in `units`, all if they are few, and count them. `reach`: the
-    files that the job may name. Raises InputError for an unusable tokenizer, TemplateError."""
+    """Render a seeded sample of at most RENDERED scenarios in `units`, and count the prompts' tokens.
+    `reach`: the files that the job may name. Raises InputError for an unusable tokenizer, and
+    TemplateError."""
     job = plan.job
     counters: dict[str, TokenCounter] = {}
     seen = {role: make_picture_counter(backend) for role, backend in find_asked_backends(job).items()}
@@ -87,9 +89,9 @@ def count_prompts(plan: Plan, units: range, reach: Reach) -> Prompts:
 
 
 def _find_largest(plan: Plan, seen: Mapping[str, Counted]) -> dict[str, int]:
-    """Return the maximum tokens of each prompt of any scenario, by use: the first scenario's, plus the
-    addition of every dimension's longest value. That holds if a template shows each dimension independently.
-    """
+    """Return the maximum tokens of each prompt over all scenarios, by use: the first scenario's tokens, plus
+    the largest increase by each dimension's values. This holds if a template shows each dimension
+    independently."""
     first = plan.scenario(0)
     base = _count_most_tokens(plan, first, seen)
     most = dict(base)
@@ -120,7 +122,7 @@ def _count_most_tokens(plan: Plan, scenario: Scenario, seen: Mapping[str, Counte
 
 
 def assume(job: Job, prompts: Prompts, rates: RolePrices) -> UsageRange:
-    """Return the use of all replicates of one scenario: the first one, and the later ones, which are
+    """Return the use of all replicates of one scenario: of the first, and of the later ones, which are
     equal."""
     first, later = (
         UsageRange(
@@ -138,7 +140,7 @@ def list_thinking_models(job: Job) -> list[str]:
 
 
 def estimate_answer_tokens(job: Job, role: str, tokens: float, level: int) -> float:
-    """Return the tokens of an answer by a role, within its maximum; at the high level with thoughts."""
+    """Return the tokens of a role's answer, at most its max_tokens; at the high level (2) with thoughts."""
     backend = find_backend(job, role)
     if level == 2 and _THINKS.match(backend.model):
         tokens *= THINKING
@@ -146,15 +148,15 @@ def estimate_answer_tokens(job: Job, role: str, tokens: float, level: int) -> fl
 
 
 def _estimate_retried_tokens(job: Job, role: str, answer: float, level: int) -> float:
-    """Return the tokens of a retried answer: at the high level, all that a larger limit of retries allows."""
+    """Return the tokens of a retried answer; at the high level, the maximum that retry_max_tokens allows."""
     backend = find_backend(job, role)
     larger = backend.retry_max_tokens is not None and level == 2
     return max(answer, float(backend.most_tokens or 0)) if larger else answer
 
 
 def _list_expected_calls(job: Job, level: int) -> tuple[ExpectedCall, ...]:
-    """Return the calls of one conversation at one level. Raises FaultyPluginError for a plugin's protocol
-    that returns anything else."""
+    """Return the calls of one conversation at one level. Raises FaultyPluginError if a plugin's protocol
+    returns anything else."""
     protocol = find_job_protocol(job)
     if find_plugin("protocol", job.protocol) is None:
         found: tuple[ExpectedCall, ...] = protocol.expected(job, level)
@@ -165,12 +167,12 @@ def _list_expected_calls(job: Job, level: int) -> tuple[ExpectedCall, ...]:
 def _estimate_conversation(
     job: Job, prompts: Prompts, rates: RolePrices, level: int, *, later: bool
 ) -> CallUse:
-    """Return the use of one conversation at one level: 0 low, 1 expected, 2 high. `later`: it leaves
-    replicate 0, if the job branches, and only continues from there."""
+    """Return the use of one conversation at one level: 0 low, 1 expected, 2 high. `later`: a later replicate,
+    which only continues replicate 0 if the job branches."""
     calls = _list_expected_calls(job, level)
     asks = min(ASKS[level], float(job.asks))
-    off = 1 + (level - 1) * prompts.error  # factor on the count
-    said = 0.0  # tokens so far
+    off = 1 + (level - 1) * prompts.error  # factor for errors of counting
+    said = 0.0  # tokens of the conversation so far
     used = []
     for call in calls:
         prompt = prompts.mean[call.use] * off + (said if call.hears else 0.0)
@@ -221,8 +223,8 @@ def _estimate_said_tokens(job: Job, level: int) -> float:
 
 
 def compute_highest_use(job: Job, prompts: Prompts, rates: RolePrices) -> CallUse | None:
-    """Return the maximum use of one conversation, except for calls without a counted answer: every ask used,
-    every answer of maximum length, those of retries by their own maximum. None without max_tokens."""
+    """Return the maximum use of one conversation: every ask used, every answer of maximum length. Calls
+    without a counted answer are not included. None without max_tokens."""
     backends = find_asked_backends(job)
     rooms = {
         role: (one.max_tokens, most)
@@ -255,7 +257,7 @@ def _compute_highest_labelling(
     """Return the maximum use of a job's layers for one conversation."""
     answers = _list_expected_calls(job, 2)
     room = [_find_longest(job, rooms[call.role]) for call in answers]
-    turns = len(room) if len(room) > 1 else max(room[0] // _LEAST_TURN, 1)  # one answer may hold many
+    turns = len(room) if len(room) > 1 else max(room[0] // _LEAST_TURN, 1)  # one answer may hold many turns
     calls = job.asks * sum(
         layer.annotators * (1 if layer.asking.unit == "conversation" or layer.asking.together else turns)
         for layer in resolve_layers(job)

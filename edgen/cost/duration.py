@@ -1,9 +1,8 @@
 """Estimated duration of a job, from the estimated calls, its limits, and the service's speed.
 
-A call takes as long as in earlier runs of the same model; without any, as long as `edgen doctor` measured,
-for that many tokens; else as long as models usually take. Concurrent calls are limited by `limits.in_flight`,
-by the server's slots and to one per conversation, because its turns are sequential. Limits per minute bound
-everything.
+The seconds of a call are taken from earlier runs of the same model; else from the call that `edgen doctor`
+timed, scaled by tokens; else from usual values. Concurrent calls are limited by `limits.in_flight`, by the
+server's slots, and to one per conversation, because turns are sequential. Limits per minute apply, too.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from edgen.store.run_folder import RunFolder
 # Low, expected and high: seconds until the first token, then tokens a second.
 FIRST_TOKEN = (0.2, 0.6, 3.0)
 TOKENS_A_SECOND = (120.0, 50.0, 15.0)
-# Low, expected and high share of a timed call until its first token, which is no longer than usual.
+# Low, expected and high share of a timed call's seconds before its first token, at most the usual seconds.
 WAITED = (0.6, 0.3, 0.0)
-BUSIER = (0.7, 1.0, 2.0)  # factor of the service's slowness relative to earlier
+BUSIER = (0.7, 1.0, 2.0)  # low, expected and high factor on latencies measured earlier
 OWN_WORK = 0.0005  # seconds of edgen's own work per call, on one core
 START = 1.0  # seconds to start and to write the files
-_CALLS = 2_000  # examined calls of an earlier run
+_CALLS = 2_000  # maximum examined calls of an earlier run
 
 
 class Duration(NamedTuple):
@@ -59,8 +58,8 @@ def estimate_duration(
     conversations: float,
     runs: Sequence[EarlierRun],
 ) -> Duration:
-    """Return the duration of `uses` online, for this many conversations to be made. The environment names the
-    folder of the calls that `edgen doctor` timed."""
+    """Return the duration of `uses` by single calls, for this many conversations. Reads the calls that `edgen
+    doctor` timed."""
     if not uses.high.calls:
         return Duration(0.0, 0.0, 0.0, "time: no call is left")
     seen, backends = _compute_mean_latency(runs), find_asked_backends(job).values()
@@ -102,7 +101,7 @@ def estimate_duration(
 
 
 def _find_timed(backends: Iterable[BackendConfig]) -> list[CallTime]:
-    """Return the timed call of each backend; none unless each has one."""
+    """Return the timed call of each backend; an empty list unless all have one."""
     found = []
     for backend in backends:
         each = [read_call_time(server, os.environ) for server in backend.each_server]
@@ -116,8 +115,8 @@ def _find_timed(backends: Iterable[BackendConfig]) -> list[CallTime]:
 
 
 def _scale(timed: CallTime, used: CallUse, waited: float) -> float:
-    """Return the seconds of a call with the mean answer of `used`, by a timed call that spent the share
-    `waited` of its time until the first token."""
+    """Scale a timed call to the mean answer of `used`; return the seconds. `waited`: share of the timed
+    seconds before the first token."""
     if not used.calls:
         return 0.0
     first = min(timed.seconds * waited, FIRST_TOKEN[1])
@@ -150,6 +149,6 @@ def _compute_mean_latency(runs: Sequence[EarlierRun]) -> float | None:
         try:
             with LedgerReader(RunFolder(run.path).ledger) as view:
                 latencies += itertools.islice(view.iterate_latencies(), _CALLS)
-        except EdgenError:  # it was readable a moment ago; skip it
+        except EdgenError:  # it was readable a moment ago
             continue
     return sum(latencies) / len(latencies) if latencies else None

@@ -1,10 +1,11 @@
 """Estimates of a job before it is started: calls, tokens and money, each with an interval. No request is
 made.
 
-The use of one scenario comes from earlier runs of the same templates (`history`), with an interval for the
-sum of that many new ones (`prediction`). Without any, prompts are rendered and counted, and answers assumed
-(`assumptions`). Stored answers are not paid again. Prices are the list's, or the job's own. Effects of a
-prompt cache are as in earlier runs; without any, the interval covers both. Judges of pairs are not included.
+The use of a scenario is taken from earlier runs of the same templates (`history`), with a prediction interval
+for the sum over new scenarios (`usage.predict`). Without earlier runs, prompts are rendered and counted, and
+answers assumed (`assumptions`). Stored answers are not paid again. Prices are the list's or the job's own.
+Effects of a prompt cache are as in earlier runs; without these, the interval covers both full use and no use.
+Judges of pairs are not included.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ from edgen.store.budget_book import PICO, BudgetBook
 from edgen.store.ledger import LedgerReader, sum_charges_at
 from edgen.store.run_folder import RunFolder
 
-OTHER_MODEL = 2.0  # factor within which another model's answers count as comparable
-OTHERWISE = 1.25  # likewise for the same model with other settings, and for scenarios of another space
-_TOP_UP = 1.1  # maximum scenarios planned per wanted one, if the rejection rate is unknown
+OTHER_MODEL = 2.0  # another model's use is assumed within this factor
+OTHERWISE = 1.25  # the same for other settings of the model, or another space
+_TOP_UP = 1.1  # maximum scenarios per wanted one with an unknown rejection rate
 _BATCH_TIME = (
     "time: by batch, up to a day for each round; oneshot takes one round, self-play one for each turn"
 )
@@ -49,13 +50,13 @@ _HOPELESS = 0.02  # share of accepted conversations below which planning stops
 class ExistingResults(msgspec.Struct, frozen=True):
     """Existing results of the run."""
 
-    conversations: int = 0  # settled ones of the plan
+    conversations: int = 0  # settled conversations of the plan
     accepted: int = 0  # settled conversations that were accepted
-    used: CallUse = CallUse()  # by all its calls, for the plan or not
-    cost_usd: float | None = None  # of all its calls; None without a price
-    partly: CallUse = CallUse()  # of begun conversations
+    used: CallUse = CallUse()  # use of all the run's calls, of this plan or not
+    cost_usd: float | None = None  # cost of these; None without a price
+    partly: CallUse = CallUse()  # use of begun conversations
     out: CallUse = CallUse()  # requests of the plan at the provider, at their maximum
-    other_form: bool = False  # a run of that name exists, made by another form of the job
+    other_form: bool = False  # the run exists, made by another form of the job
 
 
 class PlanEstimate(msgspec.Struct, frozen=True):
@@ -67,11 +68,11 @@ class PlanEstimate(msgspec.Struct, frozen=True):
     to_make: float
     """Expected conversations still to be made."""
     uses: UsageRange
-    """Their use, without `out`."""
+    """Use of the conversations to make, without `out`."""
     out: UsageRange
-    """Requests that are at the provider already."""
+    """Use of requests that are already at the provider."""
     most: CallUse | None
-    """The maximum use of all; None without max_tokens."""
+    """The maximum use of the conversations to make; None without max_tokens."""
     priced: bool  # every backend that answers has a price
     prompts: Prompts  # sizes of the prompts
     runs: tuple[EarlierRun, ...]  # earlier runs that the estimate rests on
@@ -79,16 +80,16 @@ class PlanEstimate(msgspec.Struct, frozen=True):
     """The basis of the estimate in words."""
     already: ExistingResults  # results that exist
     duration: Duration | None
-    """The duration online; None by batch."""
+    """The duration by single calls; None by batch."""
 
 
 def estimate(
     plan: Plan, reach: Reach, folder: Path, run: RunFolder, *, via: Way, part: range | None,
     passing: float | None = None,
 ) -> PlanEstimate:  # fmt: skip
-    """Estimate one plan. `reach`: the files that its job may name. `folder` holds earlier runs, `run` is the
-    folder of its own run; `part`: the scenarios to make, None for all; `passing`: the share that passes the
-    job's gates, None for the known one.
+    """Estimate one plan. `reach`: the files that its job may name. `folder`: the folder of earlier runs.
+    `run`: the plan's own run. `part`: the scenarios to make, None for all. `passing`: the share that passes
+    the job's gates; None for the share in earlier runs.
 
     Raises UsageError for an empty range or an unusable tokenizer, TemplateError, and RunError for an
     unreadable ledger of the run.
@@ -130,12 +131,12 @@ def estimate(
             *said,
             *([] if rate is None else [rate.basis]),
             time.basis if time is not None else _BATCH_TIME,
-            *([_of_rounds(plan)] if plan.rounds.total > 1 else []),
+            *([_describe_rounds(plan)] if plan.rounds.total > 1 else []),
             *(
                 f"the ledger of {path} is damaged, so that run is not counted; see `edgen status {path}`"
                 for path in damaged
             ),
-            *([_of_most(job)] if most is not None and most.calls else []),
+            *([_describe_most(job)] if most is not None and most.calls else []),
         ),
         already=already,
         duration=time,
@@ -174,7 +175,7 @@ def _compute_widening(run: EarlierRun) -> float:
 def _to_make(
     job: Job, wanted: int, already: ExistingResults, runs: tuple[EarlierRun, ...]
 ) -> tuple[tuple[float, float, float], tuple[str, ...]]:
-    """Return the conversations still to be made (low, expected, high), and the basis. With `top_up`, rejected
+    """Return the conversations still to make (low, expected, high), and the basis. With `top_up`, rejected
     ones are replaced."""
     if not job.top_up:
         left = float(wanted - already.conversations)
@@ -198,7 +199,7 @@ def _to_make(
     return (missing / high, missing / seen, missing / low), (said,)
 
 
-def _of_rounds(plan: Plan) -> str:
+def _describe_rounds(plan: Plan) -> str:
     total, size = plan.rounds
     return (
         f"made in {total} rounds of {size:,} scenarios, the last with the rest; each begins when the one "
@@ -255,7 +256,7 @@ def _describe_scenarios(count: int) -> str:
     return f"{count:,} scenario{'' if count == 1 else 's'}"
 
 
-def _of_most(job: Job) -> str:
+def _describe_most(job: Job) -> str:
     """Explain the maximum use of all, and what it excludes."""
     asks = f"{job.asks} requests for each answer" if job.asks > 1 else "one request for each answer"
     larger = any(backend.retry_max_tokens for backend in find_asked_backends(job).values()) and job.asks > 1
@@ -269,7 +270,7 @@ def _of_most(job: Job) -> str:
 
 
 def _count_already(plan: Plan, run: RunFolder, units: range, rates: RolePrices) -> ExistingResults:
-    """Return what the run in its folder has of the plan."""
+    """Return the existing results of a plan in its run's folder."""
     if not run.job.exists() or not run.ledger.exists():
         return ExistingResults()
     theirs = load_job(run.job)
@@ -313,13 +314,13 @@ def _list_begun_uses(view: LedgerReader, plan: Plan, units: range, rates: RolePr
 class BudgetReach(msgspec.Struct, frozen=True):
     """The reach of a cap: the conversations that can be made within it."""
 
-    key: str  # the cap's name in the job or the budget file
+    key: str  # name of the cap in the job or the budget file
     cap: float  # in US dollars or tokens
-    charged: float  # so far, in the same unit
+    charged: float  # use so far, in the same unit
     out: float  # part of `charged` that is reserved for outstanding requests
-    share: float  # expected, of all conversations that exist or can be made with the rest
-    enough: bool  # for the high end of the estimate's interval
-    enough_at_most: bool  # for the maximum, if no call is lost
+    share: float  # expected share of conversations that exist or can be made
+    enough: bool  # the rest covers the high end of the estimate
+    enough_at_most: bool  # the rest covers the maximum, if no call is lost
     binds: bool  # some counted calls have a cost
 
 
@@ -375,8 +376,8 @@ def list_budgets(
 
 
 def _list_shared_caps(job: Job) -> list[tuple[str, str, float, float, float]]:
-    """Return the caps of the budget that a job shares with others: key, unit, cap, present use of this day or
-    month, and no reserved part."""
+    """Return (key, unit, cap, use in this day or month, 0 reserved) of each cap of the budget that a job
+    shares with others."""
     if job.limits.budget is None:
         return []
     return [
@@ -388,7 +389,7 @@ def _list_shared_caps(job: Job) -> list[tuple[str, str, float, float, float]]:
 
 
 def list_prices(estimates: Mapping[str, PlanEstimate]) -> list[tuple[str, str, Price | None]]:
-    """Return (backend, model, price) of every used backend, once each."""
+    """Return (backend, model, price) of each used backend."""
     found: dict[tuple[str, str], Price | None] = {}
     for one in estimates.values():
         for role in list_asked_roles(one.job):

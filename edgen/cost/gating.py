@@ -1,10 +1,10 @@
-"""The cost of a job's gates: how many conversations pass them, and so how often one is retried and how many
-are made.
+"""The cost of a job's gates: the share of conversations that passes them determines retries and the number
+made.
 
-Runs with the same gates show all of it. Conversations of runs without gates are tested against the job's.
-Without such runs, and for gates on missing labels, the share is assumed or given by the caller. Each try is
-assumed to be labelled, even one that fails an earlier gate. Near-duplicates are not included: their number
-depends on all other conversations.
+Earlier runs with the same gates include this cost. Conversations of runs without gates are tested against the
+job's gates. Without such runs, and for gates on missing labels, the share is assumed or given by the caller.
+Every try is assumed to be labelled, even if it fails an earlier gate. Near-duplicates are not included: their
+number depends on all other conversations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from edgen.planning.plan import Plan
 from edgen.stats.quantiles import Z95, wilson
 
 ASSUMED = (0.95, 0.8, 0.5)  # assumed share of passing conversations: low, expected and high
-# How far a retry helps: a scenario that failed once may fail again.
+# Low, expected and high: 1 if retries are independent, 0 if a failed scenario always fails again.
 _HELPS = (1.0, 0.5, 0.0)
 _SHARED = 1.1
 _LEAST = 0.02  # share below which planning stops
@@ -40,7 +40,7 @@ class PassRate(NamedTuple):
         ).widen(_SHARED)
 
     def estimate_attempts(self, to_make: tuple[float, float, float]) -> tuple[float, float, float]:
-        """Return how many are made until that many have passed."""
+        """Return how many conversations are made until `to_make` have passed (low, expected, high)."""
         low, expected, high = (
             count / max(one[1], _LEAST)
             for count, one in zip(to_make, self._list_tries_and_shares(), strict=True)
@@ -48,8 +48,8 @@ class PassRate(NamedTuple):
         return low, expected, high
 
     def _list_tries_and_shares(self) -> Iterator[tuple[float, float]]:
-        """Yield the number of tries of a conversation, and the final share that passes: between independent
-        tries (`helps` 1), and scenarios that never pass if their first try does not (0)."""
+        """Yield (tries of a conversation, final share that passes) at each level. `helps`: 1 for independent
+        tries, 0 if scenarios whose first try fails never pass."""
         for share, helps in zip(self.shares, _HELPS, strict=True):
             alone = 1 - (1 - share) ** self.tries
             tried = helps * alone / share + (1 - helps) * (share + (1 - share) * self.tries)
@@ -57,8 +57,8 @@ class PassRate(NamedTuple):
 
 
 def pass_rate(plan: Plan, runs: Sequence[EarlierRun], said: float | None) -> PassRate | None:
-    """Return the share of conversations that pass the gates of a plan; None if it has none, or `runs` had the
-    same. `said`: the share given by the caller, None for the known one."""
+    """Return the share of conversations that pass a plan's gates; None if it has no gates, or `runs` had the
+    same. `said`: the share given by the caller; None for the share in `runs`."""
     if not plan.job.gates or (runs and all(run.passing is None for run in runs) and said is None):
         return None
     tries = 1 if plan.job.branch is not None else plan.job.asks

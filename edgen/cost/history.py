@@ -1,8 +1,8 @@
 """Evidence from earlier runs for a new job: the use of their scenarios, and the accepted shares.
 
-A run counts if it used the same templates and protocol, and is complete or nearly so: an early stop leaves
-the short conversations and loses the long ones. Simulated runs say nothing about a model. A run with a
-damaged ledger is skipped and named. Nothing is written, and no lock is held.
+A run counts if it used the same templates and protocol, and is nearly complete: early in a run, short
+conversations are overrepresented. Simulated runs do not predict a model's use. A run with a damaged ledger is
+skipped and named. Nothing is written, and no lock is held.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from edgen.core.version import __version__
 from edgen.core.yaml_values import MAX_BYTES
 from edgen.cost.usage import CallUse, RolePrices, add_up
 from edgen.expressions.conversation import Facts
+from edgen.families.base import read_record
 from edgen.planning.plan import Plan
 from edgen.protocols.labelled_units import ABOUT
 from edgen.providers import find_calls
@@ -39,31 +40,31 @@ from edgen.store.ledger import LedgerReader
 from edgen.store.ledger.reader import CountedReply
 from edgen.store.run_folder import RunFolder
 
-_RUNS = 8  # runs that an estimate uses, latest first
-_LOOKED_AT = 24  # examined runs
-_LOOKED_THROUGH = 2_000  # conversations of a run tested against gates
-_SCENARIOS = 2_000  # of each
-_UNFINISHED = 0.1  # of the begun conversations: with more, the run only represents short ones
+_RUNS = 8  # maximum runs that an estimate uses, latest first
+_LOOKED_AT = 24  # maximum examined runs
+_LOOKED_THROUGH = 2_000  # maximum conversations of a run tested against gates
+_SCENARIOS = 2_000  # maximum scenarios of a run
+_UNFINISHED = 0.1  # with a larger share unfinished, a run represents only short conversations
 
 
 class EarlierRun(NamedTuple):
     """One earlier run, at this job's prices and for this job's number of replicates."""
 
-    path: Path  # of the run
-    scenarios: list[CallUse]  # the use of each
+    path: Path  # folder of the run
+    scenarios: list[CallUse]  # use of each scenario
     accepted: int  # accepted conversations
     ended: int  # conversations that ended with an answer
-    other_model: str | None  # the difference of models in words; None: the same ones
+    other_model: str | None  # names of its models; None: this job's models
     other_settings: bool  # the backends' settings differ
     other_space: bool  # the space's content differs
     passing: tuple[int, int] | None = None
-    """Conversations that pass the job's gates, and those examined; None if it had these gates."""
-    labelled: bool = True  # it has the job's own labels
+    """(conversations that pass the job's gates, examined conversations); None if the run had these gates."""
+    labelled: bool = True  # the run has the job's labels
 
 
 def find_earlier_runs(plan: Plan, folder: Path, rates: RolePrices) -> tuple[list[EarlierRun], list[Path]]:
-    """Return the runs in `folder` most similar to a plan: those of the same gates, models, settings and space
-    if any, else the closest. Also return the runs skipped for damaged ledgers."""
+    """Return the runs in `folder` most similar to a plan by gates, labels, models, settings and space, and
+    the runs skipped for damaged ledgers."""
     found: dict[tuple[bool, ...], list[EarlierRun]] = defaultdict(list)
     damaged = []
     for path in itertools.islice(_list_latest_runs(folder, plan.template_sha256), _LOOKED_AT):
@@ -92,15 +93,15 @@ def _list_latest_runs(folder: Path, template_sha256: str) -> Iterator[Path]:
                 if mark in read_regular(job, MAX_BYTES):
                     RunFolder(job.parent).refuse_links()
                     jobs.append((ledger.stat().st_mtime, job.parent))
-            except (OSError, EdgenError):  # removed meanwhile, or unreadable: skip it
+            except (OSError, EdgenError):  # removed meanwhile, or unreadable
                 continue
     yield from (path for _, path in sorted(jobs, key=lambda one: (-one[0], str(one[1]))))
 
 
 def _read(plan: Plan, path: Path, rates: RolePrices) -> EarlierRun | None:
-    """Read a run's evidence, None if it has none. Raises DamagedError."""
+    """Return a run's evidence; None if it has none. Raises DamagedError."""
     run = RunFolder(path)
-    if run.previous.exists():  # answers of several forms of a job, which cannot be separated
+    if run.previous.exists():  # its answers are of several forms of a job and cannot be separated
         return None
     try:
         theirs = msgspec.structs.replace(load_job(run.job), speakers=plan.job.speakers)
@@ -109,13 +110,13 @@ def _read(plan: Plan, path: Path, rates: RolePrices) -> EarlierRun | None:
         passing = None
         with LedgerReader(run.ledger) as view:
             if view.plan.fingerprint != theirs.resolved.fingerprint or view.selection is not None:
-                return None  # a selection does not show the use of its source's rejected conversations
+                return None  # a selection lacks its source's rejected conversations
             scenarios, ends = _read_scenario_uses(plan.job, theirs, view, rates)
             if plan.job.gates != theirs.gates and scenarios:
                 passing = _count_passing(plan, view)
     except DamagedError:
         raise
-    except EdgenError:  # another version's: `edgen status` reports it
+    except EdgenError:  # made by another version: `edgen status` reports it
         return None
     if not scenarios:
         return None
@@ -137,13 +138,13 @@ def _read(plan: Plan, path: Path, rates: RolePrices) -> EarlierRun | None:
 
 
 def _count_passing(plan: Plan, view: LedgerReader) -> tuple[int, int]:
-    """Return how many conversations of a run without gates pass those of a plan, and of how many;
-    near-duplicate gates count as passed, and gates on labels are skipped."""
+    """Return (conversations that pass a plan's gates, examined ones) of a run without gates. Near-duplicate
+    gates count as passed; gates on labels are skipped."""
     passed = looked = 0
     ordered = [gate for gate in plan.gates.ordered if not gate.asks_of(plan.gates.layers)]
     gates = (*plan.gates.plain, *ordered)
     for *_, data in itertools.islice(view.iterate_records(), _LOOKED_THROUGH):
-        recorded = plan.family.read(data)
+        recorded = read_record(plan.family, data)
         facts = Facts(recorded.scenario, recorded.conversation, recorded.id)
         facts.near_duplicate = False
         looked += 1
@@ -163,12 +164,12 @@ def _are_comparable(ours: Job, theirs: Job) -> bool:
 
 
 def _list_common_roles(ours: Job, theirs: Job) -> tuple[str, ...]:
-    """Return the roles that both jobs call; the annotator counts if both have the same labels."""
+    """Return the roles that both jobs call; the annotator only if both have the same labels."""
     return tuple(role for role in list_asked_roles(ours) if role != ANNOTATOR or ours.labels == theirs.labels)
 
 
 def _describe_kind(job: Job, roles: Sequence[str]) -> tuple[Any, ...]:
-    """Return how a job makes conversations, and which of its roles are simulated."""
+    """Return values that determine how a job makes conversations, and which roles are simulated."""
     simulated = [find_calls(find_backend(job, role)).simulated for role in roles]
     return job.protocol, job.asks, settings_of(job), simulated
 
@@ -187,7 +188,8 @@ def _list_settings(job: Job, roles: Sequence[str]) -> list[dict[str, Any]]:
 def _read_scenario_uses(
     ours: Job, theirs: Job, view: LedgerReader, rates: RolePrices
 ) -> tuple[list[CallUse], Counter[str]]:
-    """Return the use of each scenario for our number of replicates, and how conversations ended."""
+    """Return the use of each scenario for our number of replicates, and counts of conversations by
+    outcome."""
     ended: dict[int, dict[int, str]] = defaultdict(dict)
     ends: Counter[str] = Counter()
     for index, replicate, status, _ in view.list_settled():
@@ -205,12 +207,12 @@ def _read_scenario_uses(
     begun = sum(len(replicates) for replicates in used.values())
     if begun - settled > _UNFINISHED * settled:
         return [], ends
-    # Replicates beyond the first may leave it, and then need fewer calls.
+    # Replicates that branch from the first need fewer calls than full ones.
     alone = theirs.branch is not None and ours.branch is None
     found = []
     for index in sorted(ended):
         here = [replicate for replicate in sorted(ended[index]) if not (alone and replicate)]
-        # A replicate rejected with the conversation that it was to leave made no calls.
+        # A replicate that was rejected with its first conversation made no calls.
         idle = [r for r in here if r and theirs.branch is not None and ended[index][r] == "rejected"]
         if any(r not in used[index] and r not in idle for r in here) or (
             ours.branch is not None and 0 not in here
@@ -223,8 +225,8 @@ def _read_scenario_uses(
 
 
 def _bundle(ours: Job, each: list[CallUse]) -> CallUse | None:
-    """Return the use of one scenario of ours, from conversations of one scenario of theirs: others may leave
-    the first one. None if there are too few."""
+    """Return the use of one scenario of our job, from the conversations of one scenario in an earlier run. If
+    our job branches, the first conversation is counted apart. None if there are too few."""
     wanted = ours.replicates
     if len(each) >= wanted:
         return add_up(each[:wanted])

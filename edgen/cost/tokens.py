@@ -1,4 +1,4 @@
-"""Token counts, with the model's own vocabulary if available, else estimated.
+"""Token counts, by the model's own vocabulary if available, else estimated.
 
 A counter states its method and its possible error. Libraries of the extra `tokens` are imported when a
 counter is made.
@@ -20,7 +20,7 @@ from edgen.core.pictures import Counted, count_picture_tokens, without_pictures
 from edgen.core.values import Message
 from edgen.providers import find_calls
 
-# Tokens around each message, and once before the answer: OpenAI's cookbook, "How to count tokens with
+# Tokens around each message, and once before the answer. Source: OpenAI's cookbook, "How to count tokens with
 # tiktoken".
 _AROUND_MESSAGE = 4
 _BEFORE_ANSWER = 3
@@ -39,8 +39,8 @@ class TokenCounter:
     def count_prompt(
         self, messages: Iterable[Message], schema: bytes | None = None, counted: Counted | None = None
     ) -> int:
-        """Return the tokens of a prompt, including those of a chat template around its messages and those of
-        the answer's schema. `counted`: the tokens of a picture."""
+        """Return the tokens of a prompt, including a chat template's around messages and the answer's schema.
+        `counted`: counts a picture's tokens."""
         shown = 0 if schema is None else self.count(schema.decode())
         texts = [message.content for message in messages]
         seen = sum(count_picture_tokens(text, counted).expected for text in texts if counted is not None)

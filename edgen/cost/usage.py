@@ -1,4 +1,4 @@
-"""Use and cost of calls: the sums and intervals of an estimate."""
+"""Use and cost of calls: sums and intervals of an estimate."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from edgen.stats.quantiles import t95
 
 Way = Literal["online", "batch"]
 
-# Minimum tokens of a prompt to consider for caching: by their guides, no known service caches less than
-# 1,024; half of that if caching could cost more, since a count may be wrong.
+# Minimum mean tokens of prompts that a service may cache. By their guides, no known service caches fewer than
+# 1,024. Half of that where caching costs more, since counts may be wrong.
 _CACHED_FROM, _WRITTEN_FROM = 1024, 512
-# A million of each kind: prompt tokens, answer tokens, and prompt tokens read from a cache and written to it.
+# A million tokens of each kind: prompt, answer, prompt read from a cache, prompt written to it.
 _MILLION = (Usage(10**6, 0), Usage(0, 10**6), Usage(10**6, 0, 10**6), Usage(10**6, 0, 0, 10**6))
 
 
@@ -30,11 +30,11 @@ class CallUse(NamedTuple):
     completion: float = 0.0
     """Completion tokens."""
     usd: float = 0.0
-    """US dollars; calls without a price count nothing."""
+    """US dollars; 0 for calls without a price."""
     saved: float = 0.0
-    """US dollars that a prompt cache may save, where its use is unknown."""
+    """US dollars that a prompt cache may save, if its use is unknown."""
     added: float = 0.0
-    """US dollars that a prompt cache may add, where its use is unknown."""
+    """US dollars that a prompt cache may add, if its use is unknown."""
 
     @property
     def tokens(self) -> float:
@@ -47,7 +47,7 @@ class CallUse(NamedTuple):
         return CallUse(*(mine * factor for mine in self))
 
     def less(self, other: CallUse) -> CallUse:
-        """Return the remainder after subtracting existing use, never below zero."""
+        """Return the use minus `other`, never below zero."""
         return CallUse(*(max(mine - theirs, 0.0) for mine, theirs in zip(self, other, strict=True)))
 
 
@@ -78,7 +78,7 @@ class UsageRange(NamedTuple):
         return UsageRange(self.low.times(1 / factor), self.expected, self.high.times(factor))
 
     def split(self, calls: float) -> tuple[UsageRange, UsageRange]:
-        """Split into the use of this many calls and of the others, with equal calls."""
+        """Split into the use of `calls` calls and the use of the others; all calls count equally."""
         shares = [min(calls / level.calls, 1.0) if level.calls else 0.0 for level in self]
         pairs = list(zip(self, shares, strict=True))
         theirs, others = (level.times(p) for level, p in pairs), (level.times(1 - p) for level, p in pairs)
@@ -94,12 +94,12 @@ class RolePrices:
         prices = {role: backend.price for role, backend in asked.items()}
         self.priced = all(price is not None for price in prices.values())
         self._prices, self._batch = prices, via == "batch"
-        # A cap in dollars does not bind.
+        # If True, a cap in dollars has no effect.
         self.free = self.priced and not any(self._compute_highest_cost(role, 1e6, 1e6) for role in prices)
 
     def price_calls(self, role: str, calls: float, prompt: float, completion: float) -> CallUse:
-        """Return the use of this many calls of a role, with their cost without a prompt cache and the
-        possible change by it. Prompts shorter than a cache keeps do not change."""
+        """Return the use of `calls` calls of a role: their cost without a prompt cache, and what a cache may
+        save or add. Prompts too short for a cache do not change."""
         price = self._prices[role]
         if price is None:
             return CallUse(calls, prompt, completion)
@@ -118,7 +118,7 @@ class RolePrices:
         return CallUse(1.0, usage.prompt_tokens, usage.completion_tokens, usd)
 
     def price_calls_at_most(self, role: str, calls: float, prompt: float, completion: float) -> CallUse:
-        """Return the use of this many calls of a role, with their maximum cost."""
+        """Return the use of `calls` calls of a role, with their maximum cost."""
         return CallUse(calls, prompt, completion, self._compute_highest_cost(role, prompt, completion))
 
     def find_dearest(self, prompt: int, completion: int) -> float:
@@ -146,10 +146,10 @@ def add_up(parts: Iterable[CallUse]) -> CallUse:
 def predict(seen: Sequence[CallUse], scenarios: float) -> UsageRange:
     """Predict the sums over this many new scenarios from observed ones (at least one).
 
-    The 95% interval for the sum of n future draws from m seen ones: n times their mean, plus or minus t(m -
-    1) s sqrt(n + n²/m) (Hahn and Meeker, "Statistical Intervals", 1991). To allow for unseen events, one more
-    scenario with one more call than the mean counts towards s, in the spirit of Agresti and Coull's interval
-    for shares (1998); else a hundred scenarios without a second ask would rule it out.
+    The 95% interval for the sum of n future draws from m observed ones is n times the mean, plus or minus t(m
+    - 1) s sqrt(n + n²/m) (Hahn and Meeker, "Statistical Intervals", 1991). To allow for unseen events, s
+    includes one more scenario, with one more call than the mean, in the spirit of Agresti and Coull's
+    interval for shares (1998). Otherwise a hundred scenarios without a second ask would rule one out.
     """
     n, m = scenarios, len(seen)
     mean = add_up(seen).times(1 / m)

@@ -15,9 +15,10 @@ from edgen.protocols.stage import PlayedTurn
 
 
 class Step(NamedTuple):
-    """The result of a step: the policy's observation, the reward, whether it is over, and `info`.
+    """The result of a step: the policy's observation, the reward, whether the conversation is over, and
+    `info`.
 
-    `reward` is None until it is over, and if it is unknown.
+    `reward` is None until the conversation is over, and if it is unknown.
     """
 
     messages: Messages
@@ -27,9 +28,11 @@ class Step(NamedTuple):
 
 
 def heard(step: Step) -> Messages:
-    """Return the others' turns since the policy spoke; empty if its words were the last, or were not a turn.
+    """Return the others' turns since the policy spoke. Empty if the policy's words ended the conversation, or
+    were not a turn.
 
-    Raises UsageError if it continues without an answer: for trainers in which a turn answers a turn.
+    Raises UsageError if the conversation continues without an answer: for trainers that need one answer to
+    each turn.
     """
     messages = step.messages
     if step.info.get("rejected"):
@@ -46,7 +49,7 @@ class _Course:
     def __init__(self, episode: Episode, partners: Partners) -> None:
         self._episode = episode
         self._partners = partners
-        self._entries: Sequence[PlayedTurn] | None = None  # while it runs
+        self._entries: Sequence[PlayedTurn] | None = None  # only while the conversation runs
         self._replies: Replies = {}
 
     @property
@@ -69,7 +72,7 @@ class _Course:
         return self._entries
 
     def _take_over(self, moment: Moment) -> Step:
-        """Take over a new state."""
+        """Continue from a new state."""
         self._entries = None if moment.done else moment.entries
         self._replies = {}
         return Step(
@@ -92,18 +95,18 @@ class Conversation(_Course):
     async def step(self, text: str) -> Step:
         """Say the policy's words and hear the others until its next turn.
 
-        `info` holds `turns` (so far), `ended_by` (the role that ended it, or None), `rejected` (why a role's
-        words are not a turn, else None: the conversation is then over, and `rejected_by` names the role),
-        `flags` of the last turns, and, once done, `probability` from the closing question (None without one),
-        `reward`, and `scores` if the reward has several. Raises UsageError if nothing is running, else as
-        `reset`; then the words are not taken, and the step can be retried. Answers from before the failure
-        are reused.
+        `info` holds `turns` (so far), `flags` of the last turns, and `ended_by` (the role that ended the
+        conversation, or None). `rejected` says why a role's words are not a turn, else None; the conversation
+        is then over, and `rejected_by` names the role. At the end, `info` also holds `probability` from the
+        closing question (None without one), `reward`, and `scores` if the reward has several. Raises
+        UsageError if no conversation is running, else as `reset`. After an error, the words have no effect,
+        and the step can be retried; it reuses answers from before the failure.
         """
         return self._take_over(await asyncio.wrap_future(self._say(text)))
 
     async def stop(self) -> Step:
-        """End it here: the closing question is asked, and `info` is as at the end of `step`. Raises as
-        `step`."""
+        """End the conversation here: the closing question is asked, and `info` is as at the end of `step`.
+        Raises as `step`."""
         return self._take_over(await asyncio.wrap_future(self._stop()))
 
 
@@ -119,7 +122,7 @@ class SyncConversation(_Course):
         return self._take_over(_wait(self._say(text)))
 
     def stop(self) -> Step:
-        """End it as `Conversation.stop` does."""
+        """End the conversation as `Conversation.stop` does."""
         return self._take_over(_wait(self._stop()))
 
 

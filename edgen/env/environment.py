@@ -24,11 +24,10 @@ Env = TypeVar("Env", bound="_Environment")
 class _Environment:
     """The common part of both environments.
 
-    `plays` names the policy's role; None is the first one of spaces that name no roles. `shares` is another
-    environment, whose budget, limits and connections this one shares. `reward` rates an ended conversation;
-    None is the probability.
-    `broken` is the reward if the policy's words are not a turn; None if unknown, and trainers leave such a
-    conversation out. Raises JobError if the job does not fit a policy.
+    `plays` names the policy's role; None: the first role, in spaces that name no roles. `shares` is another
+    environment, whose budget, limits and connections are shared. `reward` rates an ended conversation; None
+    is the probability. `broken` is the reward if the policy's words are not a turn. None: unknown, and
+    trainers leave such a conversation out. Raises JobError if the job does not fit a policy.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class _Environment:
         return cls(plan, plays=plays, shares=shares, reward=reward, broken=broken)
 
     def __len__(self) -> int:
-        """Return the number of scenarios that the job plans; any index can be played, also beyond these."""
+        """Return the number of scenarios that the job plans. Larger indices can be played, too."""
         return self._plan.job.conversations
 
     @property
@@ -98,7 +97,7 @@ class _Environment:
         return self._partners
 
     def _close(self) -> None:
-        """Leave the partners; may be called twice."""
+        """Leave the partners. It may be called twice."""
         if not self._closed:
             self._closed = True
             self._partners.leave()
@@ -124,7 +123,7 @@ class EducationEnv(_Environment):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections, unless another environment shares them. May be called twice."""
+        """Close the connections, unless another environment shares them. It may be called twice."""
         await asyncio.to_thread(self._close)
 
     def conversation(self, index: int) -> Conversation:
@@ -134,16 +133,16 @@ class EducationEnv(_Environment):
     _one: Conversation | None = None
 
     async def reset(self, index: int) -> Messages:
-        """Begin scenario `index` with a new conversation; as `Conversation.reset`."""
+        """Begin scenario `index` with a new conversation, as `Conversation.reset` does."""
         self._one = self.conversation(index)
         return await self._one.reset()
 
     async def step(self, text: str) -> Step:
-        """Take a step in it; as `Conversation.step`."""
+        """Take a step as `Conversation.step` does."""
         return await _require_begun(self._one).step(text)
 
     async def stop(self) -> Step:
-        """End it; as `Conversation.stop`."""
+        """End the conversation as `Conversation.stop` does."""
         return await _require_begun(self._one).stop()
 
 
@@ -159,7 +158,7 @@ class SyncEducationEnv(_Environment):
         self.close()
 
     def close(self) -> None:
-        """Close it as `EducationEnv.aclose` does."""
+        """Close the environment as `EducationEnv.aclose` does."""
         self._close()
 
     def conversation(self, index: int) -> SyncConversation:
@@ -178,7 +177,7 @@ class SyncEducationEnv(_Environment):
         return _require_begun(self._one).step(text)
 
     def stop(self) -> Step:
-        """End it as `EducationEnv.stop` does."""
+        """End the conversation as `EducationEnv.stop` does."""
         return _require_begun(self._one).stop()
 
 
@@ -203,8 +202,8 @@ def _find_policy_role(plan: Plan, plays: Role | None) -> Role:
     role = {role.lower(): role for role in job.speakers}.get((plays or ROLES[0]).lower())
     if role is None:
         roles = ", ".join(job.speakers)
-        missing = "plays none that is named" if plays is None else f"cannot play {plays!r}"
-        raise JobError(job.name, f"the policy {missing}: say plays=ROLE, one of the space's roles {roles}.")
+        missing = "has no role" if plays is None else f"cannot play {plays!r}"
+        raise JobError(job.name, f"the policy {missing}: set plays=ROLE, one of the space's roles {roles}.")
     if (plan.settings.closing or "").lower() == role.lower():
         raise JobError(
             job.name,

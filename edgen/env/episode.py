@@ -64,7 +64,7 @@ class Episode:
         return self.observe([])
 
     def begin(self) -> Going:
-        """Let roles before the policy speak. Raises UsageError if they leave it no turn."""
+        """Let roles before the policy speak. Raises UsageError if they end it or give no turn."""
         before = next((n for n in range(self._most) if self._stage.speaker(n) == self.role), None)
         if before is None:
             raise UsageError(
@@ -74,7 +74,7 @@ class Episode:
         played = yield from self._stage.play(0, [], but=self.role)
         if len(played.entries) < before or played.ended_by is not None:
             opener = self._stage.speaker(0).lower()
-            raise UsageError(f"scenario {self.scenario.index}: the {opener} has nothing to open with.")
+            raise UsageError(f"scenario {self.scenario.index}: the {opener} gave no opening.")
         return Moment(played.entries)
 
     def say(self, entries: Sequence[PlayedTurn], text: str) -> Going:
@@ -98,7 +98,7 @@ class Episode:
         return Moment(played.entries, done, info)
 
     def stop(self, entries: Sequence[PlayedTurn]) -> Going:
-        """End it now. Without any turn, the closing question is skipped."""
+        """End the conversation now. Without any turn, the closing question is skipped."""
         worth = _NO_WORTH
         if entries:
             worth = yield from self._close(Played([*entries]))

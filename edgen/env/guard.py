@@ -32,8 +32,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-MAX_BODY = 1 << 20  # bytes of a request or of a WebSocket's message
-MAX_DISCARDED = 128 << 20  # bytes of a refused request's body
+MAX_BODY = 1 << 20  # most bytes of a request or of a WebSocket's message
+MAX_DISCARDED = 128 << 20  # most bytes read of a refused request's body
 LEAST_TOKEN = 16  # characters
 _DISCARDING = 10.0  # seconds
 _REFUSED = 1008  # the WebSocket's code for a policy violation
@@ -100,7 +100,8 @@ class TokenGuard:
                 self._free += 1
 
     def _admit(self, scope: Scope) -> tuple[Scope, tuple[int, str] | None]:
-        """Return the scope without the token in its path, and (status, reason) if the request is refused."""
+        """Return the scope without the token in its path; and (status, reason) if the request is refused,
+        else None."""
         headers: dict[str, str] = {}
         for name, value in scope["headers"]:
             title = name.decode("latin-1").title()
@@ -212,8 +213,8 @@ def _check_messages(receive: Receive, send: Send) -> tuple[Receive, Send]:
 async def _refuse(receive: Receive, send: Send, status: int, why: str) -> None:
     """Answer a request whose body is unread, after discarding at most `MAX_DISCARDED` bytes of it.
 
-    A server closes the connection after an answer to an unread body, and a client that is still sending then
-    sees a broken connection in place of the answer.
+    A server closes the connection after an answer to an unread body. A client that is still sending would see
+    a broken connection instead of the answer.
     """
     left = MAX_DISCARDED
     with contextlib.suppress(TimeoutError):

@@ -42,7 +42,7 @@ _MAX_EPISODE_ID = 255  # characters, OpenEnv's own limit over HTTP
 
 
 class Said(Action):
-    """The policy's words; with `stop`, the end of the conversation, with its reward."""
+    """The policy's words. With `stop`, the conversation ends and is rewarded."""
 
     text: str = Field(default="", max_length=MAX_TEXT)
     stop: bool = False
@@ -79,7 +79,8 @@ class ConversationServer(Environment[Said, Heard, ScenarioState]):
     async def reset_async(
         self, /, seed: int | None = None, episode_id: str | None = None, scenario: int | None = None, **_: Any
     ) -> Heard:
-        """Begin `scenario`; else that of number `seed`; else the next unused one. Raises UsageError."""
+        """Begin `scenario`; without it, scenario `seed`; without both, the next unused scenario. Raises
+        UsageError."""
         for name, number in (("scenario", scenario), ("seed", seed)):
             if number is not None and (type(number) is not int or not 0 <= number < MAX_SCENARIO):
                 raise UsageError(
@@ -163,7 +164,7 @@ def serve(
 
 
 async def _refuse(_: Any, error: Exception) -> Any:
-    """Answer an impossible request: the client's mistake, or an error of the job's models."""
+    """Answer a request that cannot be fulfilled: a mistake of the client, or an error of the job's models."""
     from starlette.responses import JSONResponse
 
     return JSONResponse({"detail": str(error)}, 422 if isinstance(error, InputError) else 502)

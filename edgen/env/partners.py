@@ -43,18 +43,17 @@ class Partners:
         if self._budget is not None and settings.limits.budget is not None:
             check_budget(settings.backends, settings.limits)
             book = BudgetBook(Path(settings.limits.budget))
-            # It has no ledger: if it is killed, its whole lease stays spent.
+            # It has no ledger: if it is killed, its whole lease counts as spent.
             self._budget = self._budget.make_concurrent(
                 BudgetLease(book, f"env {secrets.token_hex(8)}"), (0, 0.0)
             )
         self._backends: dict[str, Backend] = {}
         self._clients: dict[str, ModelClient] = {}  # by role
         self._users = 0
-        self._lock = threading.Lock()  # over users, backends and the thread
+        self._lock = threading.Lock()  # guards users, backends and the thread
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        # The rest belongs to the thread. The running requests, each with the reason to cancel it, if there is
-        # one.
+        # Only the thread uses these. Running requests, each with the reason to cancel it, if any.
         self._asking: dict[asyncio.Task[object], EdgenError | None] = {}
         self._watching: asyncio.Task[None] | None = None
 
@@ -100,7 +99,7 @@ class Partners:
 
     def ask(self, asking: Asking[T], known: Replies) -> Future[T]:
         """Run a generator of requests to its end in the thread. `known` holds existing replies, and receives
-        new ones. Raises UsageError once all have left."""
+        new ones. Raises UsageError after all environments have left."""
         with self._lock:
             if not self._users:
                 raise UsageError("the environment is closed.")
@@ -145,7 +144,7 @@ class Partners:
         clients = self._clients
         watchdog = Watchdog(clients, self._settings.limits)
         while self._asking:
-            if clients is not self._clients:  # another environment joined
+            if clients is not self._clients:  # another environment has joined
                 clients = self._clients
                 watchdog = Watchdog(clients, self._settings.limits)
             await asyncio.sleep(watchdog.every)

@@ -1,7 +1,7 @@
 """A judge's score of a policy's reply, compared with the run's reply at the same place.
 
-For trainers that show a prompt, take one reply and ask for a number: rows by `edgen export`, scores from
-here.
+It serves trainers that show a prompt, take one reply and need a number. `edgen export` writes the rows, and
+this module scores the replies.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ REMEMBERED = 10_000  # scores; the oldest is dropped first
 
 class Score(msgspec.Struct, frozen=True):
     """A score. `value`: the probability, in [0, 1], that the judge prefers the reply to the reference.
-    `judged`: whether it was asked and gave a verdict in each order. A reply that is not a turn of its role
-    scores 0, one without verdicts 0.5."""
+    `judged`: whether the judge was asked and gave a verdict in each order. A reply that is not a turn of its
+    role scores 0, one without verdicts 0.5."""
 
     value: float
     judged: bool
@@ -52,9 +52,9 @@ class _Place(msgspec.Struct, frozen=True):
 class ReplyJudge:
     """The judge of a job, with the job's budget, limits and connections. Replies are scored concurrently.
 
-    `pairs.compare` determines what the judge sees: the conversation up to the reply, or the two replies. It
-    is asked in both orders, `pairs.votes` times in each. Equal replies at the same place are judged once.
-    Raises JobError for a job with arms, and errors of creating its backends.
+    `pairs.compare` determines what the judge sees: the conversation up to the reply, or the two replies. The
+    judge is asked in both orders, `pairs.votes` times in each. Equal replies at the same place are judged
+    once. Raises JobError for a job with arms, and errors of creating its backends.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -109,14 +109,14 @@ class ReplyJudge:
             index, turn, role = int(row["index"]), int(row["turn"]), str(row["role"])
         except (KeyError, TypeError, ValueError, msgspec.MsgspecError):
             raise UsageError(
-                "the row says not where its reply stands: take `extra_info` as `edgen export --to verl-rl` "
-                "or `--to skyrl` wrote it."
+                "the row does not state the place of its reply: take `extra_info` as `edgen export --to "
+                "verl-rl` or `--to skyrl` wrote it."
             ) from None
         scenario = self._plan.scenario(index) if index >= 0 else None
         if scenario is None or scenario.values != values or role not in self._plan.job.speakers:
             raise UsageError(
-                f"scenario {index} of {self._plan.job.name} is another than the row's: take the job that "
-                "the exported run was made by, or one with the same space, seed and design."
+                f"scenario {index} of {self._plan.job.name} differs from the row's: take the job of "
+                "the exported run, or one with the same space, seed and design."
             )
         return _Place(scenario, role, turn, before)
 
@@ -166,7 +166,7 @@ def judge_of(job: str, overrides: Iterable[str] = ()) -> ReplyJudge:
     """
     if not job:
         raise UsageError(
-            "no job says who judges. Name a job file by its absolute path: with verl by "
+            "the job with the judge is missing. Name a job file by its absolute path: with verl by "
             "+reward.custom_reward_function.reward_kwargs.job=JOB, with SkyRL by register(..., "
             "kwargs={'job': JOB})."
         )

@@ -1,4 +1,5 @@
-"""Rewards of ended conversations. Pass one to the environment; your own needs the same two members."""
+"""Rewards of ended conversations. Pass one to the environment. A reward of your own needs the same two
+members."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from edgen.store.run_reader import RunReader
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """A conversation at its end. `probability` is the answer to the closing question, None without one."""
+    """An ended conversation. `probability` is the answer to the closing question, None without one."""
 
     scenario: Scenario
     turns: tuple[Turn, ...]
@@ -39,12 +40,12 @@ class Scored(msgspec.Struct, frozen=True):
     scores: dict[str, float]
 
 
-# Yields its requests; returns the reward, None if unknown.
+# Yields its requests, and returns the reward, None if unknown.
 Rewarder = Callable[[Ended], Generator[Request, Reply, float | Scored | None]]
 
 
 class Reward(Protocol):
-    """A reward. `roles` are the job's roles that it calls, in lower case (such as `judge`)."""
+    """A reward. `roles` are the job's roles that it calls, in lower case, such as `judge`."""
 
     @property
     def roles(self) -> tuple[str, ...]: ...
@@ -58,7 +59,7 @@ class ProbabilityReward:
 
     roles: tuple[str, ...] = ()
 
-    def start(self, plan: Plan) -> Rewarder:  # noqa: ARG002 - any plan will do
+    def start(self, plan: Plan) -> Rewarder:  # noqa: ARG002 - it needs no plan
         """Return the closing question's answer unchanged."""
         return _ask_probability
 

@@ -27,8 +27,8 @@ class ConversationEnv(BaseTextEnv):
     """One conversation of the environment `shared`. After `max_turns` of the policy it is stopped and
     rewarded.
 
-    SkyRL requires a reward. If it is unknown, because another role's words were not a turn, it is 0, and the
-    metadata's `reward_known` False.
+    SkyRL requires a reward. If another role's words were not a turn, the reward is unknown: it is 0 then, and
+    `reward_known` in the metadata is False.
     """
 
     shared: ClassVar[SyncEducationEnv]

@@ -40,7 +40,7 @@ Sample = Callable[[Any, list[Tokens]], tuple[list[Tokens], list[list[float]] | N
 
 def sample_with_trainer(trainer: Any, prompts: list[Tokens]) -> tuple[list[Tokens], list[list[float]] | None]:
     """Generate in the trainer's own way, by vLLM or transformers."""
-    tokens, chances = trainer._generate_single_turn(prompts, None, {}, 1)  # TRL has no public name for it
+    tokens, chances = trainer._generate_single_turn(prompts, None, {}, 1)  # TRL has no public name for this
     return [[*map(int, said)] for said in tokens], chances
 
 
@@ -68,7 +68,7 @@ class TrlRollouts:
             self._scenarios.setdefault(_make_key(env.first_prompt(index)), index)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row per scenario. Of scenarios with equal prompts, the first one."""
+        """Return a row per scenario; one row for scenarios with equal prompts."""
         return [{"prompt": self._env.first_prompt(index)} for index in self._scenarios.values()]
 
     def reward(self, *, env_reward: Sequence[float | None], **_: Any) -> list[float | None]:
@@ -110,7 +110,7 @@ class _Course:
         self._conversation = conversation
         self._tokenizer = tokenizer
         self._shown = ""  # the policy's prompt as text
-        self._text = ""  # its last words
+        self._text = ""  # the policy's last words
         self.prompt: Tokens = []
         self.completion: Tokens = []
         self.mask: list[int] = []
@@ -142,9 +142,9 @@ class _Course:
             self.chances += [0.0] * len(answer)
 
     def _encode_answers(self, step: Step) -> Tokens:
-        """Return the tokens that the template puts after the policy's words. The words keep their sampled
-        tokens."""
-        heard(step)  # raises if there is no answer
+        """Return the tokens that the chat template puts after the policy's words. The words keep their
+        sampled tokens."""
+        heard(step)  # raises UsageError without an answer
         messages = step.messages
         shown = self._render(messages)
         before = self._shown + messages[-2]["content"]
@@ -156,7 +156,7 @@ class _Course:
         self._shown, rest = shown, shown[len(before) :]
         last = self.completion[-1]
         if last in self._tokenizer.all_special_ids:
-            rest = rest.removeprefix(self._tokenizer.decode([last]))  # the policy has closed its turn itself
+            rest = rest.removeprefix(self._tokenizer.decode([last]))  # the policy has already closed its turn
         return self._encode(rest)
 
     def _render(self, messages: Messages) -> str:
@@ -174,8 +174,8 @@ def _make_key(prompt: Messages) -> bytes:
 class ToolEnvironment:
     """One conversation for TRL's `environment_factory`: its one tool is `say`, and it holds the reward.
 
-    A conversation that the policy leaves is stopped and rewarded. One in which it says nothing gets the
-    environment's `broken`.
+    If the policy leaves a conversation, it is stopped and rewarded. Without any words of the policy, the
+    reward is the environment's `broken`.
     """
 
     def __init__(self, env: SyncEducationEnv) -> None:
@@ -186,7 +186,7 @@ class ToolEnvironment:
         self._failure: EdgenError | None = None
 
     def reset(self, *, scenario: int, **_: Any) -> str | None:
-        """Begin the scenario of a row; return the others' first words, if they open. TRL calls it."""
+        """Begin the scenario of a row; return the first words of the others, if they open. TRL calls this."""
         self._conversation = self._env.conversation(scenario)
         self._said, self._step, self._failure = False, None, None
         messages = self._conversation.reset()
@@ -207,16 +207,16 @@ class ToolEnvironment:
             return _OVER
         try:
             self._said = True
-            self._step = conversation.step(str(text))  # a policy may pass any value
+            self._step = conversation.step(str(text))  # a policy may pass a value of any type
             answer = "\n\n".join(message["content"] for message in heard(self._step))
-        except EdgenError as failure:  # TRL would show it to the policy, and continue
+        except EdgenError as failure:  # if raised, TRL would show it to the policy and continue
             self._failure = failure
             return _OVER
         return answer or _OVER
 
     def get_reward(self) -> float | None:
-        """Return the conversation's reward. TRL calls it. Raises the errors of `say`: EdgenError, as
-        `SyncConversation.step`."""
+        """Return the conversation's reward. TRL calls this. Raises the errors of `say`: EdgenError, as
+        `SyncConversation.step` does."""
         if self._failure is not None:
             raise self._failure
         if not self._said:

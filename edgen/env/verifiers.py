@@ -1,6 +1,6 @@
 """An environment for the library verifiers (its v1): `vf-eval`, and trainers that use its environments.
 
-Its plugins are modules. Yours has one line, and is importable, for example as lessons.py:
+Plugins of verifiers are modules. Yours has one line and is importable, for example as lessons.py:
 
     from edgen.env.verifiers import *
 
@@ -31,7 +31,7 @@ try:
 except ImportError as missing:
     raise make_not_installed_error("verifiers", missing) from missing
 
-MOST_LISTED = 1_000_000  # scenarios; verifiers holds all that it lists in memory
+MOST_LISTED = 1_000_000  # scenarios; verifiers holds all listed tasks in memory
 
 __all__ = ["ConversationEnv", "ConversationHarness", "ConversationTaskset"]
 
@@ -59,8 +59,8 @@ class ConversationTaskset(vf.Taskset[ConversationTask, ConversationTasksetConfig
 
     @property
     def INFINITE(self) -> bool:  # noqa: N802 - verifiers names it
-        """True if there are too many to list at once: verifiers then asks for a number of them, as with
-        -n."""
+        """True if there are too many scenarios to list at once: verifiers then needs a number of them, as
+        with -n."""
         return self._planned > MOST_LISTED
 
     @functools.cached_property
@@ -75,7 +75,7 @@ class ConversationTaskset(vf.Taskset[ConversationTask, ConversationTasksetConfig
 
 
 class ConversationHarnessConfig(vf.HarnessConfig):
-    """Only the settings of every harness."""
+    """A configuration with the settings of every harness, and no others."""
 
 
 class ConversationHarness(vf.Harness[ConversationHarnessConfig]):
@@ -124,7 +124,7 @@ class ConversationEnv(vf.Env[ConversationEnvConfig]):
         self._conversations = await self._stack.enter_async_context(env)
 
     async def stop(self) -> None:
-        """Close them."""
+        """Close the shared resources."""
         if hasattr(self, "_stack"):
             await self._stack.aclose()
 
@@ -140,8 +140,8 @@ class ConversationEnv(vf.Env[ConversationEnvConfig]):
 
 
 async def _play(conversation: Conversation, messages: Messages, interaction: Any) -> Step | None:
-    """Play the conversation to its end. If verifiers ends it, for example by its `max_turns`, it is stopped;
-    return None if the policy could not be called."""
+    """Play the conversation to its end. If verifiers ends it, for example by `max_turns`, the conversation is
+    stopped. Return None if the policy could not be called."""
     while True:
         segment = await interaction.turn(messages)
         if segment.terminated:

@@ -29,8 +29,8 @@ def compute_score(
     """Score a reply: `score` in [0, 1] and `judged`, 1 if the judge gave a verdict in each order, else 0.
 
     `job` is a job file on the scenarios of the rows, `overrides` as for --set. Raises UsageError for a row of
-    another job or data source, JobError and the like for the job, and CallError, BudgetExhausted or
-    ProviderError if the judge cannot be called.
+    another job or data source, the errors of loading the job, and CallError, BudgetExhausted or ProviderError
+    if the judge cannot be called.
     """
     asked = _ask(data_source, solution_str, ground_truth, extra_info, job, overrides)
     return _as_numbers(asked.result())
@@ -46,9 +46,9 @@ async def compute_score_async(
     overrides: Iterable[str] = (),
     **_: Any,
 ) -> dict[str, float]:
-    """Score a reply as `compute_score` does, for reward managers that await it: one process then asks many
-    judges at once."""
-    # Creating a judge reads files, once per process.
+    """Score a reply as `compute_score` does, for reward managers that await it, so that one process calls
+    many judges at once."""
+    # Creating a judge reads files: do it once per process.
     asked = await asyncio.to_thread(_ask, data_source, solution_str, ground_truth, extra_info, job, overrides)
     return _as_numbers(await asyncio.shield(asyncio.wrap_future(asked)))
 

@@ -1,1 +1,2 @@
-"""Measures of a data set: one file each, streamed, every definition with its source."""
+"""Measures of data sets and comparisons of runs. Measures are streamed, and their definitions name their
+sources."""

@@ -1,4 +1,4 @@
-"""The sums that aggregates keep of a data set, each of one column."""
+"""The running sums of aggregates, each over one column of a data set."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from edgen.evaluation.sample import Sample
 from edgen.stats.distributions import Distribution, summarize_counts, summarize_shares
 from edgen.stats.intervals import Estimate, ShareCount, average
 
-MOST_NUMBER = 10**9  # of a file that anybody may have written
+MOST_NUMBER = 10**9  # largest number that is counted, since a file may come from anybody
 
 
 def sort_counts(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts, the largest first, equal ones by name."""
+    """Return the counts in descending order, equal counts by name."""
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -83,7 +83,7 @@ class MeanSum:
 
 
 class NumberCounts:
-    """Keeps how often each number occurred."""
+    """Counts of each number."""
 
     def __init__(self) -> None:
         self._counts: Counter[int] = Counter()
@@ -116,7 +116,7 @@ class KeyNumberCounts:
 
 
 class ShareSpread:
-    """Keeps every share."""
+    """A list of all shares."""
 
     def __init__(self) -> None:
         self._values = array("d")

@@ -1,9 +1,10 @@
 """Aggregates: figures computed from the columns of conversations. Each is one figure of a measure's value,
 under its name in JSON.
 
-A conversation has columns: numbers, truths, texts, lists of these, or mappings from a key to one of these.
-An aggregate reads one column, and a second one that it is a share or a mean of, and declares how the figure
-is worded: `rows` makes the lines of the terminal of this, `panels` the report's pictures.
+A conversation has columns: numbers, truths, texts, lists of these, or mappings from a key to one of these. An
+aggregate reads one column and, for a share or mean of things, a second column with their number. It also
+declares how its figure is worded: `rows` makes the terminal's lines from this, `panels` the report's
+pictures.
 """
 
 from __future__ import annotations
@@ -36,50 +37,50 @@ Keys = Iterable[str] | Callable[[DataSet], Iterable[str]]
 
 
 class Sum(Protocol):
-    """An aggregate at work on one data set."""
+    """The running sum of an aggregate over one data set."""
 
     def add(self, sample: Sample, value: Any, of: Any) -> None:
-        """Count a conversation: its column, and the column that it is a share or mean of, None where there
-        is none."""
+        """Count a conversation. `value`: its column. `of`: the column with the number of things, None without
+        one."""
 
     def result(self) -> Any:
-        """Return the figure, once everything was added."""
+        """Return the figure, after all conversations were added."""
 
 
 class _Wording(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""
-    """Its row on the terminal; "" for no row of its own. `{key}` stands for the key of one that is by key."""
+    """Its row on the terminal; "" for no row of its own. `{key}` stands for the key of a figure by key."""
     says: str = ""
-    """The row's text, with figures of the value in braces; `{it}` is this one. "" for the usual text of
+    """The row's text, with figures of the value in braces; `{it}` is this figure. "" for the usual text of
     its class."""
     if_any: bool = False
-    """Whether row and note are left out where the figure has no data."""
+    """Whether row and note are left out if the figure has no data."""
     note: str = ""
-    """A paragraph below its row, or without one, with figures in braces as in `says`."""
+    """A paragraph below its row, with figures in braces as in `says`; also shown without a row."""
     title: str = ""
-    """Its words in pictures, with `{key}` as in `label`. "": the name of the arm or the run."""
+    """Its label in pictures, with `{key}` as in `label`; "" for the name of the arm or run."""
     drawn: str = ""
-    """Its text next to a bar or dot of a picture, as in `says`. "" for the usual text of its class."""
+    """Its text next to a bar or dot of a picture, as in `says`; "" for the usual text of its class."""
     names: Mapping[str, str] | Callable[[str], str] = {}
-    """Other words for its keys, on the terminal and in the report."""
+    """Display names of its keys, on the terminal and in the report."""
     required: bool = False
-    """Whether nothing of the measure is shown where this figure has no data."""
+    """Whether the whole measure is hidden if this figure has no data."""
 
     def rename(self, key: str) -> str:
-        """Return the words for a key."""
+        """Return the display name of a key."""
         return self.names(key) if callable(self.names) else self.names.get(key, key)
 
 
 class Aggregate(_Wording, frozen=True):
-    """One figure of a measure. Conversations without the column do not count. An instance of this class
-    counts nothing: the measure's `finish`, or its own count, gives the value."""
+    """One figure of a measure. Conversations without the column do not count. This base class counts nothing:
+    the measure's `finish`, or its own count, gives the value."""
 
     name: str
     """The figure's name in the measure's value, and its key in JSON."""
     column: str = ""
-    """The column that is read; "" for the column of the same name."""
+    """The column to read; "" for the column of the figure's name."""
     of: str = ""
-    """The column with the number of things that it is a share or a mean of; "" for conversations."""
+    """The column with the number of things that a share or mean is over; "" for conversations."""
 
     usual: ClassVar[str] = "{it}"
 
@@ -101,9 +102,9 @@ class Total(Aggregate, frozen=True):
 
 
 class Share(Aggregate, frozen=True, kw_only=True):
-    """A share with its interval, scenarios as clusters: of conversations, where the column is a truth, or
-    of the things that `of` counts. `by_key`: of each key of the mappings that both columns are, the key
-    with the most things first."""
+    """A share with its interval, with scenarios as clusters: of conversations, if the column is true or
+    false, or of the things that `of` counts. `by_key`: both columns are mappings, and each key gets a share;
+    keys with the most things come first."""
 
     by_key: bool = False
     usual: ClassVar[str] = "{it} of {it:n}"
@@ -115,7 +116,7 @@ class Share(Aggregate, frozen=True, kw_only=True):
 
 
 class Mean(Aggregate, frozen=True):
-    """A mean of numbers with its interval, scenarios as clusters."""
+    """A mean of numbers with its interval, with scenarios as clusters."""
 
     usual: ClassVar[str] = "{it:number} of {it:n}"
 
@@ -124,9 +125,9 @@ class Mean(Aggregate, frozen=True):
 
 
 class Histogram(Aggregate, frozen=True, kw_only=True):
-    """A distribution of numbers, or of lists of them; whole ones, unless they are `shares` in [0, 1].
-    `by_key`: a distribution for each key of the (key, number) that the column lists, those of `keys` first,
-    whether they occur or not. `line`: words for its bars on the terminal."""
+    """A distribution of whole numbers, or of lists of them; `shares`: of numbers in [0, 1]. `by_key`: the
+    column lists (key, number), and each key gets a distribution; `keys` come first, even without numbers.
+    `line`: words for its bars on the terminal."""
 
     shares: bool = False
     by_key: bool = False
@@ -143,19 +144,19 @@ class Tally(Aggregate, frozen=True, kw_only=True):
     """Number of conversations with each text."""
 
     keys: Keys = ()  # texts that come first, present or not
-    order: Literal["size", "name", "seen"] = "size"  # of the other texts: by size, by name, or as first seen
+    order: Literal["size", "name", "seen"] = "size"  # of the other texts: by count, name, or first seen
     last: tuple[str, ...] = ()  # texts that come at the end
-    most: int | None = None  # texts named on the terminal; None: all
-    rest: str = ""  # the name of the row for the others
+    most: int | None = None  # maximum texts on the terminal; None: all
+    rest: str = ""  # name of the row for the remaining texts
 
     def start(self, data: DataSet) -> Sum:
         return TextCounts([*_list_keys(self.keys, data)], self.order, self.last)
 
 
 class Crossed(Aggregate, frozen=True, kw_only=True):
-    """A table: for each row the number of things, and the share of them in each column. The column
-    of a conversation is a list of (row, columns that the thing is in). `columns`: their order, else the
-    largest first; rows are in `order`. `heads` name both in a report."""
+    """A table: for each row the number of things, and their share in each column. A conversation's column is
+    a list of (row, columns), one item per thing. `columns`: their order; empty: most things first. `order`:
+    of the rows. `heads`: names of rows and columns in a report."""
 
     columns: tuple[str, ...] = ()
     order: Literal["size", "key"] = "size"
@@ -168,12 +169,12 @@ class Crossed(Aggregate, frozen=True, kw_only=True):
 
 class ByKey(Aggregate, frozen=True, kw_only=True):
     """Values by key, each shown by the figures in `each`. The measure's own count makes them, as a mapping or
-    a sequence; `name` is "" where the measure's value is this itself. In the words of a figure that is by key
-    itself, `{key}` is its own key; in those of the others, the key of the value."""
+    a sequence; `name` is "" if they are the measure's whole value. In a figure's words, `{key}` is the key of
+    the value, or the figure's own key if the figure is by key."""
 
     each: tuple[Aggregate, ...] = ()
-    key: Callable[[Any], str] = str  # returns the key of a value of a sequence
-    most: int | None = None  # values shown on the terminal; None: all
+    key: Callable[[Any], str] = str  # returns a value's key, in a sequence
+    most: int | None = None  # maximum values on the terminal; None: all
 
     def list_parts(self, figure: Any) -> list[tuple[str, Any]]:
         """Return each value with its key."""
@@ -183,8 +184,8 @@ class ByKey(Aggregate, frozen=True, kw_only=True):
 
 
 class Examples(Aggregate, frozen=True, kw_only=True):
-    """The ids of the first `most` conversations whose column is true or holds anything; `why` they are
-    worth reading."""
+    """The ids of the first `most` conversations whose column is true or not empty. `why`: the reason to read
+    them."""
 
     most: int = 10
     why: str = ""
@@ -194,14 +195,14 @@ class Examples(Aggregate, frozen=True, kw_only=True):
 
 
 def find_figure(value: Any, name: str) -> Any:
-    """Return a figure of a measure's value; the value itself for ""."""
+    """Return a figure of a measure's value by name; the whole value for ""."""
     if not name:
         return value
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name)
 
 
 def has_data(aggregates: Iterable[Aggregate], value: Any) -> bool:
-    """Return whether a measure's value is shown: some figure has data, and those that are required have."""
+    """Return whether a measure's value is shown: some figure has data, and all required figures have."""
     if value is None:
         return False
     empty = [(one.required, is_empty(find_figure(value, one.name))) for one in aggregates]
@@ -211,7 +212,7 @@ def has_data(aggregates: Iterable[Aggregate], value: Any) -> bool:
 
 
 def iterate_parts(figure: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """(key, figure) of one that is by key; else the figure under this key."""
+    """Yield (key, figure) of a figure by key; else `key` with the figure itself."""
     if isinstance(figure, Mapping):
         yield from figure.items()
     else:

@@ -22,12 +22,12 @@ from edgen.evaluation.aggregates import (
 from edgen.evaluation.sample import DataSet, Sample, Words
 
 _MOST = 1e100  # its square is a float, too
-_MOST_TEXT = 10_000  # characters of a text that is counted
+_MOST_TEXT = 10_000  # maximum characters of a counted text
 
 
 class ColumnCount:
-    """The aggregates of a measure at work on one data set. `read` returns the columns of a conversation,
-    `finish` makes the value of the figures."""
+    """The running count of a measure's aggregates over one data set. `read` returns the columns of a
+    conversation; `finish` makes the measure's value from the figures."""
 
     def __init__(
         self,
@@ -55,8 +55,8 @@ class ColumnCount:
 
 
 def check_columns(measure: str, aggregates: Iterable[Aggregate], given: Any) -> Columns:
-    """Return the columns of one conversation, which the measure of this name gave. Raises FaultyPluginError
-    for a value that an aggregate cannot count: each would make a figure wrong, or fail without a name."""
+    """Return the columns that a measure gave for one conversation. Raises FaultyPluginError with the
+    measure's name if an aggregate cannot count a value."""
     if not isinstance(given, Mapping):
         refuse_value(
             "measure", measure, f"returned {_show(given)} as columns, not a mapping of values by name"
@@ -81,7 +81,8 @@ def check_columns(measure: str, aggregates: Iterable[Aggregate], given: Any) -> 
 
 
 def _find_flaws(one: Aggregate, value: Any, of: Any) -> Iterator[str]:
-    """Yield why an aggregate cannot count a value, as clauses such as "which is no finite number"."""
+    """Yield the reasons why an aggregate cannot count a value, as clauses such as "which is no finite
+    number"."""
     if isinstance(one, Share) and one.by_key:
         if not isinstance(value, Mapping) or not isinstance(of, Mapping):
             yield f"which has to be a mapping from keys to counts, as {one.of!r} has to be"
@@ -154,6 +155,6 @@ def _is_part(value: Any, of: Any) -> bool:
 
 
 def _show(value: Any) -> str:
-    """Return a value in a message, with the type of one that is not built in."""
+    """Return a value as text for a message, with its type if that is not built in."""
     own = type(value).__module__ == "builtins"
     return shorten(repr(value), 80) + ("" if own else f" (a {type(value).__name__})")

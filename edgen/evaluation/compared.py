@@ -1,4 +1,4 @@
-"""Comparisons of a measure's columns by `edgen compare`, and the sums that they are made of."""
+"""Comparisons of a measure's columns by `edgen compare`, and the sums for them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _WORDED = ("name", "title", "definition")  # fields that may have `{key}`
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison of a measure by `edgen compare`: the sum of one column over that of another, in each arm
-    and as a difference, paired by scenario."""
+    """A comparison of a measure by `edgen compare`: the sum of one column divided by the sum of another, in
+    each arm, and the difference, paired by scenario."""
 
-    name: str  # stable; with `{key}`, `top` is a column of texts, and each text is compared
+    name: str  # stable name; with `{key}`, `top` is a column of texts, each compared
     title: str  # for people
     kind: Literal["share", "number"]
     """How it is printed."""
     top: str  # the column of the numerator
     bottom: str = ""
-    """"": how often the column `top` is there."""
+    """The column of the denominator; "": the number of items in the column `top`."""
     over: str
     """Units of the average."""
     definition: str  # for people
@@ -31,7 +31,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 def list_usual_comparisons(
     measure: str, definition: str, aggregates: Sequence[Aggregate]
 ) -> Iterator[Compared]:
-    """Yield every share, mean and distribution of a measure's columns, and every counted text."""
+    """Yield a comparison for every share, mean and distribution of a measure, and for every counted text."""
     escaped = definition.replace("{", "{{").replace("}", "}}")
     for one in aggregates:
         if getattr(one, "by_key", False) or not isinstance(one, Share | Mean | Histogram | Tally):
@@ -50,7 +50,8 @@ def list_usual_comparisons(
 
 
 def complete_comparisons(comparisons: Sequence[Compared], columns: Collection[str]) -> Iterator[Compared]:
-    """Yield comparisons with their denominators; one with `{key}` for each text among the sums `columns`."""
+    """Yield the comparisons with their denominators. A comparison with `{key}` yields one for each of its
+    texts in `columns`, the names of sums."""
     for one in comparisons:
         bottom = one.bottom or f"{one.top}#"
         if "{key}" not in one.name:
@@ -64,7 +65,7 @@ def complete_comparisons(comparisons: Sequence[Compared], columns: Collection[st
 
 
 def sum_columns(columns: Columns, comparisons: Sequence[Compared]) -> Iterator[tuple[str, float]]:
-    """Yield the values of a conversation for the columns of these, each column once."""
+    """Yield (column, value) of a conversation for all columns of these comparisons, each column once."""
     read = dict.fromkeys(name for one in comparisons for name in (one.top, one.bottom) if name)
     for name in read:
         value = columns.get(name)

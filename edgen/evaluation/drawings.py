@@ -1,4 +1,4 @@
-"""Pictures and tables as values: of a measure or a run. The report draws them.
+"""Pictures and tables of a measure or a run, as values. The report draws them.
 
 A colour is the name of one of the page's colours.
 """
@@ -16,18 +16,18 @@ from edgen.core.text import NONE, number, percent
 from edgen.stats.distributions import Distribution
 from edgen.stats.intervals import Estimate
 
-# of arms; the last ones stand for something else too: sky and purple for match and mismatch
+# colours of arms; sky and purple also stand for match and mismatch
 SERIES = ("blue", "orange", "green", "vermillion", "grey", "sky", "purple")
-LEVELS = 9  # shades of a heat map, 0 for nothing
+LEVELS = 9  # shades of a heat map; 0 stands for nothing
 
 
 def shade_of(count: int, most: int) -> int:
-    """Return the shade for a count: 0 for none, the last one for `most`."""
+    """Return the shade for a count: 0 for nothing, LEVELS - 1 for `most`."""
     return 0 if count <= 0 or most <= 0 else max(1, math.ceil(count / most * (LEVELS - 1)))
 
 
 def series_colour(place: int) -> str:
-    """Return the colour of the series at `place`, from 0 on."""
+    """Return the colour of the series at `place`, from 0."""
     return SERIES[place % len(SERIES)]
 
 
@@ -36,8 +36,8 @@ class Axis(NamedTuple):
 
     title: str = ""  # with the unit
     tick: Callable[[float], str] = number  # formats a value
-    low: float | None = None  # its left end; None: as the data have it
-    high: float | None = None  # its right end; None: as the data have it
+    low: float | None = None  # left end; None: from the data
+    high: float | None = None  # right end; None: from the data
     whole: bool = False  # ticks at whole numbers only
     log: bool = False  # the values are logarithms to base 10
 
@@ -48,7 +48,7 @@ PROBABILITIES = Axis(tick=lambda value: f"{value:g}", low=0, high=1)
 
 
 class Bar(NamedTuple):
-    """One value from 0 on, with the words next to it."""
+    """A bar from 0 to a value, with words next to it."""
 
     label: str
     value: float
@@ -57,7 +57,7 @@ class Bar(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """A bar as long as the picture, cut into pieces: (colour, count)."""
+    """A bar of the picture's whole length, divided into pieces of (colour, count)."""
 
     label: str
     said: str
@@ -65,9 +65,9 @@ class Stack(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """A value with its interval, either end of which may be unknown."""
+    """A value with its interval, whose ends may be unknown."""
 
-    label: str  # of its row
+    label: str  # label of its row
     value: float | None  # None if unknown
     low: float | None  # None if unknown
     high: float | None  # None if unknown
@@ -85,7 +85,7 @@ class HistogramBars(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Points joined by a line; `dashed` for what is fitted, not measured."""
+    """Points joined by a line; `dashed` if fitted, not measured."""
 
     x: Sequence[float]
     y: Sequence[float]
@@ -107,7 +107,7 @@ class Stacks(NamedTuple):
 
 
 class Intervals(NamedTuple):
-    """Dots on their intervals; `reference` is a line to compare them with."""
+    """Dots on their intervals; `reference` is the value of a line to compare them with."""
 
     rows: Sequence[Interval]
     axis: Axis
@@ -115,14 +115,14 @@ class Intervals(NamedTuple):
 
 
 class Histograms(NamedTuple):
-    """Up to three distributions as histograms, more as strips of their quantiles."""
+    """Up to three distributions as histograms; more as strips of their quantiles."""
 
     rows: Sequence[HistogramBars]
     axis: Axis
 
 
 class Curves(NamedTuple):
-    """Lines over one another, on logarithmic axes or within the unit square; `x` and `y` name the axes."""
+    """Lines in one picture, with logarithmic axes or within the unit square; `x` and `y` name the axes."""
 
     rows: Sequence[Curve]
     x: str
@@ -131,8 +131,7 @@ class Curves(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Counts over two dimensions: `rows` names the rows; a cell that was planned and has nothing is
-    crossed."""
+    """Counts over two dimensions; `rows` names the rows. A planned cell without accepted ones is crossed."""
 
     rows: Sequence[str]
     columns: int
@@ -144,8 +143,8 @@ Chart = Bars | Stacks | Intervals | Histograms | Curves | Cells
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Text in rows. The first column names the row. A table with a `title` is folded away under it. `style`
-    is how it is set: "plain" for words, "wide" for many columns, "" for numbers."""
+    """Text in rows; the first column names the row. A table with a `title` is folded away under it. `style`:
+    "plain" for words, "wide" for many columns, "" for numbers."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -154,7 +153,7 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
-    """A chart and all that goes with it."""
+    """A chart with title, caption, tables and legend."""
 
     name: str  # unique in the report
     title: str  # above the chart
@@ -163,13 +162,13 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     alternative: str  # the text alternative
     tables: tuple[Table, ...]  # the chart's data
     legend: tuple[tuple[str, str], ...] = ()  # pairs of a colour and its words
-    key: tuple[tuple[str, tuple[str, ...]], ...] = ()  # of numbered rows and columns: which, and their names
-    folded: str = ""  # pictures with the same words are folded away together under them
+    key: tuple[tuple[str, tuple[str, ...]], ...] = ()  # for numbered rows or columns: heading, names
+    folded: str = ""  # pictures with the same words here are folded away under these words
 
 
 class Drawing(msgspec.Struct, frozen=True, kw_only=True):
-    """An SVG that is made elsewhere, shown at its own size: wider than a page it can be scrolled. All text in
-    `svg` has to be escaped."""
+    """A ready-made SVG, shown at its own size and scrolled if wider than the page. All text in `svg` must be
+    escaped."""
 
     name: str
     title: str
@@ -177,14 +176,14 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
     caption: str
 
 
-Block = str | Table | Picture | Drawing  # a piece of a section; a str is a paragraph
+Block = str | Table | Picture | Drawing  # part of a section; a str is a paragraph
 
 
 def draw_bars(
     name: str, title: str, rows: Sequence[Bar], caption: str, most: int | None = None
 ) -> Iterator[Picture]:
-    """Yield the first `most` of the rows (None: all) as bars of shares; the table has all. No picture without
-    rows."""
+    """Yield a picture of the first `most` rows (None: all) as bars of shares, with all rows in its table;
+    nothing without rows."""
     drawn = rows[:most]
     if len(rows) > len(drawn):
         caption += f" The first {len(drawn)} of {len(rows)} bars; the numbers have all."
@@ -207,7 +206,7 @@ def draw_intervals(
     axis: Axis = SHARES,
     reference: float | None = None,
 ) -> Iterator[Picture]:
-    """Yield values with their 95% intervals, and a reference; no picture without rows."""
+    """Yield a picture of values with their 95% intervals and a reference; nothing without rows."""
     if rows:
         yield Picture(
             name=name,
@@ -222,7 +221,7 @@ def draw_intervals(
 def draw_histograms(
     name: str, title: str, rows: Sequence[HistogramBars], axis: Axis, caption: str
 ) -> Iterator[Picture]:
-    """Yield the distributions with data; no picture without one."""
+    """Yield a picture of the distributions that have data; nothing without any."""
     rows = [row for row in rows if row.distribution.n]
     if not rows:
         return
@@ -242,7 +241,7 @@ def draw_histograms(
 
 
 def explain_histograms(rows: Sequence[HistogramBars]) -> str:
-    """Return how to read the drawing of these."""
+    """Return a sentence on how to read a drawing of these distributions."""
     if sum(1 for row in rows if row.distribution.n) <= 3:
         return "The dashed line is the median."
     return "Dot: median; thick line: the middle half; thin line: from 5% to 95%."
@@ -269,17 +268,17 @@ def _name_bin(low: float, high: float, axis: Axis) -> str:
 
 
 def describe_rows(kind: str, title: str, rows: Sequence[Bar] | Sequence[Interval] | Sequence[Stack]) -> str:
-    """Return a text alternative: every row with its words."""
+    """Return a picture's text alternative: every row with its words."""
     return f"{kind}: {title}. {'; '.join(f'{row.label}: {row.said}' for row in rows)}."
 
 
 def interval_of(label: str, estimate: Estimate, said: str, colour: str = "blue") -> Interval:
-    """Return the interval of an estimate, with these words next to it."""
+    """Return the interval of an estimate; `said`: the words next to it."""
     return Interval(label, estimate.value, estimate.low, estimate.high, said, colour)
 
 
 def share_of(estimate: Estimate | None) -> str:
-    """`96.2% (95.1 to 97.3)`."""
+    """Format a share, as in `96.2% (95.1 to 97.3)`."""
     if estimate is None:
         return NONE
     if estimate.low is None or estimate.high is None:
@@ -288,21 +287,21 @@ def share_of(estimate: Estimate | None) -> str:
 
 
 def format_mean(estimate: Estimate, form: Callable[[float, int], str] = number) -> str:
-    """`0.61 (0.58 to 0.64)`."""
+    """Format a mean, as in `0.61 (0.58 to 0.64)`."""
     value = form(estimate.value, 2)
     if estimate.low is None or estimate.high is None:
         return value
     return f"{value} ({form(estimate.low, 2)} to {form(estimate.high, 2)})"
 
 
-ARM_SEPARATOR = " · "  # between words and the arm that they are about
+ARM_SEPARATOR = " · "  # between words and the name of their arm
 
 
 def label_with_arm(words: str, arm: str) -> str:
-    """Return the words, with the arm that they are about where there are several."""
+    """Return the words, followed by the name of their arm if there are several arms."""
     return f"{words}{ARM_SEPARATOR}{arm}" if arm else words
 
 
 def sentence_of_arm(sentence: str, arm: str) -> str:
-    """Return the sentence, after the name of its arm if there are several."""
+    """Return the sentence, preceded by the name of its arm if there are several arms."""
     return f"{arm}: {sentence}" if arm else sentence

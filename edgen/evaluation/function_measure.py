@@ -1,8 +1,8 @@
 """A user's function as a measure: its value for each conversation, counted, averaged and compared.
 
-It takes a conversation and returns a number, a truth, a text, None (nothing to say), or a dict of these by
-column. Truths become shares, texts a share for each text, numbers means, each with its 95% interval;
-scenarios are the clusters.
+It takes a conversation and returns a number, a boolean, a text, None (no value), or a dict of these by
+column. Booleans become shares, texts a share for each text, numbers means, each with its 95% interval, with
+scenarios as clusters.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from edgen.space import Space
 from edgen.stats.intervals import Estimate, average, share
 
 F = TypeVar("F", bound=Callable[..., Any])
-_MOST_TEXTS = 50  # different texts of a column that are counted separately
+_MOST_TEXTS = 50  # maximum texts of a column with a share of their own
 
 
 class MeasureError(InputError):
@@ -39,23 +39,23 @@ class MeasureError(InputError):
 
 
 class MeasuredConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """The argument of a function. `str()` of it is the turns, a line each."""
+    """The argument of a user's function. `str()` of it is the turns, a line each."""
 
     id: str  # as in the shards
-    scenario: Scenario  # `scenario["topic"]` is a value of it
+    scenario: Scenario  # `scenario["topic"]` is one of its values
     turns: tuple[Turn, ...]  # without the end marker
-    probability: float | None = None  # of its family's event; None if unknown
+    probability: float | None = None  # of the family's event; None if unknown
     ended_by: Role | None = None  # the speaker of the end marker
     outcome: dict[str, Any] | None = None  # its result, if its protocol states one
-    events: tuple[Event, ...] = ()  # besides turns
+    events: tuple[Event, ...] = ()  # events other than turns
 
     def __str__(self) -> str:
         return "\n".join(f"{turn.role}: {turn.text}" for turn in self.turns)
 
 
 class OwnFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """By column ("" where the function returns one value): means of numbers, shares of truths, shares of each
-    text."""
+    """Figures by column ("" if the function returns a single value): means of numbers, shares of booleans,
+    shares of each text."""
 
     means: dict[str, Estimate] = {}
     shares: dict[str, Estimate] = {}
@@ -63,7 +63,7 @@ class OwnFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def every_text(self) -> dict[str, Estimate]:
-        """The shares of the texts of all columns, by column and text."""
+        """The shares of all columns' texts, by column and text."""
         return {
             f"{column}: {text}" if column else text: one
             for column, texts in self.texts.items()
@@ -72,7 +72,7 @@ class OwnFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _AnyFigure(dict[str, Kind]):
-    """Every column of any name: the function determines them when it is called."""
+    """A mapping that knows every name: a function's columns are unknown until it is called."""
 
     def get(self, name: str, default: Any = None) -> Any:  # noqa: ARG002
         return "any"
@@ -93,7 +93,7 @@ class OwnMeasure(OwnCount, OwnComparisons, Measure[OwnFigures]):
         super().__init__()
         said = (getattr(function, "__doc__", None) or "").strip().split("\n")[0]
         self.function = function
-        self.name = name  # type: ignore[misc]  # each has its own
+        self.name = name  # type: ignore[misc]  # one per object
         self.definition = f"{said or 'No definition given'} (a function of one's own, {name})."  # type: ignore[misc]
         self.figures = MappingProxyType(_AnyFigure({"": "any"}))  # type: ignore[misc]
 
@@ -136,7 +136,7 @@ class OwnMeasure(OwnCount, OwnComparisons, Measure[OwnFigures]):
         file = getattr(getattr(self.function, "__code__", None), "co_filename", None)
         steps = [
             step for step in steps if step.filename == file
-        ] or steps  # the user's own line, not one that it called
+        ] or steps  # the user's own line, not a line of code that it called
         where = f" ({steps[-1].filename}, line {steps[-1].lineno})" if steps else ""
         said = " ".join(f"{type(problem).__name__}: {problem}".split())
         return f"the measure {self.name} failed for conversation {identifier}{where}: {shorten(said, 200)}"
@@ -221,17 +221,15 @@ def _make_estimates(
 
 
 def measure(function: F, name: str | None = None) -> F:
-    """Have a function be a measure under its own name, or another: `edgen stats`, `compare`, expressions and
-    gates of this process know it. It takes a conversation (`id`, `scenario`, `turns`, `probability`,
-    `ended_by`, `outcome`, `events`) and returns a number, a truth, a text, None, or a dict of these by
-    column. Returns the function, so it is a decorator, too.
+    """Register a function as a measure under its own name, or `name`, for `edgen stats`, `compare`,
+    expressions and gates of this process. It takes a conversation (`id`, `scenario`, `turns`, `probability`,
+    `ended_by`, `outcome`, `events`) and returns a number, a boolean, a text, None, or a dict of these by
+    column. Return the function, so this is also a decorator.
 
-    >>> @measure
-    ... def question_marks(conversation):
-    ...     "Question marks in a conversation."
-    ...     return str(conversation).count("?")
+    >>> @measure ... def question_marks(conversation): ...     "Question marks in a conversation." ... return
+    str(conversation).count("?")
 
-    Raises MeasureError for what cannot be called, and for a name that a measure has already.
+    Raises MeasureError if `function` cannot be called, or another measure has the name.
     """
     if not callable(function):
         raise MeasureError(

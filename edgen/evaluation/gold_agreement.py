@@ -1,4 +1,5 @@
-"""A layer against gold labels: each annotator, and the majority. Memory: counts, by cluster of scenarios."""
+"""Agreement of a layer's annotators and their majority with gold labels. Memory: counts by cluster of
+scenarios."""
 
 from __future__ import annotations
 
@@ -15,19 +16,19 @@ from edgen.store.layers import UnitLabels
 
 
 class GoldFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The majority and each annotator against gold: precision, recall, F1, Jaccard, by label, micro and
-    macro, and bias by label: how much more often than gold it gives the label."""
+    """The majority and each annotator against gold: precision, recall, F1 and Jaccard by label, micro and
+    macro; and the bias by label: how much more often than gold the label is given."""
 
-    gold: str  # the file or the layer
-    units: int  # with labels by both
+    gold: str  # name of the gold file or layer
+    units: int  # units with labels in both
     ties: int  # units without a majority, which count as wrong for the majority
-    unlabelled: int  # units in gold alone
+    unlabelled: int  # units with labels only in gold
     majority: LabelFigures  # the majority against gold
     annotators: dict[str, LabelFigures]  # each against gold, by name
 
 
 class GoldCount:
-    """Counts a layer against gold, which is called `gold`."""
+    """The counts of a layer against gold labels; `gold` is their name."""
 
     def __init__(self, gold: str) -> None:
         self._gold = gold
@@ -36,7 +37,7 @@ class GoldCount:
         self._annotators: defaultdict[str, LabelCounts] = defaultdict(LabelCounts)
 
     def see(self, cluster: int, units: Sequence[UnitLabels], gold: Mapping[int | None, Labels]) -> None:
-        """Add the units of a conversation, and its gold labels by turn; `cluster` is that of its scenario."""
+        """Add the units of a conversation, and its gold labels by turn. `cluster`: the scenario's cluster."""
         found = [unit for unit in units if unit.turn in gold]
         self._unlabelled += len(gold) - len(found)
         self._units += len(found)
@@ -59,7 +60,7 @@ class GoldCount:
 
 
 def describe_gold(found: GoldFigures) -> Iterator[str]:
-    """For a terminal: everybody over all labels, and the biases that are not chance."""
+    """Yield lines for the terminal: each annotator over all labels, and the biases that exclude chance."""
     missing = f", {found.unlabelled:,} more have no labels in the layer" if found.unlabelled else ""
     ties = f", {quantity(found.ties, 'tie')}" if found.ties else ""
     yield from rows("against gold", f"{quantity(found.units, 'unit')} of {found.gold}{ties}{missing}")

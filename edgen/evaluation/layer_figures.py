@@ -1,8 +1,8 @@
-"""Figures of a layer of labels: how frequent labels are, their order, the agreement of annotators.
+"""Figures of a layer of labels: frequency and order of labels, agreement of annotators.
 
-The labels by the majority of annotators are counted; a tie is counted as one, and has no label. Memory: some
-numbers for every two labels, and for every label of each two annotators, for each cluster of scenarios, of
-which there are at most 500 (`edgen.stats.clusters`).
+Labels by the majority of annotators are counted; ties are counted apart, and have no label. Memory: for each
+of at most 500 clusters of scenarios (`edgen.stats.clusters`), some numbers for every two labels, and for
+every label of every two annotators.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ THIRDS = ("first", "middle", "last")
 
 
 class Shares(msgspec.Struct, frozen=True, kw_only=True):
-    """Frequency of labels among the units that have any."""
+    """Frequency of labels among the units that have labels."""
 
-    units: int  # with labels, without ties
+    units: int  # units with labels, without ties
     ties: int  # units where no labels have a majority
     counts: dict[str, int]  # units with each label
-    shares: dict[str, Estimate]  # of the units, by label
-    mean: Estimate | None = None  # of labels that are numbers on a scale
+    shares: dict[str, Estimate]  # share of the units, by label
+    mean: Estimate | None = None  # mean of labels that are numbers on a scale
     thirds: dict[str, Shares] = {}
-    """The same in each third of the conversations' turns, if turns are labelled."""
+    """The same figures in each third of the conversations' turns, if turns are labelled."""
 
 
 class LayerFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,33 +45,33 @@ class LayerFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     units: int  # units with labels
     ties: int  # units where no labels have a majority
-    several: bool  # whether any unit carries more than one label
-    annotators: dict[str, int]  # units that each labels, by name
-    overall: Shares  # of all units
-    roles: dict[str, Shares]  # by speaker, if turns are labelled
+    several: bool  # whether any unit has more than one label
+    annotators: dict[str, int]  # labelled units by annotator's name
+    overall: Shares  # shares over all units
+    roles: dict[str, Shares]  # shares by speaker, if turns are labelled
     transitions: tuple[tuple[str, str, int], ...]  # label, label of the next labelled turn, count
     agreement: AnnotatorAgreement  # between annotators
     confusion: tuple[Confusion, ...]  # by pair of annotators
-    against_rest: dict[str, LabelFigures]  # each annotator against the majority of the others, without ties
+    against_rest: dict[str, LabelFigures]  # annotators against the others' majority, without ties
     identical: tuple[tuple[str, ...], ...] | UnsetType = UNSET
-    """Groups of annotators that send identical requests, of which one counts for agreement."""
+    """Groups of annotators that send identical requests; only one of each group counts for agreement."""
     not_available: str | UnsetType = UNSET  # why agreement is missing
 
     @property
     def independent(self) -> int:
-        """The number of annotators whose agreement means something."""
+        """The number of annotators with different requests."""
         groups = () if self.identical is UNSET else self.identical
         return len(self.annotators) - sum(len(group) - 1 for group in groups)
 
     @property
     def labels(self) -> list[str]:
-        """Every label, in the order of the set where it is known."""
+        """Every label, in the label set's order if it is known."""
         return [*self.overall.counts]
 
 
 class LayerCount:
-    """Count of one layer. `labels`: its set, None if unknown: then labels are counted as they come.
-    `identical`: the groups of annotators that send identical requests."""
+    """The count of one layer. `labels`: its label set; None if unknown. `identical`: groups of annotators
+    that send identical requests."""
 
     def __init__(self, labels: LabelSet | None = None, identical: tuple[tuple[str, ...], ...] = ()) -> None:
         self._set = labels
@@ -87,7 +87,7 @@ class LayerCount:
         self._rest: defaultdict[str, LabelCounts] = defaultdict(LabelCounts)
 
     def see(self, cluster: int, turns: int, units: Sequence[UnitLabels]) -> None:
-        """Add the units of a conversation with `turns` turns, in order; `cluster` is that of its scenario."""
+        """Add the units of a conversation with `turns` turns, in order. `cluster`: the scenario's cluster."""
         before: Labels = ()
         for unit in units:
             self._annotators.update([*unit.annotators])
@@ -106,7 +106,7 @@ class LayerCount:
             before = unit.labels
 
     def _drop_identical(self, said: dict[str, Labels]) -> dict[str, Labels]:
-        """Return the labels of a unit without all but the first of annotators with identical requests."""
+        """Return the labels of a unit; of annotators with identical requests, only the first one's."""
         if not self._identical:
             return said
         twins = {name for group in self._identical for name in [one for one in group if one in said][1:]}
@@ -178,14 +178,14 @@ class LayerCount:
 
 
 def _set_of(given: Sequence[Labels]) -> LabelSet:
-    """Return a set with the labels of a unit."""
+    """Return a label set of the labels that annotators gave a unit."""
     names = sorted({label for labels in given for label in labels})
     several = any(len(labels) > 1 for labels in given)
     return make_inline_set("found", dict.fromkeys(names, "as found"), several=several)
 
 
 def find_scale(labels: Sequence[str]) -> dict[str, float] | None:
-    """Return the labels as numbers on a scale; None if one is no number."""
+    """Return the labels as numbers on a scale; None if a label is no number."""
     try:
         found = {label: float(label) for label in labels if label.isascii()}
     except ValueError:
@@ -194,7 +194,7 @@ def find_scale(labels: Sequence[str]) -> dict[str, float] | None:
 
 
 def explain_unavailable(groups: Sequence[Sequence[str]]) -> str:
-    """Return the sentence on figures of agreement that are not available."""
+    """Return the sentence on why agreement is not available."""
     said = "; ".join(" and ".join([", ".join(group[:-1]), group[-1]]) for group in groups)
     return (
         f"not available for {said}: they send identical requests (one model, one template, no seed of their "

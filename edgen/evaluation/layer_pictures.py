@@ -25,17 +25,17 @@ from edgen.evaluation.layer_figures import LayerFigures, Shares
 from edgen.stats.confusion import Confusion
 from edgen.stats.label_figures import LabelFigures
 
-_DRAWN = 15  # labels in a heat map: as many as can be distinguished by their numbers
-_NAMED = 20  # characters of a label that a row of such a heat map has room for
-_PAIRS = 6  # of annotators that have a picture
+_DRAWN = 15  # maximum labels in a heat map
+_NAMED = 20  # characters of a label that fit a row of the heat map
+_PAIRS = 6  # maximum pairs of annotators with a picture
 _KAPPA = Axis(tick=lambda value: f"{value:g}", low=0, high=1)
 
-Layers = Sequence[tuple[str, LayerFigures]]  # of each arm
+Layers = Sequence[tuple[str, LayerFigures]]  # (arm, figures)
 
 
 def render_layer(name: str, layers: Layers) -> Iterator[Block]:
-    """Everything about one layer: pictures of frequencies, transitions, agreement and confusion, with their
-    numbers."""
+    """Yield everything about one layer: pictures of frequencies, transitions, agreement and confusion, with
+    their numbers."""
     yield from _draw_frequencies(name, layers)
     for place, (arm, layer) in enumerate(layers):
         yield from _draw_transitions(f"labels-{name}-next-{place}", label_with_arm(name, arm), layer)
@@ -51,7 +51,8 @@ def render_layer(name: str, layers: Layers) -> Iterator[Block]:
 
 
 def _draw_frequencies(name: str, layers: Layers) -> Iterator[Picture]:
-    """Yield a picture for each role, or for whole conversations; labels that no arm uses are named."""
+    """Yield a picture for each role, or for whole conversations; its caption names labels that no arm
+    uses."""
     for role in dict.fromkeys(role for _, layer in layers for role in (layer.roles or ("",))):
         parts = [(place, arm, _of_role(layer, role)) for place, (arm, layer) in enumerate(layers)]
         labels = dict.fromkeys(label for _, _, shares in parts for label in shares.counts)
@@ -108,8 +109,8 @@ def _draw_heat_map(
     name: str, title: str, layer: LayerFigures, counts: Mapping[tuple[str, str], int], caption: str,
     heads: tuple[str, str],
 ) -> Picture:  # fmt: skip
-    """Counts over labels and labels, drawn as percent of their rows: the most frequent labels, in the order
-    of the set."""
+    """Return counts of label pairs as a heat map, in percent of rows: the most frequent labels, in the set's
+    order."""
     totals = Counter[str]()
     often = Counter[str]()
     for (a, b), count in counts.items():
@@ -154,8 +155,7 @@ def _compute_percent(count: int, of: int) -> int:
 
 
 def _render_agreement(name: str, layers: Layers) -> Iterator[Block]:
-    """Alphas and kappas as a picture, with those of further pairs in a table; each annotator against the
-    others."""
+    """Yield pictures of alphas and kappas, and of each annotator against the others; a table of all pairs."""
     rows, pairs = [], []
     for place, (arm, layer) in enumerate(layers):
         found = layer.agreement
@@ -213,7 +213,7 @@ def _with(value: float, span: tuple[float, float] | None) -> str:
 
 
 def _tabulate_thirds(name: str, layers: Layers) -> Iterator[Table]:
-    """Shares by third of the conversations."""
+    """Yield tables of shares by third of the conversations."""
     for role in dict.fromkeys(role for _, layer in layers for role in layer.roles):
         rows = []
         for arm, layer in layers:
@@ -256,7 +256,7 @@ SCORES = ("units", "precision", "recall", "F1", "Jaccard", "bias")
 
 
 def list_score_rows(who: str, figures: LabelFigures) -> Iterator[tuple[str, ...]]:
-    """Rows of a table with SCORES: over all labels, micro and macro, and by label."""
+    """Yield rows of a table with the heads SCORES: micro and macro over all labels, then by label."""
     for title, scores in (("micro", figures.micro), ("macro", figures.macro)):
         told = (share_of(one) for one in (scores.precision, scores.recall, scores.f1, scores.jaccard))
         yield (f"{who}: {title}", number(figures.units), *told, "")
@@ -266,7 +266,7 @@ def list_score_rows(who: str, figures: LabelFigures) -> Iterator[tuple[str, ...]
 
 
 def _list_two_by_two(name: str, layers: Layers) -> Iterator[Table]:
-    """Yield for units with several labels each label on its own, by every two annotators."""
+    """Yield a table of each label on its own, by every two annotators, for units with several labels."""
     rows = tuple(
         (label_with_arm(f"{label}: {first}, {second}", arm),
         *map(number, (cell.both, cell.first, cell.second, cell.neither)))

@@ -1,4 +1,4 @@
-"""View of a layer: its figures, and its comparison with gold."""
+"""The figures of a layer, and its comparison with gold labels."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
 
 class Gold:
-    """The true labels of a layer's units: another layer of the run, or a file of labels, which is read at
-    once.
+    """The gold labels of a layer's units: another layer of the run, or a file, which is read at once.
 
-    Raises UsageError and DataError for unusable ones.
+    Raises UsageError or DataError if they cannot be used.
     """
 
     def __init__(self, named: str, reader: RunReader, layer: LayerFolder, asking: LabellingTask) -> None:
@@ -50,8 +49,8 @@ class Gold:
             self._given.setdefault(one.id, {})[one.turn] = one.labels
 
     def of(self, identifier: str, labels: LabelsByLayer) -> Mapping[int | None, Labels]:
-        """Return the gold labels of a conversation, by turn; `labels` are those of the layers. A tie has
-        none."""
+        """Return the gold labels of a conversation, by turn (None: of the whole conversation); ties have
+        none. `labels`: the conversation's labels by layer."""
         if self.layer is None:
             return self._given.get(identifier, {})
         return {unit.turn: unit.labels for unit in labels.get(self.layer, ()) if unit.labels}
@@ -60,8 +59,8 @@ class Gold:
 def look_at(
     reader: RunReader, layer: LayerFolder, asking: LabellingTask, gold: Gold | None, control: Control
 ) -> tuple[LayerFigures | None, GoldFigures | None]:
-    """Return the figures of a layer, of all arms together, and against gold. Without the extra `analysis`,
-    note that it is missing."""
+    """Return the figures of a layer over all arms, and against gold; None without gold. Without the extra
+    `analysis`, note this and return None for both."""
     try:
         require_extra("analysis", "Figures about the labels")
     except UsageError as missing:

@@ -1,12 +1,12 @@
-"""A measure: an object with a name and a definition that looks at every conversation of a data set once.
+"""A measure: an object with a name and a definition that sees every conversation of a data set once.
 
-It has columns of one conversation (`of_one`), and aggregates that say what they come to. The terminal, JSON,
-the report, `compare`, and names in expressions follow from these. What only some measures need is in optional
-parts, from which they derive as well, one a purpose:
+It has columns of one conversation (`of_one`), and aggregates that compute figures from them. The terminal,
+JSON, the report, `compare`, and names in expressions follow from these. Needs of some measures are in
+optional parts, one for each purpose, from which a measure also derives:
 
-    class CoverageMeasure(OwnCount, OwnTexts, Measure[Coverage]): ...
+class CoverageMeasure(OwnCount, OwnTexts, Measure[Coverage]): ...
 
-edgen's own are in `measures/`; a package's are found by the entry points of group `edgen.measures`.
+edgen's own are in `measures/`; a package's are found by entry points of the group `edgen.measures`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import msgspec
 
 from edgen.core import registry
-from edgen.core.plugins.checks import find_misplaced_names
+from edgen.core.plugin_checks import find_misplaced_names
 from edgen.core.plugins.faults import refuse_value
 from edgen.core.registry import part_of
 from edgen.core.text import join_list
@@ -47,13 +47,14 @@ FIGURE_TYPES: Mapping[Kind, tuple[type, ...]] = {
 
 
 class OwnCount:
-    """A measure's own count, for a value that sums of columns do not give: `counts`, or `start` if it needs
+    """A measure's own count, for a value that sums of columns cannot give: `counts`, or `start` if it needs
     shared data."""
 
     counts: ClassVar[type[Count[Any]]]
     """The class of the count, made without arguments."""
     compares_all: ClassVar[bool] = False
-    """Whether it compares all conversations with each other, by `Shared.gathered` if other processes help."""
+    """Whether it compares all conversations with each other; with several processes, from
+    `Shared.gathered`."""
 
     def start(self, shared: Shared) -> Count[Any]:  # noqa: ARG002
         """Return a new count over one data set."""
@@ -61,7 +62,7 @@ class OwnCount:
 
 
 class NeedsDataSet:
-    """Columns or figures that need more than one conversation: its data set."""
+    """Columns or figures that need the data set, not only one conversation."""
 
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Columns] | None:  # noqa: ARG002
         """Return the function that gives each conversation's columns; None for `of_one` with the data set's
@@ -69,26 +70,26 @@ class NeedsDataSet:
         return None
 
     def finish(self, figures: dict[str, Any], shared: Shared) -> dict[str, Any]:  # noqa: ARG002
-        """Return the figures of the value by name, given those that columns came to. It is called once
-        everything was seen."""
+        """Return the figures of the value by name, given the aggregates' figures. Called after all
+        conversations were seen."""
         return figures
 
 
 class OwnTexts:
-    """A measure's own texts: lines on the terminal in place of rows of figures, figures for the top of the
+    """A measure's own texts: lines on the terminal instead of rows of figures, tiles at the top of the
     report, and conversations to read."""
 
     def lines(self, value: Any) -> Iterator[str] | None:  # noqa: ARG002
-        """Return the value for a person, in lines of at most 78 columns; None for the rows of its figures."""
+        """Return the value as lines of at most 78 columns; None for the rows of its figures."""
         return None
 
     def tiles(self, value: Any) -> Iterator[tuple[str, str, str]]:  # noqa: ARG002
-        """Yield (figure, what it is, a remark) for the top of the report."""
+        """Yield (figure, its meaning, a remark) for the top of the report."""
         return iter(())
 
     def examples(self, value: Any) -> Iterator[tuple[str, str]]:  # noqa: ARG002
-        """Yield (id, a clause on why) of conversations to read, the clearest first, besides those that
-        aggregates of the class Examples name."""
+        """Yield (id, clause with the reason) of conversations to read, the clearest first, in addition to
+        aggregates of the class Examples."""
         return iter(())
 
 
@@ -96,18 +97,19 @@ class OwnComparisons:
     """A measure's own comparisons in `edgen compare`, if no ratio of two columns expresses them."""
 
     def sums(self, sample: Sample, space: Space | None) -> Iterable[tuple[str, float]]:  # noqa: ARG002
-        """Yield (sum, amount) for `compared`: arms are compared in sums by scenario. `space` is None for a
-        data set."""
+        """Yield (name of a sum, amount) of a conversation, for `compared`. Arms are compared in sums by
+        scenario. `space`: None for a data set."""
         return ()
 
     def compared(self, sums: Collection[str]) -> Iterable[Compared]:  # noqa: ARG002
-        """Return the comparisons, by arm and with paired differences; `sums`: those that occur in any arm."""
+        """Return the comparisons. `sums`: names of the sums that occur in any arm."""
         return ()
 
 
 class JudgeAsking(NamedTuple):
-    """Request of a judge for a measure. `control`: callbacks and consent of the call; `sample`: conversations
-    of each arm; `overrides`: keys of the job, as for `--set`; `prompt`: the template, None for its own."""
+    """Settings for asking a judge. `control`: callbacks and consent of the API call. `sample`: conversations
+    of each arm. `overrides`: keys of the job, as for `--set`. `prompt`: the template; None for the measure's
+    own."""
 
     control: Any
     sample: int
@@ -116,11 +118,10 @@ class JudgeAsking(NamedTuple):
 
 
 class JudgeAnswers:
-    """A judge's answers that are added to its value (`edgen stats --adherence`)."""
+    """A judge's answers that are added to the measure's value (`edgen stats --adherence`)."""
 
     def ask_judge(self, run: Path, asking: JudgeAsking) -> dict[str, Any]:
-        """Have a run's judge read conversations of each arm that was begun. Return its answers by the arm's
-        name."""
+        """Ask a run's judge about conversations of each begun arm; return its answers by arm's name."""
         raise NotImplementedError
 
     def estimate_judge(self, run: Path, asking: JudgeAsking) -> Any:
@@ -128,7 +129,7 @@ class JudgeAnswers:
         raise NotImplementedError
 
     def with_judged(self, value: Any, judged: Any) -> Any:
-        """Return the value, with a judge's answers for its arm added."""
+        """Return the value of an arm with the judge's answers added."""
         raise NotImplementedError
 
 
@@ -136,38 +137,37 @@ PARTS = (OwnCount, NeedsDataSet, OwnTexts, OwnComparisons, JudgeAnswers)
 
 
 class Measure(Generic[V]):
-    """A measure: its definition, the columns of a conversation, and the figures that they come to.
+    """A measure: its definition, the columns of a conversation, and the figures from them.
 
     A measure has `of_one` and `aggregates`, or a count of its own (`OwnCount`; docs/decisions.md says when).
     """
 
-    name: ClassVar[str]  # by which options and expressions know it
+    name: ClassVar[str]  # name in options and expressions
     definition: ClassVar[str]
-    """Names its source, or says that it is edgen's own."""
+    """Its definition, which names the source or says that it is edgen's own."""
     order: ClassVar[int] = 1000
-    """Its place among the measures."""
+    """Its place among the measures; they are shown in ascending order."""
     section: ClassVar[str] = "more"
     """The section of the report that shows it."""
     nothing: ClassVar[str] = "There is nothing to tell."
-    """Said where there is nothing to show."""
+    """Sentence shown if there are no figures."""
     aggregates: ClassVar[Sequence[Aggregate]] = ()
-    """The figures of its value, in their order. A measure with a count of its own lists those that are
-    shown."""
+    """The figures of its value, in order. A measure with a count of its own lists the figures to show."""
     reads_space: ClassVar[bool] = True
-    """True if `of_one` needs the space; otherwise it gets None."""
+    """Whether `of_one` needs the space; otherwise it gets None."""
     panels: ClassVar[Sequence[AnyPanel] | None] = None
-    """The pictures, tables and sentences of the report; None for the usual pictures of its figures. A
-    function among them draws pictures of its own."""
+    """The pictures, tables and sentences of the report; None for the usual pictures of its figures. An item
+    may be a function that draws."""
     figures: ClassVar[Mapping[str, Kind]] = MappingProxyType({})
-    """The columns that expressions (`edgen select`, a job's gates) know as `measures.<name>.<figure>`,
-    with the kind of each; "" goes by the measure's name alone, and is the column of that name."""
+    """The columns that expressions (`edgen select`, a job's gates) know as `measures.<name>.<figure>`, and
+    their kinds; "" is the column with the measure's name, known as `measures.<name>`."""
     compares: ClassVar[Sequence[Compared] | None] = None
     """The metrics of `edgen compare`; None for all shares, means, distributions and counts of texts, ()
     for nothing."""
 
     describes_plan: ClassVar[bool] = False
-    """True if its value describes the plan, with the fields `planned` (a number) and `reasons` (the numbers
-    of those not accepted): then it is shown even if no conversation was accepted."""
+    """Whether its value describes the plan, with the fields `planned` (conversations) and `reasons` (counts
+    of conversations not accepted). Then it is shown even if no conversation was accepted."""
 
     def __init__(self) -> None:
         named = type(self).__name__
@@ -185,7 +185,7 @@ class Measure(Generic[V]):
         return {}
 
     def begin_count(self, shared: Shared) -> Count[V]:
-        """Return a new count over one data set: its own, or that of its columns."""
+        """Return a new count over one data set: the measure's own, or one of its columns."""
         if isinstance(self, OwnCount):
             count = self.start(shared)
             if missing := [name for name in ("see", "result") if not callable(getattr(count, name, None))]:
@@ -216,15 +216,15 @@ class Measure(Generic[V]):
         return ColumnCount(self.aggregates, shared.data, checked, finish)
 
     def of_facts(self, facts: Facts, space: Space) -> Mapping[str, Value]:
-        """Return the columns of a conversation as expressions see it. "" is the column of the measure's
-        name, unless there is another."""
+        """Return the columns of a conversation for expressions. "" is the column with the measure's name,
+        unless `of_one` returns "" itself."""
         columns = read_columns(self, make_sample_of_facts(facts), Words(facts.words), space)
         if self._is_foreign:
             self._require_kinds(columns)
         return columns if "" in columns else {"": columns.get(self.name), **columns}
 
     def _require_kinds(self, columns: Columns) -> None:
-        """Raise FaultyPluginError for a column of another kind than `figures` says."""
+        """Raise FaultyPluginError for a column of another kind than `figures` declares."""
         for name, kind in self.figures.items():
             value = columns.get(name or self.name) if "" not in columns else columns.get(name)
             if value is not None and not isinstance(value, FIGURE_TYPES[kind]):
@@ -247,7 +247,7 @@ class Measure(Generic[V]):
 
     @cached_property
     def _is_foreign(self) -> bool:
-        """True if it is not edgen's own."""
+        """True for a measure of a plugin or a user."""
         return (
             registry.is_added("measure", self.name) or registry.find_plugin("measure", self.name) is not None
         )
@@ -259,7 +259,7 @@ def make_value_type(measure: Measure[Any]) -> type[Any]:
 
 
 def read_columns(measure: Measure[Any], sample: Sample, words: Words, space: Space | None) -> Columns:
-    """Return the columns of a conversation, checked for a measure that is not edgen's own. Raises
+    """Return the columns of a conversation; those of a foreign measure are checked. Raises
     FaultyPluginError."""
     return _check(measure, measure.of_one(sample, words, space))
 
@@ -269,7 +269,7 @@ def _check(measure: Measure[Any], columns: Columns) -> Columns:
         return columns
     checked = check_columns(measure.name, measure.aggregates, columns)
     if isinstance(measure, OwnCount | OwnComparisons) or measure.compares is not None:
-        return checked  # it may read other columns itself
+        return checked  # the measure itself may read other columns
     known = {*measure.figures, *(name for one in measure.aggregates for name in (one.reads, one.of))}
     if checked and measure.aggregates and known.isdisjoint(checked):
         said = f"gave the columns {', '.join(map(repr, checked))}, none of which its `aggregates` read"
@@ -278,15 +278,15 @@ def _check(measure: Measure[Any], columns: Columns) -> Columns:
 
 
 def is_compared(measure: Measure[Any]) -> bool:
-    """Return whether `edgen compare` compares anything of a measure."""
+    """Return whether `edgen compare` has comparisons of a measure."""
     return isinstance(measure, OwnComparisons) or bool(measure._comparisons)
 
 
 def add_up(
     measure: Measure[Any], sample: Sample, words: Words, space: Space | None
 ) -> Iterable[tuple[str, float]]:
-    """Return what an accepted conversation adds to which sum: the measure's own sums, or its columns that are
-    compared. `space` is None for a data set."""
+    """Return (name of a sum, amount) of an accepted conversation: the measure's own sums, or its compared
+    columns. `space`: None for a data set."""
     if isinstance(measure, OwnComparisons):
         return _check_sums(measure, measure.sums(sample, space))
     if not measure._comparisons:
@@ -295,7 +295,7 @@ def add_up(
 
 
 def _check_sums(measure: Measure[Any], sums: Iterable[tuple[str, float]]) -> Iterable[tuple[str, float]]:
-    """Return a measure's own sums. Raises FaultyPluginError for a plugin's that cannot be added."""
+    """Return a measure's own sums. Raises FaultyPluginError if a plugin's sums are invalid."""
     if not measure._is_foreign:
         return sums
     found = [*sums]
@@ -307,8 +307,7 @@ def _check_sums(measure: Measure[Any], sums: Iterable[tuple[str, float]]) -> Ite
 
 
 def list_comparisons(measure: Measure[Any], sums: Collection[str]) -> Iterable[Compared]:
-    """Return a measure's comparisons by `edgen compare`, by arm and with paired differences; `sums`: those
-    that occur in any arm."""
+    """Return a measure's comparisons by `edgen compare`. `sums`: names of the sums that occur in any arm."""
     if isinstance(measure, OwnComparisons):
         found = tuple(measure.compared(sums))
         if wrong := [one for one in found if not isinstance(one, Compared)]:
@@ -318,8 +317,8 @@ def list_comparisons(measure: Measure[Any], sums: Collection[str]) -> Iterable[C
 
 
 def list_flaws(measure: Measure[Any]) -> Iterator[str]:
-    """Yield what keeps an object from being used as a measure, as clauses."""
-    from edgen.evaluation.measure_flaws import list_declared_flaws  # only plugins are checked
+    """Yield the flaws that keep an object from being used as a measure, as clauses."""
+    from edgen.evaluation.measure_flaws import list_declared_flaws  # loaded late: only plugins are checked
 
     yield from find_misplaced_names(measure, PARTS)
     yield from list_declared_flaws(measure, counts_alone=isinstance(measure, OwnCount))

@@ -1,8 +1,7 @@
-"""Measures that the job of a run names: which files they were when the run was made, and loading them for
-another look at it.
+"""Files of measures that a job names: their digests in the run's ledger, consent, and loading.
 
-The ledger keeps path and digest of each file. A file is run again only if it is still the same, and after the
-consent that `edgen generate` needed.
+The ledger keeps path and digest of each file. For a later look at the run, a file is executed only if it is
+unchanged and the user has consented.
 
 `FILE:FUNCTION` names a measure; `load_measures` runs the file.
 """
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class MeasureFile(msgspec.Struct, frozen=True):
-    """A function that was a measure of a run, its file, and the file's digest then."""
+    """A function that was a measure of a run, its file, and the file's digest at that time."""
 
     name: str
     file: str
@@ -45,7 +44,7 @@ class MeasureFile(msgspec.Struct, frozen=True):
 
 
 def find_measure_files(job: Job, reach: Reach) -> list[MeasureFile]:
-    """Return what a job names under `measures`, as the files are now."""
+    """Return the measures that a job names under `measures`, with the files' present digests."""
     found = []
     for reference in job.measure_references:
         file, name = split_reference(reference)
@@ -55,8 +54,7 @@ def find_measure_files(job: Job, reach: Reach) -> list[MeasureFile]:
 
 
 def note_measure_files(ledger: Ledger, files: Sequence[MeasureFile]) -> list[str]:
-    """Keep with a ledger what its measures are. Return the files that were others when the run was worked on
-    last."""
+    """Note the measures in a ledger. Return the files that have changed since the last note."""
     known = ledger.read_fact(MEASURES)
     ledger.set_fact(MEASURES, msgspec.json.encode(files).decode())
     before = {one.file: one.sha256 for one in _decode(known, ledger.path)}
@@ -64,11 +62,11 @@ def note_measure_files(ledger: Ledger, files: Sequence[MeasureFile]) -> list[str
 
 
 def load_run_measures(runs: Sequence[Path], control: Control, only: Collection[str] | None = None) -> None:
-    """Load the measures of the jobs of runs, where their files are the same and the user consents. `only`:
-    those of these names, which raise InputError where they cannot be loaded; None: all, and one that cannot
-    is left out with a note.
+    """Load the measures that runs' jobs name, if their files are unchanged and the user consents. `only`:
+    names to load; raises InputError if one cannot be loaded. None: all; a measure that cannot be loaded is
+    left out with a note.
 
-    A measure of the same name that is there already takes its place.
+    If a measure of this name exists already, that one is used.
     """
     for one in dict.fromkeys(one for run in runs for one in _read_measure_files(run)):
         if one.name in registry.list_names("measure") or (only is not None and one.name not in only):
@@ -83,7 +81,7 @@ def load_run_measures(runs: Sequence[Path], control: Control, only: Collection[s
 
 
 def _check(one: MeasureFile, control: Control) -> None:
-    """Raise InputError unless the file is the one that the run was made with, and may be run."""
+    """Raise InputError unless the file is unchanged since the run was made, and may be executed."""
     path = Path(one.file)
     if not path.is_file():
         raise InputError(
@@ -104,7 +102,7 @@ def _check(one: MeasureFile, control: Control) -> None:
 
 
 def _read_measure_files(run: Path) -> list[MeasureFile]:
-    """Return the measures that the ledgers of a run keep; none for what is no run."""
+    """Return the measures in the ledgers of a run; empty if the path is no run."""
     rundir = RunFolder(run)
     if not rundir.begun:
         return []
@@ -127,9 +125,9 @@ def _decode(fact: str | None, ledger: Path) -> list[MeasureFile]:
 
 
 def load_measures(references: Iterable[str], base: Path = Path()) -> list[str]:
-    """Load measures named `FILE:FUNCTION`, files starting at `base`; return their names.
+    """Load measures named `FILE:FUNCTION`, with files relative to `base`; return their names.
 
-    Runs the files. Raises UsageError for a missing file or function, or a file that cannot be run.
+    Executes the files. Raises UsageError for a missing file or function, or a file that fails.
     """
     names = []
     for reference in references:
@@ -150,15 +148,15 @@ def split_reference(reference: str) -> tuple[str, str]:
 
 
 def load_job_measures(job: Job, reach: Reach, trust: Trust) -> None:
-    """Load what a job names under `measures`, where the user consents.
+    """Load the measures that a job names under `measures`, if the user consents.
 
-    Raises InputError without consent, and for a file outside of the job's project; UsageError as
-    `load_measures` does.
+    Raises InputError without consent, or for a file outside the job's project; UsageError as `load_measures`
+    does.
     """
     if (reach.base / "run.db").exists():
         raise InputError(
-            f"{reach.base}: this is a run's folder, and what its job names under `measures` is not run; "
-            "start from your own job file."
+            f"{reach.base}: this is a run's folder, and edgen does not run files that its job names under "
+            "`measures`; start from your own job file."
         )
     for reference in job.measure_references:
         file, _ = split_reference(reference)
@@ -175,7 +173,8 @@ def load_job_measures(job: Job, reach: Reach, trust: Trust) -> None:
 
 
 def require_consent(path: Path, trust: Trust, who: str = "the job") -> None:
-    """Raise InputError unless the user agrees to run a Python file; `who` names it: the job, or the run."""
+    """Raise InputError unless the user agrees to run a Python file. `who`: the job or run that names the
+    file."""
     digest = compute_sha256(path.read_bytes())
     kept = _find_file(trust)
     known = kept.read_text(encoding="utf-8").splitlines() if kept is not None and kept.is_file() else []
@@ -209,7 +208,7 @@ def _find_file(trust: Trust) -> Path | None:
 
 
 def _load(path: Path, name: str) -> None:
-    """Run a file, and have its function be a measure."""
+    """Execute a file, and register its function as a measure."""
     from edgen.evaluation.function_measure import OwnMeasure, measure
 
     if not path.is_file():
@@ -226,7 +225,7 @@ def _load(path: Path, name: str) -> None:
     if function is None:
         own = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
         raise UsageError(f"{path}: it has no function {name}{suggest_name(name, own)}.")
-    # A function that the file made a measure by itself is that measure.
+    # The file may have registered the function itself.
     found = registry.find("measure", name) if registry.is_added("measure", name) else None
     if not (isinstance(found, OwnMeasure) and found.function is function):
         measure(function, name)
@@ -242,5 +241,5 @@ def _explain(path: Path, problem: BaseException) -> str:
 
 
 def add_own_measures(only: Sequence[str] | None, own: Sequence[str]) -> Sequence[str] | None:
-    """Return the measures to take: those that were chosen and one's own; None for all."""
+    """Return the names of the chosen measures and the user's own; None for all."""
     return None if only is None else [*only, *own]

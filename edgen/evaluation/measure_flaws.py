@@ -1,4 +1,4 @@
-"""Flaws in what a plugin's measure declares: its texts, figures, aggregates and panels."""
+"""Flaws in the declarations of a plugin's measure: its texts, figures, aggregates and panels."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _TEXTS = ("section", "nothing")
 
 
 def list_declared_flaws(measure: Any, *, counts_alone: bool) -> Iterator[str]:
-    """Yield what keeps an object from being used as a measure, as clauses. `counts_alone`: it has a count of
-    its own."""
+    """Yield flaws that keep an object from being used as a measure, as clauses. `counts_alone`: it has a
+    count of its own."""
     if not isinstance(definition := getattr(measure, "definition", None), str) or not definition:
         yield "has no `definition`: name its source, or say that it is your own"
     for name in _TEXTS:
@@ -68,8 +68,8 @@ def _list_aggregate_flaws(measure: Any, *, counts_alone: bool) -> Iterator[str]:
 
 
 def _list_wording_flaws(one: Aggregate, names: Sequence[str] | None) -> Iterator[str]:
-    """Yield texts of an aggregate with unknown names in braces. `names`: those of the figures; None: the
-    value may have others."""
+    """Yield flaws of an aggregate's texts: unknown names in braces. `names`: of the figures; None: the value
+    may have others."""
     texts = {"label": ["key"], "title": ["key"]}
     if names is not None:
         texts |= {text: ["it", "key", *names] for text in ("says", "note", "drawn")}

@@ -1,4 +1,4 @@
-"""Measures at work: one pass over the samples of a data set, their words cut once, and one over its plan.
+"""Measuring: one pass over the samples of a data set, whose words are split once, and one over its plan.
 
 `render` formats the results for a terminal of 80 columns.
 """
@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import msgspec
 
 from edgen.core.errors import UsageError
-from edgen.core.plugins.faults import FaultyPluginError
 from edgen.core.registry import PluginError, find, find_all, list_names, part_of
 from edgen.core.text import join_list, quantity
+from edgen.evaluation.faulty_measures import Faults
 from edgen.evaluation.measure import JudgeAnswers, Measure, is_compared
 from edgen.evaluation.measures.overview import MEASURE as OVERVIEW
 from edgen.evaluation.sample import DataSet, cut
@@ -33,15 +33,15 @@ _TELL_EVERY = 500  # conversations
 class Quality(msgspec.Struct, frozen=True, kw_only=True):
     """Measures of a data set."""
 
-    name: str  # of the data set
+    name: str  # name of the data set
     sources: tuple[str, ...]  # paths it was read from
     overview: Any  # counts of conversations and turns
     values: dict[str, Any]  # each measure's value, in the measures' order
-    definitions: dict[str, str]  # of each measure, with its source
+    definitions: dict[str, str]  # each measure's definition, with its source
     notes: tuple[str, ...] = ()  # limits, in sentences
-    reasons: Mapping[str, str] = {}  # clauses on reasons of the protocol's own; for people alone
-    faults: dict[str, FaultyPluginError] = {}
-    """Of plugins' measures that raised, and so have no value, by name."""
+    reasons: Mapping[str, str] = {}  # explanations of the protocol's own reasons; not in JSON
+    faults: Faults = {}
+    """Faults of plugins' measures that raised and so have no value, by name."""
 
     def __getitem__(self, measure: str) -> Any:
         """Return a measure's value. Raises UsageError for a measure without one."""
@@ -50,7 +50,7 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
         return self.values[measure]
 
     def __iter__(self) -> Iterator[str]:
-        """Return an iterator over the names of the measures, as a mapping has."""
+        """Return an iterator over the names of the measures, as a mapping does."""
         return iter(self.values)
 
     def as_json(self) -> dict[str, Any]:
@@ -65,14 +65,14 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def describe_as_json(arms: Mapping[str, Quality]) -> dict[str, Any]:
-    """Return the JSON of `edgen stats --json`: the qualities by arm, or the one of a run without arms."""
+    """Return the JSON of `edgen stats --json`: by arm, or of the whole run without arms."""
     plain = {arm: quality.as_json() for arm, quality in arms.items()}
     return plain.get("", {"arms": plain})
 
 
 def list_measures(only: Collection[str] | None = None, without: Collection[str] = ()) -> list[Measure[Any]]:
-    """Return all measures, or those in `only`, in their order, but those in `without`, which are not loaded.
-    Raises PluginError for one of those in `only`."""
+    """Return all measures, or the ones in `only`, in order. Measures in `without` are left out and not
+    loaded. Raises PluginError if one in `only` cannot be used."""
     found: list[Measure[Any]] = (
         find_all("measure", without)
         if only is None
@@ -82,8 +82,8 @@ def list_measures(only: Collection[str] | None = None, without: Collection[str] 
 
 
 def find_judged_measure() -> tuple[str, JudgeAnswers]:
-    """Return the name of the measure to whose value a judge's answers are added, and its part for that.
-    Raises PluginError without a usable one."""
+    """Return the measure that takes a judge's answers, as (name, part). Raises PluginError without a usable
+    one."""
     found = next(((one.name, one) for one in list_measures() if isinstance(one, JudgeAnswers)), None)
     if found is None:
         raise PluginError("There is no measure that a judge's answers are added to.")
@@ -91,10 +91,10 @@ def find_judged_measure() -> tuple[str, JudgeAnswers]:
 
 
 def find_measures_of_other_families(family: DataSetReader | None) -> dict[str, str]:
-    """Return the measures that only conversations of another family have, with its name."""
+    """Return the measures that only other families have, with the family's name."""
     found: dict[str, str] = {}
     for name in list_names("family"):
-        with contextlib.suppress(PluginError):  # a family that cannot be loaded has nothing to measure here
+        with contextlib.suppress(PluginError):  # an unusable family has no data here
             found |= dict.fromkeys(part_of(find("family", name), KindDefaults).measures, name)
     own = part_of(family, KindDefaults).measures
     return {measure: owner for measure, owner in found.items() if measure not in own}
@@ -116,7 +116,7 @@ def _name_kind(family: DataSetReader | None) -> str:
 def _note_skipped(
     others: Mapping[str, str], only: Collection[str], family: DataSetReader | None
 ) -> Iterator[str]:
-    """Yield a note on measures that were asked for and are of other families."""
+    """Yield a note on requested measures that belong to other families."""
     if skipped := [name for name in others if name in only]:
         needs = join_list(sorted({others[name] for name in skipped}))
         yield (
@@ -126,16 +126,16 @@ def _note_skipped(
 
 
 class Helpers(Protocol):
-    """Other processes that have a part of the measures; see `evaluation.parallel`."""
+    """Other processes that compute some of the measures; see `evaluation.parallel`."""
 
     gathered: Callable[[], GatheredShingles] | None
-    """Waits for the shingles of all conversations, if they gather them."""
+    """Waits for the shingles of all conversations; None if the others do not cut them."""
 
     def share(self, names: Sequence[str]) -> list[str]:
-        """Give them their parts; return the measures of this process."""
+        """Distribute the measures; return the names of this process's measures."""
 
-    def collect(self) -> tuple[dict[str, Any], dict[str, FaultyPluginError]]:
-        """Wait for their values, and the faults of plugins' measures."""
+    def collect(self) -> tuple[dict[str, Any], Faults]:
+        """Wait for the others' values, and the faults of plugins' measures."""
 
 
 def measure(
@@ -147,8 +147,8 @@ def measure(
 ) -> Quality:
     """Measure a data set with the measures in `only`, or all.
 
-    `progress` gets the number of samples now and then. `beside` see every sample too; the caller gets their
-    values. `helpers`: other processes that measure a part.
+    `progress` gets the number of samples every 500. `beside`: observers that see every sample, too; the
+    caller reads their values. `helpers`: other processes that compute some of the measures.
     """
     others = find_measures_of_other_families(data.family)
     notes = [*data.notes, *_note_skipped(others, only or (), data.family)]
@@ -200,8 +200,8 @@ def measure(
 
 
 def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[str]:
-    """Yield the sections of the measures, and the notes, in lines without line ends."""
-    faults: dict[str, FaultyPluginError] = {}
+    """Yield the measures' sections and the notes as lines, without line ends."""
+    faults: Faults = {}
     clauses = {**quality.reasons}
     yield f"{quality.name}: {quantity(quality.overview.records, 'conversation')}"
     if not quality.overview.records:
@@ -220,7 +220,7 @@ def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[st
             yield ""
             yield measure.name
             yield from (f"  {line}" for line in (*lines, *_explain_reasons(lines, clauses)))
-    quality.faults.update(faults)  # the command fails for those, too
+    quality.faults.update(faults)  # the command fails for these, too
     notes = [*quality.notes, *describe_faults(faults)]
     if notes:
         yield ""
@@ -228,14 +228,15 @@ def render(quality: Quality, only: Collection[str] | None = None) -> Iterator[st
         yield from wrap(f"Note: {note}")
 
 
-def describe_faults(faults: Mapping[str, FaultyPluginError]) -> Iterator[str]:
+def describe_faults(faults: Faults) -> Iterator[str]:
     """Yield a sentence on each measure that is left out."""
     for name, fault in faults.items():
         yield f"Not measured: {name}. {fault}"
 
 
 def _explain_reasons(lines: Sequence[str], clauses: dict[str, str]) -> Iterator[str]:
-    """Yield the clause on each reason that the lines count, and take it out: each is explained once."""
+    """Yield explanations of the reasons that the lines count. Remove them from `clauses`: each is explained
+    once."""
     text = " ".join(line.strip() for line in lines)
     for code in [code for code in clauses if re.search(rf"\d {code}\b", text)]:
         yield from wrap(f"{code}: {clauses.pop(code)}")
@@ -247,6 +248,6 @@ def _explain_nothing(quality: Quality) -> Iterator[str]:
     plan = next(described, None)
     planned, reasons = (0, {}) if plan is None else (plan.planned, plan.reasons)
     why = f" of {planned:,} planned ({join_counts(reasons)})" if planned else ""
-    left = "Only what became of the plan can be told." if planned else "There is nothing to measure."
+    left = "Only the outcomes of the plan are known." if planned else "There is nothing to measure."
     yield ""
     yield from wrap(f"Nothing was accepted{why}. {left}")

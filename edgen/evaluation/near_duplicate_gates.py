@@ -1,8 +1,8 @@
-"""Expressions with near-duplicates, decided one conversation after another, in their order.
+"""Expressions on near-duplicates, decided for conversations in their order.
 
-A conversation is a near-duplicate if it is nearly the same (`texts.near_duplicates`) as an earlier one that
-is kept; so one of each kind is kept, the first. Memory: some hundred bytes per conversation; words are in a
-temporary file.
+A conversation is a near-duplicate if it is nearly the same (`texts.near_duplicates`) as an earlier kept one;
+so the first of each group is kept. Memory: some hundred bytes per conversation; words are in a temporary
+file.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ KEPT = -1
 
 
 class GatedConversations:
-    """Conversations that are to meet all of these expressions: all are added, then decided."""
+    """Conversations that must meet all of these expressions. Add all conversations, then decide."""
 
     def __init__(self, expressions: Sequence[Expression]) -> None:
         self._expressions = expressions
         self._corpus = Corpus()
-        self._if_new, self._if_near = array("h"), array("h")  # which expression is not met; KEPT: all are
+        self._if_new, self._if_near = array("h"), array("h")  # place of the first false one, or KEPT
 
     def add(self, facts: Facts) -> None:
         """Add the next conversation."""

@@ -1,4 +1,4 @@
-"""A measure's figures as pictures and tables of a report, from what its aggregates and panels declare."""
+"""A measure's figures as pictures and tables of a report, from its aggregates and panels."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from edgen.evaluation.wording import fill_in
 
 V = TypeVar("V")
 _MOST_BARS = 24
-_CAPTIONS = {  # of a panel without its own
+_CAPTIONS = {  # captions of panels that declare none
     Share: "Shares with their 95% intervals.",
     Mean: "Means with their 95% intervals.",
     Tally: "How often each of these occurs, the most frequent first.",
@@ -57,11 +57,11 @@ class ArmResult(NamedTuple, Generic[V]):
 
     arm: str
     """The arm's name, "" without arms."""
-    name: str  # the arm's or the run's
-    value: V  # of the measure
-    job: Mapping[str, Any]  # as resolved
+    name: str  # name of the arm or the run
+    value: V  # value of the measure
+    job: Mapping[str, Any]  # the resolved job
     guide: Any = None
-    """See `RolesAndSettings.guide`."""
+    """See `RolesAndSettings.guide`; None without one."""
     family: Any = None
     """The family of its conversations; None if unknown."""
     roles: tuple[str, ...] = ()
@@ -69,44 +69,44 @@ class ArmResult(NamedTuple, Generic[V]):
 
 
 class Panel(msgspec.Struct, frozen=True):
-    """A picture of figures of one kind, every arm side by side: shares and means as dots on their intervals,
+    """A picture of figures of one kind, with arms side by side: shares and means as dots with intervals,
     distributions as histograms, counts of texts and plain numbers as bars, a crossed table as a table."""
 
     name: str  # unique in the report
     title: str  # above the picture
     figures: tuple[str, ...]
-    """Names of aggregates of one class; `outer.inner` for one in the `each` of a ByKey."""
+    """Names of aggregates of one class; `outer.inner` for an aggregate in the `each` of a ByKey."""
     caption: str | Callable[[Sequence[ArmResult[Any]]], str] = ""
-    """The point to look for; may depend on what was found in the arms."""
+    """The point to look for; may be a function of the arms' results."""
     axis: Axis | None = None
-    """None: the usual one of the class."""
+    """The x axis; None: the usual one of the aggregate's class."""
     of: str = ""
-    """Of counts: the figure that bars are shares of."""
+    """For counts: the figure that bars are shares of; "" for the sum of the counts."""
     colour_keys: bool = False
-    """Whether each key of a figure by key has a colour, in place of each arm."""
+    """Whether each key has a colour, instead of each arm."""
     reference: float | None = None
-    """Of shares and means: a line to compare them with; None for no line."""
+    """For shares and means: the value of a reference line; None for no line."""
     most: int | None = None
-    """Of shares and means: how many are drawn, those furthest from the reference (without one, from 0);
-    None for all."""
+    """For shares and means: the maximum drawn, furthest from the reference (without one, from 0) first; None
+    for all."""
     folded: str = ""
-    """As of a picture: what it is folded away under, with others of the same words."""
+    """Words under which it is folded away, together with pictures of the same words; "" if it is not."""
     told: str = ""
-    """Of a folded share, or a mean of shares: what the page says of it all the same, before its values."""
+    """Words before the values of a folded share or mean of shares, which the page always shows; "" if it
+    shows none."""
 
 
 class TablePanel(msgspec.Struct, frozen=True):
-    """A table with a row for each part of a figure: of a mapping, or a sequence. It is left out if no arm has
-    any."""
+    """A table with a row for each part of a figure, a mapping or a sequence. Left out if it has no rows."""
 
     title: str
     figure: str
     """The name of an aggregate, as in `Panel.figures`."""
     heads: tuple[str, ...]
     cells: tuple[str, ...]
-    """The texts of a row, with figures in braces as in `Aggregate.says`; `{it}` is the part."""
+    """The cells of a row, with figures in braces as in `Aggregate.says`; `{it}` is the part."""
     style: str = "plain"
-    """As of a table."""
+    """See `Table.style`."""
 
 
 class Sentence(msgspec.Struct, frozen=True):
@@ -115,27 +115,27 @@ class Sentence(msgspec.Struct, frozen=True):
     figure: str
     """The name of an aggregate."""
     says: str
-    """With figures in braces, as in `Aggregate.says`."""
+    """The sentence, with figures in braces as in `Aggregate.says`."""
     otherwise: str = ""
-    """Said where the figure has no data; "" for no sentence."""
+    """The sentence if the figure has no data; "" for none."""
 
 
 OwnPicture = Callable[[Sequence[ArmResult[Any]]], Iterator[Block]]
-"""A function that draws pictures of its own, given what was found in the arms."""
+"""A function that draws pictures, given the arms' results."""
 AnyPanel = Panel | TablePanel | Sentence | OwnPicture
 
 
 class _Part(NamedTuple):
-    """A figure of one value, or a part of one by key."""
+    """A figure of a value, or one part of a figure by key."""
 
     key: str  # "" without keys
-    words: str  # those of the key
-    place: int  # of the outermost key
+    words: str  # display name of the key
+    place: int  # place of the outermost key
     figure: Any
-    value: Any  # the value whose figure it is
+    value: Any  # the value that has the figure
 
     def say(self, text: str) -> str:
-        """Return a text about the figure."""
+        """Fill in a text about the figure."""
         return fill_in(text, self.value, self.figure, self.key, self.words)
 
 
@@ -164,7 +164,7 @@ def draw_panels(
 
 
 def _describe_shares(figure: str, found: Sequence[ArmResult[Any]]) -> str:
-    """Return the value of a share in each arm that has it."""
+    """Return the values of a share in the arms that have it, as text."""
     estimates = [(one.arm, find_figure(one.value, figure)) for one in found]
     return ", ".join(
         f"{arm} {percent(estimate.value)}".strip() for arm, estimate in estimates if estimate is not None
@@ -181,8 +181,8 @@ def _find_aggregate(by_name: Mapping[str, Aggregate], path: str) -> Aggregate:
 
 
 def _iterate_parts(value: Any, by_name: Mapping[str, Aggregate], path: str) -> Iterator[_Part]:
-    """Yield the parts of a figure; of `outer.inner`, the inner figures of each part, those that are by key
-    themselves under both keys."""
+    """Yield the parts of a figure. For `outer.inner`: the inner figure of each part, or its parts under both
+    keys if it is by key itself."""
     outer, _, inner = path.partition(".")
     around, one, figure = by_name[outer], _find_aggregate(by_name, path), find_figure(value, outer)
     if isinstance(around, ByKey):
@@ -222,7 +222,7 @@ def _tabulate_rows(
 
 
 def list_usual_panels(measure: str, aggregates: Sequence[Aggregate]) -> Iterator[Panel]:
-    """Yield a picture of all shares, and one of each other figure, for a measure that declares none."""
+    """Yield one panel of all shares, and one for each other figure, for a measure without panels."""
     shares = tuple(one.name for one in aggregates if isinstance(one, Share))
     words, total = readable_name(measure).capitalize(), ""
     if shares:
@@ -302,8 +302,8 @@ def _list_intervals(
 def _collect_counts(
     value: Any, by_name: Mapping[str, Aggregate], panel: Panel
 ) -> tuple[dict[str, tuple[int, int]], int]:
-    """Counts by key, each with the number of things that it is of: the figure `of`, else the sum of the
-    counts; and how many things there are."""
+    """Return (count, total) by key, and the number of all things. A total is the figure `of` or, without one,
+    the sum of the counts."""
     path, of = panel.figures[0], panel.of
     outer, _, inner = path.partition(".")
     found: dict[str, tuple[int, int]] = {}
@@ -348,8 +348,8 @@ def _list_crossed_rows(panel: Panel, one: Crossed, found: Sequence[ArmResult[Any
 def draw_bars_of_counts(
     name: str, title: str, caption: str, counted: Sequence[tuple[str, Mapping[str, tuple[int, int]], int]]
 ) -> Iterator[Picture]:
-    """Yield counts of each arm, as (arm, (count, total) by kind, total of all), as bars of shares: the
-    largest first, every arm side by side."""
+    """Yield a picture of counts as bars of shares: the largest first, arms side by side. `counted`: (arm,
+    (count, total) by kind, total of all) of each arm."""
     drawn = [(place, *one) for place, one in enumerate(counted) if one[2]]
     largest: dict[str, float] = {}
     for _, _, counts, _ in drawn:
@@ -364,6 +364,6 @@ def draw_bars_of_counts(
             bars.append(
                 Bar(label_with_arm(readable_name(kind), arm), count / total, said, series_colour(place))
             )
-    # whole kinds, so that no arm is missing next to the others
+    # a multiple of the arms, so that each kind has all its arms
     most = max(_MOST_BARS // max(len(drawn), 1), 3)
     yield from draw_bars(name, title, bars, caption, most * len(drawn))

@@ -1,10 +1,10 @@
-"""Measures in several processes: each process reads the whole data set, and has a part of the measures.
+"""Measures in several processes: each process reads the whole data set, and computes some of the measures.
 
-So every value is made as in one process. How long each takes is tried on a few
-conversations, and the parts take about the same time. Measures that were added in this process stay in it.
+So every value is computed as in one process. The measures are timed on a few conversations, and divided so
+that the processes take about the same time. Measures added in this process stay in it.
 
-Measures that compare all conversations of a run with each other are divided by ranges instead: the other
-processes read ranges and cut them into shingles (`texts.shingles`), and this one gathers these in a temporary
+Measures that compare all conversations of a run with each other are divided by ranges instead. The other
+processes read ranges and cut them into shingles (`texts.shingles`); this process gathers these in a temporary
 file and finds the pairs.
 """
 
@@ -27,6 +27,7 @@ from typing import Any
 from edgen.core.plugins.faults import FaultyPluginError
 from edgen.core.registry import find, is_added, part_of
 from edgen.evaluation.data_sets import open_data_sets
+from edgen.evaluation.faulty_measures import Faults
 from edgen.evaluation.measure import OwnCount, make_value_type
 from edgen.evaluation.measuring import measure
 from edgen.evaluation.sample import DataSet, cut
@@ -38,13 +39,13 @@ from edgen.runtime.processes import HERE, Processes, Work
 _TRIED = 300  # conversations
 _SIZE = 1000  # conversations of a range
 
-Found = tuple[dict[str, Any], dict[str, FaultyPluginError]]
+Found = tuple[dict[str, Any], Faults]
 Gathered = tuple[GatheredShingles, list[bytes]]
 
 
 class Parts:
-    """The measures of one arm of a data set in several processes, this one among them; a context that ends
-    the others. `gathered` waits for the shingles of all conversations, if the others cut them."""
+    """The measures of one arm of a data set, in this process and others; a context that ends the others.
+    `gathered` waits for the shingles of all conversations; None if the others do not cut them."""
 
     def __init__(self, paths: Sequence[Path], arm: str, workers: int, on: str | None) -> None:
         self._paths = [path.absolute() for path in paths]
@@ -62,7 +63,7 @@ class Parts:
         self._stack.close()
 
     def share(self, names: Sequence[str]) -> list[str]:
-        """Let other processes have a part of these measures each. Return those of this process."""
+        """Distribute these measures over the processes; return the names of this process's measures."""
         data = _open(self._paths, self._arm)
         comparing = [
             name
@@ -80,7 +81,8 @@ class Parts:
         return mine
 
     def _start(self, count: int, work: Iterable[Work]) -> None:
-        """Begin work in several processes. A thread takes the results, so that ranges follow each other."""
+        """Begin work in several processes. A thread takes the results in order, so that ranges follow each
+        other."""
         thread = self._stack.enter_context(ThreadPoolExecutor(1))
         results = self._stack.enter_context(Processes(count, self._on)).iterate_results(work)
         self._results = thread.submit(_gather, results)
@@ -90,11 +92,11 @@ class Parts:
         return self._results.result()
 
     def collect(self) -> Found:
-        """Return the values of the others' measures, and the faults of those of plugins."""
+        """Return the values of the others' measures, and the faults of plugins' measures."""
         values: dict[str, Any] = {}
-        faults: dict[str, FaultyPluginError] = {}
+        faults: Faults = {}
         for pickled in () if self._results is None else self._wait()[1]:
-            found, failed = pickle.loads(pickled)  # noqa: S301 - from a process that this one started
+            found, failed = pickle.loads(pickled)  # noqa: S301 - from a process started here
             values |= found
             faults |= {name: FaultyPluginError(said) for name, said in failed.items()}
         return values, faults
@@ -116,7 +118,7 @@ def _open_cached(paths: tuple[Path, ...], arm: str) -> DataSet:
 
 
 def _cut_range(paths: Sequence[Path], arm: str, scenarios: range) -> ShinglePart:
-    """Return the shingles of the conversations of some scenarios of a run."""
+    """Return the shingles of a run's conversations of these scenarios."""
     data = _open_cached(tuple(paths), arm)
     assert data.turns is not None, "it is a run"
     corpus, digests = Corpus(), array("Q")
@@ -131,8 +133,8 @@ def _open(paths: Sequence[Path], arm: str) -> DataSet:
 
 
 def _divide(data: DataSet, names: Sequence[str], parts: int, comparing: Sequence[str]) -> list[list[str]]:
-    """Divide measures into parts that take about the same time, this process's first. It has those that are
-    `comparing` what the others cut."""
+    """Divide measures into parts that take about the same time; the first is this process's. It includes the
+    `comparing` ones, for which the others cut shingles."""
     samples = [(sample, cut(sample.turns)) for sample, _ in zip(data.samples(), range(_TRIED), strict=False)]
     took: dict[str, float] = {}
     for name in names:
@@ -154,7 +156,8 @@ def _divide(data: DataSet, names: Sequence[str], parts: int, comparing: Sequence
 
 
 def _measure_part(paths: Sequence[Path], arm: str, names: Collection[str]) -> bytes:
-    """Return the values of measures, pickled with the structs that they make, and the faults of plugins'."""
+    """Return, pickled, the values of measures and the faults of plugins' measures. Structs made from
+    aggregates are pickled by measure and fields."""
     quality = measure(_open(paths, arm), names)
     made = {type(value): name for name, value in quality.values.items()}
 

@@ -1,4 +1,4 @@
-"""The rows of a measure on a terminal, from what its aggregates declare."""
+"""The rows of a measure on the terminal, from its aggregates."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from edgen.evaluation.wording import fill_in
 from edgen.stats.distributions import Distribution
 
 _SPREAD = "{mean:.0%}, from {p5:.0%} (5%) to {p95:.0%} (95%)"
-_SUMMARY_LABEL = 24  # characters, of a line that still fits
+_SUMMARY_LABEL = 24  # maximum characters of a label in a summary line
 
 
 def render_rows(aggregates: Sequence[Aggregate], value: Any) -> Iterator[str]:
-    """Yield the rows of a value; none without data (`aggregates.has_data`). Where no figure has a label, each
-    goes by its name."""
+    """Yield the rows of a value; nothing without data (`aggregates.has_data`). If no figure has a label,
+    names serve as labels."""
     if not any(one.label or one.note or isinstance(one, ByKey) for one in aggregates):
         aggregates = [msgspec.structs.replace(one, label=readable_name(one.name)) for one in aggregates]
     if has_data(aggregates, value):
@@ -39,7 +39,7 @@ def render_rows(aggregates: Sequence[Aggregate], value: Any) -> Iterator[str]:
 
 
 class _Rows:
-    """Rows as they follow one another: distributions have one head, and the bars of some are below."""
+    """A writer of consecutive rows: distributions share one head, and their bars follow below."""
 
     def __init__(self) -> None:
         self._headed = False
@@ -70,7 +70,7 @@ class _Rows:
             yield from self._flush_bars()
 
     def _interrupt(self, key: str) -> Iterator[str]:
-        """Put what is not a distribution between two of them."""
+        """End a block of distributions before another row."""
         yield from self._flush_bars()
         self._headed = self._headed and bool(key)  # values by key share one head
 
@@ -118,7 +118,7 @@ def _list_rows(one: Aggregate, figure: Any, value: Any, outer: str = "") -> Iter
 
 
 def _find_label(one: Aggregate) -> str:
-    """Return the label of a figure; with its key at the end, where it is by key and no text says the key."""
+    """Return the label of a figure, with `{key}` appended if the figure is by key and its texts lack it."""
     by_key = isinstance(one, Crossed) or (isinstance(one, Share | Histogram) and one.by_key)
     return f"{one.label} {{key}}" if by_key and "{key}" not in one.label + one.says else one.label
 

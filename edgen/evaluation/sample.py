@@ -21,7 +21,7 @@ from edgen.store.layers import LabelsByLayer
 from edgen.validation.speech import Marker
 
 Split = Literal["train", "test"]
-SCENARIOS_A_PATH = 1 << 40  # keeps the scenarios of several paths apart where they are one data set
+SCENARIOS_A_PATH = 1 << 40  # offset that keeps scenarios of several paths in one data set apart
 
 
 class Words(list[list[str]]):
@@ -29,33 +29,34 @@ class Words(list[list[str]]):
 
     @cached_property
     def spoken(self) -> list[str]:
-        """Each turn's as one text, as `reading.detect.split_words_of_turns` has it."""
+        """Each turn's words as one text, by `join_words`."""
         return [*map(join_words, self)]
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """One conversation, from a run or from any file."""
 
-    id: str  # as in its source
+    id: str  # id in its source
     source: str  # the path it was read from
     split: Split | None  # train or test; None if unknown
     scenario: Scenario
-    """Its `index` is the run's, else the place in the source; conversations with one index are a cluster."""
+    """Its `index` is the run's, or else the place in the source; conversations with the same index are a
+    cluster."""
     turns: tuple[Turn, ...]  # without debris, end marker and empty turns
-    entries: int  # the number of turns as the file has them
+    entries: int  # number of turns in the file
     defects: tuple[str, ...] = ()  # kinds of debris found (`validation.KINDS`), each once
-    marker: Marker = "absent"  # where the end marker stands
+    marker: Marker = "absent"  # place of the end marker
     ended_by: Role | None = None  # the speaker of the end marker; None without one
-    probability: float | None = None  # of its family's event; None if unknown
+    probability: float | None = None  # of the family's event; None if unknown
     simulated: bool = False  # no model wrote it
     repairs: tuple[str, ...] = ()  # the reader's fixes
     outcome: dict[str, Any] | None = None  # its result, if known
-    events: tuple[Event, ...] = ()  # besides turns, if known
-    labels: LabelsByLayer = {}  # what each layer of the run says of it
+    events: tuple[Event, ...] = ()  # events other than turns, if known
+    labels: LabelsByLayer = {}  # labels of each layer of the run
 
 
 def cut(turns: Iterable[Turn]) -> Words:
-    """Return the words of each turn, for every measure."""
+    """Split each turn into words, once for all measures."""
     return Words(split_words_of_turns([turn.text for turn in turns]))
 
 
@@ -88,7 +89,7 @@ def make_sample(
 
 
 def make_sample_of_facts(facts: Facts) -> Sample:
-    """Return the sample of a conversation in an expression: without a side of a split."""
+    """Return the sample of a conversation in an expression; it has no split."""
     said = facts.conversation
     return Sample(
         id=facts.id,
@@ -115,32 +116,33 @@ class PlannedOutcome(msgspec.Struct, frozen=True):
 
 
 class RepeatedIds(Protocol):
-    """Repeated ids, complete once all samples were read."""
+    """Repeated ids; complete after all samples were read."""
 
     def describe(self) -> str | None:
-        """Return a sentence on repeated ids, None without any."""
+        """Return a sentence on repeated ids; None without any."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataSet:
     """A data set to measure."""
 
-    name: str  # for people
+    name: str  # display name
     sources: tuple[str, ...] = ()  # paths it was read from
     samples: Callable[[], Iterator[Sample]]  # yields every accepted conversation
     divide: Callable[[int], Iterator[range]] | None = None
-    """Of a run: ranges of scenarios with about so many conversations each, for several processes;
+    """For a run: yields ranges of scenarios with about this many conversations each, for several processes;
     None for other data sets."""
     turns: Callable[[range], Iterator[Sequence[Turn]]] | None = None
-    """Of a run: the conversations of one range, in the order of `samples`; None for other data sets."""
+    """For a run: yields the turns of a range's conversations, in the order of `samples`; None for other data
+    sets."""
     plan: Callable[[], Iterator[PlannedOutcome] | None] = lambda: None
-    """The outcome of everything planned; None for files, which have no plan."""
+    """Returns the outcomes of all planned conversations; None for files, which have no plan."""
     family: DataSetReader | None  # the kind of conversations; None for several kinds
-    roles: tuple[SpaceRole, ...]  # those that may speak, with the dimensions that each sees; empty if unknown
+    roles: tuple[SpaceRole, ...]  # roles that may speak, with the dimensions that each sees; empty if unknown
     find_space: Callable[[], Space | None] = lambda: None  # reads the space; None if unknown
     find_guide: Callable[[], Any] = lambda: None  # see `RolesAndSettings.guide`
-    arm: str = ""  # the arm of a run that it is; empty without arms
-    count: int | None = None  # number of samples; None if still unknown
+    arm: str = ""  # name of the run's arm; empty without arms
+    count: int | None = None  # number of samples; None if unknown
     calibration: dict[str, Any] | None = None
     """The agreement of the conversations' own probabilities with judges, `{"judges": [{"judge", "model",
     "compare", "calibration", "logprobs"}]}` as in `edgen pairs --report`; None without pairs."""
@@ -150,12 +152,12 @@ class DataSet:
     """Units left out of layers, by layer and reason, complete at the end of `samples()`."""
     repeated: RepeatedIds | None = None  # ids that occur more than once
     label_sets: Mapping[str, LabelSet] = field(default_factory=dict)
-    """Of the layers, by the layer's name, if known."""
+    """Known label sets of the layers, by layer's name."""
     identical: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     """Groups of annotators that send identical requests, by layer."""
-    notes: tuple[str, ...] = ()  # sentences about limits of the data set
+    notes: tuple[str, ...] = ()  # sentences on limitations of the data set
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Clauses that explain rejections for which the protocol declares its own reasons, by reason."""
+    """Explanations of the protocol's own reasons for rejections, by reason."""
 
     @cached_property
     def space(self) -> Space | None:
@@ -164,6 +166,5 @@ class DataSet:
 
     @cached_property
     def guide(self) -> Any:
-        """The guide of the conversations, which the protocol's own measures and formats know; None without
-        one."""
+        """The guide of the conversations, for the protocol's own measures and formats; None without one."""
         return self.find_guide()

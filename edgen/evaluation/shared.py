@@ -11,7 +11,8 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from edgen.core import registry
-from edgen.core.plugins.faults import FaultyPluginError, blame, make_plugin_error, refuse_value
+from edgen.core.plugins.faults import FaultyPluginError, blame, refuse_value
+from edgen.evaluation.faulty_measures import Faults, leave_out
 from edgen.evaluation.sample import DataSet, PlannedOutcome, Sample, Words
 from edgen.evaluation.texts.corpus import Corpus
 from edgen.evaluation.texts.shingles import GatheredShingles
@@ -20,39 +21,40 @@ V_co = TypeVar("V_co", covariant=True)
 
 
 class Observer(Protocol):
-    """Sees every sample of a data set once. `words` are those of `sample.turns`, turn by turn, cut once
-    for all."""
+    """An observer of every sample of a data set. `words`: the words of `sample.turns`, turn by turn, split
+    once for all observers."""
 
     def see(self, sample: Sample, words: Words) -> None: ...
 
 
 class Count(Observer, Protocol[V_co]):
-    """One measure at work on one data set. One that also has `see_planned(PlannedOutcome)` is given the
-    plan."""
+    """The running count of one measure over one data set. If it has `see_planned(PlannedOutcome)`, it also
+    gets the plan."""
 
     def result(self) -> V_co: ...
 
 
 class Shared:
-    """Shared data of the measures at work on one data set."""
+    """The counts of one data set's measures, and their shared data."""
 
     def __init__(self, data: DataSet, find: Callable[[str], Any], *, planned: bool = False) -> None:
         self.data = data
-        self.planned = planned  # whether a plan is known, with the outcome of everything in it
-        self.gathered: Callable[[], GatheredShingles] | None = None  # what other processes cut
+        self.planned = planned  # whether the data set has a plan with outcomes
+        self.gathered: Callable[[], GatheredShingles] | None = None  # see `Parts.gathered`
         self._find = find
         self._counts: dict[str, Count[Any]] = {}
-        self._foreign: set[str] = set()  # those of plugins
+        self._foreign: set[str] = set()  # names of plugins' measures
         self._results: dict[str, Any] = {}
-        self.faults: dict[str, FaultyPluginError] = {}  # of measures that raised and are left out
+        self.faults: Faults = {}  # of plugins' measures that raised and are left out
 
     @cached_property
     def corpus(self) -> Corpus:
-        """The words of all conversations. It is filled where a measure asks for it when it starts."""
+        """The words of all conversations. It is filled only if a measure reads it at its start."""
         return Corpus()
 
     def start(self, names: Iterable[str]) -> None:
-        """Start these measures, and those that they ask for. A plugin's that raises is left out."""
+        """Start these measures, and measures that they start themselves. A plugin's measure that raises is
+        left out."""
         for name in names:
             if name not in self._counts and name not in self.faults:
                 try:
@@ -60,22 +62,22 @@ class Shared:
                     if registry.find_plugin("measure", name) is not None:
                         self._foreign.add(name)
                 except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-                    self._leave_out(name, error)
+                    leave_out(name, error, self.faults)
 
     def count(self, name: str) -> Count[Any]:
-        """Return the count of a measure that was started."""
+        """Return the running count of a started measure."""
         return self._counts[name]
 
     def see(self, sample: Sample, words: Words) -> None:
-        """Show a sample to every measure that was started."""
+        """Show a sample to every started measure."""
         for name, count in self._counts.items():
             shown = sample
-            if name in self._foreign:  # it may change what it gets
+            if name in self._foreign:  # a plugin may change the values
                 shown = msgspec.structs.replace(sample, scenario=deepcopy(sample.scenario))
             try:
                 count.see(shown, words)
             except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-                self._leave_out(name, error, f"for conversation {sample.id}")
+                leave_out(name, error, self.faults, f"for conversation {sample.id}")
         if self.faults.keys() & self._counts.keys():
             self._counts = {name: count for name, count in self._counts.items() if name not in self.faults}
         if "corpus" in self.__dict__:
@@ -87,7 +89,8 @@ class Shared:
         return [count.see_planned for count in self._counts.values() if hasattr(count, "see_planned")]
 
     def result(self, name: str) -> Any:
-        """Return the value of a measure once everything was seen. Raises its FaultyPluginError, if any."""
+        """Return the value of a measure, after all samples were seen. Raises the measure's FaultyPluginError,
+        if any."""
         if name in self.faults:
             raise self.faults[name]
         if name not in self._results:
@@ -110,23 +113,16 @@ class Shared:
                 self.faults[name] = fault
         return found
 
-    def _leave_out(self, name: str, error: BaseException, about: str = "") -> None:
-        """Note why a plugin's measure is left out. Raises the error of one of edgen's own."""
-        fault = make_plugin_error("measure", name, error, about)
-        if not isinstance(fault, FaultyPluginError):
-            raise fault
-        self.faults[name] = fault
-
 
 def _require_value(measure: Any, value: Any) -> None:
-    """Raise FaultyPluginError for a value of a plugin's measure that has not what its aggregates name, and
-    TypeError for one that JSON cannot hold."""
+    """Raise FaultyPluginError if the value of a plugin's measure lacks a figure of its aggregates, TypeError
+    if JSON cannot hold it."""
     if missing := [one.name for one in measure.aggregates if not _has_figure(value, one.name)]:
         said = (
             f"has the aggregate {missing[0]!r}, and its value, a {type(value).__name__}, has no such figure"
         )
         refuse_value("measure", measure.name, said)
-    with contextlib.suppress(UnicodeEncodeError):  # lone surrogates, which every output replaces
+    with contextlib.suppress(UnicodeEncodeError):  # outputs replace lone surrogates
         msgspec.json.encode(value)
 
 

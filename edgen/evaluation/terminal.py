@@ -15,7 +15,7 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 
 def row(label: str, text: str) -> str:
-    """Return a label and its text."""
+    """Return a label and its text as one line."""
     return f"{label:<{LABEL}}{text}"
 
 
@@ -35,7 +35,7 @@ def wrap(text: str, width: int = WIDTH - 2, *, bullet: str = "") -> list[str]:
 
 
 def render_histogram(label: str, found: Distribution) -> Iterator[str]:
-    """Yield the bars in a line, with the ends of the first and the last."""
+    """Yield the bars as a line, between the ends of the first and last bar."""
     if len(found.bins) > 1:
         low, high = found.bins[0].low, found.bins[-1].high
         ends = (f"{low:,.0f} ", f" {high - 1:,.0f}") if high > 1 else ("", "")
@@ -43,30 +43,30 @@ def render_histogram(label: str, found: Distribution) -> Iterator[str]:
 
 
 def render_sparkline(found: Distribution) -> str:
-    """Return a character per bar, as high as its count; a count above 0 is always visible."""
+    """Return a character per bar, as high as its count. Counts above 0 are always visible."""
     most = max((bar.count for bar in found.bins), default=0)
     return "▕" + "".join(_BARS[-(-8 * bar.count // most)] if most else " " for bar in found.bins) + "▏"
 
 
 def share_with_interval(found: Estimate | None) -> str:
-    """`12.3% [8.1%, 17.0%]`."""
+    """Format a share, as in `12.3% [8.1%, 17.0%]`."""
     return "nothing tells" if found is None else with_interval(found, ".1%")
 
 
 def with_interval(found: Estimate, form: str) -> str:
-    """`0.61 [0.58, 0.64]`, each number in the `form` of a format string."""
+    """Format a value, as in `0.61 [0.58, 0.64]`. `form`: the format string of each number."""
     if found.low is None or found.high is None:
         return f"{found.value:{form}}"
     return f"{found.value:{form}} [{found.low:{form}}, {found.high:{form}}]"
 
 
 def join_counts(counts: Mapping[str, int]) -> str:
-    """`12 Teacher, 6 Student`, what is 0 left out."""
+    """Format counts, as in `12 Teacher, 6 Student`, without zeros."""
     return ", ".join(f"{n:,} {key}" for key, n in counts.items() if n) or "none"
 
 
 def join_shares(shares: Mapping[str, float]) -> str:
-    """`Hint 59.9%, Question 28.4%`."""
+    """Format shares, as in `Hint 59.9%, Question 28.4%`."""
     return ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
 
 
@@ -77,7 +77,7 @@ def shorten_line(text: str, width: int) -> str:
 
 
 def shorten_middle(name: str) -> str:
-    """Return a long name without its middle: ids differ at their ends."""
+    """Shorten a long name in the middle, since ids differ at their ends."""
     line = " ".join(name.split())
     return line if len(line) <= 22 else f"{line[:6]}…{line[-15:]}"
 
@@ -91,8 +91,7 @@ def align_columns(label: str, cells: Sequence[str]) -> str:
 
 
 def _fit_number(number: float | None, places: int, width: int) -> str:
-    """Return a number in a limited number of characters: in thousands (k), millions (M), … where it is
-    longer."""
+    """Format a number in `width` characters; in thousands (k), millions (M), … if it is too long."""
     if number is None:
         return "–"
     text = f"{number:,.{places}f}"
@@ -105,7 +104,7 @@ def _fit_number(number: float | None, places: int, width: int) -> str:
 
 
 def render_summary(label: str, found: Distribution) -> str:
-    """Return the mean, deviation and quantiles of whole numbers, below `SUMMARY_HEAD`."""
+    """Return a line of mean, deviation and quantiles of whole numbers, to go below `SUMMARY_HEAD`."""
     if found.mean is None:
         return row(label, "none")
     places = 1 if found.mean < 10_000 else 0

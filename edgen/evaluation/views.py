@@ -1,4 +1,4 @@
-"""The views of a measure's value: lines of the terminal, blocks of the report, conversations to read."""
+"""Views of a measure's value: lines of the terminal, blocks of the report, conversations to read."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from edgen.core.plugins.faults import FaultyPluginError, make_plugin_error, refuse_value, require_type
+from edgen.core.plugins.faults import refuse_value, require_type
 from edgen.core.registry import part_of
 from edgen.evaluation.aggregates import Examples, find_figure, has_data
 from edgen.evaluation.drawings import Block
+from edgen.evaluation.faulty_measures import Faults, leave_out
 from edgen.evaluation.measure import Measure, OwnTexts
 from edgen.evaluation.panels import ArmResult, draw_panels, list_usual_panels
 from edgen.evaluation.rows import render_rows
 
 V = TypeVar("V")
-_MOST_SHOWN = 100_000  # lines, tiles or other parts of one measure
+_MOST_SHOWN = 100_000  # maximum lines, tiles or other parts of a measure
 
 
 def list_lines(measure: Measure[V], value: V) -> Iterator[str]:
-    """Yield the lines of a measure's value: its own, or the rows of its aggregates; JSON without
-    either."""
+    """Yield the terminal's lines of a measure's value: its own lines, or the rows of its aggregates; JSON
+    without either."""
     if (own := part_of(measure, OwnTexts).lines(value)) is not None:
         if isinstance(own, str):
             refuse_value("measure", measure.name, "returned a str from `lines`, not a list of them")
@@ -34,7 +35,7 @@ def list_lines(measure: Measure[V], value: V) -> Iterator[str]:
 
 
 def list_blocks(measure: Measure[V], found: Sequence[ArmResult[V]]) -> Iterator[Block]:
-    """Yield a measure's part of the report, every arm side by side: its panels, or the usual ones of its
+    """Yield a measure's part of the report, arms side by side: its panels, or the usual panels of its
     aggregates; its lines without either. Arms without data are left out."""
     if measure.aggregates or measure.panels is not None:
         usual = list_usual_panels(measure.name, measure.aggregates)
@@ -47,7 +48,7 @@ def list_blocks(measure: Measure[V], found: Sequence[ArmResult[V]]) -> Iterator[
 
 
 def list_tiles(measure: Measure[V], value: V) -> Iterator[tuple[str, str, str]]:
-    """Yield (figure, what it is, a remark) for the top of the report."""
+    """Yield (figure, its meaning, a remark) for the top of the report."""
     for tile in part_of(measure, OwnTexts).tiles(value):
         if not (isinstance(tile, tuple) and [*map(type, tile)] == [str, str, str]):
             said = f"gave the tile {tile!r}, not (figure, what it is, a remark), three texts"
@@ -56,7 +57,7 @@ def list_tiles(measure: Measure[V], value: V) -> Iterator[tuple[str, str, str]]:
 
 
 def list_examples(measure: Measure[V], value: V) -> Iterator[tuple[str, str]]:
-    """Yield (id, why) of conversations to read: its examples, and more of its own."""
+    """Yield (id, reason) of conversations to read: from aggregates, then the measure's own."""
     for one in measure.aggregates:
         if isinstance(one, Examples):
             yield from ((identifier, one.why) for identifier in find_figure(value, one.name))
@@ -67,11 +68,12 @@ def show(
     measure: Measure[Any],
     given: Callable[[], Iterable[V]],
     type_: Any,
-    faults: dict[str, FaultyPluginError],
+    faults: Faults,
     what: str,
 ) -> list[V]:
-    """Return what a measure yields for people, each of a type. For a plugin's that raises or yields anything
-    else, note its fault, with `what` was made, and return nothing."""
+    """Return what `given` yields, after a check that each item has the type `type_`. If a plugin's measure
+    raises or yields anything else, add its fault to `faults` and return an empty list. `what`: the name of
+    the items in the fault."""
     try:
         shown = [*islice(given(), _MOST_SHOWN + 1)]
         if len(shown) > _MOST_SHOWN:
@@ -80,10 +82,7 @@ def show(
             require_type(
                 "measure", measure.name, one, type_, f"a {getattr(type_, '__name__', 'part of a page')}"
             )
-    except BaseException as error:
-        fault = make_plugin_error("measure", measure.name, error, f"in {what}")
-        if not isinstance(fault, FaultyPluginError):
-            raise
-        faults[measure.name] = fault
+    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+        leave_out(measure.name, error, faults, f"in {what}")
         return []
     return shown

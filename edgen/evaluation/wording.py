@@ -1,8 +1,8 @@
 """Texts with figures of a measure's value in braces: `{it:.1%} of {turns}`.
 
-Beyond format strings, after the colon: a thing that is counted (`{it:turn}`: 3 turns), `of NAME` and `/NAME`
-(parts of another figure), `share` (of a pair), `points`, `number`, `n` (cases of an estimate), `bars` (of a
-distribution), `id` (a long id without its middle), and how many parts of a list are named.
+After the colon comes a format string, or: a counted thing (`{it:turn}`: 3 turns), `of NAME` and `/NAME` (as a
+part of another figure), `share` (of a pair), `points`, `number`, `n` (cases of an estimate), `bars` (of a
+distribution), `id` (a long id without its middle), or the maximum number of list items to name.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from edgen.stats.intervals import Estimate
 
 
 def fill_in(text: str, value: Any, it: Any, key: str = "", words: str | None = None) -> str:
-    """Return a text with the figures of a value. `it`: the figure that the text is about; `key`: its key, by
-    which `[key]` finds parts of others; `words`: the key's words, None for the key."""
+    """Fill in the figures of a value in a text. `it`: the figure that the text is about. `key`: its key, by
+    which `[key]` finds parts of other figures. `words`: the key's display name; None for the key."""
     return text.format_map(_Fields(value, it, key, key if words is None else words))
 
 
@@ -44,7 +44,7 @@ class _Fields(dict[str, Any]):
 
 
 class _Said:
-    """A figure in a text; `[key]` is its part under the text's key, `.name` its field."""
+    """A figure in a text; `[key]` is its part under the text's key, `.name` a field."""
 
     def __init__(self, value: Any, fields: _Fields) -> None:
         self._value, self._fields = value, fields

@@ -1,6 +1,7 @@
-"""Losses that a start would cause: fewer finished conversations, answers that no longer fit the job.
+"""Losses that a start of a run would cause: fewer finished conversations, or repeated calls after a change of
+the job.
 
-The user has to agree to both. They are found read-only, before anything in the run is changed.
+The user must agree to both. They are computed read-only, before anything in the run changes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from edgen.store.ledger import Ledger, RunPlan, RunStatus
 from edgen.store.run_folder import RunFolder
 from edgen.store.shards import read_manifest
 
-_WALKED = 400  # answered conversations that are examined
+_WALKED = 400  # maximum of answered conversations that are examined
 
 
 class RepeatedWork(NamedTuple):
@@ -64,8 +65,8 @@ class RepeatedWork(NamedTuple):
 def find_rework(
     plan: Plan, backends: Mapping[str, Backend], run: RunFolder, ledger: Ledger, part: range | None, via: Way
 ) -> RepeatedWork | None:
-    """Return what making `plan` in a run's folder would undo or pay for again; None if nothing. `backends`
-    are by their names in the job; `part`: the scenarios to make, None for all."""
+    """Return the losses of making `plan` in a run's folder; None without losses. `backends` are by their
+    names in the job; `part`: the scenarios to make, None for all."""
     status, clients = ledger.read_status(), make_clients(plan.call_settings, backends, plan.roles)
     under = status.plan.fingerprint
     wanted = range(plan.job.conversations) if part is None else part
@@ -106,7 +107,7 @@ def find_dropped_arms(run: RunFolder, arms: Collection[str]) -> Iterator[str]:
 
 
 def _describe_way_back(before: RunPlan, job: Job) -> str:
-    """Return the options with which the present job makes the earlier requests."""
+    """Return the options that make the present job ask for the earlier conversations."""
     conversations = before.asked // (before.replicates or 1)
     said = [f"-n {conversations}"] if before.of is None else []
     if before.replicates != job.replicates:
@@ -143,8 +144,8 @@ def _is_free(plan: Plan) -> bool:
 def _estimate_asked_again(
     plan: Plan, clients: Mapping[str, ModelClient], ledger: Ledger, fingerprint: str, wanted: range
 ) -> tuple[int, int]:
-    """Return how many conversations answered under another form of the job lack an answer under this one, and
-    about how many calls they need. Large runs are sampled at even distances."""
+    """Return how many conversations, answered under another form of the job, lack answers under this form,
+    and about how many calls they need. Large runs are sampled at even distances."""
     answered = sum(
         count
         for _, _, count in ledger.count_settled(fingerprint, wanted.start, wanted.stop, plan.job.replicates)
@@ -172,8 +173,8 @@ def _estimate_asked_again(
 def _estimate_lacking(
     plan: Plan, clients: Mapping[str, ModelClient], ledger: Ledger, unit: tuple[int, Any]
 ) -> int:
-    """Return about how many calls a conversation lacks, if it takes as many as before; 0 if it has its
-    answers."""
+    """Estimate how many calls a conversation lacks, if it takes as many as before; 0 if all its answers are
+    stored."""
     if plan.rounds.of(unit[0]) >= plan.prepared_rounds:  # an earlier round determines its requests
         return max(1, ledger.count_places(*unit))
     rollout, stored = Rollout(plan.make_task(*unit), clients), ledger.read_replies(*unit)
@@ -195,7 +196,8 @@ def _estimate_lacking(
 
 
 def _estimate_cost(plan: Plan, status: RunStatus, via: Way, calls: int) -> float | None:
-    """Return the US dollars of these calls, from the run's mean use so far and the job's present prices."""
+    """Return the US dollars of `calls` calls, from the run's mean use per call so far and the job's present
+    prices; None without prices."""
     counts, rates = status.counts, RolePrices(plan.job, via)
     if not rates.priced:
         return None

@@ -1,12 +1,14 @@
 """Early stop of a run whose answers are unusable.
 
-A job with a template that the model does not follow would otherwise be paid for to its last conversation. So
-newly fetched answers are counted as they are read: with less than 5% usable of 40 answers of a role, or of 20
-settled conversations, the run stops. An answer is usable if its protocol accepted it; the next request, or
-the result, gives the reason if not. While all are usable, `OutcomeRecorder` counts them alone.
+Otherwise a job whose model does not follow the template would be paid for to its last conversation. So newly
+fetched answers are counted as they are read. The run stops if less than 5% of at least 40 answers of a role,
+or of at least 20 settled conversations, are usable. An answer is usable if its protocol accepted it; if not,
+the next request or the result gives the reason. Until the first unusable answer, `OutcomeRecorder` counts
+alone.
 
-The verdict is kept in the ledger, under the fingerprint of everything that shapes its answers. Started again
-unchanged, the run sends nothing and repeats the error; after any change that may help, the count begins anew.
+The ledger keeps the verdict with the fingerprint of everything that shapes the answers. If the run starts
+again unchanged, it sends nothing and repeats the error. After any change of the fingerprint, the count begins
+anew.
 """
 
 from __future__ import annotations
@@ -30,13 +32,13 @@ if TYPE_CHECKING:
     from edgen.execution.scheduler import Work
 
 ANSWERS = 40  # answers needed for a verdict
-SETTLED = 20  # conversations, or other tasks, needed for one
+SETTLED = 20  # settled conversations, or other tasks, needed for a verdict
 GATED = 50  # settled tasks, none of which passed the gates
-LEAST = 0.05  # minimum share of usable ones
+LEAST = 0.05  # minimum share of usable answers, or conversations
 _SHOWN = 200  # characters of a reply that are quoted
-USELESS = "useless"  # the fact with the verdict
+USELESS = "useless"  # the ledger's fact with the verdict
 _LOOK = "`edgen preview JOB` shows the prompt."
-# By the form that was sent.
+# Advice, by the form in which answers were requested.
 _IN_WORDS = (
     "The model does not follow the form: request it with `forms: schema`, put a JSON Schema next to the "
     f"template, or take a model that follows it; {_LOOK}"
@@ -62,12 +64,12 @@ class _Latest(NamedTuple):
 
     @property
     def strangers(self) -> str:
-        """A clause that names who speaks in place of the roles; empty if nobody does."""
+        """A clause that names the speakers of the reply who are no roles; empty without any."""
         return describe_reply(self.reply.text, self.request)
 
     @property
     def help(self) -> str:
-        """Advice against answers that do not have the form."""
+        """Advice for answers that do not have the requested form."""
         if self.sent.schema is not None:
             return _BY_SCHEMA
         if self.request.schema is not None:
@@ -76,8 +78,8 @@ class _Latest(NamedTuple):
 
 
 def advise(reasons: Counter[str], otherwise: str = _IN_WORDS, protocol: str = "") -> str:
-    """Return advice against the most frequent of these reasons; empty without one. `otherwise`: the advice
-    for answers that do not have the form. `protocol`: the one that may have declared the reason."""
+    """Return advice for the most frequent of these reasons; empty without reasons. `otherwise`: advice for a
+    reason that declares none. `protocol`: the protocol that may declare the reason."""
     if not reasons:
         return ""
     found = find_reason(max(reasons, key=lambda one: reasons[one]), protocol)
@@ -85,28 +87,28 @@ def advise(reasons: Counter[str], otherwise: str = _IN_WORDS, protocol: str = ""
 
 
 class _Noted(msgspec.Struct, frozen=True):
-    """The note of such a stop: fingerprint and time (seconds since the epoch)."""
+    """The note of an early stop: fingerprint and time (seconds since the epoch)."""
 
     fingerprint: str
     at: float
 
 
 class Usefulness:
-    """The usability count of one session since the first unusable answer or rejected task, or from the start
-    if an earlier session stopped as useless. It reads and notes its verdict in the session's ledger.
-    `usable`: the answers before, by role; `accepted`: the tasks before."""
+    """The counts of usable answers of one session, and the verdict, which it notes in the session's ledger.
+    `usable`, `accepted`: the answers by role, and the tasks, before its creation at the first unusable
+    one."""
 
     def __init__(self, work: Work, usable: Mapping[str, int], accepted: int) -> None:
         settings, ledger = work.tasks.call_settings, work.ledger
         self._help = work.tasks.useless_help
         self._wanted = settings.stop_when_useless
-        self._gates_count = not settings.top_up  # a top-up stops planning on its own
+        self._gates_count = not settings.top_up  # a top-up stops planning by itself
         self._ledger, self._fingerprint, self._counts = ledger, work.fingerprint, work.counts
-        self._answers = defaultdict(int, usable)  # by role, like the usable ones
+        self._answers = defaultdict(int, usable)  # answers by role
         self._usable = defaultdict(int, usable)
         self._settled = self._read = self._accepted = accepted
         self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)  # of unusable answers
-        self._rejected: Counter[str] = Counter()  # of settled tasks
+        self._rejected: Counter[str] = Counter()  # why settled tasks were rejected
         self._latest: _Latest | None = None
         self._has_stopped = False
         self._before = decode_fact(ledger.read_fact(USELESS) or None, _Noted, ledger.path, "a note")
@@ -114,8 +116,8 @@ class Usefulness:
             ledger.set_fact(USELESS, "")
 
     def require_hope(self) -> None:
-        """Raise UselessError if the run stopped as useless before and nothing has changed since. Call this
-        before anything is paid for."""
+        """Raise UselessError if the run stopped as useless before and nothing has changed since. Called
+        before each request."""
         if self._wanted and self._before is not None and self._before.fingerprint == self._fingerprint:
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self._before.at))
             raise UselessError(
@@ -128,8 +130,8 @@ class Usefulness:
     def count_answer(
         self, request: Request, reply: Reply, refused: str, forms: FormSupport, *, retried: bool
     ) -> None:
-        """Count a newly fetched answer. `refused`: why it is unusable, empty if usable; `forms`: how requests
-        are sent to its backend; `retried`: the request is retried."""
+        """Count a newly fetched answer. `refused`: why it is unusable; empty if it is usable. `forms`: the
+        way of requests to its backend. `retried`: the protocol retries the request."""
         role = request.role
         self._answers[role] += 1
         if not refused:
@@ -152,7 +154,8 @@ class Usefulness:
             self._rejected[reason or "unknown"] += 1
 
     def reach_verdict(self) -> UselessError | None:
-        """Return the reason to stop, once, and note it in the ledger; None while there is hope."""
+        """Return the error that stops the run, only once, and note it in the ledger; None while enough
+        answers are usable."""
         if not self._wanted or self._has_stopped:
             return None
         for role, answers in self._answers.items():

@@ -1,4 +1,4 @@
-"""Finished runs: a look, without any change, whether all is made and the files are those of the ledger."""
+"""Read-only checks of finished runs: everything is made, and the files match the ledger."""
 
 from __future__ import annotations
 
@@ -37,9 +37,8 @@ from edgen.store.split_side import read_test_side
 
 
 def find_stale_files(run: RunFolder, side: HeldOutGroups) -> Iterator[tuple[str, str]]:
-    """Yield (file, difference) for each finished file that does not match the run's ledger. `side`: the test
-    side over all the job's arms. An unfinished run has no finished files of its present form. Memory: one
-    record."""
+    """Yield (file, difference) for each finished file that does not match the run's ledger; nothing for an
+    unfinished run. `side`: the test side over all the job's arms. Memory: one record."""
     with LedgerReader(run.ledger) as view:
         job = load_kept_job(run.job)
         if view.read_fact(WRITTEN) != compute_files_mark(job, view.status, side):
@@ -72,11 +71,10 @@ def is_finished(
     rundir: RunFolder,
     part: range | None,
 ) -> bool:
-    """Return whether everything was made in the folder, under exactly this form of the job, and its files are
-    intact.
+    """Return whether the folder holds everything of exactly this form of the job, with intact files.
 
-    `whole` is the job as `planning.kept_job.inline_files` has it, `plans` and their fingerprints are by arm;
-    `part` is the requested piece, None for all. An unreadable or locked run is not finished.
+    `whole`: the job from `planning.kept_job.inline_files`. `plans`, `prints`: plans and their fingerprints by
+    arm. `part`: the requested piece, None for all. An unreadable or locked run is not finished.
     """
     runs = {arm: rundir.arm(arm) for arm in plans}
     if rundir.is_locked() or not all(own.job.exists() and own.ledger.exists() for own in runs.values()):
@@ -95,14 +93,14 @@ def is_finished(
         if not all(_is_made(kept[arm], plan.job, prints[arm], part) for arm, plan in plans.items()):
             return False
         side = read_test_side(runs.values(), whole["split"]["test"])
-        return all(_stands(runs[arm], kept[arm], plan.job, side) for arm, plan in plans.items())
-    except (EdgenError, OSError):  # the work itself reports the error
+        return all(_is_intact(runs[arm], kept[arm], plan.job, side) for arm, plan in plans.items())
+    except (EdgenError, OSError):  # the start that follows reports the error
         return False
 
 
 def _is_same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Prompt]) -> bool:
-    """Return whether the run's own copy of the job is equal, except for paths of inputs, and these exist;
-    templates in `extra`, which are in no fingerprint, must be equal byte for byte."""
+    """Return whether the run's own copy of the job is equal, except for paths of inputs, and these inputs
+    exist. The templates in `extra`, which no fingerprint covers, must be equal byte for byte."""
     there = load_kept_job(run.job)
     named = (there.space, there.prompt, *there.prompts.values())
     later = {*list_names("protocol")}  # templates that are used after the run
@@ -127,7 +125,7 @@ def _is_same_job(run: RunFolder, job: Mapping[str, Any], extra: Mapping[str, Pro
 
 
 def _has_schemas(run: RunFolder, plan: Plan) -> bool:
-    """Return whether the schemas of the plan's templates stand next to the run's own copies."""
+    """Return whether the run has the schemas of the plan's templates next to its copies of the templates."""
     there = load_kept_job(run.job)
     named = {"default": there.prompt, **there.prompts}
     asked = [use for use, prompt in plan.prompts.items() if prompt.schema is not None]
@@ -143,9 +141,9 @@ def _is_made(kept: LedgerSummary, job: Job, under: str, part: range | None) -> b
     )
 
 
-def _stands(run: RunFolder, kept: LedgerSummary, job: Job, side: HeldOutGroups) -> bool:
-    """Return whether the files match the results and nothing derived from answers is damaged in the ledger;
-    else they are made again."""
+def _is_intact(run: RunFolder, kept: LedgerSummary, job: Job, side: HeldOutGroups) -> bool:
+    """Return whether the files match the results, and the ledger's data derived from answers are
+    undamaged."""
     facts = kept.facts
     if facts.get(WRITTEN) != compute_files_mark(job, kept.status, side):
         return False

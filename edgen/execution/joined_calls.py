@@ -1,9 +1,10 @@
-"""Identical calls, joined into one request for several answers, so that their prompt is paid once.
+"""Identical calls joined into one request for several answers, so that their prompt is paid once.
 
-The first call also asks for the calls that its request names as alike, and, at a task's first request, for
-those of the task's twins. Twins are verified: their protocols are started and their first requests compared.
-All answers are stored in one group, each under its own key, before any is used. A call whose answer is
-missing is made separately. If the service rejects so many, fewer are requested, half as many each time.
+The first call also requests answers for the calls that its request lists as `alike` and, at a task's first
+request, for the first calls of the task's twins. Twins are verified: their protocols are started and their
+first requests compared. All answers are stored in one group, each under its own key, before any is used. A
+call whose answer is missing is made separately. If the service rejects the number of answers, half as many
+are requested.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ log = logging.getLogger("edgen")
 
 
 class CallPlace(NamedTuple):
-    """A call that an answer belongs to."""
+    """A call's place in the ledger."""
 
     address: Address
     key: bytes
@@ -47,14 +48,15 @@ AskFor = Callable[[AnyRollout, Request, Sequence[CallPlace]], Awaitable[Reply]]
 
 
 class JoinedCalls:
-    """Joins identical calls of a scheduler; its `ask_for` makes one call for one or several places."""
+    """Joins identical calls of a scheduler. `ask_for`: the scheduler's method that makes one call for one or
+    several places."""
 
     def __init__(self, work: Work, ask_for: AskFor) -> None:
         self._work = work
         self._ask_for = ask_for
         self._under_way: dict[bytes, asyncio.Future[frozenset[bytes]]] = {}  # keys of running requests
-        # By client name: maximum answers per request, after a rejection; the first request for several, while
-        # it runs; and services that have returned several.
+        # By client name: maximum answers per request, after a rejection; the first request for several
+        # answers, while it runs; and clients whose services have returned several.
         self._most: dict[str, int] = {}
         self._trial: dict[str, asyncio.Future[None]] = {}
         self._proven: set[str] = set()
@@ -66,8 +68,7 @@ class JoinedCalls:
         own = CallPlace(request.address, rollout.key)
         while True:
             while (under_way := self._under_way.get(same)) is not None:
-                # If one waiter stops, the others keep waiting; a call whose answer is missing is made
-                # separately.
+                # Shielded: other waiters go on if this one stops. A call without an answer is made alone.
                 alone |= rollout.key in await asyncio.shield(under_way)
             if (stored := self._work.ledger.read_reply(*own)) is not None:
                 return stored
@@ -88,8 +89,8 @@ class JoinedCalls:
 
     @contextlib.contextmanager
     def _serialize_trials(self, name: str) -> Iterator[None]:
-        """Serialise requests for several answers until a service has returned several, so that a rejection
-        occurs once and not in every worker."""
+        """Serialise requests for several answers until a service has returned several, so that one worker
+        meets a rejection, not all."""
         if name in self._proven:
             yield
             return
@@ -101,8 +102,7 @@ class JoinedCalls:
             trial.set_result(None)
 
     def _open_places(self, rollout: AnyRollout, request: Request) -> Iterator[CallPlace]:
-        """Yield the unanswered identical calls, as many as one request may bring answers to besides its
-        own."""
+        """Yield unanswered identical calls, as many as one request can answer in addition to its own."""
         client, ledger = rollout.client, self._work.ledger
         room = self._most.get(client.name, client.most_choices) - 1
         for place in (*_list_named_places(client, request), *self._iterate_twins(rollout, request)):
@@ -111,7 +111,7 @@ class JoinedCalls:
                 yield place
 
     def _iterate_twins(self, rollout: AnyRollout, request: Request) -> Iterator[CallPlace]:
-        """Yield the first calls of twin tasks that are in fact identical."""
+        """Yield the first calls of twin tasks, if they are identical to this request."""
         if rollout.last_key is not None:
             return
         tasks, address = self._work.tasks, request.address
@@ -123,7 +123,7 @@ class JoinedCalls:
                 yield CallPlace(asked.address, twin.key)
 
     async def _lead(self, rollout: AnyRollout, request: Request, places: Sequence[CallPlace]) -> Reply:
-        """Request several answers, or one if that is not possible."""
+        """Request answers for several places, or for the first if that is not possible."""
         wanted = msgspec.structs.replace(request, choices=len(places))
         try:
             reply = await self._ask_for(rollout, wanted, places)
@@ -148,7 +148,7 @@ class JoinedCalls:
         self._most[name] = most
         how = "one" if most == 1 else f"{most} at most"
         log.warning(
-            "backend %s: the service does not give %d answers to a request (%s); it is asked for %s.",
+            "backend %s: the service does not give %d answers to a request (%s); edgen requests %s now.",
             name,
             refused,
             said,
@@ -168,10 +168,11 @@ def _list_named_places(client: ModelClient, request: Request) -> Iterator[CallPl
 def share_out(
     answer: Answer, places: Sequence[CallPlace], price: Callable[[int, int], float]
 ) -> list[CallShare]:
-    """Return each call's share of an answer with several choices, as far as they go.
+    """Return each call's share of an answer with several choices; calls without a choice get none.
 
     A service counts all choices together. Each call gets a part of the completion by length; the first also
-    gets the prompt and the remainder. So the parts add up to the counted and charged amounts.
+    gets the prompt and the remainder. So the parts add up to the counted and charged amounts. `price`: US
+    dollars of (prompt, completion) tokens.
     """
     if not answer.reply.others:
         return [CallShare(places[0], answer.reply, answer.charged_tokens, answer.cost_usd)]

@@ -1,8 +1,8 @@
-"""Online scheduler: a bounded set of workers, each with one task at a time.
+"""A scheduler for single calls: a bounded set of workers, each with one task at a time.
 
 A worker takes the next task, requests answers that the ledger lacks, and stores each before the task sees it.
-A bad answer is data; only bugs raise. `Watchdog` finds services that have fallen silent: calls are running,
-and none has been answered for too long.
+A bad answer is data; only bugs raise. `Watchdog` finds silent services: calls are running, and none has been
+answered for too long.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from edgen.core import registry
 from edgen.core.errors import CallError, EdgenError, FailuresError, ProviderError, StoppedError, UselessError
 from edgen.core.plugins.faults import find_fault, refuse_value
 from edgen.core.values import Address, Reply, Request, TaskId
-from edgen.execution.batch.open_batches import open_batches_error
 from edgen.execution.client.admission import Admission, AdmissionClosed
 from edgen.execution.client.budget import BudgetExhausted
 from edgen.execution.client.call import Answer, Call
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.joined_calls import CallPlace, JoinedCalls, share_out
+from edgen.execution.open_batches import open_batches_error
 from edgen.execution.rollout import (
     GO_ON,
     AnyRollout,
@@ -34,12 +34,12 @@ from edgen.execution.scheduler import Work
 from edgen.store.ledger import OPEN
 from edgen.store.ledger.facts import WorkerCounts
 
-GRACE = 30.0  # seconds for calls in flight to end once the run stops
-UNPAID_GRACE = 3.0  # seconds, if none of them is paid for
-MOST_WAITING = 16  # workers that may wait for one, as far as extra workers are created for that
+GRACE = 30.0  # seconds that calls in flight may take after the run stops
+UNPAID_GRACE = 3.0  # the same if none of them costs money
+MOST_WAITING = 16  # maximum factor of extra workers, for replicates that wait for a shared request
 MOST_WORKERS = 8192
-_SHARE = 8  # fraction of the calls in flight whose answers may share one commit
-SLACK = 256  # extra workers: those that wait for a retry do not block others
+_SHARE = 8  # 1/_SHARE of the calls in flight may share one commit
+SLACK = 256  # extra workers, in place of those that wait for a retry
 
 
 class OnlineScheduler:
@@ -52,7 +52,7 @@ class OnlineScheduler:
         self._grace, self._share = GRACE, _SHARE
         self._recorder = OutcomeRecorder(work, self.stop)
         self._stopping = asyncio.Event()
-        self._asking: dict[bytes, asyncio.Future[Reply]] = {}  # running shared requests
+        self._asking: dict[bytes, asyncio.Future[Reply]] = {}  # running requests that tasks share, by key
         several = any(client.most_choices > 1 for client in work.clients.values())
         self._joined = JoinedCalls(work, self._ask_for) if several else None
         self._asker = self._ask_once if work.tasks.sharers > 1 else self._ask
@@ -64,7 +64,7 @@ class OnlineScheduler:
 
     @property
     def workers(self) -> Mapping[str, WorkerCounts]:
-        """The worker processes: none."""
+        """The worker processes; always empty."""
         return {}
 
     @property
@@ -76,8 +76,8 @@ class OnlineScheduler:
         return {client.admission for client in self._work.clients.values()}
 
     def stop(self, reason: EdgenError, grace: float | None = None) -> None:
-        """Admit no more calls; calls in flight may end within `grace` seconds (None: the default), and within
-        UNPAID_GRACE if none is paid for. The first reason counts."""
+        """Admit no more calls. Calls in flight get `grace` seconds (None: the default); at most UNPAID_GRACE
+        if none costs money. Only the first reason counts."""
         if self.stopped is not None:
             return
         self.stopped = reason
@@ -86,7 +86,7 @@ class OnlineScheduler:
         if grace is not None:
             self._grace = grace
         self._stopping.set()
-        # Hopeless work stops alone: concurrent work continues with the same services.
+        # Useless answers stop only this scheduler: concurrent ones continue with the same services.
         alone = isinstance(reason, UselessError) and len(self._work.beside) > 1
         for client in self._work.clients.values():
             client.close(shared=alone)
@@ -94,7 +94,7 @@ class OnlineScheduler:
             other.stop(reason, grace)
 
     def hurry(self) -> None:
-        """End the wait for calls in flight, and for a database held by another program."""
+        """End the wait for calls in flight, and for a database locked by another program."""
         self._grace = 0.0
         self._work.ledger.writer.hurry()
 
@@ -102,9 +102,9 @@ class OnlineScheduler:
         """Run the units; see Scheduler."""
         in_flight, sharers = self._limits.in_flight, self._work.tasks.sharers
         count = in_flight * len(self._admissions) + SLACK
-        if sharers > 1:  # most of a scenario's replicates wait for the first one's request
+        if sharers > 1:  # most replicates of a scenario wait for a request of the first
             count = min(count * min(sharers, MOST_WAITING), max(count, MOST_WORKERS))
-        # Answers hold their calls' places until stored: this many may wait to share a commit.
+        # Answers hold their calls' places until stored, so only this many wait for a common commit.
         self._work.ledger.writer.enough = max(1, in_flight // self._share)
         everybody = asyncio.create_task(self._run_all(units, count))
         listening = asyncio.create_task(self._listen())
@@ -129,7 +129,7 @@ class OnlineScheduler:
             raise self.stopped
 
     def _refuse_cancellation(self) -> None:
-        """Raise for work that was cancelled though nobody stopped it: by a plugin, if one answers calls."""
+        """Raise an error for work that was cancelled without a stop: blame a plugin, if one answers calls."""
         for kind in sorted({client.kind for client in self._work.clients.values()}):
             if registry.find_plugin("provider", kind) is not None:
                 refuse_value("provider", kind, "cancelled the task that awaits its answer")
@@ -145,7 +145,7 @@ class OnlineScheduler:
             stopping.cancel()
 
     async def _listen(self) -> None:
-        """Stop the run as soon as a service has fallen silent; at the end, report other models."""
+        """Stop the run when a service has fallen silent. Report unreachable services and changed models."""
         watchdog = Watchdog(self._work.clients, self._limits)
         clock = asyncio.get_running_loop().time
         try:
@@ -167,14 +167,15 @@ class OnlineScheduler:
             await asyncio.wait({everybody}, timeout=0.1)
 
     def _compute_patience(self) -> float:
-        """Return the grace period of what is in flight now: it is short for calls that cost nothing."""
+        """Return the grace period for the calls now in flight, in seconds; it is short if none costs
+        money."""
         at_work = [client for client in self._work.clients.values() if client.in_flight]
         unstored = any(admission.unstored for admission in self._admissions)
         short = at_work and not unstored and all(client.unpaid for client in at_work)
         return min(self._grace, UNPAID_GRACE) if short else self._grace
 
     async def _run_all(self, units: Iterator[tuple[int, TaskId]], at_once: int) -> None:
-        """Run all units, a limited number at once; begin none once the run is stopped."""
+        """Run all units, at most `at_once` at a time; begin none after the run is stopped."""
         workers = [asyncio.create_task(self._run_tasks(units)) for _ in range(at_once)]
         try:
             await asyncio.gather(*workers)
@@ -198,7 +199,7 @@ class OnlineScheduler:
                 return
 
     def stop_for(self, error: BaseException) -> None:
-        """Stop for an error of a unit. Raises it if it is a bug."""
+        """Stop the run for an error of a unit. Raises the error if it is a bug."""
         if isinstance(error, AdmissionClosed):
             return
         if isinstance(error, BudgetExhausted):
@@ -213,10 +214,10 @@ class OnlineScheduler:
             raise error
 
     async def _ask_once(self, rollout: AnyRollout, request: Request) -> Reply:
-        """Send a request that several tasks share once, and return its answer to all."""
+        """Send a request that several tasks share only once, and return its answer to each."""
         key = rollout.key
         if (asked := self._asking.get(key)) is not None:
-            return await asyncio.shield(asked)  # a waiter that stops leaves the others waiting
+            return await asyncio.shield(asked)  # a cancelled waiter must not cancel the others
         if (stored := self._work.ledger.read_reply(request.address, key)) is not None:
             return stored
         asked = self._asking[key] = asyncio.get_running_loop().create_future()
@@ -224,7 +225,7 @@ class OnlineScheduler:
             reply = await self._ask(rollout, request)
         except BaseException as problem:
             asked.set_exception(problem if isinstance(problem, CallError) else AdmissionClosed())
-            asked.exception()  # retrieve it, since there may be no waiter
+            asked.exception()  # marks it as retrieved: there may be no waiter
             raise
         finally:
             del self._asking[key]
@@ -232,7 +233,7 @@ class OnlineScheduler:
         return reply
 
     def _ask(self, rollout: AnyRollout, request: Request) -> Awaitable[Reply]:
-        """Send a request and store the answer; return when it is on disk."""
+        """Send a request and store the answer; return the reply once it is on disk."""
         if self._joined is not None and rollout.client.most_choices > 1:
             return self._joined.ask(rollout, request)
         return self._ask_for(rollout, request, (CallPlace(request.address, rollout.key),))
@@ -277,24 +278,24 @@ def make_online_scheduler(work: Work) -> OnlineScheduler:
 
 # -- silent services
 
-_LOOKS = 40  # checks within the time after which to give up
+_LOOKS = 40  # checks within limits.give_up_after
 _OFTEN = 1.0  # maximum seconds between two checks
 START = 60.0  # seconds to wait for a service that has not answered yet
-_STALL = 5  # checks: a longer gap was spent by this process, not by the service
+_STALL = 5  # checks: a longer gap between two is this process's delay, not the service's
 
 
 class Watchdog:
-    """A watcher of each client separately: one of two backends may be dead.
+    """A watcher of the clients, each for itself, since one of two backends may be dead.
 
-    One unanswered call may be its prompt's fault, which the retry policy handles. So silence counts only if a
-    call begun after the last answer has none and is not alone: another one was begun since then, too, or is
-    still running from before. That other one is given the time of an attempt.
+    A single unanswered call may be the fault of its prompt, which the retry policy handles. So silence counts
+    only if a call was begun after the last answer, and another call is unanswered as well, for at least the
+    time of an attempt.
 
-    Time counts while a client has calls in flight or waiting for a retry, unless the service asked to wait:
-    waits for a turn, the rates or the budget are not the service's silence.
+    Time counts while a client has calls in flight or waiting for a retry, unless the service asked to wait.
+    Waits for a turn, the rates or the budget do not count.
 
-    An unreachable service (by its circuit) is silent regardless of waiting calls. One that has never answered
-    gets at most `START` seconds: a wrong address is more likely than a restart.
+    An unreachable service (by its circuit) is silent even without calls. If it has never answered, it gets at
+    most `START` seconds: a wrong address is more likely than a restart.
     """
 
     def __init__(self, clients: Mapping[str, ModelClient], limits: Limits) -> None:
@@ -305,12 +306,12 @@ class Watchdog:
         self._looked: float | None = None
 
     def look(self, now: float) -> ProviderError | None:
-        """Check the clients; call this every `every` seconds, with `now` of any one clock. Return the reason
-        to give up, if there is one."""
+        """Check the clients, every `every` seconds; `now`: seconds of any one clock. Return the error that
+        stops the run; None if there is none."""
         passed = 0.0 if self._looked is None else min(now - self._looked, self.every * _STALL)
         self._looked = now
         for role, heard in self._heard.items():
-            # Rather a check too early than one too late.
+            # Two checks early rather than late.
             silent, several = (seconds + 2 * self.every for seconds in heard.measure_silence(passed))
             admission = heard.client.admission
             if admission.away:
@@ -323,7 +324,7 @@ class Watchdog:
         return None
 
     def find_patience(self, admission: Admission) -> float:
-        """Return the seconds that a service may be unreachable."""
+        """Return how many seconds a service may be unreachable before the run stops."""
         return self._give_up_after if admission.answered else min(START, self._give_up_after)
 
     def list_unreachable(self) -> Iterator[str]:
@@ -343,13 +344,13 @@ class Watchdog:
 
 
 class _ClientSilence:
-    """A client's state: its answers and signs of work at the last check, seconds of silence since they
-    changed, and of these the seconds since it concerned more than one call."""
+    """A client's state: its signs of life at the last check, the seconds since they changed, and how many of
+    these more than one call was unanswered."""
 
     def __init__(self, client: ModelClient) -> None:
         self.client = client
-        self.told = False  # whether its absence was reported
-        self.told_model = False  # whether another model was reported
+        self.told = False  # whether it was reported as unreachable
+        self.told_model = False  # whether its change of model was reported
         self._signs = client.signs
         self._silent = self._several = 0.0
 
@@ -385,7 +386,7 @@ def _make_unreachable_error(role: str, client: ModelClient, seconds: float) -> P
 
 def _describe_last_failure(client: ModelClient) -> str:
     failure = client.last_failure
-    return "" if failure is None else f" What came last was {describe_failure(failure)}."
+    return "" if failure is None else f" The last failure was {describe_failure(failure)}."
 
 
 def _write_away_note(role: str, client: ModelClient, seconds: float) -> str:

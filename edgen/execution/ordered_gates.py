@@ -1,9 +1,9 @@
-"""Near-duplicate gates, decided in the order of scenarios and replicates, not of arrival.
+"""Gates on near-duplicates, decided in the order of scenarios and replicates, not of arrival.
 
-Conversations that passed everything else are streamed from the ledger, including those that these gates
-rejected earlier, whose records are kept. Each is compared with the earlier accepted ones, and changes are
-noted. So the outcome depends only on the answers and the order of scenarios, and deciding is idempotent; when
-a failed scenario is made later, those after it are decided again.
+Conversations that passed everything else are streamed from the ledger. They include conversations that these
+gates rejected earlier; the ledger keeps their records. Each is compared with the accepted conversations
+before it, and changed outcomes are noted. So outcomes depend only on the answers and the order of scenarios,
+and deciding is idempotent. If a failed scenario is made later, the conversations after it are decided again.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from edgen.core.values import Status
 from edgen.execution.progress import ProgressCounts
 from edgen.expressions.conversation import Facts
 from edgen.expressions.language import Expression
+from edgen.families.base import read_record
 from edgen.planning.gates import make_rejection
 from edgen.planning.plan import Plan
 from edgen.protocols.labelled_units import read_said_layers
@@ -25,12 +26,13 @@ KEPT = -1
 
 
 class OrderedDecision(Protocol):
-    """A decision on expressions over conversations in order: add all, then decide."""
+    """A decision on conversations in their order, by expressions: add all conversations, then decide."""
 
     def add(self, facts: Facts) -> None: ...
 
     def decide(self) -> Iterator[int]:
-        """Yield for each the index of the first expression that it fails; KEPT if it meets all."""
+        """Yield for each conversation the index of the first expression that it fails; KEPT if it fails
+        none."""
 
 
 MakeInOrder = Callable[[Sequence[Expression]], OrderedDecision]
@@ -39,7 +41,8 @@ MakeInOrder = Callable[[Sequence[Expression]], OrderedDecision]
 async def decide_in_order(
     plan: Plan, ledger: Ledger, counts: ProgressCounts, scope: Scope, make: MakeInOrder
 ) -> None:
-    """Decide the ordered gates of a plan for a scope that is settled otherwise. Return when it is on disk."""
+    """Decide the ordered gates of a plan for a scope whose tasks are settled; return when the outcomes are on
+    disk."""
     await ledger.flush()
     for before, after in await run_in_thread(_find_changes, plan, ledger, scope, make):
         ledger.settle(after, scope.fingerprint, None)
@@ -52,13 +55,13 @@ async def decide_in_order(
 def _find_changes(
     plan: Plan, ledger: Ledger, scope: Scope, make: MakeInOrder
 ) -> list[tuple[Outcome, Outcome]]:
-    """Return changed decisions: the outcome before, and the outcome now."""
+    """Return (outcome before, outcome now) for each changed decision."""
     gates = plan.gates.ordered
     reasons = [gate.reason for gate in gates]
     outcomes, in_order = ledger.open_outcomes(scope), make([gate.expression for gate in gates])
     labelled = any(gate.asks_of(plan.gates.layers) for gate in gates)
     for scenario, task, data in outcomes.iterate_candidates(reasons):
-        recorded = plan.family.read(data)
+        recorded = read_record(plan.family, data)
         known = Facts(recorded.scenario, recorded.conversation, recorded.id)
         if labelled:
             said = read_said_layers(outcomes.read_additional_values(scenario, task))

@@ -1,4 +1,4 @@
-"""Pieces of a run, as `--range` makes them, and checks of the range."""
+"""Checks of a range of scenarios (`--range`), which makes a piece of a run."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def check_part(job: Job, part: range) -> None:
         )
     if asks_for_near_duplicates(list_arm_jobs(job, job.name).values()):
         raise UsageError(
-            "--range and a gate on near_duplicate do not go together: what is new in a piece may be in "
-            "another one, too. "
+            "--range and a gate on near_duplicate do not go together: a conversation may be near another "
+            "piece's. "
             "Make the pieces without that gate (--set gates.NAME='True'), merge them, and `edgen select RUN "
             "--where 'not near_duplicate'`."
         )
@@ -39,8 +39,8 @@ def check_part(job: Job, part: range) -> None:
 
 
 def check_piece(folder: Path, known: RunPlan, job: Job, asked: range | None) -> None:
-    """Raise UsageError unless the request includes everything that the run in `folder` was planned to
-    hold."""
+    """Raise UsageError unless the requested scenarios (`asked`, None for all) include everything that the run
+    in `folder` was planned to hold."""
     there = known.of is not None
     if asked is None and there:
         raise UsageError(

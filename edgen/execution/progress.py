@@ -1,6 +1,6 @@
-"""Progress of a run: events for any number of listeners, the running counts, and the state at one moment.
+"""Progress of a run: events for any number of listeners, running counts, and snapshots of the state.
 
-    run · start · progress · rate · retries · circuit_opened · circuit_closed · batch · note · stage · finish
+run · start · progress · rate · retries · circuit_opened · circuit_closed · batch · note · stage · finish
 
 are the events. `text` is a sentence for a person; `facts` are the same as JSON-able values.
 """
@@ -38,7 +38,7 @@ class Events(msgspec.Struct, eq=False):
     """A channel for events. Without listeners, it does nothing."""
 
     listeners: list[Listener] = []
-    """Each gets every event; it must not raise, and must not block."""
+    """Each listener gets every event. It must not raise or block."""
 
     def listen(self, listener: Listener) -> None:
         """Send every event from now on to `listener`."""
@@ -73,7 +73,7 @@ class ProgressCounts(LedgerCounts):
     failed: Counter[str] = msgspec.field(default_factory=Counter)  # conversations by reason
     # Retried calls by reason: the kind of failure, or why an answer was unusable.
     retried_by: Counter[str] = msgspec.field(default_factory=Counter)
-    kept: int = 0  # outcomes settled by earlier sessions
+    kept: int = 0  # conversations settled by earlier sessions
 
     def settle(self, status: Status, reason: str | None, count: int = 1) -> None:
         if status is Status.ACCEPTED:
@@ -92,7 +92,7 @@ class ProgressCounts(LedgerCounts):
             self.cost_usd = (self.cost_usd or 0.0) + cost_usd
 
     def take(self, status: RunStatus) -> None:
-        """Count everything that earlier sessions settled."""
+        """Take over the counts of everything that earlier sessions settled."""
         self.planned, self.accepted = status.planned, status.accepted
         self.rejected, self.failed = Counter(status.rejected), Counter(status.failed)
         self.kept = self.ended
@@ -107,7 +107,7 @@ class ProgressCounts(LedgerCounts):
 
 
 class CallCounts(msgspec.Struct, frozen=True):
-    """Calls of all starts; `replayed` of the last; `now`, of the start that ends, where one does."""
+    """Calls of all starts; `replayed`: of the last start; `now`: of the start that ends, if one ends."""
 
     made: int
     replayed: int
@@ -116,8 +116,8 @@ class CallCounts(msgspec.Struct, frozen=True):
 
 
 class Tokens(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`cache_read` and `cache_write`: those of the prompt's that were read from a service's prompt cache, and
-    written to it; left out where there are none."""
+    """Counts of tokens. `cache_read`, `cache_write`: prompt tokens read from a service's prompt cache, or
+    written to it; left out if 0."""
 
     prompt: int
     completion: int
@@ -141,7 +141,7 @@ class Tokens(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class UsageCounts(msgspec.Struct, frozen=True):
-    """`cost_usd` is None while no backend has a price."""
+    """Calls, tokens and cost; `cost_usd` is in US dollars, None if no backend has a price."""
 
     calls: CallCounts
     tokens: Tokens
@@ -149,20 +149,20 @@ class UsageCounts(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, counts: LedgerCounts) -> UsageCounts:
-        """Return the counts of a ledger or of a session at work."""
+        """Return the counts of a ledger, or of a running session."""
         calls = CallCounts(counts.made, counts.replayed, counts.retried)
         return cls(calls, Tokens.of(counts), round_usd(counts.cost_usd))
 
 
 class Amount(msgspec.Struct, frozen=True):
-    """Tokens and US dollars at most."""
+    """A maximum of tokens and of US dollars."""
 
     tokens: int
     cost_usd: float
 
     @classmethod
     def of(cls, tokens: int, usd: float) -> Amount:
-        """Return these amounts, the dollars rounded."""
+        """Return the amounts, with rounded dollars."""
         return cls(tokens, round_usd(usd) or 0.0)
 
 
@@ -178,7 +178,7 @@ class Counted(Protocol):
 
 
 def add_usage(each: Sequence[Counted]) -> UsageCounts:
-    """Return the sums of what several have used."""
+    """Return the total usage of several objects."""
     calls, tokens = [one.calls for one in each], [one.tokens for one in each]
     costs = [one.cost_usd for one in each if one.cost_usd is not None]
     return UsageCounts(
@@ -201,8 +201,8 @@ def count_usage_before(status: RunStatus) -> UsageCounts:
 
 
 class Flow(msgspec.Struct, frozen=True):
-    """Flow of calls to one server of a role: calls under way, calls allowed, and whether it requested a pause
-    or cannot be reached. `server`: its address, if the service has several."""
+    """Flow of calls to one server of a role: calls in flight, calls allowed, and whether its circuit is open
+    (a pause, or unreachable). `server`: its address, if the service has several."""
 
     role: str
     server: str
@@ -212,15 +212,15 @@ class Flow(msgspec.Struct, frozen=True):
 
 
 class Activity(msgspec.Struct, frozen=True, kw_only=True):
-    """Values that exist only during work. Seconds and counts are of this start."""
+    """Values that exist only while a run works. Seconds and counts are of this start."""
 
     in_flight: int = 0  # calls in flight
     timeouts: int = 0  # attempts without an answer in time
     per_second: float = 0.0  # conversations settled per second
     wait: float = 0.0  # seconds until calls go to the service again
-    flows: tuple[Flow, ...] = ()  # of each backend's calls
-    workers: Mapping[str, WorkerCounts] = {}  # of a cluster, by name
-    paused_seconds: float = 0.0  # during which no calls were sent
+    flows: tuple[Flow, ...] = ()  # the flow of each server's calls
+    workers: Mapping[str, WorkerCounts] = {}  # workers of a cluster, by name
+    paused_seconds: float = 0.0  # seconds without calls, by request of the service
     last_answer: float | None = None  # seconds since the epoch; None before the first
     batches_out: int = 0  # batches at providers
     batch_requests_out: int = 0  # requests in these
@@ -228,7 +228,7 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True):
     budget_left_tokens: int | None = None  # None without a limit
 
     def as_json(self) -> dict[str, Any]:
-        """Return the values for JSON: timeouts if there are any, and calls in flight."""
+        """Return the values for JSON: calls in flight, and timeouts unless 0."""
         timeouts = {"timeouts": self.timeouts} if self.timeouts else {}
         return {**timeouts, "in_flight": self.in_flight}
 
@@ -242,8 +242,8 @@ class Title(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """State of a run, or of one arm, at one moment. `counts` are its own, tokens and cost those of this
-    start; `total` is the usage of all starts. `activity` is None without work."""
+    """State of a run, or of one arm, at one moment. `counts`: outcomes of all starts, but calls, tokens and
+    cost of this start. `total`: usage of all starts. `activity`: None if the run is not at work."""
 
     title: Title
     counts: ProgressCounts
@@ -263,13 +263,13 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatusEvent(Event, frozen=True, kw_only=True):
-    """An event that says how the work stands: `start`, `progress`, and `finish` at its end."""
+    """An event with the state of the work: `start`, `progress` or `finish`."""
 
     snapshot: Snapshot
 
 
 def read_still_snapshot(status: RunStatus, title: Title) -> Snapshot:
-    """Return the state of a run without work, from its ledger."""
+    """Return the state of a run that is not at work, from its ledger."""
     counts = ProgressCounts()
     counts.take(status)
     return Snapshot(title=title, counts=counts, total=count_usage_before(status))

@@ -1,7 +1,7 @@
 """One task from start to outcome, shared by every scheduler.
 
-`run_task` is the loop around a task's generator: it answers from the ledger as far as possible, requests the
-rest, and records the outcome.
+`run_task` is the loop around a task's generator: it takes replies from the ledger as far as possible,
+requests the rest, and records the outcome.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from edgen.store.ledger.facts import SIMULATED, put_fact
 from edgen.store.ledger.ledger import make_outcome_statements
 from edgen.store.ledger.writer import Statement
 
-MOST_REQUESTS = 100_000  # of one task: a protocol that asks more never ends
-_GONE = 3  # scenarios in a row without an answer at the end of a run: not a coincidence
+MOST_REQUESTS = 100_000  # maximum requests of one task: a protocol that asks more never ends
+_GONE = 3  # this many unanswered scenarios in a row at the end of a run are no coincidence
 
 
 class AnyRollout(Protocol):
     """A task in progress, here or at a worker; see Rollout."""
 
-    client: ModelClient  # that the open request goes to
-    key: bytes  # of the open request in the ledger
-    request: Request | None  # the open one; None: it has a result
-    last: tuple[Request, Reply] | None  # last request and its reply
+    client: ModelClient  # client of the present request
+    key: bytes  # ledger's key of the present request
+    request: Request | None  # present request; None: the task has a result
+    last: tuple[Request, Reply] | None  # last answered request and its reply
     refused: str  # why the last answer was unusable; empty if it was usable
     fresh: int  # replies that did not come from the ledger
 
@@ -53,7 +53,7 @@ class AnyRollout(Protocol):
 
     @property
     def simulated(self) -> bool:
-        """True if no model wrote at least one answer."""
+        """True if the simulator wrote at least one answer."""
 
     @property
     def settled(self) -> Settled:
@@ -69,10 +69,9 @@ class AnyRollout(Protocol):
 
 
 class Rollout:
-    """A task in progress. `request` is its present request, with its ledger `key` and the `client` of its
-    role; None once the task has its `result`. `last` is the latest answered request, with its answer;
-    `refused` says why that answer was unusable, empty if it was usable. `fresh` counts newly fetched answers.
-    """
+    """A task in progress. `request`: the present one, with its ledger `key` and the `client` of its role;
+    None once the task has its `result`. `last`: the latest answered request and its reply. `refused`: why
+    that reply was unusable; empty if it was usable. `fresh`: the number of newly fetched answers."""
 
     __slots__ = (
         "_clients", "_requests", "client", "fresh", "key", "last", "refused", "request", "result", "spent",
@@ -99,7 +98,7 @@ class Rollout:
         """Continue with the reply to the present request."""
         asked = self.request
         assert asked is not None, "nothing was asked"
-        if asked.address.step < ABOUT:  # a record names who made it, not who labelled it
+        if asked.address.step < ABOUT:  # a record names the models that made it, not those that labelled it
             self.spent.add(reply, self.key, asked, self.client.kind, self.client.backend.model)
         self._step(self.task.protocol.send, reply)
         if isinstance(self.result, Rejection):
@@ -107,8 +106,8 @@ class Rollout:
         self.last, self.refused = (asked, reply), self._find_refusal()
 
     def _find_refusal(self) -> str:
-        """Return why the previous answer was unusable, from the next request or the result; gates do not
-        judge answers."""
+        """Return why the last answer was unusable, from the next request or the result; empty if it was
+        usable. A rejection by a gate does not make an answer unusable."""
         if self.request is not None:
             return self.request.retry_reason
         result = self.result
@@ -117,7 +116,8 @@ class Rollout:
         return ""
 
     def answer_from(self, stored: Mapping[bytes, Reply]) -> int:
-        """Continue with stored replies as far as they lead. Return their number."""
+        """Continue with stored replies as long as they match; return how many were used. `stored`: replies by
+        key."""
         count = 0
         while self.request is not None and (reply := stored.get(self.key)) is not None:
             self.answer(reply)
@@ -125,8 +125,8 @@ class Rollout:
         return count
 
     def fail(self, failure: CallError) -> None:
-        """Continue after a call without answer. The protocol may handle the failure, if its last request was
-        the cause. Raises the CallError if it does not."""
+        """Continue after a failed call: throw the failure into the protocol, which may handle it. Raises the
+        CallError if it does not."""
         self._step(self.task.protocol.throw, failure)
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ class Rollout:
 
     @property
     def simulated(self) -> bool:
-        """True if no model wrote at least one answer."""
+        """True if the simulator wrote at least one answer."""
         return self.spent.simulated
 
     @property
@@ -179,15 +179,16 @@ class Rollout:
         self.key = self.client.make_key(request)
 
 
-# Gets the stored reply to a rollout's present request; None if it comes in a later round. Raises CallError.
+# Returns the reply to a rollout's present request, already stored; None if it comes in a later round. Raises
+# CallError.
 Ask = Callable[[Rollout, Request], Awaitable[Reply | None]]
 
 
 async def run_task(
     work: Work, recorder: OutcomeRecorder, unit: tuple[int, TaskId], ask: Ask, *, fresh: bool = False
 ) -> bool:
-    """Run the task of a unit, (index, replicate), to its outcome; return False if an answer is outstanding.
-    `fresh`: this start fetched the ledger's last answer."""
+    """Run the task of a unit, (scenario, task), to its outcome; return False if an answer is outstanding.
+    `fresh`: this start fetched the last answers in the ledger."""
     rollout = Rollout(work.tasks.make_task(*unit), work.clients)
     stored = work.ledger.read_replies(*unit)
     try:
@@ -224,11 +225,9 @@ async def run_task(
 
 
 class OutcomeRecorder:
-    """Recorder of outcomes in the ledger and in the counts, which also decides when to give up.
-
-    It calls `stop` with the reason if the run cannot continue: limits.stop_after_failures scenarios in a row
-    without an answer, unless `lenient`.
-    """
+    """Recorder of outcomes in the ledger and in the counts. It calls `stop` with the reason if the run should
+    end: too few usable answers, a fatal failure, or, unless `lenient`, limits.stop_after_failures scenarios
+    in a row without an answer."""
 
     def __init__(self, work: Work, stop: Callable[[EdgenError], None]) -> None:
         self.lenient = False
@@ -239,30 +238,31 @@ class OutcomeRecorder:
         self._hearing = [one.hears_ends for one in {*work.clients.values()} if one.hears_ends is not None]
         self._stop = stop
         self._stop_after = work.tasks.call_settings.limits.stop_after_failures
-        # Failed since the last answer, by index: a shared request fails for all replicates that wait for it.
+        # Scenarios failed since the last answer. A set, since a shared request fails for all replicates that
+        # wait for it.
         self._failed_in_a_row: set[int] = set()
-        self._last: CallError | None = None  # of them, if no service answered at all
+        self._last: CallError | None = None  # their last failure, if a retry may fix it
         self._simulated = False
 
     def require_hope(self) -> None:
-        """Raise UselessError if the run stopped as useless before and nothing has changed since. Call this
-        before anything is paid for."""
+        """Raise UselessError if the run stopped as useless before and nothing has changed since. Called
+        before each request."""
         if self._usefulness is not None:
             self._usefulness.require_hope()
 
     @property
     def is_heard(self) -> bool:
-        """True if a backend hears of the ends of tasks."""
+        """True if a backend wants to hear of ends of tasks."""
         return bool(self._hearing)
 
     async def end_task(self, unit: tuple[int, TaskId]) -> None:
-        """Let backends that hear of it know that a task has its outcome. Call it before the outcome is
-        stored: after a kill in between, they hear again."""
+        """Notify the backends that want to hear of ends of tasks. Call it before the outcome is stored: after
+        a kill in between, they are notified again."""
         for backend in self._hearing:
             await backend.end(*unit)
 
     def note_answer(self) -> None:
-        """Record that an answer came."""
+        """Record that an answer has arrived."""
         self._failed_in_a_row.clear()
 
     def count_answer(self, unit: tuple[int, TaskId], rollout: AnyRollout) -> None:
@@ -296,7 +296,7 @@ class OutcomeRecorder:
     def make_statements(
         self, unit: tuple[int, TaskId], rollout: AnyRollout, settled: Settled
     ) -> list[Statement]:
-        """Return the statements that store the outcome of a task, which is `count_outcome`d then."""
+        """Return the statements that store the outcome of a task. Call `count_outcome` after storing."""
         end = Outcome(*unit, settled.status, settled.reason, settled.detail, rollout.group, rollout.last_key)
         statements = make_outcome_statements(
             end, self._work.fingerprint, settled.record, settled.beside, rollout.checksums
@@ -320,7 +320,7 @@ class OutcomeRecorder:
         self._stop_if_useless(self._usefulness)
 
     def fail(self, unit: tuple[int, TaskId], rollout: AnyRollout, failure: CallError) -> None:
-        """Record that a task got no answer; stop the run if the next would get none either."""
+        """Record that a task got no answer. Stop the run if further tasks would get none either."""
         if self.lenient:
             self.note_answer()
         if failure.kind is FailureKind.LEFT:
@@ -338,9 +338,9 @@ class OutcomeRecorder:
             self._give_up(failure)
 
     def end(self, *, silent: bool) -> None:
-        """Handle the end of all tasks. If the last several had no answer, the service is gone, but too few
-        were left to detect it earlier. `silent`: several calls began after the last answer; else the
-        unanswered ones are stragglers."""
+        """Handle the end of all tasks: stop the run if the last scenarios got no answer, though too few for
+        limits.stop_after_failures. `silent`: several calls began after the last answer; else calls that timed
+        out are stragglers."""
         last = self._last
         if len(self._failed_in_a_row) < min(_GONE, self._stop_after) or last is None:
             return
@@ -383,7 +383,7 @@ ADVICE = {
 
 
 def add_advice(failure: CallError) -> str:
-    """Return a failure with advice for the user."""
+    """Return a sentence about a refusal, with advice for the user."""
     what = ADVICE.get(failure.kind, "Check that the service runs and that `base_url` is right.")
     return f"The service refused: {describe_failure(failure)}. {what}"
 

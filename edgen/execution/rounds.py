@@ -1,4 +1,4 @@
-"""Rounds of a run: one is settled before the next, which depends on its conversations, is prepared."""
+"""Rounds of a run. A round is prepared from the conversations of earlier rounds, after they are settled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from edgen.core.errors import DamagedError
 from edgen.core.system import run_in_thread
 from edgen.core.values import Status
-from edgen.families.base import Recorded
+from edgen.families.base import Recorded, read_record
 from edgen.planning.plan import Plan
 from edgen.store.ledger import Ledger, Scope
 from edgen.store.ledger.facts import RoundEnd, make_round_fact_name, read_round_end
@@ -18,7 +18,7 @@ from edgen.store.ledger.problems import make_damaged_error
 
 
 async def prepare_rounds(plan: Plan, ledger: Ledger, fingerprint: str, number: int) -> None:
-    """Prepare the rounds up to `number`. Those before it are settled."""
+    """Prepare the rounds up to `number`. All rounds before it must be settled."""
     while plan.prepared_rounds <= number:
         last = plan.prepared_rounds - 1
         end = await _note_end(plan, ledger, fingerprint, last)
@@ -26,7 +26,8 @@ async def prepare_rounds(plan: Plan, ledger: Ledger, fingerprint: str, number: i
 
 
 def restore_rounds(plan: Plan, ledger: Ledger, fingerprint: str) -> None:
-    """Prepare the rounds whose earlier ones ended under another form of the job, without noting anything."""
+    """Prepare the rounds whose preceding rounds have ended, even under another form of the job; note
+    nothing."""
     while plan.prepared_rounds < plan.rounds.total:
         last = plan.prepared_rounds - 1
         end = read_round_end(ledger.read_fact(_make_fact_name(plan, last)), ledger.path)
@@ -34,13 +35,13 @@ def restore_rounds(plan: Plan, ledger: Ledger, fingerprint: str) -> None:
             return
         try:
             _prepare_next(plan, ledger, _make_scope(plan, fingerprint, last), end)
-        except DamagedError:  # or records of another family: the work itself reports the error
+        except DamagedError:  # also by records of another family; a start of the run reports the error
             return
 
 
 async def _note_end(plan: Plan, ledger: Ledger, fingerprint: str, number: int) -> RoundEnd:
-    """Note that a round has ended, unless noted. Conversations that had failed then stay excluded under
-    another form of the job, too: an upgrade must not discard paid answers."""
+    """Note that a round has ended, and return the note. Conversations that failed in it stay excluded under
+    another form of the job, too: making them would change later rounds and lose paid answers."""
     await ledger.flush()
     known = read_round_end(ledger.read_fact(_make_fact_name(plan, number)), ledger.path)
     if known is not None and known.fingerprint == fingerprint:
@@ -63,13 +64,13 @@ def _prepare_next(plan: Plan, ledger: Ledger, scope: Scope, end: RoundEnd) -> No
 def _iterate_accepted(
     plan: Plan, ledger: Ledger, scope: Scope, end: RoundEnd
 ) -> Generator[Recorded, None, None]:
-    """Yield the accepted conversations of a round that count for later ones."""
+    """Yield the accepted conversations of a round that later rounds depend on."""
     failed = {*end.failed}
     for scenario, task, _, record in ledger.open_outcomes(scope).iterate_records():
         if (scenario, task) in failed:
             continue
         try:
-            yield plan.family.read(record)
+            yield read_record(plan.family, record)
         except (ValueError, msgspec.MsgspecError) as problem:
             raise make_damaged_error(ledger.path, f"a record cannot be read: {problem}") from None
 

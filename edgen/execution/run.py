@@ -1,8 +1,8 @@
 """One run from start to end: conversations, then the finished files.
 
-First the job's conversations, or this piece of them, are made. With `top_up`, exactly as many scenarios as
-are missing are then planned, repeatedly, so that the result depends on outcomes, not on their order. If the
-protocol divides scenarios into rounds, one is settled before the next begins.
+The job's conversations, or this piece of them, are made first. With `top_up`, exactly the missing number of
+scenarios is then planned, repeatedly, so the result does not depend on the order of outcomes. If the protocol
+divides scenarios into rounds, each round is settled before the next begins.
 
 The files (shards, manifest, rejected.jsonl) are streamed from the settled ledger, and can be made again from
 it at any time.
@@ -45,13 +45,13 @@ if TYPE_CHECKING:  # writing files needs no session
     from edgen.execution.session import RunSession
 
 # Facts in the ledger
-JOB = "job"  # the job as in a manifest
-WRITTEN = "written"  # a mark for the written files
+JOB = "job"  # the job as a manifest describes it
+WRITTEN = "written"  # the mark of the written files
 FILE_DIGESTS = "digests"  # the sha256 of files that no manifest covers
 
 
 class RunSummary(NamedTuple):
-    """A run's results by its files. `described`: its job, see `describe_job`."""
+    """The facts about a run that its files state. `described`: the job, from `describe_job`."""
 
     job: Job
     status: RunStatus
@@ -61,8 +61,9 @@ class RunSummary(NamedTuple):
 
 
 def describe_job(job: Job) -> dict[str, Any]:
-    """Return the job for a manifest, as plain values: without settings that shape neither answers nor files,
-    so that pieces made differently have equal manifests. Texts for people are named without their folder."""
+    """Return the job for a manifest, as plain values. Settings that shape neither answers nor files are left
+    out, so that pieces made with different ones have equal manifests. Files of backends are named without
+    their folder."""
     plain = resolve_values(job)
     for name, backend in job.backends.items():
         for key in backend.FILES:
@@ -75,8 +76,8 @@ def describe_job(job: Job) -> dict[str, Any]:
 def make_run_plan(
     job: Job, under: str, part: range | None = None, *, scenarios: int | None = None
 ) -> RunPlan:
-    """Return the plan of a run of a job under a fingerprint: `part` of its scenarios, None for all.
-    `scenarios`: their number with a top-up."""
+    """Return the plan of a run of a job. `under`: its fingerprint. `part`: the scenarios to make, None for
+    all. `scenarios`: the end of the scenarios with a top-up."""
     whole = range(job.conversations)
     wanted = whole if part is None else part
     return RunPlan(
@@ -101,7 +102,7 @@ async def write_files(
     if not anew and known[0] and await run_in_thread(are_files_intact, rundir, known[1]):
         return
     keep_copy(ledger, rundir)
-    # Until all files are written, no mark vouches for any.
+    # No mark until all files are written: after a kill, they are written again.
     ledger.set_fact(WRITTEN, "")
     await ledger.flush()
     await run_in_thread(_write, made, rundir, ledger, side)
@@ -155,8 +156,8 @@ def _describe_run(made: RunSummary, ledger: Ledger) -> dict[str, Any]:
 
 
 def are_files_intact(rundir: RunFolder, digests: str | None) -> bool:
-    """Return whether the finished files exist unchanged: shards by their manifest, others by `digests`; None
-    if an earlier edgen kept none."""
+    """Return whether the finished files exist unchanged: shards by their manifest, others by `digests` (None:
+    an earlier version of edgen kept no digests)."""
     try:
         found = _digest_files(rundir)
         return (digests is None or found == digests) and not verify_manifest(rundir.shards)
@@ -171,7 +172,7 @@ def _digest_files(rundir: RunFolder) -> str:
 
 
 def compute_files_mark(job: Job, status: RunStatus, side: HeldOutGroups) -> str:
-    """Return a mark for the files to be written: equal marks, equal files."""
+    """Return the mark of a run's files: runs with equal marks have equal files."""
     plan = status.plan
     facts = (
         plan.fingerprint,
@@ -189,8 +190,8 @@ def compute_files_mark(job: Job, status: RunStatus, side: HeldOutGroups) -> str:
 
 
 class ActiveRun:
-    """A plan, its session, and the run's folder. `part`: the scenarios to make, None for all; `in_order`:
-    decides gates that depend on earlier conversations."""
+    """A plan, its session, and the run's folder. `part`: the scenarios to make, None for all. `in_order`:
+    creates the decision on gates that depend on earlier conversations."""
 
     def __init__(
         self,
@@ -217,15 +218,16 @@ class ActiveRun:
             session.count_kept(self._wanted.first, self._wanted.scenarios, plan.job.replicates)
 
     def _make_plan(self, scenarios: int | None = None) -> RunPlan:
-        """Return the run's plan; with a top-up for that many scenarios in total."""
+        """Return the run's plan. `scenarios`: the end of the scenarios with a top-up."""
         return make_run_plan(self._plan.job, self.session.fingerprint, self._part, scenarios=scenarios)
 
     def adopt(self, note: Callable[[str], None]) -> None:
-        """Bind the folder to this plan: note the job, and set aside the files of another form of it."""
+        """Bind the folder to this plan: write the job, and set aside files of another form of it. `note` gets
+        a sentence if there are any."""
         known = self._ledger.plan
         before = known.fingerprint if known is not None else self.session.fingerprint
         if self.session.fingerprint in (before, self._read_noted_fingerprint()):
-            self._rundir.end_setting_aside()  # begun by a killed start
+            self._rundir.end_setting_aside()  # a killed start may have begun it
         elif (aside := self._rundir.set_aside()) is not None:
             note(
                 "The job, its template or space, or edgen itself has changed since this run last ran: "
@@ -261,8 +263,8 @@ class ActiveRun:
         self._ledger.set_fact(SPACE, msgspec.json.encode(facts_on_space).decode())
 
     def _read_noted_fingerprint(self) -> str | None:
-        """Return the fingerprint of the job noted in the folder: this plan's, if a kill came before any
-        work."""
+        """Return the fingerprint in the folder's copy of the job: after an early kill, only the copy is up to
+        date."""
         if not self._rundir.job.exists():
             return None
         try:
@@ -295,7 +297,7 @@ class ActiveRun:
             raise ShortError(self._describe_shortage(of_arms=side is not None))
 
     async def _make(self) -> None:
-        """Work until enough is accepted or no more is planned."""
+        """Make conversations until enough are accepted or no more are planned."""
         job = self._plan.job
         if self._sated is not None:
             self._announce(self._sated.plan.scenarios)
@@ -306,7 +308,7 @@ class ActiveRun:
             for number, start, stop in self._plan.rounds.split(first, end):
                 if number >= self._plan.prepared_rounds:
                     await prepare_rounds(self._plan, self._ledger, self.session.fingerprint, number)
-                # Not itertools.product, which would hold all the numbers at once.
+                # itertools.product would hold all the numbers at once.
                 units = (
                     (scenario, replicate)
                     for scenario in range(start, stop)
@@ -316,7 +318,7 @@ class ActiveRun:
             await self._decide_in_order(end)
             missing = self._wanted.asked - self.counts.accepted
             barren = 0 if self.counts.accepted > before else barren + end - first
-            # If none of a large plan is accepted, plan no more.
+            # After many scenarios without an accepted conversation, plan no more.
             if not job.top_up or missing <= 0 or barren >= GATED:
                 return
             first, end, before = end, end + -(-missing // job.replicates), self.counts.accepted
@@ -327,13 +329,14 @@ class ActiveRun:
         and files depend on them."""
         if not self._plan.gates.ordered:
             return
-        assert self._in_order is not None, "whoever makes a run with such gates brings what decides them"
+        assert self._in_order is not None, "a plan with ordered gates needs `in_order`"
         scope = msgspec.structs.replace(self._announced.scope, end=end)
         await decide_in_order(self._plan, self._ledger, self.counts, scope, self._in_order)
 
     def _find_sated_status(self) -> RunStatus | None:
-        """Return the status of a top-up that has enough, so that no failure is retried."""
-        # Undecided ordered gates make the count unknown.
+        """Return the status of a top-up with enough accepted conversations, so that no failure is retried;
+        else None."""
+        # Ordered gates may be undecided, which makes the count unknown.
         if not self._plan.job.top_up or self._plan.gates.ordered:
             return None
         status = self._ledger.read_status()
@@ -361,8 +364,8 @@ class ActiveRun:
             more = " A lower `branch.at`, or `at: sampled`, leaves conversations before they end."
         elif self._plan.job.top_up and any(_is_gate_rejection(reason) for reason in lost):
             more = (
-                f" Of the last {GATED} scenarios or more none passed, so no more are planned; "
-                "rejected.jsonl has what each of them was, and `gates` of the job what was asked."
+                f" None of the last {GATED} scenarios or more passed, so no more are planned; "
+                "see the reasons in rejected.jsonl, and `gates` in the job."
             )
             if counts.rejected["no_labels"] and self._plan.gates.layers:
                 more += (

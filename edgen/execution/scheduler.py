@@ -1,4 +1,4 @@
-"""Interface between session and schedulers.
+"""The interface between a session and its scheduler.
 
 A scheduler runs tasks to their outcomes, by single calls or batches. Every scheduler guarantees: each reply
 is in the ledger before a task sees it, no request that the ledger can answer is sent, and a stopped run can
@@ -23,17 +23,18 @@ if TYPE_CHECKING:  # showing counts needs no client
 
 
 class Work(NamedTuple):
-    """Tasks, and the means to make them."""
+    """Tasks, and everything that a scheduler needs to run them."""
 
-    tasks: Tasks  # tasks to make
-    clients: Mapping[str, ModelClient]  # by role
-    ledger: Ledger  # of replies and outcomes
-    fingerprint: str  # of everything that shapes the outcomes
+    tasks: Tasks  # tasks to run
+    clients: Mapping[str, ModelClient]  # clients by role
+    ledger: Ledger  # ledger of replies and outcomes
+    fingerprint: str  # fingerprint of everything that shapes the outcomes
     counts: ProgressCounts  # running counts
-    events: Events  # sent to listeners
+    events: Events  # channel to listeners
     budget: Budget | None = None  # None without caps
     beside: Sequence[Scheduler] = ()
-    """Schedulers of all sessions that share the work, this one's too: an error that stops one stops all."""
+    """Schedulers of all concurrent sessions of the run, this one included: an error that stops one stops
+    all."""
 
 
 class Scheduler(Protocol):
@@ -53,7 +54,7 @@ class Scheduler(Protocol):
 
     @property
     def workers(self) -> Mapping[str, WorkerCounts]:
-        """The worker processes by node and process; empty if all is done by this one."""
+        """The worker processes, by node and process; empty if this process does all the work."""
 
     def stop(self, reason: EdgenError, grace: float | None = None) -> None:
         """Begin nothing more. Calls in flight may end within `grace` seconds (None: the default). The first
@@ -63,8 +64,8 @@ class Scheduler(Protocol):
         """End the wait for calls in flight."""
 
     async def run(self, units: Iterator[tuple[int, TaskId]]) -> None:
-        """Work through (scenario, task) pairs. Raises the reason if the run was stopped. On cancellation,
-        stop cleanly before passing it on."""
+        """Run (scenario, task) pairs to their outcomes. Raises the reason if the run was stopped. If
+        cancelled, stops cleanly before it raises CancelledError."""
 
 
 SchedulerFactory = Callable[[Work], Scheduler]

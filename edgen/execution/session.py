@@ -1,6 +1,6 @@
-"""One process's work on a ledger: backends with limits, a scheduler, and notes of progress.
+"""One process's work on a ledger: clients, a scheduler, and notes of progress.
 
-The tasks define the work, such as conversations or comparisons.
+The tasks may be conversations, comparisons or others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from edgen.config import CallSettings, Limits, find_backend_name
 from edgen.core.errors import EdgenError, ShortError, SignalError
 from edgen.core.values import TaskId
 from edgen.core.version import __version__
-from edgen.execution.batch.open_batches import end_batch_period
 from edgen.execution.client.admission import Admission
 from edgen.execution.client.budget import Budget
 from edgen.execution.client.budget_lease import BudgetLease
@@ -30,6 +29,7 @@ from edgen.execution.client.form_support import restore_forms
 from edgen.execution.client.model_client import ModelClient
 from edgen.execution.client.person_client import PersonClient
 from edgen.execution.online_scheduler import make_online_scheduler
+from edgen.execution.open_batches import end_batch_period
 from edgen.execution.progress import Events, ProgressCounts
 from edgen.execution.scheduler import Scheduler, SchedulerFactory, Work
 from edgen.protocols.parts import Tasks
@@ -53,10 +53,10 @@ from edgen.store.ledger.facts import (
     read_timeouts,
 )
 
-_STAYS = "What this run holds of the budget counts as spent until it starts again."
+_STAYS = "This run's share of the budget counts as spent until the run starts again."
 _NOTE_EVERY = 1.0  # seconds between notes of the session's counts
 
-# Returns tokens and US dollars used, given a price function of (prompt, completion) tokens.
+# Returns the tokens and US dollars used, given a price function of (prompt, completion) tokens.
 Charged = Callable[[Callable[[int, int], float]], tuple[int, float]]
 
 
@@ -74,8 +74,8 @@ def make_clients(
 ) -> dict[str, ModelClient]:
     """Return the client of each role. `backends` are by their names in the job; roles of one backend share
     its client, and clients of one service share its admission. `out`: notes of outstanding calls under a
-    budget; None: no notes. `beside`: existing clients to share. `admissions`: existing ones by service; new
-    ones are added."""
+    budget; None: no notes. `beside`: existing clients to share. `admissions`: existing admissions by service;
+    new ones are added to it."""
     limits = settings.limits
     made = {client.name: client for client in beside}
     known = {} if admissions is None else admissions
@@ -98,14 +98,14 @@ def make_clients(
 
 
 def _list_services(backend: Backend) -> list[Service]:
-    """Return the identities of the service that a backend calls: one for each server."""
+    """Return the (type, address) pairs of a backend's service: one for each server."""
     kind = backend.identity["type"]
     return [(kind, address) for address in list_servers(backend) or (backend.identity["base_url"],)]
 
 
 class SharedState:
-    """State shared by concurrent sessions of one run: its budget, the services' admissions, and their end.
-    Create one per start, for one event loop."""
+    """State shared by concurrent sessions of one run: the budget, the services' admissions, and the
+    schedulers, which stop together. Create one per start, for one event loop."""
 
     def __init__(self, limits: Limits) -> None:
         self.budget = Budget(limits.max_tokens, limits.max_cost) if limits.capped else None
@@ -116,9 +116,9 @@ class SharedState:
 class RunSession:
     """Tasks, the backends of `roles`, and their ledger.
 
-    `backends` are by their names in the job. `elsewhere`: what other ledgers of the same run have used of the
-    same budget. `scheduler` creates the scheduler. `shared`: state shared with concurrent sessions, which
-    count their own ledgers' use.
+    `backends` are by their names in the job. `elsewhere`: functions that return the use of the same budget by
+    other ledgers of the run. `scheduler` creates the scheduler. `shared`: state shared with concurrent
+    sessions, each of which counts its own ledger's use.
     """
 
     def __init__(
@@ -176,8 +176,8 @@ class RunSession:
         self._workers_noted: dict[str, WorkerCounts] = {}
 
     def _open_budget(self, whole: Budget) -> Budget:
-        """Return this session's budget: under the caps of the whole run, with its own lease if runs share a
-        budget."""
+        """Return this session's budget under the caps of the whole run, with a lease of its own if runs share
+        a budget."""
         if self.limits.budget is None:
             return whole
         tokens, usd = self.ledger.sum_charges(lambda _prompt, _completion: 0.0)
@@ -189,7 +189,8 @@ class RunSession:
         )
 
     def _name_owner(self) -> str:
-        """Return the owner of a lease: this ledger at this path. A copy elsewhere is another owner."""
+        """Return this ledger's name as the owner of a lease, with its path: a copy elsewhere is another
+        owner."""
         known = self.ledger.read_fact(OWNER)
         if known is None:
             known = secrets.token_hex(8)
@@ -197,10 +198,10 @@ class RunSession:
         return _name_owner(known, self.ledger.path)
 
     def _restore(self, budget: Budget, elsewhere: Iterable[Charged]) -> None:
-        """Count the earlier use of the budget: outstanding batches are reserved, not spent."""
+        """Count the earlier use of the budget, without outstanding batches, which are reserved instead."""
 
         def find_dearest(prompt_tokens: int, completion_tokens: int) -> float:
-            """Return the highest possible cost of an answer stored without one, over all backends."""
+            """Return the highest cost, over all backends, of an answer that is stored without a cost."""
             return max(
                 client.charges.compute_most_cost(prompt_tokens, completion_tokens)
                 for client in self._clients.values()
@@ -216,7 +217,7 @@ class RunSession:
 
     @property
     def admissions(self) -> dict[str, Admission]:
-        """The admission of each service, by the first of the roles that use it."""
+        """The admission of each service, by the first role that uses it."""
         found: dict[str, Admission] = {}
         for role, client in self._clients.items():
             if client.admission not in found.values():
@@ -225,7 +226,7 @@ class RunSession:
 
     @property
     def unpaid(self) -> bool:
-        """Return whether no call in flight is paid for."""
+        """True if no call in flight costs money."""
         return all(client.unpaid for client in self._clients.values() if client.in_flight)
 
     @property
@@ -235,7 +236,7 @@ class RunSession:
 
     @property
     def servers(self) -> dict[str, ServerCounts]:
-        """The calls of this session by server, for services that have several."""
+        """The counts of this session's calls by server, for services that have several."""
         return {
             address: ServerCounts(lane.answers, lane.failures)
             for admission in self.admissions.values()
@@ -244,11 +245,11 @@ class RunSession:
         }
 
     def announce(self, plan: RunPlan) -> None:
-        """Note the plan."""
+        """Note the plan in the ledger."""
         self.ledger.set_fact("plan", msgspec.json.encode(plan).decode())
 
     def count_kept(self, first: int, end: int, replicates: int) -> None:
-        """Count at once the outcomes of first <= index < end that still count."""
+        """Count in one query the settled outcomes of this fingerprint with first <= scenario < end."""
         for status, reason, count in self.ledger.count_settled(self.fingerprint, first, end, replicates):
             self.counts.settle(status, reason, count)
             self.counts.kept += count
@@ -256,8 +257,8 @@ class RunSession:
     def list_pending(
         self, units: Iterable[tuple[int, TaskId]], first: int, end: int, *, counted: bool = False
     ) -> Iterator[tuple[int, TaskId]]:
-        """Yield the units, of ascending (scenario, task) with first <= index < end, without an outcome that
-        still counts; count the others, unless `count_kept` has."""
+        """Yield the units without a settled outcome of this fingerprint, and count the others. `units`
+        ascend, with first <= scenario < end. `counted`: `count_kept` has counted them."""
         settled = self.ledger.list_settled(self.fingerprint, first, end)
         known = next(settled, None)
         for here in units:
@@ -271,14 +272,14 @@ class RunSession:
 
     @contextlib.asynccontextmanager
     async def record(self) -> AsyncIterator[None]:
-        """Within the body, note progress once a second; at its end, how it ended."""
+        """Note progress once a second within the body, and how it ended after it."""
         noting = asyncio.create_task(self._note_regularly())
         state, message, reason = "stopped", None, "bug"
         try:
             if self.limits.budget is not None:
                 await (
                     self.ledger.flush()
-                )  # a lease is settled by its owner, so `_owner` is noted before any lease
+                )  # the owner must be on disk before any lease, or nobody could settle it
             yield
             state, reason = "complete", ""
         except EdgenError as error:
@@ -297,7 +298,7 @@ class RunSession:
             self._note(state, message, reason)
 
     def close_budget(self) -> None:
-        """Return this session's share of a common budget; a later need takes a new lease."""
+        """Return this session's lease of a shared budget; a later call takes a new lease."""
         if self.budget is None:
             return
         try:
@@ -311,7 +312,7 @@ class RunSession:
             self._note("running", None)
 
     def _note(self, state: str, message: str | None, reason: str = "") -> None:
-        """Note the state. `reason`: one word for why the session ends early."""
+        """Note the session's state and counts. `reason`: one word for an early end; empty without one."""
         try:
             if self.counts.retried_by.total() != self._retries_noted:
                 self._retries_noted = self.counts.retried_by.total()
@@ -334,7 +335,7 @@ class RunSession:
                 state=state,
                 message=message,
             )
-        except EdgenError:  # the ledger stopped; that error is already being raised
+        except EdgenError:  # the ledger has failed, and its error is already being raised
             return
 
 
@@ -347,8 +348,8 @@ def make_signal_error(signal_number: int) -> SignalError:
 
 
 def settle_lease(budget: str, ledger: Path, tell: Callable[[str], None]) -> None:
-    """Return what a finished run holds of a shared budget, as after a kill at its very end. `tell` gets a
-    sentence if the budget's book cannot be used."""
+    """Return a finished run's lease, which a kill may have left open. `tell` gets a sentence if the budget's
+    book cannot be used."""
     with LedgerReader(ledger) as reader:
         known = reader.read_fact(OWNER)
     if known is None:

@@ -1,8 +1,9 @@
 """The card of an export: a README.md for people and `datasets.load_dataset`.
 
 The front matter names the files of each table and split. The text covers rows and their number, omissions
-with reasons, how the data was made, simulated parts, what a judge compared, loading, outcomes of the plan,
-known limits, and commands to make it again. A licence and a language are stated only if the user named one.
+with reasons, the making of the data, simulated parts, texts that a judge compared, loading, outcomes of the
+plan, known limits, and commands to make the export again. A licence and a language are stated only if the
+user named one.
 
 The keys of the front matter: https://huggingface.co/docs/hub/datasets-cards
 """
@@ -41,7 +42,7 @@ from edgen.families.reader import ReportWords
 from edgen.space import Space
 from edgen.store.run_reader import RunReader
 
-# By the simulated parts.
+# The sentence on simulation, by the simulated parts.
 _BANNERS: Mapping[tuple[Part, ...], str] = {
     ("conversations",): "A simulator wrote these conversations. They are for rehearsal, not for training.",
     ("labels",): "A simulated judge gave the labels of these conversations, which no simulator wrote. "
@@ -52,7 +53,7 @@ _BANNERS: Mapping[tuple[Part, ...], str] = {
 
 Counts = dict[str, dict[str, int]]
 
-# The hub's classes of size, by the number of rows at which the next one begins.
+# The hub's size classes, by the number of rows at which the next one begins.
 _SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B",
           "10B<n<100B", "100B<n<1T", "n>1T")  # fmt: skip
 
@@ -124,7 +125,7 @@ def render_front_matter(
     if options.license is not None:
         head["license"] = options.license
     if options.language is not None:
-        # The hub accepts the language only, with script and region stated separately.
+        # The hub accepts only the language; script and region are stated separately.
         head["language"] = [options.language.split("-")[0]]
         if "-" in options.language:
             head["language_details"] = [options.language]
@@ -138,7 +139,7 @@ def render_front_matter(
             {
                 "config_name": table.name,
                 **({"default": True} if table is contents.tables[0] else {}),
-                # Without it, `datasets` confuses other rows in a folder of this name with these.
+                # Without it, `datasets` confuses these rows with others in a folder of this name.
                 "description": f"sha256-{contents.digests[table.name]}",
                 "data_files": _list_files(table, contents),
             }
@@ -188,9 +189,8 @@ def digest_file(path: Path) -> str:
 
 
 def _describe_columns(table: DataTable, contents: Contents) -> dict[str, Any]:
-    """Return the types of a table's columns, and its rows, by which `datasets` detects a missing file. It
-    requires bytes with rows; these are the size in memory here, and a reader may need slightly more or fewer.
-    """
+    """Return the types of a table's columns, and its rows, by which `datasets` detects a missing file. Rows
+    require bytes: here the size in memory, which may differ slightly for a reader."""
     features = [{"name": name, **_make_feature(kind)} for name, kind in table.types.items()]
     rows = contents.rows[table.name]
     splits = [
@@ -338,7 +338,7 @@ def _describe_facts(
 
 
 def _describe_labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
-    """Yield the numbers of labelled rows by source."""
+    """Yield the number of labelled rows of each source."""
     rows: Counter[str] = Counter()
     for one, count in evidence.items():
         rows[str(one)] += count
@@ -347,8 +347,7 @@ def _describe_labels(evidence: Mapping[Evidence, int]) -> Iterator[str]:
 
 
 def _list_repeat_commands(format_: Format, facts: Mapping[str, Any], options: OptionValues) -> Iterator[str]:
-    """Yield the commands that make the export again, for a piece with its range, for a selection with its
-    options."""
+    """Yield the commands that make the export again: a piece with its range, a selection with its options."""
     part, selection = facts.get("range"), facts.get("selection")
     chosen: list[str] = []
     while selection is not None and "options" in selection:
@@ -377,7 +376,7 @@ def _list_repeat_commands(format_: Format, facts: Mapping[str, Any], options: Op
 
 
 def _render_code(value: Any) -> str:
-    """Return a foreign value unchanged, without a meaning in Markdown."""
+    """Return a foreign value unchanged, but without effect in Markdown."""
     text = "yes" if value is True else "no" if value is False else str(value)
     return "`" + " ".join(escape_invisible(text).replace("`", "'").split()) + "`"
 

@@ -1,7 +1,7 @@
 """Outcomes of a run's plan, and known limits of its data: lines of a card.
 
-All of it follows from the run's counts and its job. It claims nothing that was not checked. Facts on job and
-space are those that may be public.
+All lines follow from the run's counts and its job, so they claim nothing unchecked. Facts on job and space
+are limited to public ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SETTLED = (
     "rejected",
     "failed",
     "pending",
-)  # of a run's description, by arm or run
+)  # facts of a run's description, by arm or run
 
 
 def tabulate_outcomes(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -156,7 +156,7 @@ def select_public_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
         return dict(facts)
     keys = [*_OF_JOB]
     keys.insert(keys.index("design") + 1, job.get("protocol", ""))  # the protocol's own settings
-    if "split" in facts.get("selection", ()):  # it replaces the job's
+    if "split" in facts.get("selection", ()):  # the selection's split replaces the job's
         keys.remove("split")
     shown = {key: job[key] for key in keys if job.get(key) not in (None, {}, [])}
     backends = job.get("backends", {})
@@ -186,8 +186,8 @@ def _find_inputs(job: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[st
 
 
 def _find_templates(resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sha256 of each template by its use if there are several: the digest noted for all of them is
-    not that of a file."""
+    """Return the sha256 of each template by its use if there are several: the job's own digest covers all of
+    them together."""
     each = resolved.get("templates") or {}
     return {"template_sha256": each} if each and resolved["template_sha256"] not in each.values() else {}
 
@@ -215,7 +215,7 @@ def _strip_folder(file: str | None) -> str:
 
 
 def flatten_facts(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield nested facts as a flat sequence with dotted names, without None."""
+    """Yield nested facts as flat (dotted name, value) pairs, without None."""
     for key, value in facts.items():
         if isinstance(value, Mapping):
             yield from flatten_facts(value, f"{above}{key}.")

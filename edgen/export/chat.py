@@ -2,9 +2,9 @@
 
 One role is trained and is the assistant; all others are the user. Consecutive turns of one side are joined by
 a blank line, so that the two always alternate; with several user roles, each of their turns begins with the
-speaker's name. A conversation begins with its first turn. If an opening is requested, one that the assistant
-begins gets a user line, any conversation a system message, or both. With a template that asks for turns, such
-as the environment's, the opening is as in the environment.
+speaker's name. A conversation begins with its first turn. An opening can be requested: a user line before a
+conversation that the assistant begins, a system message in any conversation, or both. With a template that
+requests turns, such as the environment's, the opening is as in the environment.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def make_chat(
     options: OptionValues, space: Space, scenes: Scenes | None = None, trained: Role | None = None
 ) -> Chat:
     """Build the chat for the options. `scenes` are those of the conversations' family; `trained` is the
-    assistant unless the options name one, None for the first role of the space.
+    assistant unless the options name another role; None: the first role of the space.
 
     Raises UsageError for an unknown role and an unusable tokenizer, TemplateError for an unusable template.
     """
@@ -94,8 +94,8 @@ def role_of(option: str, named: str | None, space: Space) -> Role:
 
 
 def _load_opening(named: str | None, assistant: Role, space: Space) -> Prompt:
-    """Load the template of the opening: a file, or the name of a shipped one. One that asks for turns may use
-    the environment's variables of the role. Raises TemplateError for an unusable one."""
+    """Load the template of the opening: a file, or a shipped one's name. A template that requests turns may
+    use the environment's variables of the role. Raises TemplateError for an unusable one."""
     from edgen.prompting import load_prompt
     from edgen.prompting.front_matter import read_front
 
@@ -112,8 +112,8 @@ def _load_opening(named: str | None, assistant: Role, space: Space) -> Prompt:
 
 
 def list_opening_variables(space: Space) -> tuple[str, ...]:
-    """Return the variables of an opening's template: the trained role, the others, that role's knowledge as
-    lines, and the scenario."""
+    """Return the variables of an opening's template: the trained role, the other roles, the trained role's
+    knowledge as lines, and the scenario."""
     return (*TURN_VARIABLES, *template_variables(space))
 
 
@@ -124,13 +124,13 @@ class Chat:
     assistant: Role
     """The trained role."""
     opening: Opening | None
-    """The form of the opening; None: conversations begin with what was said."""
+    """The form of the opening; None: conversations begin with their first turn."""
     prompt: Prompt | None
-    """Gives the texts of the opening, from `list_opening_variables`, or those of the environment if it asks
-    for turns; None without an opening."""
+    """Gives the texts of the opening, from `list_opening_variables`, or from the environment's variables if
+    it requests turns; None without an opening."""
     space: Space  # space of the run
     keeps_end: bool = False
-    """The end marker follows the assistant's last words, if it spoke it."""
+    """Whether the end marker follows the assistant's last words, if the assistant spoke it."""
     scenes: Scenes | None = None
     """Contexts of single responses, if conversations have several parts."""
     options: OptionValues = field(default_factory=OptionValues)
@@ -176,8 +176,8 @@ class Chat:
         return messages
 
     def user_first(self, messages: Sequence[Message]) -> list[Message]:
-        """Return the messages for a format in which the user speaks first. Without an opening, what the
-        assistant says before stands at the head of the user's first message, with the names of both."""
+        """Return the messages for a format in which the user speaks first. Without an opening, the
+        assistant's words before that move to the head of the user's first message, with the names of both."""
         if self.opening is not None or self.as_environment or len(messages) < 2:
             return [*messages]
         first, second, *rest = messages
@@ -187,8 +187,8 @@ class Chat:
         return [{"role": "user", "content": f"{self.assistant}: {first['content']}\n\n{named}"}, *rest]
 
     def prompt_in(self, scene: TurnScene, turns: Sequence[Turn]) -> list[Message]:
-        """Return the messages before a response in a scene: its turns, at least one, with the assistant's
-        knowledge of the scene at the end of the first message, or before it if that is the assistant's."""
+        """Return the messages before a response in a scene: the scene's turns, at least one. The assistant's
+        knowledge of the scene is at the end of the first message, or before it if the assistant wrote it."""
         messages = self.messages(turns[scene.begin :], scene.scenario)
         if scene.brief and messages[0]["role"] == "assistant":
             return [{"role": "user", "content": scene.brief}, *messages]
@@ -210,7 +210,7 @@ class Chat:
         return [*prompt[:-1], {**last, "content": f"{last['content']}\n\n{DO_THIS} {', '.join(actions)}"}]
 
     def mask(self, message: Message) -> dict[str, bool]:
-        """Return whether a message is trained, as `train`; empty without masks."""
+        """Return the key `train`, whether a message is trained on; empty without masks."""
         return {"train": message["role"] == "assistant"} if self.options.of(MaskOptions).masks else {}
 
     def _open(self, scenario: Scenario, *, assistant_first: bool) -> list[Message]:
@@ -219,7 +219,7 @@ class Chat:
             rendered = self._render(scenario)
             if assistant_first:
                 return [{**message} for message in rendered]
-            # As in selfplay: the brief of a role that does not open is one message, so that others come
+            # As in selfplay: the brief of a role that does not open is one message, so other messages come
             # first.
             text = "\n\n".join(message["content"] for message in rendered)
             return [{"role": rendered[0]["role"], "content": text}]
@@ -254,7 +254,7 @@ class Chat:
         return self._last[1]
 
     def _describe_roles(self, scenario: Scenario) -> dict[str, str]:
-        """Return the roles and the assistant's knowledge: as stated in the run, if the template asks for
+        """Return the roles and the assistant's knowledge: as stated in the run, if the template requests
         turns."""
         if self.as_environment:
             role = next(role for role in self.space.roles if role.name == self.assistant)
@@ -270,7 +270,8 @@ class Chat:
 
 
 def _with_end(turns: Sequence[Turn], by: Role) -> tuple[Turn, ...]:
-    """Return the turns with the end marker after its speaker's last words, or alone if that role has none."""
+    """Return the turns with the end marker after its speaker's last words, or as a turn of its own if that
+    role has none."""
     last = turns[-1]
     if last.role != by:
         return (*turns, Turn(by, END_MARKER))
@@ -278,7 +279,7 @@ def _with_end(turns: Sequence[Turn], by: Role) -> tuple[Turn, ...]:
 
 
 def without_trailing_user(messages: list[Message]) -> list[Message]:
-    """Return the messages up to the assistant's last one."""
+    """Return the messages up to and including the assistant's last one."""
     return messages[:-1] if messages[-1]["role"] == "user" else messages
 
 

@@ -51,7 +51,7 @@ COLUMNS: Columns = {
     "role": ("string", "{roles}"),
     "text": ("string", "what was said, without the end marker"),
 }
-# Names with a meaning in trainers, or passed to reward functions by them, and names used by the formats.
+# Names with a meaning in trainers or reward functions, and names used by the formats.
 _OF_TRAINERS = frozenset((
     "prompt", "completion", "chosen", "rejected", "label", "labels", "margin", "p", "score", "messages",
     "prompts", "completions", "environment", "environments", "trainer_state", "log_extra", "log_metric",
@@ -100,8 +100,8 @@ class ScenarioColumns:
                 self._add_field(space, one, field)
 
     def read_texts(self, scenario: Scenario) -> dict[str, str]:
-        """Return the scenario's values by column as texts. A column that is null in one file and text in
-        another cannot be loaded."""
+        """Return the scenario's values by column as texts, never null: a column that is null in one file and
+        text in another cannot be loaded."""
         return {name: as_text(value) for name, value in self.read(scenario).items()}
 
     def _add_field(self, space: Space, dimension: Dimension, field: str) -> None:
@@ -127,7 +127,7 @@ class ScenarioColumns:
 
 
 def make_trainer_columns(space: Space) -> ScenarioColumns:
-    """Return the columns of a space for use along with those of trainers."""
+    """Return the columns of a space. Names with a meaning in trainers get the prefix `scenario.`."""
     return ScenarioColumns(space, taken=_OF_TRAINERS)
 
 
@@ -143,7 +143,7 @@ def _split_words(name: str) -> str:
 
 
 def _find_type(values: Sequence[Any]) -> ColumnType:
-    """Return the common type of these values; text if they have none."""
+    """Return the common type of these values; text without a common type."""
     kinds = {type(value) for value in values}
     if kinds == {bool}:
         return "bool"
@@ -200,8 +200,8 @@ def make_table(space: Space, names: Iterable[str]) -> DataTable:
 
 
 class Repeats:
-    """A detector of repeated rows within one scenario, whose conversations can be equal. It keeps 16 bytes
-    per row, until the next scenario."""
+    """A detector of repeated rows within one scenario, which can have equal conversations. It keeps 16 bytes
+    per row until the next scenario."""
 
     def __init__(self) -> None:
         self._scenario: int | None = None

@@ -27,7 +27,7 @@ _TYPES: Mapping[ColumnType, str] = {
     "labels": "sc:Text",
     "turn_labels": "sc:Text",
 }
-# Exactly the names of the specification's own examples: readers compare them.
+# Names exactly as in the specification's own examples: readers compare them.
 _CONTEXT: Mapping[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -80,7 +80,7 @@ def describe_files(
 
 
 def _list_distribution(table: DataTable, contents: Contents, folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield every file with its digest, and the set of all."""
+    """Yield every file with its digest, and the set of all files."""
     patterns = [contents.patterns[table.name, s] for s in SPLITS if (table.name, s) in contents.patterns]
     paths = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
     media = _MEDIA[paths[0].suffix]
@@ -125,7 +125,7 @@ def _describe_records(table: DataTable) -> dict[str, Any]:
         "source": {
             "fileSet": {"@id": "files"},
             "extract": {"fileProperty": "fullpath"},
-            # A reader also applies it to the names of the splits, so these match, too.
+            # Readers also apply this pattern to the names of the splits.
             "transform": {"regex": r"^(?:.*/)?(train|test)(?:-\d{5}-of-\d{5}\.[a-z]+)?$"},
         },
         "references": {"field": {"@id": "splits/name"}},

@@ -1,6 +1,6 @@
 """Evidence of a row of a preference format: source and subject of its label, and simulated parts.
 
-A judge compares whole conversations or single responses; a card has to say which, and whether the judge was
+A judge compares whole conversations or single responses; a card must state which, and whether the judge was
 simulated. All statements are about exported rows only.
 
 `list_credit_notes` quotes how often each credit method finds the better of two turns, from
@@ -31,10 +31,10 @@ class Evidence:
 
     by: Source | None  # the source; None if a source has only ties
     judge: str | None  # a judge's identity; None for other sources
-    model: str | None  # a judge's; None for other sources
-    compare: Compare | None  # compared texts, a judge's or people's; None for other sources
-    simulated: frozenset[Part]  # the simulated parts
-    rollouts: int | None = None  # per response; None if the preference uses none
+    model: str | None  # name of the judge's model; None for other sources
+    compare: Compare | None  # texts that a judge or people compared; None for other sources
+    simulated: frozenset[Part]  # simulated parts
+    rollouts: int | None = None  # rollouts per response; None if the preference uses none
 
     def __str__(self) -> str:
         compare = None if self.compare is None else f"compare={self.compare}"
@@ -44,7 +44,7 @@ class Evidence:
 
 
 def evidence_of(compared: ComparedPair, label: Label | None) -> Evidence:
-    """Return the evidence of a pair. `label` is its own; for one without, any label of the same run."""
+    """Return the evidence of a pair. `label` is the pair's own; without one, any label of the same run."""
     by = None if label is None else label.by
     k = None if label is None or label.k is UNSET else label.k
     signal = signal_behind(compared.pair, label) if by in (None, "oracle") or k is not None else None
@@ -61,8 +61,8 @@ def evidence_of(compared: ComparedPair, label: Label | None) -> Evidence:
 
 
 def signal_behind(pair: Pair, label: Label | None) -> OracleSignal | RolloutSignal | None:
-    """Return the signal of the source of `label`, if that is a judge or uses rollouts; without a label, the
-    only judge's."""
+    """Return the signal from which `label` was made, if it is a judge's or uses rollouts; without a label,
+    the only judge's signal."""
     if label is not None and label.k is not UNSET:
         found = () if pair.signals.rollouts is UNSET else pair.signals.rollouts
         return next((signal for signal in found if signal.by == label.by), None)
@@ -75,7 +75,7 @@ def signal_behind(pair: Pair, label: Label | None) -> OracleSignal | RolloutSign
 def _find_simulated_parts(
     compared: ComparedPair, by: Source | None, signal: OracleSignal | RolloutSignal | None
 ) -> frozenset[Part]:
-    """Return the simulated parts. A simulated judge counts only if a judge gave the labels: people's are
+    """Return the simulated parts. A simulated judge counts only if it gave the labels: people's labels are
     their own, and a probability is the conversations' own."""
     parts: set[Part] = set()
     conversations = compared.a.simulated or compared.b.simulated
@@ -131,7 +131,7 @@ def describe_judged(level: Level | None, found: Mapping[Evidence, int], hearer: 
 
 
 def _of_rollouts(level: Level, often: int) -> str:
-    """Describe the rollouts; all labels of a run's pairs have the same basis."""
+    """Describe the rollouts. All labels of a run's pairs have the same basis."""
     times = "once" if often == 1 else f"{often} times"
     rest = (
         "The labels rest on rollouts: from both turns at which a pair parts the conversation was played on "
@@ -171,7 +171,7 @@ def _of_conversations(rows: Mapping[Compare, int], who: str) -> str:
 
 
 FILE = Path(__file__).with_name("credit_figures.json")
-ALL, CUT = "all", "min_turns_left 1"  # the cases in a note
+ALL, CUT = "all", "min_turns_left 1"  # cases that a note names
 
 
 class EvidenceCase(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,9 +180,9 @@ class EvidenceCase(msgspec.Struct, frozen=True, kw_only=True):
     where: str  # the number of turns; or `all`, or `min_turns_left N`
     n: int  # number of labels
     right: float  # share whose preferred turn is truly better
-    low: float  # end of the 95% interval, which allows for correlated pairs of a scenario
-    high: float  # end of the 95% interval
-    alike: int  # labels of pairs without a better turn, which cannot be right
+    low: float  # lower end of the 95% interval, which allows for correlated pairs of a scenario
+    high: float  # upper end of the interval
+    alike: int  # labels of pairs without a better turn, which are never right
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,11 +208,11 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 class CreditFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The figures of one measurement."""
 
-    date: str  # of the measurement, YYYY-MM-DD
+    date: str  # date of the measurement, YYYY-MM-DD
     edgen: str  # version of edgen
     planted: int  # the seed from which worths were planted
-    scenarios: int  # in the measurement
-    conversations: int  # in the measurement
+    scenarios: int  # number of measured scenarios
+    conversations: int  # number of measured conversations
     figures: tuple[Figure, ...]  # one for each way of labelling
 
 

@@ -1,7 +1,7 @@
 """Streamed files of rows.
 
-Here are JSON Lines, Parquet and the common parts; a format with its own layout brings its own class. The
-export syncs the files once they are finished.
+This module has JSON Lines, Parquet and the common parts; a format with its own layout has its own class. The
+export syncs the finished files to disk.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class RowFiles:
                 (self.folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
 
     def finish(self) -> Patterns:
-        """Finish the files; return their patterns."""
+        """Finish the files; return their path patterns."""
         raise NotImplementedError
 
     def notes(self) -> Iterator[str]:
@@ -78,7 +78,7 @@ class RowFiles:
         yield from ()
 
     def close(self) -> None:
-        """Close the files in any state, such as after an error."""
+        """Close the files in any state, also after an error."""
         with contextlib.suppress(OSError):
             self._open.close()
 
@@ -185,7 +185,7 @@ class ParquetFile:
         rows = self._arrow.Table.from_pylist(self._pending, schema=self._schema)
         if self._writer is None:
             self._schema = rows.schema
-            self._file = self._path.open("wb")  # pyarrow opens no name that is not UTF-8
+            self._file = self._path.open("wb")  # pyarrow accepts only names in UTF-8
             self._writer = self._parquet.ParquetWriter(self._file, rows.schema)
         self._writer.write_table(rows)
         self.nbytes += rows.nbytes

@@ -55,8 +55,8 @@ def rows_from(read: Callable[[RunReader, Chat], Iterator[T | LeftOut]], make: Ca
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A trial of such an export by edgen's authors: a version of a library, a day (ISO 8601), and in `what` a
-    sentence on what ran. For a repository without releases the version is its commit."""
+    """A trial of an export in this format by edgen's authors: the version of a library, a day (ISO 8601), and
+    in `what` a sentence on the trial. For a repository without releases, the version is a commit."""
 
     library: str
     version: str
@@ -90,17 +90,16 @@ class FormatLayout:
     files: Callable[[Staging], RowFiles] = JsonLines
     """Opens the files for the rows."""
     scenario: bool = False
-    """Each row has the scenario's values as columns of its own, which are texts; its `Row` names the
-    scenario."""
+    """Each row has the scenario's values, as texts, in columns of their own. Its `Row` names the scenario."""
     token_columns: Mapping[str, str] = field(default_factory=dict)
     """Further columns if the user gives a tokenizer."""
     layer_columns: Callable[[Sequence[LayerFacts]], Columns] | None = None
     """Further columns for the layers of the run."""
     by_range: bool = False
-    """The rows of a scenario depend on its conversations and pairs alone, so processes can make those of
-    ranges."""
+    """The rows of a scenario depend only on its conversations and pairs, so several processes can make
+    them."""
     prompts_only: bool = False
-    """No row has the trained side's last words, so none has its end marker."""
+    """No row has the trained side's last words, so none has an end marker."""
     level: Level | None = None
     """The shown extent of a preference: whole conversations or one turn."""
 
@@ -116,10 +115,10 @@ class Format:
     rows: Rows
     """Reads the run: yields a Row or a LeftOut for each thing in it."""
     tables: Mapping[str, str] | tuple[DataTable, ...] | Callable[[Space], DataTable]
-    """The columns of the one table with their meanings, several tables, or the one table that a space
-    gives."""
+    """The columns of the only table with their meanings, or several tables, or a function from a space to the
+    only table."""
     use: str
-    """Shows in a few lines how to load the files and train."""
+    """A few lines that load the files and train."""
     needs: tuple[str, ...] = ()
     """`pairs`, contents of only some records (`labels` of turns, `events`), or a library by its name."""
     family: str | None = None
@@ -132,10 +131,10 @@ class Format:
     card: FormatCard = FormatCard()
     """Its texts in the card of an export."""
     layout: FormatLayout = FormatLayout()
-    """Its files, columns and rows, where they are not one table of JSON lines."""
+    """Its files, columns and rows, if they differ from one table of JSON lines."""
 
     def __new__(cls, **given: Any) -> Format:
-        """Return a new format. Raises TypeError for a field of a part, with the words to write instead."""
+        """Return a new format. Raises TypeError for a field of a part, with the correct spelling."""
         for place, name in _list_misplaced(given):
             raise TypeError(_explain_part(place, name))
         return object.__new__(cls)
@@ -175,8 +174,8 @@ class Format:
             tables = tuple(table for table in tables if table.name not in options.own.left_out())
         if not self.layout.scenario:
             return tables
-        beside = {name: meaning for name, (_, meaning) in make_trainer_columns(space).columns.items()}
-        return tuple(DataTable({**table.columns, **beside}, table.name) for table in tables)
+        more = {name: meaning for name, (_, meaning) in make_trainer_columns(space).columns.items()}
+        return tuple(DataTable({**table.columns, **more}, table.name) for table in tables)
 
     def _with_layers(self, table: DataTable, layers: Sequence[LayerFacts]) -> DataTable:
         more = {} if self.layout.layer_columns is None else self.layout.layer_columns(layers)
@@ -190,8 +189,8 @@ class Format:
         return DataTable(columns, table.name, types)
 
     def read(self, given: Mapping[str, Any]) -> OptionValues:
-        """Return the values of the format's options; None is an option that is not given. Raises UsageError
-        for an option that the format does not take, and for an invalid value."""
+        """Return the values of the format's options; None: the option is not given. Raises UsageError for an
+        option that the format does not take, and for an invalid value."""
         given = {name: value for name, value in given.items() if value is not None}
         if "layer" in given and self.layout.layer_columns is not None:
             raise UsageError(f"{self.name} has columns for every layer; leave --layer out.")
@@ -215,7 +214,7 @@ class Format:
 
 def iterate_items(run: RunReader, format_: Format, chat: Chat) -> Generator[Item, None, None]:
     """Yield the rows and omissions of a run, the rows with the scenario's columns if the format has them."""
-    beside = make_trainer_columns(run.space)
+    columns = make_trainer_columns(run.space)
     for item in _iterate_items(run, format_, chat):
         if not isinstance(item, Row | LeftOut):
             said = f"gave a row that is a {type(item).__name__}, not a Row or LeftOut"
@@ -224,12 +223,12 @@ def iterate_items(run: RunReader, format_: Format, chat: Chat) -> Generator[Item
             said = f"left something out for {item.reason!r}, which is no name such as too_long"
             refuse_value("format", format_.name, said)
         if isinstance(item, Row) and format_.layout.scenario and item.scenario is not None:
-            item.value.update(beside.read_texts(item.scenario))
+            item.value.update(columns.read_texts(item.scenario))
         yield item
 
 
 def _iterate_items(run: RunReader, format_: Format, chat: Chat) -> Iterator[Any]:
-    """Yield what the format gives. Raises FaultyPluginError for any error of a plugin's code."""
+    """Yield the items of a format. Raises FaultyPluginError for any error of a plugin's code."""
     try:
         yield from format_.rows(run, chat)
     except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again
@@ -244,7 +243,7 @@ _PARTS: Mapping[str, type[Any]] = {"card": FormatCard, "layout": FormatLayout}
 
 
 def _list_misplaced(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield (field of a format, name) of each name that is a field of the part there."""
+    """Yield (part's field of a format, name) for each name that belongs to that part."""
     for name in names:
         yield from ((place, name) for place, part in _PARTS.items() if name in part.__dataclass_fields__)
 
@@ -255,7 +254,7 @@ def _explain_part(place: str, name: str) -> str:
 
 
 def list_flaws(format_: Format) -> Iterator[str]:
-    """Yield what keeps an object from being used as a format, as clauses."""
+    """Yield the flaws that keep an object from being used as a format, as clauses."""
     classes = (one for one in type(format_).__mro__ if one not in Format.__mro__)
     for place, name in _list_misplaced(dict.fromkeys(name for one in classes for name in vars(one))):
         yield f"has a field in its class that is ignored: {_explain_part(place, name)}"
@@ -276,7 +275,7 @@ def list_flaws(format_: Format) -> Iterator[str]:
         taken |= {*struct.__struct_fields__}
     taken |= {f"no_{name}" for name in taken}
     for base in own.__mro__:
-        if base.__module__.startswith("edgen."):  # a struct of edgen's own
+        if base.__module__.startswith("edgen."):  # fields inherited from a struct of edgen's own
             taken -= {*getattr(base, "__struct_fields__", ())}
     for option in msgspec.structs.fields(own):
         if option.name in taken:

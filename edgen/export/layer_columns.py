@@ -1,7 +1,7 @@
 """The labels of a run's layers as columns, and the card's notes on them.
 
-An unlabelled turn or conversation has null, or an empty cell; one without a majority has an empty list. If
-there are several annotators, each has its own columns.
+The value is null, or an empty cell, for an unlabelled turn or conversation, and an empty list without a
+majority. If there are several annotators, each has its own columns.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def columns_of(layers: Sequence[LayerFacts]) -> Columns:
 
 
 def cells_of(layers: Sequence[LayerFacts], conversation: AcceptedConversation) -> dict[str, Cell]:
-    """Return the values of these columns."""
+    """Return the values of the columns of `columns_of`."""
     turns = len(conversation.candidate.turns)
     return {
         name_column(layer.name, annotator): make_cell(
@@ -54,7 +54,7 @@ def texts_of(layers: Sequence[LayerFacts]) -> Columns:
 
 
 def texts_in(layers: Sequence[LayerFacts], conversation: AcceptedConversation) -> Iterator[dict[str, str]]:
-    """Yield the values of these columns, turn by turn."""
+    """Yield the values of the columns of `texts_of`, turn by turn."""
     by_layer = {
         layer: {unit.turn: ", ".join(unit.labels) for unit in conversation.labels.get(layer.name, ())}
         for layer in layers

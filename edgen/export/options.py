@@ -1,8 +1,8 @@
 """Options of an export: structs whose fields are flags of `edgen export` and arguments in Python.
 
-Every format takes `ExportOptions`. One of messages takes `ChatOptions`, one of pairs `PairSetOptions`, one of
-labelled turns `LayerOptions`. Those of its own are in its `Format.Options`, which may extend a struct that
-several formats share.
+Every format takes `ExportOptions`. A format of messages also takes `ChatOptions`, a format of pairs
+`PairSetOptions`, a format of labelled turns `LayerOptions`. A format's own options are in its
+`Format.Options`, which may extend a struct that several formats share.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Kind = TypeVar("_Kind", bound="FormatOptions")
 
 
 class FormatOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of a format's own options. Every field needs a default."""
+    """The base of a format's own options. Every field needs a default."""
 
     def check(self, given: Collection[str]) -> None:
         """Raise UsageError for options that do not fit together. `given` are the fields set by the user."""
@@ -50,15 +50,15 @@ class OptionValues(msgspec.Struct, frozen=True):
 
 
 class Flag(NamedTuple):
-    """One option of a format, as a command line has it."""
+    """One option of a format, as on a command line."""
 
     field: str  # its name in the struct
-    flags: tuple[str, ...]  # as typed; the two of a switch as one text with a slash
+    flags: tuple[str, ...]  # as typed; a switch has both forms in one text, with a slash
     help: str  # with default and limits
-    metavar: str | None  # stands for the value in help; None for a switch
-    values: tuple[str, ...]  # those of a choice, in order
-    several: bool  # it may be repeated
-    switch: bool  # it takes no value
+    metavar: str | None  # placeholder of the value in help; None for a switch
+    values: tuple[str, ...]  # choices of the value, in order
+    several: bool  # the option may be repeated
+    switch: bool  # the option takes no value
     completes: str | None  # as in `core.options.option`
 
 
@@ -111,7 +111,7 @@ def _read(kind: type[_Kind], given: Mapping[str, Any]) -> _Kind:
 
 
 def _refuse(name: str, field: str, value: Any, known: Mapping[str, None]) -> str:
-    """Explain that the format `name` does not take an option, and which formats do."""
+    """Return the error that the format `name` does not take an option, with the formats that do."""
     from edgen.core.registry import find_all
     from edgen.core.yaml_values import suggest_name
 
@@ -168,12 +168,12 @@ def _convert_paths(given: Any) -> Any:
 class _Declared(NamedTuple):
     """A field of a struct."""
 
-    name: str  # in Python
-    default: Any  # None: no value
-    hint: Any  # its type, as declared
-    kind: Any  # its type without annotations and None
-    option: DeclaredOption | None  # as `core.options.option` declares it
-    values: tuple[str, ...]  # those of a choice, in order
+    name: str  # name in Python
+    default: Any  # default; None: no value
+    hint: Any  # type as declared
+    kind: Any  # type without annotations and None
+    option: DeclaredOption | None  # declaration of `core.options.option`
+    values: tuple[str, ...]  # choices of the value, in order
 
     @property
     def several(self) -> bool:
@@ -210,8 +210,8 @@ class _Declared(NamedTuple):
         return low + high if high else ""
 
     def _find_limits(self) -> tuple[float | None, float | None, float | None, float | None]:
-        """Return a number's lowest value, or the one that it has to exceed, and its highest, or the one that
-        it has to stay below."""
+        """Return the bounds of a number: the lowest value or the one that it must exceed, and the highest
+        value or the one that it must stay below."""
         kind, option = self.kind, self.option
         low, high = (None, None) if option is None else (option.low, option.high)
         least, most = kind.ge if low is None else low, kind.le if high is None else high
@@ -246,7 +246,7 @@ def _unwrap_type(kind: inspect.Type) -> Any:
 
 
 def _list_choices(hint: Any) -> tuple[str, ...]:
-    """Return the values of the Literal in a type, in the order in which it has them."""
+    """Return the values of a Literal in a type, in their order."""
     if get_origin(hint) is Literal:
         return tuple(map(str, get_args(hint)))
     return next((found for part in get_args(hint) if (found := _list_choices(part))), ())
@@ -264,4 +264,4 @@ _KINDS = (
     inspect.BoolType, inspect.IntType, inspect.FloatType, inspect.StrType, inspect.LiteralType, inspect.VarTupleType,
 )  # fmt: skip
 _TAKES = "bool, int, float, str, a Literal of texts or tuple[str, ...]"
-_SHOWN = 5  # formats named in an error
+_SHOWN = 5  # most formats that an error names

@@ -1,7 +1,7 @@
 """Rows of an export made by several processes, each with ranges of the run, in the order of one process.
 
-A process reads a range, and makes its rows; this one writes them. So any file layout works, and every byte is
-as from one process.
+Each process reads a range and makes its rows; this process writes them. So any file layout works, and all
+bytes are as from one process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from edgen.store.pairs_file import use_pair_set
 from edgen.store.run_parts import RunRange
 from edgen.store.run_reader import RunReader
 
-_SIZE = 1000  # conversations of a range
+_SIZE = 1000  # conversations in a range
 
 
 def require_ranges(format_: Format, options: OptionValues) -> None:
@@ -44,7 +44,7 @@ def require_ranges(format_: Format, options: OptionValues) -> None:
 def iterate_items_by_workers(
     run: RunReader, format_: Format, options: OptionValues, workers: int, on: str | None
 ) -> Generator[Item, None, None]:
-    """Yield the same as `iterate_items`, made by several processes, of this machine or `on` a cluster whose
+    """Yield the items of `iterate_items`, made by several processes, of this machine or `on` a cluster whose
     nodes see the run's folder."""
     with Processes(workers, on or HERE) as processes:
         yield from iterate_items_in_ranges(run, format_, options, processes)
@@ -53,11 +53,11 @@ def iterate_items_by_workers(
 def iterate_items_in_ranges(
     run: RunReader, format_: Format, options: OptionValues, processes: Processes, size: int = _SIZE
 ) -> Generator[Item, None, None]:
-    """Yield the same as `iterate_items`, made by processes in ranges of about `size` conversations."""
+    """Yield the items of `iterate_items`, made by processes in ranges of about `size` conversations."""
     read = partial(_read_range, run.rundir.path.absolute(), format_.name, dict(options.given))
     for pickled, stale in processes.iterate_results(partial(read, part) for part in run.divide(size)):
         run.stale_labels.update(stale)
-        for given in pickle.loads(pickled):  # noqa: S301 - from a process that this one started
+        for given in pickle.loads(pickled):  # noqa: S301 - from a process that this one has started
             yield LeftOut(given) if isinstance(given, str) else Row(*given)
 
 

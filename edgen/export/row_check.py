@@ -1,4 +1,4 @@
-"""Checks of the rows of a package's format, before they are written."""
+"""Checks of the rows of a plugin's format, before they are written."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _DEEPEST = 100  # levels of lists and mappings in a column
 
 
 def find_row_flaw(format_: Format, row: Row, tables: Mapping[str, DataTable]) -> str | None:
-    """Return what a file of the format cannot hold, or its card does not explain, as a clause; None if there
-    is nothing. `tables`: the format's, by name."""
+    """Return a clause about a value of the row that the format's file cannot hold, or that its card does not
+    explain; None if all is well. `tables`: the format's tables, by name."""
     if row.table not in tables or row.split not in SPLITS:
         shown = shorten(f"{row.table!r}, {row.split!r}", 80)
         return f"gave a row of a table and split that it does not have: {shown}"
-    if format_.layout.files is not JsonLines:  # files of its own, whose entries need not be the rows' values
+    if format_.layout.files is not JsonLines:  # in its own files, entries need not be the rows' values
         return None
     if not isinstance(row.value, dict):
         return f"gave a row whose value is a {type(row.value).__name__}, not a dict of columns"

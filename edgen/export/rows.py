@@ -21,7 +21,7 @@ DEFAULT = "default"
 # turns: a list of role and text; labels: a list of texts; turn_labels: such a list for each turn
 ColumnType = Literal["string", "int64", "float64", "bool", "turns", "labels", "turn_labels"]
 
-# Reasons for omissions: those of the pairs, and the formats' own.
+# Reasons for omissions: reasons of the pairs, and of the formats.
 REASONS: Mapping[str, str] = {
     **UNLABELLED,
     "no_label": "the pair has no label",
@@ -65,8 +65,8 @@ class Row:
     scenario: Scenario | None = None
     """The scenario for further columns, if the format has them."""
     beside: Mapping[str, str | bytes] = field(default_factory=dict)
-    """Texts of files that the row names, by path in the export's folder; of several rows with one path the
-    first counts."""
+    """Texts of files that the row names, by path in the export's folder. If several rows name a path, the
+    first text counts."""
 
 
 @dataclass(frozen=True, slots=True)

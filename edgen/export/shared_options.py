@@ -117,7 +117,7 @@ class PairSetOptions(FormatOptions, frozen=True, kw_only=True):
 
     @property
     def others(self) -> tuple[Path, ...]:
-        """The runs whose pairs with this one are wanted."""
+        """The runs whose pairs with this run are exported."""
         return tuple(map(Path, self.against))
 
 
@@ -163,7 +163,7 @@ class ResponseOptions(ActionOptions, frozen=True, kw_only=True):
 
 
 class TokenOptions(FormatOptions, frozen=True, kw_only=True):
-    """Options of formats that a tokenizer prepares for a model."""
+    """Options of formats with rows that a tokenizer prepares for a model."""
 
     tokenizer: Annotated[
         str | None,

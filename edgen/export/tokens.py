@@ -29,8 +29,8 @@ class ChatTokenizer:
         self.facts = {**facts, "padded_to": most, "pad_id": self._pad}
 
     def mask_reply(self, messages: list[dict[str, str]]) -> tuple[list[int], list[int]] | LeftOut:
-        """Return tokens of the messages and the mask of the last one, both of the length `most`. Return a
-        LeftOut if they are longer, or if the context is tokenised differently before the reply."""
+        """Return tokens of the messages and the mask of the last message, both of the length `most`. Return a
+        LeftOut if the messages are longer, or if the context is tokenised differently before the reply."""
         before, whole = self._encode(messages[:-1], prompt=True), self._encode(messages, prompt=False)
         if len(whole) > self.most:
             return LeftOut("too_long")
@@ -103,7 +103,7 @@ def _load(folder: Path) -> Any:
         return transformers.AutoTokenizer.from_pretrained(
             str(folder), local_files_only=True, trust_remote_code=False, padding_side="right"
         )
-    except Exception as problem:  # noqa: BLE001 - what it raises depends on the files
+    except Exception as problem:  # noqa: BLE001 - the errors depend on the files
         said = str(problem).splitlines() or [type(problem).__name__]
         raise UsageError(
             f"--tokenizer {folder}: transformers cannot load a tokenizer from it ({said[0]})."

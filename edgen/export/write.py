@@ -50,13 +50,13 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
     format: str  # name of the format
     dir: str  # the folder that was written
-    summary: str  # of the format, for people
-    rows: dict[str, dict[str, int]]  # of each table, by split
-    left_out: dict[str, int]  # items by reason
+    summary: str  # summary of the format, for people
+    rows: dict[str, dict[str, int]]  # number of rows of each table, by split
+    left_out: dict[str, int]  # number of omissions by reason
     disarmed: int | None = None  # cells that a spreadsheet would run as formulas; None without cells
     trains: str | None = None
-    """The role that becomes the assistant; None in a format that keeps the roles."""
-    remarks: tuple[str, ...] = ()  # sentences for the user
+    """The role that becomes the assistant; None if the format keeps the roles."""
+    remarks: tuple[str, ...] = ()  # remarks, in sentences
     meanings: dict[str, str] = {}  # clauses that explain the reasons
 
     def as_json(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
         return facts
 
     def list_lines(self) -> list[str]:
-        """Return the same as lines for a person."""
+        """Return the same content as lines for a person."""
         tables = self.rows if len(self.rows) > 1 else {"rows": next(iter(self.rows.values()))}
         return [
             f"{self.dir} is ready: {self.summary}",
@@ -199,8 +199,7 @@ def _sync_files(folder: Path) -> None:
 
 
 def check_target(target: Path) -> None:
-    """Raise UsageError if the folder cannot be created: it is a file, is not empty, or is in a run's
-    folder."""
+    """Raise UsageError if the folder cannot be created: it is a file, not empty, or in a run's folder."""
     try:
         if (run := run_around(target)) is not None:
             raise UsageError(
@@ -231,7 +230,7 @@ def _explain_nothing(run: RunReader, format_: Format, chat: Chat, left_out: dict
 
 
 def _list_ways_out(run: RunReader, chat: Chat, left_out: Mapping[str, int]) -> Iterator[str]:
-    """Yield alternatives to request, one sentence per kind of reason."""
+    """Yield alternatives that the user can request, one sentence per kind of reason."""
     if "differs_at_other_side" in left_out:
         yield (
             "Where conversations part at a turn of the other side, "
@@ -257,7 +256,7 @@ def _explain_disk_errors(target: Path) -> Iterator[None]:
     full = f"{target}: the disk is full; nothing was written. Free some space and run the same command again."
     try:
         yield
-    except StoppedError as problem:  # from the shards' writer, which knows only the temporary folder
+    except StoppedError as problem:  # the writer of shards knows only the temporary folder
         raise StoppedError(full) if f"/.{target.name}." in str(problem) else problem from None
     except OSError as problem:
         if problem.errno in _FULL:

@@ -1,6 +1,5 @@
-"""Compiler of expressions: a text becomes closures, one for each kind of node. Kinds are checked before any
-value is known, values when they come. See `language`.
-"""
+"""A compiler of expressions into closures, one for each node. Kinds are checked at compile time; if a kind is
+unknown then, values are checked at run time. See `language`."""
 
 from __future__ import annotations
 
@@ -45,8 +44,8 @@ _SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 class Function(NamedTuple):
-    """A function: the kinds that each argument may be of, the last of them as often as wanted where there are
-    `most` arguments, what comes out, and what it does."""
+    """A function of the language. `takes`: the allowed kinds of each argument; the last one repeats up to
+    `most` arguments. `gives`: the kind of the result. `run`: computes the result."""
 
     takes: tuple[tuple[Kind, ...], ...]
     most: int
@@ -80,7 +79,7 @@ _UNWANTED: dict[type[ast.AST], str] = {
 
 
 class Compiler:
-    """The work on one text."""
+    """The compilation of one text. It collects the names in `paths`, and warnings in `notes`."""
 
     def __init__(self, text: str, vocabulary: Vocabulary) -> None:
         self._text = text
@@ -104,13 +103,14 @@ class Compiler:
             raise ExpressionError(self._text, 1, f"this cannot be read ({reason})") from None
 
     def refuse(self, node: ast.AST, clause: str) -> ExpressionError:
-        """Return the error for a node."""
+        """Return the error that points at a node."""
         start = getattr(node, "col_offset", 0)  # in bytes of UTF-8
         column = len(self._text.encode("utf-8", "surrogatepass")[:start].decode("utf-8", "ignore")) + 1
         return ExpressionError(self._text, column, clause)
 
     def compile(self, node: ast.expr, depth: int) -> tuple[Kind, Run]:
-        """Return the kind of a node's value, and the function that computes it."""
+        """Return the kind of a node's value, and the function that computes the value. Raises
+        ExpressionError."""
         if depth > MAX_DEPTH:
             raise self.refuse(node, f"this is nested deeper than {MAX_DEPTH} levels")
         match node:
@@ -170,7 +170,7 @@ class Compiler:
         return found.kind, found.get
 
     def _note_text(self, named: ast.expr, text: ast.expr) -> None:
-        """Say so where a text is compared with a name that never has it."""
+        """Note a comparison of a name with a text that the name never has."""
         if not (isinstance(text, ast.Constant) and isinstance(text.value, str)):
             return
         found = (
@@ -255,7 +255,7 @@ class Compiler:
         return "number", self._apply(function, [node.left, node.right], depth)
 
     def _apply(self, function: Callable[..., Value], operands: Sequence[ast.expr], depth: int) -> Run:
-        """Return the function for a sum over numbers."""
+        """Return a closure that applies an arithmetic function to numbers."""
         return self._make_call(function, operands, [("number",)] * len(operands), depth)
 
     def _compile_call(self, node: ast.Call, depth: int) -> tuple[Kind, Run]:
@@ -293,7 +293,7 @@ class Compiler:
             try:
                 return function(*values)
             except (ZeroDivisionError, OverflowError):
-                return None  # there is no such number
+                return None  # no result: a missing value
 
         return run
 
@@ -337,7 +337,7 @@ class Compiler:
     def _compile_pair(
         self, node: ast.expr, op: ast.cmpop, left: tuple[Kind, Run], right: tuple[Kind, Run]
     ) -> Run:
-        """Return one comparison. `node` is its right side, where an error is shown."""
+        """Return the closure of one comparison. `node`: its right side, where an error points."""
         inside = type(op) in _IN
         function = (_ORDER | _SAME | _IN)[type(op)]
         one, other = left[1], right[1]

@@ -1,19 +1,16 @@
 """Names of expressions about one conversation: its scenario, size, outcome, measures, and labels of layers.
 
-    turns  turns.Teacher  words  words.Student  text  text.Teacher counts; the text; also by role
-    participants                                               number of roles that spoke
-    probability  ended_by  flags  repairs                      as in the record
-    actions  actions.Tutor                                     labels of turns; also by role
-    events  events.<key>  data.<key>                           kinds of events, values of events and turns
-    outcome.<key>                                              the outcome, if its protocol has one
-    scenario.<dimension>  scenario.<dimension>.<field>  scenario.index the scenario; `scenario.` is optional
-    near_duplicate                                             nearly equal to an earlier one that is kept
-    labels.<layer>  labels.<layer>.<role>                      labels of layers
-    measures.<measure>.<figure>  measures.<measure>  <measure> a measure of one conversation
+turns  turns.Teacher  words  words.Student  text  text.Teacher counts; the text; also by role participants
+number of roles that spoke probability  ended_by  flags  repairs                      as in the record actions
+actions.Tutor                                     labels of turns; also by role events  events.<key>
+data.<key>                           kinds of events, values of events and turns outcome.<key>
+the outcome, if its protocol has one scenario.<dimension>  scenario.<dimension>.<field>  scenario.index the
+scenario; `scenario.` is optional near_duplicate                                             nearly equal to
+an earlier kept conversation labels.<layer>  labels.<layer>.<role>                      labels of layers
+measures.<measure>.<figure>  measures.<measure>  <measure> a measure of one conversation
 
-A dimension with the name of one of these needs `scenario.`; one with the name of a measure takes precedence.
-Measures are found by the registry; their names for one conversation are in `Measure.figures` and
-`Measure.of_one`.
+A dimension with one of these names needs `scenario.`; a dimension with a measure's name takes precedence over
+the measure. The registry finds measures; `Measure.figures` has the names of their figures.
 """
 
 from __future__ import annotations
@@ -36,7 +33,7 @@ _MEASURED = "measures"
 _BY_ROLE = ("turns", "words", "text", "actions")
 PARTICIPANTS = "participants"
 _OWN: dict[str, Kind] = {"probability": "number", "ended_by": "text", "flags": "list", "repairs": "list"}
-_UNDER_KEYS = ("outcome", "data")  # have no value of their own
+_UNDER_KEYS = ("outcome", "data")  # only their keys have values
 _TAKEN = (
     *_BY_ROLE,
     PARTICIPANTS,
@@ -50,8 +47,9 @@ _TAKEN = (
 )
 
 Labels = Callable[[str, str], Sequence[tuple[Role, str]] | float | None]
-"""Of a layer and a conversation's id: its labels, each with the role of the turn that has it ("": the
-conversation); a number where one label of the whole conversation is one; None where nothing was labelled."""
+"""Takes a layer and a conversation's id. Returns its labels as (role of the turn, label), with "" as the role
+for the whole conversation; or a number, if the only label of the whole conversation is a number; or None
+without labels."""
 
 
 class LabelledWith(NamedTuple):
@@ -62,7 +60,7 @@ class LabelledWith(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """The kind of its labels of a conversation: see `make_label_value`."""
+        """The kind of a conversation's labels in expressions; see `make_label_value`."""
         if not self.whole or self.labels.several:
             return "list"
         numbers = [read_number(name) is not None for name in self.labels.names]
@@ -73,7 +71,7 @@ Layers = Mapping[str, LabelledWith | None]
 
 
 class Facts:
-    """One conversation, as expressions see it. `near_duplicate` is None until it is decided."""
+    """One conversation as expressions see it. `near_duplicate` is None until decided."""
 
     def __init__(
         self,
@@ -90,14 +88,14 @@ class Facts:
         self._measured: dict[str, Mapping[str, Value]] = {}
 
     def compute_figures(self, measure: Any, space: Space) -> Mapping[str, Value]:
-        """Return the figures of a measure, computed once."""
+        """Return the figures of a measure; they are computed once."""
         if measure.name not in self._measured:
             self._measured[measure.name] = measure.of_facts(self, space)
         return self._measured[measure.name]
 
     @cached_property
     def words(self) -> list[list[str]]:
-        """The words of each turn, as measures cut them."""
+        """The words of each turn, split as for measures."""
         return [words(turn.text) for turn in self.conversation.turns]
 
     def list_turns(self, role: Role | None) -> list[Turn]:
@@ -109,9 +107,9 @@ class Facts:
 
 
 class ConversationNames:
-    """The names that hold for conversations about a space. `layers`: those that there are, with what is known
-    of each; `label_sets`: the names of those that there would be, if anybody named them; `own_measures`: of
-    functions that a job names as measures."""
+    """The vocabulary for conversations about a space. `layers`: existing layers with their label sets, None
+    if unknown. `label_sets`: shipped label sets, for suggestions. `own_measures`: names of functions that a
+    job names as measures."""
 
     def __init__(
         self,
@@ -171,7 +169,7 @@ class ConversationNames:
                     yield f"{_MEASURED}.{name}.{figure}" if figure else name
 
     def _find_role(self, rest: list[str]) -> Role | None:
-        """Return the role at the end of a name; None for any other end."""
+        """Return the role that a name ends in; None without one."""
         return self._roles.get(rest[0].lower()) if len(rest) == 1 else None
 
     def _find_by_role(self, first: str, rest: list[str]) -> NamedTerm | None:
@@ -202,7 +200,7 @@ class ConversationNames:
         known = (entry.fields[fields[0]] for entry in self._space[name].entries if fields[0] in entry.fields)
         if (first := next(known, None)) is None:
             return None
-        # A field is of one kind everywhere in its dimension.
+        # A field has the same kind in all entries of its dimension.
         kind = find_kind(first) if len(fields) == 1 and isinstance(first, bool | int | float | str) else "any"
         return NamedTerm(kind, lambda facts: _look_up(facts.scenario.fields.get(name), fields))
 
@@ -221,12 +219,12 @@ class ConversationNames:
         return NamedTerm("any", get) if known is None else NamedTerm(known.kind, get, known.labels.names)
 
     def _of_measure(self, rest: list[str]) -> NamedTerm | None:
-        """Return a figure that a measure has for one conversation."""
+        """Return the term of a measure's figure for one conversation; None if there is none."""
         if not rest or len(rest) > 2:
             return None
         if (
             rest[0] in self._own_measures
-        ):  # looked up when it is needed: reading a job runs no code that it names
+        ):  # looked up at run time: reading a job must not run code that it names
             return NamedTerm(
                 "any", partial(_compute_own_figure, rest[0], rest[1] if rest[1:] else "", self._space)
             )
@@ -250,8 +248,8 @@ def _find_figure(measure: Any, figure: str, space: Space, facts: Facts) -> Value
 def make_label_value(
     units: Iterable[tuple[int | None, Role | None, Sequence[str]]],
 ) -> Sequence[tuple[Role, str]] | float | None:
-    """Return the labels of one conversation as a value of an expression, given each unit's turn (None: all of
-    it), its speaker and its labels: see Labels."""
+    """Return the labels of one conversation as a value of an expression; see Labels. `units`: (turn, speaker,
+    labels) of each unit; turn None is the whole conversation."""
     found: list[tuple[Role, str]] = []
     whole = False
     for turn, role, labels in units:
@@ -263,8 +261,8 @@ def make_label_value(
 
 
 def _look_up(value: Any, path: Sequence[str]) -> Value:
-    """Return the values under a path in JSON values; of a list of objects, those of each object. Neither an
-    object nor null is a value."""
+    """Return the value under a path in JSON values; for a list, the values under the path in each item.
+    Objects and null are no values."""
     for place, key in enumerate(path):
         if isinstance(value, list):
             found = (_look_up(one, path[place:]) for one in value)
@@ -276,11 +274,11 @@ def _look_up(value: Any, path: Sequence[str]) -> Value:
 
 
 def list_named_layers(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the layers whose labels these names use."""
+    """Return the layers that these names refer to."""
     parts = (name.split(".") for name in names)
     return tuple(dict.fromkeys(path[1] for path in parts if path[0] == LABELS))
 
 
 def is_ordered(expression: Expression) -> bool:
-    """Return whether the value depends on the previous conversations."""
+    """Return whether the expression's value depends on earlier conversations."""
     return NEAR_DUPLICATE in expression.names

@@ -1,13 +1,12 @@
 """The language of expressions: `probability >= .5 and turns < 20 and "telling" not in labels.teacher_moves`.
 
-A text is parsed as Python parses an expression, and only a few kinds of nodes are taken: names, numbers,
-texts, lists of them, comparisons, `and`, `or`, `not`, `in`, `+ - * /`, and the functions in FUNCTIONS. What
-is taken is compiled to closures; nothing is ever handed to Python to run. A text is bounded in length and
-depth, so its work is, too.
+Python's parser reads a text, and only a few kinds of nodes are accepted: names, numbers, texts, lists of
+these, comparisons, `and`, `or`, `not`, `in`, `+ - * /`, and the functions in FUNCTIONS. They are compiled to
+closures; Python never evaluates the text. Length and depth are bounded, and so is the work.
 
-A value that is missing is None. What is made of a missing value is missing, a comparison too; `and`, `or` and
-`not` follow Kleene's three-valued logic, as SQL does; what is missing in the end does not hold. `x is None`
-asks for it.
+A missing value is None. Operations and comparisons with a missing value are missing, too; `and`, `or` and
+`not` follow Kleene's three-valued logic, as in SQL. A missing result counts as false. `x is None` tests for a
+missing value.
 """
 
 from __future__ import annotations
@@ -27,16 +26,14 @@ from edgen.expressions.terms import (
 )
 
 MAX_LENGTH = 2_000  # characters
-_SHOWN = 72  # of a text that is longer
+_SHOWN = 72  # characters shown of a longer text
 
 
 class Expression:
-    """A compiled expression. `names` are those that it uses; `notes` are sentences on what may be a
-    mistake."""
+    """A compiled expression. `names`: the names that it uses. `notes`: sentences on possible mistakes."""
 
     def __init__(self, text: str, vocabulary: Vocabulary) -> None:
-        """Compile the text. Raises ExpressionError for an invalid expression, or one with a name outside this
-        vocabulary."""
+        """Compile the text. Raises ExpressionError if it is invalid or uses a name outside the vocabulary."""
         self.text = " ".join(text[: MAX_LENGTH + 1].split("\n")).strip()
         if len(text) > MAX_LENGTH:
             shown = self.text[:_SHOWN]
@@ -52,8 +49,8 @@ class Expression:
         self.notes = tuple(compiler.notes)
 
     def holds(self, about: Any) -> bool:
-        """Return whether the expression is true; a missing value counts as false. Raises ExpressionError for
-        values that cannot be compared."""
+        """Return whether the expression is true; a missing value counts as false. Raises ExpressionError if
+        values cannot be compared."""
         value = self._run(about)
         if value is not None and value is not True and value is not False:
             raise self._refuse(

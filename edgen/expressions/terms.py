@@ -7,11 +7,11 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from edgen.core.errors import UsageError
 
-_SHOWN = 72  # characters of a text around what is wrong with it
+_SHOWN = 72  # characters of the text shown around an error
 
-Value = Any  # None, bool, int, float, str, or a tuple of such
-Kind = Literal["number", "text", "truth", "list", "any"]  # "any": known once a value is there
-Run = Callable[[Any], Value]  # of what the expression is about
+Value = Any  # None, bool, int, float, str, or a tuple of these
+Kind = Literal["number", "text", "truth", "list", "any"]  # "any": known only at run time
+Run = Callable[[Any], Value]  # the value, given the subject of the expression
 
 CALLED: dict[Kind, str] = {
     "number": "a number",
@@ -23,7 +23,7 @@ CALLED: dict[Kind, str] = {
 
 
 class ExpressionError(UsageError):
-    """An expression that cannot be used. `clause` says what is wrong with it at `column`, counted from 1."""
+    """An invalid expression. `clause`: the error at `column`, counted from 1."""
 
     def __init__(self, text: str, column: int, clause: str) -> None:
         self.text, self.column, self.clause = text, column, clause
@@ -37,8 +37,8 @@ class ExpressionError(UsageError):
 
 
 class NamedTerm(NamedTuple):
-    """A name: its kind, the function that gets its value, and the texts that its value can be or hold, () for
-    any."""
+    """A known name. `kind`: of its value. `get`: returns its value. `texts`: the texts that its value can be
+    or contain; () for any."""
 
     kind: Kind
     get: Run
@@ -49,14 +49,14 @@ class Vocabulary(Protocol):
     """The names that an expression may use."""
 
     def find(self, path: tuple[str, ...]) -> NamedTerm | None:
-        """Return the name with these parts; None if it is unknown."""
+        """Return the term with this path; None if it is unknown."""
 
     def list_names(self) -> Iterable[str]:
-        """Yield every name that can be listed, for suggestions after a misspelling."""
+        """Yield every name that can be listed, to suggest corrections."""
 
 
 def find_kind(value: Value) -> Kind:
-    """Return the kind of a value that is present."""
+    """Return the kind of a value; it must not be missing."""
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, int | float):

@@ -18,7 +18,7 @@ import msgspec
 
 from edgen.core import registry
 from edgen.core.errors import JobError, Problem
-from edgen.core.plugins.faults import blame
+from edgen.core.plugins.faults import blame, require_type
 from edgen.core.registry import part_of
 from edgen.core.text import compile_later
 from edgen.core.values import Event, Provenance, Recorded, Scenario, Turn, with_marker, without_marker
@@ -59,7 +59,7 @@ class Family(DataSetReader):
     """A kind of conversation.
 
     Required are `name`, `schema` and the three abstract methods. `recognizes` and `read_file` are for files
-    of any origin. What else a family can do is in `edgen.families.reader.PARTS`.
+    of any origin. Optional abilities are in `edgen.families.reader.PARTS`.
     """
 
     title = "records of edgen"
@@ -90,15 +90,15 @@ class Family(DataSetReader):
 
 
 class FamilyBySpace(Family):
-    """A family for the spaces that have the dimensions, roles and section which it names; for any if it names
-    none."""
+    """A family that fits every space with its dimensions, roles and section. A family that names none fits
+    any space."""
 
     space_dimensions: ClassVar[frozenset[str]] = frozenset()
-    """Dimensions of a space that fits, which may have others."""
+    """The dimensions that a space needs; it may have others."""
     space_roles: ClassVar[tuple[str, ...]] = ()
-    """The roles of a space that fits, in order; empty: any."""
+    """The roles that a space needs, in this order; empty: any."""
     space_section: ClassVar[str] = ""
-    """The section of a space that fits; empty: none is needed."""
+    """The section that a space needs; empty: none."""
 
     def fits(self, space: Space) -> bool:
         """Return whether a space has the dimensions, roles and section."""
@@ -115,7 +115,7 @@ def make_record_id(name: str, scenario: int, replicate: int) -> str:
 
 
 def read_record_id(identifier: str) -> tuple[str, int, int] | None:
-    """Return name, scenario and replicate of a record's id; None if it is invalid."""
+    """Return the name, scenario and replicate in a record's id; None for an invalid id."""
     found = _ID.fullmatch(identifier)
     if found is None:
         return None
@@ -149,8 +149,8 @@ def read_values(written: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, d
 
 
 def read_filed_turns(record: Any) -> tuple[Turn, ...]:
-    """Return the turns of a decoded record with a list of them under `conversation`. Raises ValueError with
-    the reason if there are none."""
+    """Return the turns of a decoded record, from the list under its key `conversation`. Raises ValueError
+    with the reason if the list is empty or invalid."""
     turns = record.get("conversation")
     if not isinstance(turns, list) or not turns:
         raise ValueError("no list of turns")
@@ -162,7 +162,7 @@ def read_filed_turns(record: Any) -> tuple[Turn, ...]:
 
 
 def _read_filed_turn(turn: Mapping[str, Any]) -> Turn:
-    """Return a turn with its known fields; malformed ones besides role and text are dropped."""
+    """Return a turn with its role, its text and the valid ones of its optional fields."""
     labels, data, others = (turn.get(key) for key in ("labels", "data", "alternatives"))
     return Turn(
         turn["role"],
@@ -186,9 +186,9 @@ def read_filed_index(record: Mapping[str, Any]) -> int:
 def make_filed_record(
     record: Mapping[str, Any], scenario: Scenario, turns: Sequence[Turn], *, marked: bool
 ) -> FiledRecord:
-    """Build the value of a decoded record in which anything but `scenario` and `turns` may be missing or
-    invalid. `marked`: an end marker in the turns shows how it ended, and `ended_by` only names its speaker.
-    """
+    """Build the value of a decoded record, whose fields besides `scenario` and `turns` may be missing or
+    invalid. With `marked`, an end marker in the turns shows that somebody ended the conversation, and
+    `ended_by` only names the speaker."""
     provenance = _read_provenance(record)
     speech, repairs = read_speech(turns), provenance.get("repairs")
     ended_by, identifier = record.get("ended_by"), record.get("id")
@@ -234,12 +234,16 @@ def _read_probability(value: Any) -> float | None:
     return float(value)
 
 
-def find_change(family: Family, recorded: Recorded, record: bytes) -> str | None:
-    """Return the difference of `recorded` after reading it back from its record, as a clause; None if there
-    is none.
+def read_record(family: Family, record: bytes) -> Recorded:
+    """Read a record of a ledger. Raises the errors of the family's `read`, and FaultyPluginError if that
+    returns anything but a Recorded."""
+    found: Recorded = require_type("family", family.name, family.read(record), Recorded, "a Recorded")
+    return found
 
-    Raises the errors of the family's `read`.
-    """
+
+def find_change(family: Family, recorded: Recorded, record: bytes) -> str | None:
+    """Describe the difference between a record's value and the same value after it was written and read back.
+    The result is a clause; None if there is no difference. Raises the errors of the family's `read`."""
     again = family.read(record)
     if again == recorded:
         return None
@@ -255,7 +259,7 @@ def _encode_sorted(value: Any) -> bytes:
 
 
 def _find_first_change(before: Any, after: Any, path: str) -> str:
-    """Return the first place where two values differ, and the difference."""
+    """Describe the first difference between two values, with its path."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in (*before, *(key for key in after if key not in before)):
             place = f"{path}.{key}" if path else str(key)
@@ -274,10 +278,10 @@ def _find_first_change(before: Any, after: Any, path: str) -> str:
 
 
 def family_of(space: Space, named: str | None = None) -> Family:
-    """Return the family of a space's conversations: the job's choice, else the first of edgen's own that
-    fits.
+    """Return the family of a space's conversations: `named` or the space's own, else the first of edgen's own
+    families that fits.
 
-    Raises PluginError for an unknown name, JobError if it does not fit.
+    Raises PluginError for an unknown name, JobError if the named family does not fit.
     """
     if (named := named or space.family) is None:
         return next(family for family in _list_own_families() if family.fits(space))
@@ -293,7 +297,8 @@ def family_of(space: Space, named: str | None = None) -> Family:
 
 
 def blame_reader(family: Family, data: bytes, error: Exception) -> None:
-    """Raise FaultyPluginError if a plugin's family did not read a record, though it satisfies its schema."""
+    """Raise FaultyPluginError if `data` satisfies the schema of a plugin's family, whose `read` raised
+    `error`."""
     if registry.find_plugin("family", family.name) is None:
         return
     from edgen.validation.schema import is_valid  # only errors need it
@@ -303,8 +308,8 @@ def blame_reader(family: Family, data: bytes, error: Exception) -> None:
 
 
 def find_family_of_record(record: Any) -> Family:
-    """Return the family whose layout a decoded record has; if none recognises it, the first of edgen's own.
-    Plugins' families are loaded only if none of edgen's own recognises it."""
+    """Return the family that recognises a decoded record; the first of edgen's own families if none does.
+    Plugins' families are loaded only if none of edgen's own recognises the record."""
     for families in (_list_own_families, _list_other_families):
         if found := next((family for family in families() if family.recognizes(record)), None):
             return found
@@ -327,14 +332,13 @@ def _list_other_families() -> list[Family]:
 
 
 def defaults_of(space: Space) -> KindDefaults:
-    """Return the defaults for conversations on a space: those of the job's family if it has any, else those
-    of the first of edgen's own families that fits."""
+    """Return the `KindDefaults` for conversations on a space (see `find_kind_part`)."""
     return find_kind_part(space, KindDefaults)
 
 
 def find_kind_part(space: Space, part: type[P]) -> P:
-    """Return a part of the family of a space's conversations; if it has none, that of the first of edgen's
-    own families that fits."""
+    """Return a part of the family of a space's conversations. If that family lacks the part, return the part
+    of the first of edgen's own families that fits."""
     family = family_of(space)
     if not isinstance(family, part):
         family = family_of(msgspec.structs.replace(space, family=None))

@@ -1,4 +1,4 @@
-"""Plain chat data, to be read.
+"""A reader of plain chat data.
 
 Records have `messages` of roles and contents, as chat services and most trainers do, or ShareGPT's
 `conversations` of speakers and values.
@@ -18,12 +18,12 @@ from edgen.plugin.readers import DataSetReader, make_verbatim_record
 _LAYOUTS = (("messages", "role", "content"), ("conversations", "from", "value"))
 _ROLES = {"user": "User", "human": "User", "assistant": "Assistant", "gpt": "Assistant"}
 _SYSTEM = "system"
-_LONGEST_VALUE = 10_000  # characters of another field that is shown
+_LONGEST_VALUE = 10_000  # characters kept of a scenario's value
 
 
 class ChatReader(LayoutChecks, RecordContents, ReportWords, DataSetReader):
-    """Chat messages. Other fields of a record are values of its scenario, a system message at the beginning
-    among them: it is what the assistant knows."""
+    """A reader of chat messages. The other fields of a record become values of its scenario. So does a system
+    message at the beginning, which holds what the assistant knows."""
 
     name = "chat"
     title = "chat messages"
@@ -58,13 +58,13 @@ class ChatReader(LayoutChecks, RecordContents, ReportWords, DataSetReader):
         return make_verbatim_record(named, Scenario(-1, values), turns)
 
     def identifier(self, record: Any) -> str | None:
-        """Return the id of a record, None if it has none."""
+        """Return the id of a record; None if it has none."""
         found = record.get("id") if isinstance(record, dict) else None
         return str(found) if isinstance(found, str | int) else None
 
 
 def _find_layout(record: Any) -> tuple[str, str, str] | None:
-    """Return the names of a record's messages, of their roles and of their contents; None for no chat."""
+    """Return the keys of a record's messages, of their roles and of their contents; None if it is no chat."""
     if not isinstance(record, dict):
         return None
     for key, role, content in _LAYOUTS:
@@ -84,7 +84,7 @@ def _read_role(name: str) -> str:
 
 
 def _read_text(message: Mapping[str, Any], content: str) -> str:
-    """Return the text of a message; calls of tools and parts that are no text as JSON."""
+    """Return the text of a message. Tool calls and parts without text are written as JSON."""
     given = message.get(content)
     parts = given if isinstance(given, list) else [given]
     texts = [_read_text_of_part(part) for part in parts if part is not None]

@@ -1,8 +1,8 @@
 """The general layout: a finished conversation of any roles on a scenario of any dimensions.
 
-A dimension's value is a text, or an object with the text as its `value` if its entry has more fields. The end
-marker, which no Turn has, is not in the record either: `ended_by` names its speaker. `events` exist if the
-protocol has any.
+A dimension's value is a text, or an object with the text as its `value` if its entry has more fields. Records
+hold no end marker: `ended_by` names the role that ended the conversation. `events` exist if the protocol has
+any.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from edgen.plugin.families import (
 
 
 class DialogueRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One element of a shard."""
+    """A record of a conversation: one element of a shard."""
 
     id: str  # unique in the run
     scenario: dict[str, Any]  # its values by dimension
@@ -34,9 +34,9 @@ class DialogueRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     conversation: tuple[Turn, ...]  # its turns
     provenance: Provenance  # origin of the conversation
     outcome: dict[str, Any] | None = None  # its result, if its protocol states one
-    events: tuple[dict[str, Any], ...] = ()  # besides turns
+    events: tuple[dict[str, Any], ...] = ()  # what happened besides turns
     probability: float | None = None  # of its family's event; None if unknown
-    ended_by: Role | None = None  # the speaker of the end marker; None without one
+    ended_by: Role | None = None  # the role that ended the conversation; None if none did
 
 
 _encode = msgspec.json.Encoder().encode
@@ -44,7 +44,7 @@ _decode = msgspec.json.Decoder(DialogueRecord).decode
 
 
 class Dialogue(LayoutChecks, ReportWords, FamilyBySpace):
-    """The layout for every space except Education Dialogue's."""
+    """The layout for every space that no other family fits."""
 
     name = "dialogue"
     schema = "dialogue"
@@ -75,16 +75,17 @@ class Dialogue(LayoutChecks, ReportWords, FamilyBySpace):
         return Recorded.of(record, scenario, record.conversation)
 
     def begins_anew(self, turn: Any) -> bool:
-        """Return whether a turn has its own time: roles that speak by the clock may speak twice in a row."""
+        """Return whether a turn has a time: roles that speak by the clock may speak twice in a row."""
         data = turn.get("data") if isinstance(turn, dict) else None
         return isinstance(data, dict) and type(data.get("time")) in (int, float)
 
     def recognizes(self, record: Any) -> bool:
-        """Return whether it is an object with a scenario or with roles."""
+        """Return whether a decoded value is an object with a scenario or with roles."""
         return isinstance(record, dict) and ("roles" in record or isinstance(record.get("scenario"), dict))
 
     def read_file(self, record: Any) -> FiledRecord:
-        """Read a record with any turns on any scenario."""
+        """Read a record with any turns on any scenario. Raises ValueError with the reason if it is
+        invalid."""
         if not isinstance(record, dict):
             raise ValueError("no object")
         if not isinstance(record.get("scenario"), dict):

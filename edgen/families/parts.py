@@ -17,7 +17,7 @@ class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation in a file of any origin."""
 
     id: str | None  # None if the record has none
-    scenario: Scenario  # with index -1 if the record has none
+    scenario: Scenario  # its index is -1 if the record has no number
     speech: Speech  # the spoken parts of its turns
     entries: int  # number of turns as written
     ended_by: Role | None  # the speaker of the end marker; None without one
@@ -25,13 +25,13 @@ class FiledRecord(msgspec.Struct, frozen=True, kw_only=True):
     simulated: bool  # no model wrote it
     repairs: tuple[str, ...]  # the reader's fixes
     outcome: dict[str, Any] | None = None  # its result, if known
-    events: tuple[Event, ...] = ()  # besides turns
+    events: tuple[Event, ...] = ()  # what happened besides turns
     cluster: str | None = None
-    """Records with the same one come from one source and depend on each other; None if unknown."""
+    """The source of the record: records with the same source depend on each other. None if unknown."""
 
     @classmethod
     def of(cls, recorded: Recorded) -> FiledRecord:
-        """Build the value of one of edgen's own records."""
+        """Return the value of one of edgen's own records."""
         conversation = recorded.conversation
         return cls(
             id=recorded.id,
@@ -55,8 +55,8 @@ def make_verbatim_record(
     outcome: dict[str, Any] | None = None,
     cluster: str | None = None,
 ) -> FiledRecord:
-    """Return the value of a record whose texts stay as they are: they have no debris of edgen's layouts and
-    no end markers. Turns without a text are left out. Raises ValueError if nothing is left."""
+    """Return the value of a record whose texts are kept unchanged, without a search for end markers or for
+    remains of edgen's layouts. Turns without a text are left out. Raises ValueError if no turn has a text."""
     said = tuple(turn for turn in turns if turn.text.strip())
     if not said:
         raise ValueError("no turn with a text")
@@ -75,8 +75,9 @@ def make_verbatim_record(
 
 
 class TurnScene(msgspec.Struct, frozen=True):
-    """The context of a turn in a conversation with several parts: its first turn, from 0, the scenario with
-    its values, and the role's knowledge, in lines."""
+    """The context of a turn in a conversation of several parts. `begin` is the place of the part's first
+    turn, counted from 0; `scenario` has the part's values; `brief` is the role's knowledge, a line per
+    fact."""
 
     begin: int
     scenario: Scenario
@@ -84,7 +85,7 @@ class TurnScene(msgspec.Struct, frozen=True):
 
 
 class Scenes(ABC):
-    """Scenes of conversations on one space. `note` describes them for a card."""
+    """The scenes of conversations on one space. `note` describes them for a card."""
 
     note: ClassVar[str] = ""
 
@@ -92,15 +93,17 @@ class Scenes(ABC):
     def of(
         self, role: Role, scenario: Scenario, turns: Sequence[Turn], outcome: Mapping[str, Any] | None
     ) -> dict[int, TurnScene]:
-        """Return the scene of each answering turn of a role, by its place. `turns` may stop anywhere."""
+        """Map the place of each answering turn of a role to its scene. `turns` may be an incomplete
+        conversation."""
 
     def responses(self, turn: Turn) -> tuple[Turn, ...]:
-        """Return the responses to the turn before a turn: with it, unless it was given to another one."""
+        """Return the possible responses to the turn before `turn`, without those given to another turn."""
         return (turn, *turn.alternatives)
 
 
 def _read_speech_of_turns(conversation: Conversation) -> Speech:
-    """Return `read_speech` of the turns with the marker. Most turns are plain and need no parsing."""
+    """Return the spoken parts of a conversation with its end marker. Plain turns, which are most, need no
+    parsing."""
     turns, ended_by = conversation.turns, conversation.ended_by
     if are_plain([turn.text for turn in turns]):
         return (

@@ -1,8 +1,8 @@
-"""Readers of data sets: each declares a layout of records in files, wherever they come from.
+"""Readers of data sets: each declares a layout of records in files of any origin.
 
-A family reads the records that it writes. Any other layout, such as one of a published data set, is a
-`DataSetReader` of its own, found by the entry point group `edgen.readers`. Nothing else names a layout, so a
-domain that is deleted takes its readers with it.
+A family reads the records that it writes. Any other layout, such as one of a published data set, has a
+`DataSetReader`, found by the entry point group `edgen.readers`. Nothing else names a layout, so deleting a
+domain deletes its readers.
 
 The optional parts of readers, and so of families, are here, too; `LayoutChecks`, which checking records uses,
 is in `edgen.validation.layout`.
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from edgen.core import registry
-from edgen.core.plugins.checks import find_misplaced_names
+from edgen.core.plugin_checks import find_misplaced_names
 from edgen.core.registry import part_of
 from edgen.core.values import Conversation, Recorded, Role, Turn
 from edgen.core.version import DISTRIBUTION
@@ -30,18 +30,19 @@ from edgen.validation.stream import Piece
 class DataSetReader(ABC):
     """A reader of one layout of records.
 
-    Required are `name`, `title`, `schema`, `recognizes` and `read_file`. What else a reader can do is in
-    PARTS.
+    Required are `name`, `title`, `schema`, `recognizes` and `read_file`. Optional abilities are in PARTS.
     """
 
     name: ClassVar[str]
     """The name of its entry point."""
     title: ClassVar[str]
-    """The data set or layout, for people. Records under one title may stand in one file."""
+    """The data set or layout, for people. One file may hold records of several readers with the same
+    title."""
     schema: ClassVar[str]
     """The file of its JSON Schema: a name in validators/, or a path."""
     precedence: ClassVar[int] = 0
-    """Of edgen's own families and readers that fit a space or know a record, the lowest is taken."""
+    """Rank among edgen's own families and readers: of several that fit a space or recognise a record, the
+    lowest is used."""
 
     @abstractmethod
     def recognizes(self, record: Any) -> bool:
@@ -99,11 +100,11 @@ class ReportWords:
     probability_caveat: ClassVar[str] = ""
     """Sentences of a card about the probability's limits; empty: none."""
     setting: ClassVar[str] = "real conversations"
-    """The place of such conversations in reality, such as "classrooms"."""
+    """The place where such conversations happen, such as "classrooms"."""
     group_words: ClassVar[tuple[str, ...]] = ("dimension",)
-    """Words for what conversations are grouped by, such as "topic"."""
+    """Words for the groups of conversations, such as "topic"."""
     hearer: ClassVar[str] = "listener"
-    """The word for the role that hears responses which are compared, such as "student"."""
+    """The word for the role that hears the compared responses, such as "student"."""
     section_words: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """Titles and first sentences of sections of the report, in place of the general ones, by name."""
 
@@ -117,7 +118,7 @@ class KindDefaults:
     """Choices for conversations of this kind that a space, a job or a user does not make."""
 
     roles: ClassVar[tuple[SpaceRole, ...]] = ()
-    """The roles that speak where no space names who does."""
+    """The roles of conversations whose space names none."""
     templates: ClassVar[Mapping[str, str]] = {}
     """Shipped templates in place of the general ones, by purpose: `conversation`, `opening`, `judge`."""
     judged: ClassVar[Role | None] = None
@@ -125,16 +126,15 @@ class KindDefaults:
     measures: ClassVar[tuple[str, ...]] = ()
     """The names of the measures that only conversations of this kind have."""
     fields: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """Fields of entries, by dimension, that have a column even where no entry has them."""
+    """Fields of entries, by dimension, that get a column even if no entry has them."""
 
     def groups(self, dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return criteria for separating train and test: each is a name, and the dimensions whose values form
-        a group."""
+        """Return ways to separate train and test: the dimensions whose values form a group, by a name."""
         return group_dimensions(dimensions)
 
 
 def group_dimensions(dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return each dimension separately, and all of them together."""
+    """Return a group for each dimension, and one for all dimensions together."""
     return {**{name: (name,) for name in dimensions}, "all dimensions": tuple(dimensions)}
 
 
@@ -156,7 +156,7 @@ PARTS = (LayoutChecks, RecordContents, ReportWords, KindDefaults, TextLayout)
 
 
 def list_flaws(reader: DataSetReader) -> Iterator[str]:
-    """Yield what keeps an object from being used as a reader, as clauses."""
+    """Yield the reasons why an object cannot be used as a reader, as clauses."""
     schema = getattr(reader, "schema", None)
     if not isinstance(schema, str):
         yield "has no `schema`: name the file of the JSON Schema that its records satisfy"
@@ -175,7 +175,7 @@ def find_schema_of_record(reader: DataSetReader, record: Any) -> str:
 
 @functools.cache
 def list_own_readers() -> tuple[DataSetReader, ...]:
-    """Return edgen's own families and readers, in the order in which they are asked."""
+    """Return edgen's own families and readers, by precedence."""
     own = [
         registry.find(plugin.kind, plugin.name)
         for plugin in registry.list_all_plugins()
@@ -200,7 +200,8 @@ def find_reader_of_record(record: Any) -> DataSetReader | None:
 
 
 def find_reader_of_text(head: str) -> DataSetReader | None:
-    """Return the family or reader that recognises the first lines of a file that is no JSON."""
+    """Return the family or reader that recognises the first lines of a file that is no JSON; None if none
+    does."""
     for readers in (list_own_readers, list_other_readers):
         for reader in readers():
             if part_of(reader, TextLayout).recognizes_text(head):
@@ -209,5 +210,5 @@ def find_reader_of_text(head: str) -> DataSetReader | None:
 
 
 def list_known_titles() -> list[str]:
-    """Return the titles of all layouts that can be read, each once, in alphabetical order."""
+    """Return the titles of all layouts that edgen reads, each once, in alphabetical order."""
     return sorted({reader.title for reader in (*list_own_readers(), *list_other_readers())}, key=str.casefold)

@@ -1,4 +1,5 @@
-"""Files of records with the reader of their layout: found by the first record that a reader recognises."""
+"""Files of records, with the reader of their layout: the first reader that recognises one of the first
+records."""
 
 from __future__ import annotations
 
@@ -27,16 +28,16 @@ from edgen.validation.reading import make_printable, open_data
 from edgen.validation.stream import Piece, iterate_lines, iterate_pieces, make_not_utf8_error
 
 ADVICE = (
-    "Of rows that `edgen export` wrote for a trainer, only chat messages are read; `--to ed` and `--to hf "
-    "--files jsonl` write files that are."
+    "Of the rows that `edgen export` writes for trainers, edgen reads only chat messages. It reads all files of "
+    "`--to ed` and `--to hf --files jsonl`."
 )
-_LOOKED_AT = 100  # records at the beginning of a file, for one that is recognised
-_HEAD = 1 << 16  # bytes
+_LOOKED_AT = 100  # records searched, from the beginning, for one that is recognised
+_HEAD = 1 << 16  # bytes of the head
 
 
 @dataclass(frozen=True)
 class RecordFile:
-    """A file of records. `reader` is None if no reader recognises it; `is_empty`: it has no record at all."""
+    """A file of records. `reader` is None if no reader recognises it. `is_empty`: it has no record."""
 
     path: Path
     reader: DataSetReader | None
@@ -45,7 +46,7 @@ class RecordFile:
     is_table: bool = False
 
     def iterate_pieces(self) -> Iterator[Piece]:
-        """Yield the records. Raises DataError with the place where the file cannot be read on."""
+        """Yield the records. Raises DataError with the place at which reading failed."""
         source = make_printable(self.path)
         if self.is_table:
             yield from iterate_rows(self.path, source)
@@ -77,7 +78,7 @@ def is_recognized(record: Any) -> bool:
 
 
 def open_records(path: Path) -> RecordFile:
-    """Return a file of records with its reader. Raises DataError for one that cannot be read."""
+    """Return a file of records with its reader. Raises DataError if it cannot be read."""
     source = make_printable(path)
     if is_parquet(path):
         return _recognize_file(RecordFile(path, None, is_table=True), iterate_rows(path, source))
@@ -125,7 +126,7 @@ def _read_head(file: IO[bytes], source: str) -> str:
 
 
 def _decode_record(piece: Piece) -> Any:
-    """Return a record, None for one that cannot be decoded."""
+    """Return a record; None if it cannot be decoded."""
     try:
         return msgspec.json.decode(piece.raw)
     except (ValueError, RecursionError):
@@ -133,11 +134,11 @@ def _decode_record(piece: Piece) -> Any:
 
 
 MAGIC = b"PAR1"
-_ROWS = 1_000  # that are read at once
+_ROWS = 1_000  # rows read at once
 
 
 def is_parquet(path: Path) -> bool:
-    """Return whether a file begins as a Parquet file does."""
+    """Return whether a file begins like a Parquet file."""
     try:
         with path.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC

@@ -1,6 +1,6 @@
 """A job's run: conversations made arm after arm, then train and test files with one test side for all arms.
 
-Every run has at least one arm; that of a job without `arms:` is made in the run's folder itself.
+Every run has at least one arm; without `arms:` in the job, it is the run's folder itself.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ArmFiles(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Status of the run. `ended` is the error that ended it before all was made; `files` exist unless it
+    """The result of a run. `ended`: the error that ended it early; None without one. `files`: empty if it
     stopped."""
 
     folder: Path
@@ -84,7 +84,7 @@ def find_folder(job: Job, options: GenerateOptions) -> RunFolder:
 def plan_arms(
     source: JobSource, options: GenerateOptions, control: Control
 ) -> tuple[JobSource, Mapping[Arm, Plan]]:
-    """Return the job with the identities that its run began with, and the plan of each arm."""
+    """Return the job, with the backends' identities kept from its run, and the plan of each arm."""
     folder = find_folder(source.job, options)
     if folder.job.exists():
         source = source._replace(job=keep_identities(source.job, folder))
@@ -94,10 +94,10 @@ def plan_arms(
 
 
 async def generate(source: JobSource, options: GenerateOptions, control: Control) -> Generated:
-    """Make the conversations of a job, and the files of what was accepted: in this process, or partitions of
-    its scenarios in several.
+    """Make the conversations of a job, and the files of accepted ones, in this process or in partitions by
+    several processes.
 
-    What ends the work once something was asked is in the result; what is wrong before that is raised.
+    An error after the first call is in the result; an earlier error is raised.
     """
     if options.write_only is not None and options.via != "batch":
         raise UsageError("--write-only writes batch files; it goes with --via batch.")
@@ -122,26 +122,26 @@ async def generate(source: JobSource, options: GenerateOptions, control: Control
 async def make_arms(
     source: JobSource, plans: Mapping[Arm, Plan], options: GenerateOptions, control: Control
 ) -> Generated:
-    """Make the conversations of all arms, and the files of what was accepted.
+    """Make the conversations of all arms, and the files of accepted ones.
 
-    What ends the work once something was asked is in the result; what is wrong before that is raised.
+    An error after the first call is in the result; an earlier error is raised.
     """
     return await _Generation(source, plans, options, control).make()
 
 
 @dataclass
 class _ArmWork:
-    """The equipment of one arm, and its work once it is started."""
+    """The plan and backends of one arm, and its work in progress."""
 
     name: Arm  # name of the arm
     plan: Plan  # plan of the arm
-    backends: Mapping[str, Backend]  # by role
+    backends: Mapping[str, Backend]  # backends by name
     scheduler: SchedulerFactory  # makes the arm's scheduler
     folder: RunFolder  # folder of the arm
-    ledger: Ledger = field(init=False)  # set at the start, as are the next two
+    ledger: Ledger = field(init=False)  # set at the start, like the next two
     run: ActiveRun = field(init=False)  # the work in progress
-    noted: contextlib.AsyncExitStack = field(init=False)  # ends the session of the work
-    made: bool = False  # all is made
+    noted: contextlib.AsyncExitStack = field(init=False)  # closing it ends the session
+    made: bool = False  # everything is made
 
 
 class _Generation:
@@ -177,15 +177,15 @@ class _Generation:
                 require_job_layers(folder, plan.gates.layers)
             for sentence in plan.gates.notes if plan.job.gates else ():
                 self._control.note(sentence)
-            _find_ordered_gates(plan)  # what is missing to decide gates is said before anything is asked
+            _find_ordered_gates(plan)  # a missing extra is reported before any call
         ended: EdgenError | None = None
         try:
             with lock_run(folder.path):
                 await self._make()
         except EdgenError as error:
             ended = error
-            # If the run itself made progress, its status is printed as well as the error.
-            if not (error.exit_code in (0, 3, 4, 5) or error.exit_code > 128) or not _can_be_told(folder):
+            # An error of a run that made progress is returned, so that its status is printed, too.
+            if not (error.exit_code in (0, 3, 4, 5) or error.exit_code > 128) or not _has_status(folder):
                 raise
         if ended is None:
             for arm, plan in self._plans.items():
@@ -213,7 +213,7 @@ class _Generation:
                 return
         control.check_deadline()
         async with contextlib.AsyncExitStack() as stack:
-            # All of them before any change: after a missing key no folder remains.
+            # Before any change, so that no folder remains if a key is missing.
             arms = [await self._equip(arm, plan, stack) for arm, plan in self._plans.items()]
             with explain_os_errors(folder.path):
                 folder.prepare(arms=bool(self._whole.arms))
@@ -225,14 +225,14 @@ class _Generation:
                         await self._make_arms(arms, open_runs)
 
     def _restore_inputs(self) -> None:
-        """Put back damaged inputs of the run, so that they can be read while the job's own are written. Where
-        no ledger has a copy, the job's own take their place."""
+        """Restore damaged inputs of the run from its ledger, so that they can be read until the job's inputs
+        replace them. Without a copy in a ledger, the job's inputs replace them directly."""
         with contextlib.suppress(DamagedError):
             for path in restore_inputs(self._folder):
                 self._control.note(f"{path}: it was damaged or edited, and is restored from the ledger.")
 
     async def _equip(self, arm: Arm, plan: Plan, stack: contextlib.AsyncExitStack) -> _ArmWork:
-        """Return an arm with its backends. Writing request files alone needs no key."""
+        """Open the backends of an arm. Merely writing request files needs no key."""
         options, job = self._options, plan.job
         trust = self._control.trust if options.write_only is None else None
         backends = await stack.enter_async_context(
@@ -255,8 +255,8 @@ class _Generation:
         return _ArmWork(arm, plan, *opened, self._folder.arm(arm))
 
     async def _make_arms(self, arms: list[_ArmWork], stack: contextlib.AsyncExitStack) -> None:
-        """Arms, one after another or some at once; then their files. An arm that falls short, or is useless,
-        does not keep the others from being made."""
+        """Make the arms, one after another or several at once, then their files. An arm that falls short, or
+        has useless answers, does not stop the others."""
         control = self._control
         measures = find_measure_files(self._whole, self._reach) if self._whole.measure_references else []
         for arm in arms:
@@ -284,8 +284,8 @@ class _Generation:
             shared = SharedState(self._whole.limits)
             parts: list[SupervisedWork] = []
             for arm in group:
-                # What others have used of the budget is counted once, now; those of the group count
-                # themselves.
+                # The first session of a group counts the budget's use by other ledgers; each session counts
+                # its own.
                 ledgers = [one.folder.ledger for one in group]
                 elsewhere = () if parts else find_use_elsewhere(self._folder, *ledgers)
                 await self._begin(arm, elsewhere, shared, stack)
@@ -293,22 +293,22 @@ class _Generation:
                 parts.append(SupervisedWork(arm.run.session, Title(arm.plan.job.name, arm.name), work))
             await supervise(parts, self._control)
             for arm in group:
-                await close_backends(arm.plan, arm.backends)  # the next arms need as many connections
+                await close_backends(arm.plan, arm.backends)  # the next arms need the connections
         if useless:
             raise UselessError(
                 " ".join(f"{arm}: {error}" if arm else str(error) for arm, error in useless.items())
             )
 
     def _iterate_groups(self, arms: list[_ArmWork]) -> Iterator[list[_ArmWork]]:
-        """Arms that are made at once, group by group."""
+        """Yield groups of arms that are made at the same time."""
         for first in range(0, len(arms), at_once := count_arms_at_once(self._whole, self._plans)):
             yield arms[first : first + at_once]
 
     async def _work(
         self, arm: _ArmWork, arms: list[_ArmWork], useless: dict[Arm, UselessError], monitor: Monitor
     ) -> None:
-        """Make an arm; then the files of all, if this is the last to be made. One that is useless ends by
-        itself, and is noted."""
+        """Make an arm; after the last arm, write the files of all. An arm with useless answers ends alone,
+        and is added to `useless`."""
         try:
             await arm.run.drive()
         except UselessError as error:
@@ -342,12 +342,12 @@ class _Generation:
         )
         self._counts[arm.name] = arm.run.counts
         arm.run.adopt(self._control.note)
-        # Its session ends with its own files, so that what it notes is about itself; else with the others.
+        # The session ends after the arm's own files are written, so that its note is about this arm.
         arm.noted = await stack.enter_async_context(contextlib.AsyncExitStack())
         await arm.noted.enter_async_context(arm.run.session.record())
 
     async def _write(self, arms: list[_ArmWork]) -> None:
-        """Write the files of all arms. Raises ShortError where one falls short."""
+        """Write the files of all arms. Raises ShortError if an arm falls short."""
         side = None
         if self._whole.arms:
             side = choose_common_side([arm.run.iterate_groups() for arm in arms], self._whole.split.test)
@@ -366,7 +366,7 @@ class _Generation:
             raise ShortError(" ".join(short))
 
     def _list_losses(self, arms: list[_ArmWork]) -> list[object]:
-        """Return the losses of the runs, before any of them changes."""
+        """Return the losses that need the user's consent, before any run changes."""
         options = self._options
         losses: list[object] = []
         if self._folder.job.exists():
@@ -384,7 +384,7 @@ class _Generation:
 
 
 def _find_ordered_gates(plan: Plan) -> MakeInOrder | None:
-    """Return the gates of a plan that depend on the previous conversations; None without one."""
+    """Return the class that decides a plan's gates on earlier conversations; None without such gates."""
     if not plan.gates.ordered:
         return None
     from edgen.evaluation.near_duplicate_gates import GatedConversations
@@ -392,8 +392,8 @@ def _find_ordered_gates(plan: Plan) -> MakeInOrder | None:
     return GatedConversations
 
 
-def _can_be_told(folder: RunFolder) -> bool:
-    """Return whether the run has a status: a fault can occur while its ledgers are created."""
+def _has_status(folder: RunFolder) -> bool:
+    """Return whether the run has a status; an error can occur before its ledgers are created."""
     try:
         return folder.begun and read_run_status(folder) is not None
     except EdgenError:

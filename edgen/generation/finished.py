@@ -1,4 +1,4 @@
-"""A run that is finished: its command needs no key and writes nothing."""
+"""Handling of a finished run: generating it again needs no key and writes nothing."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ async def is_nothing_left(
     part: range | None,
     control: Control,
 ) -> bool:
-    """Return whether all work on a run whose arms have ledgers is done. `whole`: the job as `inline_files`
-    has it; `plans`: by arm; `part`: the scenarios to make, None for all."""
+    """Return whether a run, whose arms all have ledgers, needs no more work. `whole`: the job from
+    `inline_files`. `plans`: by arm. `part`: the scenarios to make, None for all."""
     prints = {}
     for arm, plan in plans.items():
         async with open_backends(
@@ -38,7 +38,7 @@ async def is_nothing_left(
 
 
 def tell_finished(name: str, plans: Mapping[str, Plan], folder: RunFolder, control: Control) -> None:
-    """Report that a run is complete; return what its arms still hold of a shared budget."""
+    """Report that a run is complete, and give back leases of a shared budget that its arms still hold."""
     for arm, plan in plans.items():
         if (budget := plan.job.limits.budget) is not None:
             settle_lease(budget, folder.arm(arm).ledger, control.note)

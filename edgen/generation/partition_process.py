@@ -1,8 +1,7 @@
 """The process of one partition, started by `edgen.generation.partitions`.
 
-It gets its work on standard input. On standard output it reports notes, its state and its end, a line of
-JSON each. When standard input ends, the process that started it is gone: then it makes no further call, and
-ends at once.
+It reads its work from standard input, and writes notes, its state and its end to standard output, as lines of
+JSON. When standard input ends, the parent process is gone: then it makes no more calls and exits at once.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from edgen.generation.partitions import PartitionMessage, PartitionWork
 from edgen.runtime.control import Control, run_in_own_loop
 from edgen.runtime.processes import receive, report
 
-_PATIENCE = 30.0  # seconds for a partition's process of a killed start to end
+_PATIENCE = 30.0  # seconds to wait for a killed start's process of this partition to end
 
 
 def main() -> None:
-    """Make a partition."""
+    """Make the partition that standard input describes."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)  # but while it is ready
-    given: PartitionWork = pickle.loads(next(receive()))  # noqa: S301 - from the process that started this one
+        signal.signal(number, lambda *_: None)  # until it is ready
+    given: PartitionWork = pickle.loads(next(receive()))  # noqa: S301 - from the parent process
     control = Control(trusting=lambda: given.trust, interrupts=_forward_signals)
     control.events.listen(_on_event)
     made = 0

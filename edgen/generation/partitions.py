@@ -1,10 +1,11 @@
-"""A run in partitions: ranges of its scenarios, each made by a process with a ledger of its own, then merged.
+"""A run in partitions: ranges of its scenarios, each made by a process with its own ledger, then merged.
 
-One process stores about 1,700 answers a second; several store several times as many. Until the merge is done,
-their folders are in NAME.partitions next to the run's. The merge streams, and renames its result at the end,
-so the run's folder is always whole. All caps hold for the partitions together: calls in flight and rates are
-divided, and tokens and money are lent in small amounts from one book. An open loan counts as spent, so a kill
-exceeds no cap. A partition ends when this process does. The same command resumes.
+One process stores about 1,700 answers per second; several store several times as many. Until the merge is
+done, the partitions' folders are in NAME.partitions next to the run's folder. The merge streams, and renames
+its result at the end, so the run's folder is always complete. All caps hold for the partitions together:
+calls in flight and rates are divided, and tokens and money are leased in small amounts from one book. An open
+lease counts as spent, so a kill exceeds no cap. Partitions end when this process ends. The same command
+resumes.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ _PLAN, _BUDGET = "partitions.json", "budget.yaml"
 
 
 class PartitionMessage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message of a partition: that it can be stopped, a note, its state, or its end."""
+    """One message of a partition: it can be stopped, a note, its state, or its end."""
 
     ready: bool = False  # from now on, a signal stops it cleanly
     note: str = ""  # for the log
     snapshot: Snapshot | None = None  # state of the partition
-    done: bool = False  # it has ended; the fields below are set
-    made: int = 0  # calls that it made now
+    done: bool = False  # it has ended; then the fields below are set
+    made: int = 0  # calls that it made in this start
     ended: str = ""  # the error's message; empty if all was made
     code: int = 0  # exit code
-    reason: str = ""  # in one word
+    reason: str = ""  # one word for the status
 
 
 class PartitionWork:
@@ -67,7 +68,7 @@ class PartitionWork:
 
     @property
     def trust(self) -> Trust:
-        """The consents, as the process of a command has them."""
+        """The consents as a Trust object."""
         trust = Trust(code=self.code)
         trust.consents = self.consents
         return trust
@@ -77,7 +78,7 @@ _decode = msgspec.json.Decoder(PartitionMessage, dec_hook=lambda _kind, value: C
 
 
 class _Partitions(msgspec.Struct, frozen=True):
-    """The division of a run, as it was at its beginning."""
+    """The division of a run, as noted at its beginning."""
 
     conversations: int
     partitions: int
@@ -99,12 +100,12 @@ class PartitionError(EdgenError):
 async def make_partitions(
     source: JobSource, options: GenerateOptions, run: RunFolder, control: Control
 ) -> int:
-    """Make a run's conversations in partitions, and merge them into the run's folder. Return the number of
-    calls. Does nothing for a run that exists, as after the merge. Raises UsageError for a job that cannot be
-    divided, and what ended a partition."""
+    """Make a run's conversations in partitions, and merge these into the run's folder. Return the number of
+    calls. If the run exists, for example after the merge, make nothing. Raises UsageError if the job cannot
+    be divided, and the error that ended a partition."""
     folder = run.partitions_folder
     if run.begun:
-        if folder.exists():  # a kill came after the merge
+        if folder.exists():  # left by a kill after the merge
             await run_in_thread(shutil.rmtree, folder)
         elif source.job.partitions and run.ledger.exists():
             control.note(f"{run.path}: this run began with one ledger, and keeps it.")
@@ -136,11 +137,11 @@ async def make_partitions(
 
 
 def check_divisible(job: Job, options: GenerateOptions, control: Control) -> None:
-    """Raise UsageError for a job that cannot be made in partitions."""
+    """Raise UsageError if a job cannot be made in partitions."""
     if job.arms or options.scenarios is not None or options.via != "online" or options.write_only is not None:
         raise UsageError("partitions divide a job without arms, without --range and with single calls.")
     if any(function is not None for function in control.functions.values()):
-        raise UsageError("partitions are processes, which functions of this one cannot answer for.")
+        raise UsageError("partitions are other processes, which cannot call functions of this one.")
     if job.limits.budget is not None and (job.limits.max_tokens or job.limits.max_cost):
         raise UsageError(
             "partitions share one budget: leave limits.budget or limits.max_tokens and limits.max_cost out."
@@ -149,8 +150,8 @@ def check_divisible(job: Job, options: GenerateOptions, control: Control) -> Non
 
 
 def _find_plan(folder: Path, job: Job, control: Control) -> _Partitions:
-    """Return how the run is divided: as it was when it began. Raises UsageError for another number of
-    conversations, and for fewer calls in flight than partitions."""
+    """Return the division of the run, as noted at its beginning. Raises UsageError for another number of
+    conversations, or fewer calls in flight than partitions."""
     file, most = folder / _PLAN, job.limits.in_flight
     wanted = _Partitions(job.conversations, min(job.partitions or 1, job.conversations, most))
     if not file.exists():
@@ -179,7 +180,7 @@ def _keep_plan(folder: Path, plan: _Partitions) -> None:
 
 
 def _share_limits(limits: Limits, count: int, folder: Path) -> Limits:
-    """Return the limits of each partition, and write the book's file of the caps that they share."""
+    """Return the limits of each partition, and write the budget file with the caps that they share."""
     caps = {"total": limits.max_cost, "tokens_total": limits.max_tokens}
     text = json.dumps({name: cap for name, cap in caps.items() if cap is not None})
     budget = limits.budget
@@ -205,8 +206,9 @@ def _share_limits(limits: Limits, count: int, folder: Path) -> Limits:
 async def _find_cluster(
     on: str, workers: int | None, parts: int, control: Control
 ) -> AsyncIterator[tuple[str, int | None]]:
-    """Yield the cluster that all partitions use, `here` for none (an empty `on`), and the workers of each:
-    their share of `workers`, None for one a core. `ray`: a cluster of this machine is started for them."""
+    """Yield (the cluster that all partitions use, the workers of each); `here` and None if `on` is empty.
+    `on`: `ray` starts a cluster on this machine. `workers`: of all partitions together; None for one per
+    core."""
     if not on:
         yield "here", None
         return
@@ -229,7 +231,7 @@ class _Processes:
         self._running: dict[int, asyncio.subprocess.Process] = {}
         self._snapshots: dict[int, Snapshot] = {}
         self._ready: set[int] = set()  # processes that a signal stops cleanly
-        self._stopped: set[int] = set()  # of these, those that got one: a second one ends calls in flight
+        self._stopped: set[int] = set()  # processes that got a signal: a second one ends calls in flight
         self._stopping = False
         self._notes: set[str] = set()
         self._made = 0  # calls
@@ -237,8 +239,8 @@ class _Processes:
         self._signal: EdgenError | None = None
 
     async def run(self) -> int:
-        """Run all to their ends; return the number of calls. Raises what ended one of them; the others are
-        then stopped cleanly."""
+        """Run all processes to their ends; return the number of calls. If one fails, stop the others cleanly
+        and raise its error."""
         with self._control.interrupts(self._on_signal):
             waiting = [asyncio.create_task(self._run_process(*one)) for one in enumerate(self._given)]
             watching = asyncio.create_task(self._watch())
@@ -259,14 +261,14 @@ class _Processes:
             *(sys.executable, "-P", "-m", "edgen.generation.partition_process"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,  # signals of a terminal come through this process
+            start_new_session=True,  # this process forwards the terminal's signals
             limit=2**24,
         )
         self._running[number] = process
         assert process.stdin is not None
         assert process.stdout is not None
         data = pickle.dumps(given)
-        process.stdin.write(len(data).to_bytes(8, "big") + data)  # and stays open while this process lives
+        process.stdin.write(len(data).to_bytes(8, "big") + data)  # stays open while this process lives
         last: PartitionMessage | None = None
         while line := await process.stdout.readline():
             last = _decode(line)
@@ -282,13 +284,13 @@ class _Processes:
             )
         if (last.ended and last.code != 3) or (
             last.ended and last.reason == "useless"
-        ):  # 3: fewer were accepted, as for the whole run
+        ):  # 3: too few accepted; the whole run reports it
             self._fail(last)
 
     def _fail(self, line: PartitionMessage) -> None:
         if self._ended is None:
             self._ended = PartitionError(line)
-        if line.reason != "budget":  # the others may use what this one has returned
+        if line.reason != "budget":  # other partitions may use the returned rest of its lease
             self._stop()
 
     def _hear(self, number: int, line: PartitionMessage) -> None:
@@ -311,13 +313,13 @@ class _Processes:
             )
             self._stop()
         elif not is_hangup(number):  # one closed terminal may send several
-            for unready in self._running.keys() - self._ready:  # they have asked nothing
+            for unready in self._running.keys() - self._ready:  # these have made no calls
                 self._running[unready].kill()
             self._stopped.clear()
             self._stop()
 
     def _stop(self) -> None:
-        """Stop all processes cleanly. Those that still start are stopped once they are ready."""
+        """Stop all processes cleanly; starting ones are stopped as soon as they are ready."""
         self._stopping = True
         for number in self._ready - self._stopped:
             with contextlib.suppress(ProcessLookupError):
@@ -325,7 +327,7 @@ class _Processes:
         self._stopped |= self._ready
 
     async def _watch(self) -> None:
-        """Report the sums, once a second; stop in time."""
+        """Report the sums once a second; stop at the deadline."""
         deadline = self._control.deadline
         while True:
             await asyncio.sleep(1.0)
@@ -341,7 +343,7 @@ _RESUME = "All answers are stored; run the same command again to resume."
 
 
 def _add(each: list[Snapshot], job: Job) -> Snapshot:
-    """Return the sums of the partitions."""
+    """Return the snapshot of all partitions together."""
     counts = each[0].counts
     added: dict[str, Any] = {}
     for name in counts.__struct_fields__:

@@ -1,1 +1,1 @@
-"""One run of several: pieces of a job and runs of one job merged, and runs made anew from others."""
+"""Merging of pieces of a job, or of runs of one job, into one run; and creation of runs from others."""

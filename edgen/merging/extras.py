@@ -1,4 +1,4 @@
-"""Merging of everything besides conversations: judges' and annotators' ledgers, layers, votes, earlier files.
+"""Merging of everything except conversations: judges' and annotators' ledgers, layers, votes, earlier files.
 
 Derived files of a run (pairs, comparisons, report) move to `previous/`, as after a change of the job.
 """
@@ -23,8 +23,8 @@ from edgen.store.votes import make_rater_key, read_stored_votes, store_votes
 
 
 def copy_rest(runs: Sequence[RunFolder], to: RunFolder, scratch: Path, drop: Drop) -> list[str]:
-    """Merge everything besides the conversations of `runs` into the run `to`; return sentences about
-    conflicts."""
+    """Merge everything except conversations from `runs` into the run `to`; return sentences about conflicts.
+    `drop`: gets the facts of each dropped duplicate."""
     for run in runs:
         require_kept(
             run.pairs, f"Write it again with `edgen pairs {run.path} --signal …`; all verdicts are stored."
@@ -54,8 +54,8 @@ def copy_rest(runs: Sequence[RunFolder], to: RunFolder, scratch: Path, drop: Dro
 
 
 def _carry_candidates(runs: Sequence[RunFolder], to: RunFolder) -> dict[str, str]:
-    """Copy one run's candidate texts to the run `to`; for several, return how to make them from the writers'
-    ledgers."""
+    """Copy the candidate texts of a single run to the run `to`. For several runs, return notes on how to make
+    the files from the writers' ledgers."""
     notes = {}
     for run in runs:
         for file in sorted(run.candidates.glob("*.jsonl")):
@@ -91,11 +91,11 @@ def judge_ledgers(runs: Sequence[RunFolder]) -> list[tuple[RunFolder, Path]]:
 
 
 def _merge_judge(run: RunFolder, ledgers: Sequence[Path], to: Path, scratch: Path, drop: Drop) -> None:
-    """Merge all of a judge's ledgers."""
+    """Merge the ledgers of one judge into the file `to`."""
     sources = [SourceLedger(path, str(path), scratch) for path in ledgers]
     to.parent.mkdir(parents=True, exist_ok=True)
-    # A judge's work on other conversations has another fingerprint; comparisons are identified by their
-    # texts.
+    # A judge's ledgers about different conversations have different fingerprints; comparisons are identified
+    # by texts.
     prints = sorted({source.fingerprint for source in sources})
     under = prints[0] if len(prints) == 1 else compute_fingerprint(prints)
     with MergedLedger(to, under, drop) as ledger:
@@ -117,7 +117,7 @@ def _merge_judge(run: RunFolder, ledgers: Sequence[Path], to: Path, scratch: Pat
 
 
 def _merge_votes(runs: Sequence[RunFolder], to: RunFolder, drop: Drop) -> None:
-    """Merge all votes; if a rater's votes on a pair differ, the first run's counts."""
+    """Merge all votes. If a rater's votes on a pair differ, the vote of the first run counts."""
     kept: dict[tuple[str, str], dict[tuple[str, str], HumanVote]] = {}
     for run in runs:
         for pair, votes in read_stored_votes(run).items():

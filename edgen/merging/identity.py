@@ -1,4 +1,4 @@
-"""Comparison of runs: pieces and runs of one job belong together; their differences shape no conversation."""
+"""Comparison of runs: they can be merged if their jobs differ only in settings that shape no conversation."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from edgen.planning.job_differences import flatten_values
 from edgen.protocols.base import find_rounds
 from edgen.store.run_folder import RunFolder
 
-OF_ALL = ("conversations", "replicates")  # the merged job has the largest of these
-_OF_FIRST = ("split", "shards", "limits", "top_up")  # and the first run's of these
+OF_ALL = ("conversations", "replicates")  # the merged job has the largest values of these
+_OF_FIRST = ("split", "shards", "limits", "top_up")  # and the first run's values of these
 
 
 class InputPart(msgspec.Struct, frozen=True):
-    """One run or arm in every input that has it. `job` has the largest counts."""
+    """One run or arm, in all inputs that have it. `job`: their common job, with the largest counts."""
 
     arm: str
     runs: tuple[RunFolder, ...]
@@ -26,7 +26,7 @@ class InputPart(msgspec.Struct, frozen=True):
 
 def compare_runs(runs: Sequence[RunFolder]) -> tuple[Job, list[InputPart], list[str]]:
     """Return the merged run's job, the parts to merge, and sentences about remaining differences. Raises
-    RunError."""
+    RunError if the runs cannot be merged."""
     jobs = [load_job(run.job) for run in runs]
     first = jobs[0]
     for run, job in zip(runs[1:], jobs[1:], strict=True):
@@ -58,8 +58,8 @@ def _choose_largest(jobs: Sequence[Job]) -> Job:
 
 
 def _list_all_arms(runs: Sequence[RunFolder]) -> list[str]:
-    """Return every arm begun in any of the runs. Raises RunError if their numbers differ: a candidate's
-    number depends on its arm's, and judgements are found by it."""
+    """Return every arm begun in any of the runs. Raises RunError if arms have different numbers: candidates'
+    numbers depend on them, and judgements are found by candidates' numbers."""
     numbered = {run.path: run.number_arms() for run in runs}
     longest = max(numbered.values(), key=len)
     for path, arms in numbered.items():
@@ -74,7 +74,7 @@ def _list_all_arms(runs: Sequence[RunFolder]) -> list[str]:
 
 
 def _find_common_job(runs: Sequence[RunFolder]) -> Job:
-    """Return the common job of these runs, with the largest counts. Raises RunError if there is none."""
+    """Return the common job of these runs, with the largest counts. Raises RunError without one."""
     jobs = [load_job(run.job) for run in runs]
     if find_rounds(jobs[0]).total > 1:
         raise RunError(
@@ -90,7 +90,7 @@ def _find_common_job(runs: Sequence[RunFolder]) -> Job:
             differ = [key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)]
             raise RunError(
                 f"{run.path}: this is a run of another job than {runs[0].path}: they differ in "
-                f"{', '.join(differ) or 'what they were made under'}. Only runs and pieces of the same job "
+                f"{', '.join(differ) or 'their fingerprints'}. Only runs and pieces of the same job "
                 "can be merged."
             )
     return _choose_largest(jobs)

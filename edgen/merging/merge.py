@@ -1,7 +1,7 @@
 """Merging of pieces or runs of a job into one run with its files.
 
 Inputs are locked against writers and never changed. The new run is made in a hidden folder next to its
-destination and renamed at the end, so the destination is always whole.
+destination and renamed at the end, so the destination is always complete.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DUPLICATES = "duplicates.jsonl"
 
 
 class MergeInput(msgspec.Struct, frozen=True, kw_only=True):
-    """A merged ledger: its planned scenarios, half open, and its status."""
+    """A merged ledger: its planned scenarios and its status."""
 
     run: str  # folder of the run
     arm: str  # empty without arms
@@ -57,9 +57,9 @@ class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
 
     inputs: tuple[MergeInput, ...]  # merged ledgers, by arm
     same: int
-    """Conversations settled alike in several inputs."""
+    """Conversations settled with the same outcome in several inputs."""
     other: int
-    """Conversations settled differently in several inputs."""
+    """Conversations settled with different outcomes in several inputs."""
     others: tuple[str, ...]
     """The ids of the first conversations that differ."""
     answered_twice: int
@@ -67,10 +67,10 @@ class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
     answered_otherwise: int
     """Calls in `answered_twice` with different answers."""
     gaps: dict[str, tuple[tuple[int, int], ...]]
-    """Scenarios, half open, that no input planned, by arm."""
+    """Half-open ranges of scenarios that no input planned, by arm."""
     notes: tuple[str, ...]
     """Sentences for the user."""
-    complete: bool  # everything is settled, and every arm has as many accepted conversations as its plan asks
+    complete: bool  # everything is settled, with enough accepted in each arm
 
 
 def merge(
@@ -78,8 +78,8 @@ def merge(
 ) -> MergeResult:
     """Merge the runs in the folders `paths` into one, in the folder `output`.
 
-    Raises UsageError if there is nothing to do or `output` is taken. Raises RunError if a run cannot be read,
-    has open batches, or belongs to another job than the first. Raises LockedError if a process works on one.
+    Raises UsageError if a run is named twice or `output` is taken. Raises RunError if a run cannot be read,
+    has open batches, or belongs to another job than the first. Raises LockedError if a run is at work.
     """
     refuse_target(paths, output)
     runs = [RunFolder(path) for path in paths]
@@ -102,7 +102,7 @@ def merge(
 
 
 class _Merged(NamedTuple):
-    """A part with merged ledgers, in its new folder."""
+    """A merged part, in its new folder."""
 
     folder: RunFolder
     summary: RunSummary
@@ -111,7 +111,7 @@ class _Merged(NamedTuple):
 
 
 class _Merger:
-    """A merge in the folder `work`; `job` is that of the new run."""
+    """A merge in the folder `work`. `job`: the new run's job."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class _Merger:
         self._work = work
         self._tell = tell
         self._scratch = work.path / ".copies"
-        # Source folders with their merged folder: the runs' own, and those of each arm.
+        # (source folders, merged folder): of the whole runs, and of each arm.
         self._folders = [(runs, work), *((part.runs, work.arm(part.arm)) for part in parts if part.arm)]
         self._made: dict[str, _Merged] = {}
 
@@ -178,7 +178,8 @@ class _Merger:
         )
 
     def _list_sources(self, part: InputPart) -> list[SourceLedger]:
-        """Return the ledgers of a part. Raises RunError for one that is damaged or has open batches."""
+        """Return the ledgers of a part. Raises RunError if one is damaged, has open batches, or does not
+        match its job."""
         found = []
         for run in part.runs:
             self._tell(f"looking at {run.path}")
@@ -202,7 +203,7 @@ class _Merger:
             for source in sources:
                 self._tell(f"adding {source.run}")
                 ledger.add(source)
-            # The whole job; with a top-up the largest plan.
+            # The plan covers the whole job; with a top-up, the largest plan.
             planned = [source.status.plan.scenarios for source in sources] if job.top_up else []
             plan = make_run_plan(job, noted.fingerprint, scenarios=max([job.conversations, *planned]))
             described = describe_original_job(job, sources)
@@ -214,7 +215,7 @@ class _Merger:
         return _Merged(own, summary, twice, gaps)
 
     def _keep_job(self) -> None:
-        """Write the first run's job, and those of the arms, with the largest counts."""
+        """Write the first run's job, and its arms' jobs, with the largest counts."""
         for part in self._parts:
             copy_job(part.runs[0], self._work.arm(part.arm), part.job)
         if self._runs[0].arms_folder.exists():
@@ -224,13 +225,13 @@ class _Merger:
             self._work.number_arms(longest)
 
     def _is_settled(self) -> bool:
-        """Return whether everything planned is settled, in every arm of the job."""
+        """Return whether every arm of the job is settled completely."""
         return all(
             arm in self._made and not self._made[arm].summary.status.pending for arm in self._job.arm_names
         )
 
     async def _write_files(self) -> None:
-        """Write the files, if everything is settled, as at the end of a run."""
+        """Write the files, as at the end of a run, if everything is settled."""
         if not self._is_settled():
             return
         self._tell("writing files")
@@ -250,7 +251,7 @@ class _Merger:
 
 
 def _refuse_selected(run: RunFolder, source: SourceLedger) -> None:
-    """Raise RunError for a selected run: its omitted conversations would count as settled."""
+    """Raise RunError for a selected run, since its removed conversations would count as settled."""
     if SELECTION in source.facts:
         raise RunError(
             f"{run.path}: this run was selected from another (`edgen select`), so it is not a "
@@ -272,7 +273,7 @@ def _make_input(arm: str, source: SourceLedger) -> MergeInput:
 
 
 def _find_gaps(plans: Iterable[RunPlan], end: int) -> tuple[tuple[int, int], ...]:
-    """Return the scenarios below `end`, half open, that are in none of the plans."""
+    """Return half-open ranges of the scenarios below `end` that are in none of the plans."""
     found, at = [], 0
     for first, stop in sorted((plan.first, plan.scenarios) for plan in plans):
         if first > at:

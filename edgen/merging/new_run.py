@@ -1,5 +1,5 @@
-"""Creation of a run from others: in a hidden folder next to its destination, renamed at the end, so the
-destination is always whole."""
+"""Creation of a run from others, in a hidden folder next to its destination. It is renamed at the end, so the
+destination is always complete."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from edgen.store.written_file import run_around
 
 @contextlib.contextmanager
 def make_run(output: Path, word: str) -> Iterator[RunFolder]:
-    """Yield the folder in which the body makes a run; rename it to `output` at the end. `word` names the work
-    in the hidden folder's name."""
+    """Yield the hidden folder in which the body makes a run; rename it to `output` at the end. `word`: the
+    suffix of the hidden folder's name."""
     require_locks()
     output.parent.mkdir(parents=True, exist_ok=True)
     work = RunFolder(output.with_name(f".{output.name}.{word}"))
@@ -45,7 +45,7 @@ def make_run(output: Path, word: str) -> Iterator[RunFolder]:
 
 
 def refuse_target(paths: Sequence[Path], output: Path) -> None:
-    """Raise UsageError if one of the runs is named twice, or the destination exists or is in a run."""
+    """Raise UsageError if a run is named twice, or the destination exists or is inside a run."""
     seen: set[Path] = set()
     for path in paths:
         if (real := path.resolve()) in seen:
@@ -60,7 +60,7 @@ def refuse_target(paths: Sequence[Path], output: Path) -> None:
 
 
 def _refuse_stranger(work: RunFolder) -> None:
-    """Raise UsageError if the hidden folder exists and was not left by a killed merge."""
+    """Raise UsageError if the hidden folder exists and is not the rest of a killed start."""
     path = work.path
     ours = path.is_dir() and not path.is_symlink() and (work.lock.is_file() or not any(path.iterdir()))
     if (path.exists() or path.is_symlink()) and not ours:
@@ -70,7 +70,7 @@ def _refuse_stranger(work: RunFolder) -> None:
 
 
 def _clear(work: RunFolder) -> None:
-    """Remove the remains of a killed merge."""
+    """Remove the remains of a killed start."""
     for path in work.path.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -89,7 +89,7 @@ def _publish(work: RunFolder, output: Path) -> None:
 
 
 def describe_original_job(job: Job, sources: Sequence[SourceLedger]) -> dict[str, Any]:
-    """Return the job for a manifest: as given, not as the run keeps it."""
+    """Return the job for a manifest: as the user gave it, not as the run stores it."""
     noted = next((source for source in sources if JOB in source.facts), None)
     plain = describe_job(job)
     if noted is not None:
@@ -102,7 +102,7 @@ def describe_original_job(job: Job, sources: Sequence[SourceLedger]) -> dict[str
 
 
 def refuse_open(run: RunFolder, source: SourceLedger) -> None:
-    """Raise RunError if a ledger has open batches: the new run would lose their answers."""
+    """Raise RunError if a ledger has open batches, since the new run would lose their answers."""
     if waiting := [batch for batch in source.batches if batch.state in OPEN]:
         which = ", ".join(f"{batch.number} ({batch.state})" for batch in waiting[:5])
         raise RunError(

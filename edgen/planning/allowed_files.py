@@ -1,13 +1,13 @@
-"""Files that a job may name: those of its own project, and those that the user allows on the command line.
+"""Files that a job may name: its own project's files, and files that the user allows on the command line.
 
-A job may be foreign, and it sends file contents to a model that it names too. So a file that a job names must
-lie under the job's project after following links, be a regular file of a sensible size, and have the suffix
-of its kind. The project is the nearest folder above the job with one of MARKERS, else the job's own folder.
-Names of shipped files are always allowed. `--allow-outside`, or typing the path, lifts the rules on place and
-suffix; pipes and devices are never opened.
+A job may come from somebody else, and sends contents of files to a model that it names itself. So a file that
+a job names must be under the job's project after following links, be a regular file of limited size, and have
+the suffix of its kind. The project is the nearest folder above the job with one of MARKERS, else the job's
+own folder. Names of shipped files are always allowed. `--allow-outside`, or typing the path on the command
+line, lifts the rules on place and suffix; pipes and devices are never opened.
 
-A bare name always means the shipped file. `describe_doubt` warns a user who has a file of that name where
-they may have meant it.
+A bare name always means the shipped file. `describe_doubt` warns if the user's own file of this name may be
+meant.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from edgen.prompting.prompt import SUFFIX, find_schema_file
 
 Kind = str  # a key of _KINDS, or the name of a kind of folders
 MARKERS = (".git", "pyproject.toml", "edgen.yaml")
-MAX_TOKENIZER = 256 * 1024 * 1024  # bytes; the largest in use has 33 million
+MAX_TOKENIZER = 256 * 1024 * 1024  # bytes; the largest known has 33 million
 
 
 class _TokenizerError(FileError):
@@ -72,23 +72,22 @@ class Reach:
     base: Path
     """The folder of its relative names."""
     root: Path | None
-    """The folder that they have to lie under, None for anywhere."""
+    """The folder that files must be under; None for anywhere."""
     typed: frozenset[str] = frozenset()
-    """Paths that the user typed, which may be anywhere, too."""
+    """Paths that the user typed; these may be anywhere."""
     doubts: dict[str, None] = field(default_factory=dict, compare=False)
     """Sentences about ambiguous names so far, once each."""
 
     @classmethod
     def of(cls, job: Path, overrides: Iterable[str] = (), *, outside: bool = False) -> Reach:
-        """Return the reach of the job in the file `job`. `overrides`: settings typed on the command line;
-        `outside`: no limits."""
+        """Return the reach of a job file. `overrides`: settings typed on the command line. `outside`: files
+        may be anywhere."""
         return cls(job.parent, None if outside else find_project(job.parent), list_texts(overrides))
 
     def find_file(self, kind: Kind, name: str, key: str) -> Path:
-        """Return the file that a job calls `name`, under its key `key`; it need not exist.
+        """Return the file that a job calls `name` under its key `key`; it need not exist.
 
-        Raises the error of its kind (TemplateError, SpaceError …) for one that the job may not
-        read.
+        Raises the error of its kind (TemplateError, SpaceError …) if the job may not read it.
         """
         path, error = self._find(kind, name), _describe_kind(kind)[1]
         try:
@@ -96,7 +95,7 @@ class Reach:
             if wrong := self._explain_refusal(kind, name, key, path, real):
                 raise error(
                     name,
-                    f"{wrong}; a job may name its project's own files alone. To have it read all the same, "
+                    f"{wrong}; a job may only name files of its own project. To read it nevertheless, "
                     f"add --allow-outside, or type its path yourself: --set {key}={name}",
                 )
             found = real.stat()
@@ -113,8 +112,8 @@ class Reach:
         return path
 
     def check_beside(self, template: Path, key: str) -> None:
-        """Raise TemplateError if a schema stands next to a template and the job may not read it. After
-        following links, it must lie in the template's own folder or under the project."""
+        """Raise TemplateError if there is a schema next to a template that the job may not read. After
+        following links, it must be in the template's folder or under the project."""
         path = find_schema_file(template)
         if not os.path.lexists(path):
             return
@@ -130,7 +129,8 @@ class Reach:
             )
 
     def _explain_refusal(self, kind: Kind, name: str, key: str, path: Path, real: Path) -> str:
-        """Explain why the job may not name this file, `real` after following links; empty if it may."""
+        """Explain why the job may not name this file; empty if it may. `real`: the path after following
+        links."""
         if self.root is None or name in self.typed or name in self._resolve_typed_paths():
             return ""
         if kind in ("text", "questionnaires") and real.is_relative_to(
@@ -158,12 +158,12 @@ class Reach:
         return ""
 
     def _resolve_typed_paths(self) -> set[str]:
-        """Return what the user typed as paths from anywhere, as backends name their files."""
+        """Return the typed paths as absolute paths, as backends name their files."""
         return {str((self.base / one).absolute()) for one in self.typed if "\0" not in one}
 
     def _explain_folder_refusal(self, folder: Path) -> str:
-        """Explain why a folder may not be named: one of its files leads out of the project, or is not
-        YAML."""
+        """Explain why a folder may not be named: one of its files leads out of the project, or is not YAML.
+        Empty if it may."""
         assert self.root is not None
         for path in folder.glob("*.y*ml"):
             real = Path(os.path.realpath(path))
@@ -174,8 +174,8 @@ class Reach:
         return ""
 
     def require(self, kind: resources.Folder, name: str, key: str) -> Path:
-        """Return the same for a shipped file's name or a path. Raises the error also for an unknown name; for
-        a path, the file's reader raises it."""
+        """Return the file as `find_file` does, and note an ambiguous name. Raises the kind's error also for
+        an unknown shipped name; a missing path is left to the file's reader."""
         path, (suffixes, error, called) = self.find_file(kind, name, key), _describe_kind(kind)
         if doubt := describe_doubt(kind, name, key, self.base):
             self.doubts[doubt] = None
@@ -201,7 +201,7 @@ class Reach:
 
 
 def make_unlimited_reach() -> Reach:
-    """Return the reach of a user who types names."""
+    """Return a reach without limits, for names that the user types."""
     return Reach(Path(), None)
 
 
@@ -218,12 +218,12 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-# Text in a file of each kind, so that a job with the name of its space is not mistaken for a space.
+# A pattern in files of each kind, so that a job with its space's name is not mistaken for the space.
 _MARKS: dict[str, Callable[[], str]] = {
     "preference_space": make_space_mark,
     "label_sets": lambda: r"^labels\s*:",
 }
-_MOST = 65_536  # characters of a file that are examined
+_MOST = 65_536  # maximum characters examined of a file
 
 
 def describe_doubt(kind: resources.Folder, name: str, key: str, base: Path) -> str | None:

@@ -1,6 +1,6 @@
 """Text files that a job's backends name, such as a text that people agree to.
 
-They are read with the job, and a run keeps copies among its inputs.
+They are read with the job, and the run keeps copies among its inputs.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class BackendFileError(FileError):
 
 
 def read_backend_files(job: Job, reach: Reach) -> dict[str, str]:
-    """Return the texts of the files that the backends name, by path. Raises FileError for one that cannot be
-    read or used, or that the job may not name."""
+    """Return the texts of the files that the backends name, by path. Raises FileError if one cannot be read
+    or used, or the job may not name it."""
     found: dict[str, str] = {}
     for name, backend in job.backends.items():
         for key, kind in backend.FILES.items():
@@ -40,8 +40,8 @@ def read_backend_files(job: Job, reach: Reach) -> dict[str, str]:
 
 
 def keep_backend_files(values: Mapping[str, Any], held: Mapping[str, str], texts: dict[str, str]) -> None:
-    """Add the held texts that the backends of a job's plain values name to the texts of a run's inputs, and
-    name these instead."""
+    """Add the files of backends to a run's inputs (`texts`), and change the job's plain `values` to name
+    these. `held`: the files' texts by path."""
     for backend in (values.get("backends") or {}).values():
         for key, path in backend.items():
             if isinstance(path, str) and path in held:
@@ -49,7 +49,7 @@ def keep_backend_files(values: Mapping[str, Any], held: Mapping[str, str], texts
 
 
 def _keep(texts: dict[str, str], path: Path, text: str) -> str:
-    """Add a text; return its file's name. Texts of one name from different folders get different names."""
+    """Add a text; return its file's name. Different texts with the same name get different names."""
     names = (
         f"{path.stem}{'' if number == 1 else f'-{number}'}{path.suffix}" for number in itertools.count(1)
     )

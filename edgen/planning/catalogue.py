@@ -1,7 +1,7 @@
-"""The catalogue of templates, with metadata and variables of each.
+"""The catalogue of templates, with the metadata and variables of each.
 
-A template's possible variables follow from the kind of answer that it expects; if it names none, it may use
-those of any kind.
+The kind of answer that a template expects determines its possible variables; a template without one may use
+the variables of any kind.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ class TemplateInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A listed template."""
 
     name: str
-    """Its name in a job: a shipped one's name, else the path."""
+    """Its name in a job: a shipped template's name, else the path."""
     file: str  # path of the file
-    shipped: bool  # it is one of edgen's own
+    shipped: bool  # whether it is one of edgen's own
     title: str | None = None  # for people
-    version: str | None = None  # of the template
+    version: str | None = None  # version of the template
     expects: str | None = None  # kind of the answer
     uses: tuple[str, ...] = ()  # variables that it reads
     source: str | None = None  # origin of the wording
-    licence: str | None = None  # of the wording
+    licence: str | None = None  # licence of the wording
     notes: str | None = None  # for people
     sha256: str | None = None  # digest of the text
     remark: str | None = None
-    """An oddity of a usable template."""
+    """A warning about a usable template."""
     error: str | None = None
-    """Why it cannot be used; the other fields are filled as far as known."""
+    """Why it cannot be used; other fields are then set as far as known."""
     schema: str | UnsetType = UNSET
-    """The file next to it with the schema of its answers."""
+    """The schema file next to it."""
 
 
 def list_templates(paths: Iterable[Path]) -> list[TemplateInfo]:
-    """Return the shipped templates by name, then those here, in the folder prompts/ and at `paths`, once
-    each.
+    """Return the shipped templates by name, then the templates in this folder, in prompts/ and at `paths`,
+    once each.
 
     Raises UsageError for a missing path.
     """
@@ -63,7 +63,7 @@ def list_templates(paths: Iterable[Path]) -> list[TemplateInfo]:
     for path in (*_list_templates(Path()), *_list_templates(Path("prompts")), *_list_named_files(paths)):
         if path.resolve() not in seen:
             seen.add(path.resolve())
-            # The path as a job has to write it: a relative one that could be a bare name needs the dot.
+            # As a job must write it: a relative path that could be a bare name needs `./`.
             name = str(path) if path.is_absolute() or str(path).startswith(".") else f"./{path}"
             entries.append(describe_template(path, name, shipped=False))
     return entries
@@ -99,7 +99,8 @@ def describe_template(path: Path, name: str, *, shipped: bool) -> TemplateInfo:
 
 
 def load(path: Path) -> Prompt:
-    """Load a template for its stated kind of answer and space: a shipped one, or a file next to it.
+    """Load a template for its stated kind of answer and its stated space, a shipped name or a file next to
+    it.
 
     Raises TemplateError as `load_prompt` does.
     """
@@ -118,7 +119,7 @@ def load(path: Path) -> Prompt:
 
 
 def _list_usable(expects: str | None) -> tuple[str, ...]:
-    """Return the variables of a template of this kind; those of any kind if it names none."""
+    """Return the variables that a template for this kind of answer may use; for None, of any kind."""
     kinds = list_answer_kinds()
     chosen = kinds.values() if expects is None else (kinds[expects],)
     usual = list_usual_variables() if any(kind.of_scenario for kind in chosen) else ()

@@ -1,10 +1,10 @@
 """A job's gates: conditions for accepting a conversation.
 
-Most are decided when a conversation ends, and one that fails is retried. Labels are requested only if all
-other gates hold, those with the fewest requests first. Near-duplicate gates are decided in the order of
-scenarios, once all earlier ones are made (`execution/ordered_gates`).
+Most gates are decided when a conversation ends, and a conversation that fails is retried. Labels are
+requested only if all gates without labels hold; gates with the fewest requests come first. Near-duplicate
+gates are decided in the order of scenarios, after earlier ones are made (`execution/ordered_gates`).
 
-`resolve_layers` has the layers of labels that a job gives its conversations.
+`resolve_layers` returns the layers of labels that a job adds to its conversations.
 """
 
 from __future__ import annotations
@@ -40,30 +40,29 @@ _ABOUT_DUPLICATES = compile_later(rf"\b{NEAR_DUPLICATE}\b")
 _BY_TURN = 100  # requests assumed for labelling turn by turn
 Label = Callable[[JobLayer], Generator[Request, Reply, Said | Rejection]]
 _ROUNDS = (
-    "this job is made in rounds, and what a later round is made with must not change when a conversation "
-    "that failed is "
-    "made later; leave near-duplicates out afterwards (`edgen select RUN --where 'not near_duplicate'`)"
+    "this job is made in rounds, and later rounds must not change when a failed conversation is made later; "
+    "leave near-duplicates out afterwards (`edgen select RUN --where 'not near_duplicate'`)"
 )
 
 
 class Gate(NamedTuple):
-    """An expression that has to hold, with the job's name for it."""
+    """An expression that must hold, with its name in the job."""
 
     name: str
     expression: Expression
 
     @property
     def reason(self) -> str:
-        """The rejection reason of conversations that fail it."""
+        """The reason for rejecting conversations that fail the gate."""
         return Rejection(RejectionReason.GATE, "", self.name).code
 
     def asks_of(self, layers: Iterable[JobLayer]) -> list[JobLayer]:
-        """Return the layers whose labels it needs."""
+        """Return the layers whose labels the gate needs."""
         named = list_named_layers(self.expression.names)
         return [layer for layer in layers if layer.name in named]
 
     def count_requests(self, layers: Iterable[JobLayer]) -> int:
-        """Return about how many requests its labels take."""
+        """Estimate the number of requests for the gate's labels."""
         return sum(
             layer.annotators
             * (1 if layer.asking.unit == "conversation" or layer.asking.together else _BY_TURN)
@@ -71,7 +70,8 @@ class Gate(NamedTuple):
         )
 
     def is_open_to(self, facts: Facts) -> bool:
-        """Return whether a conversation meets it. Raises UsageError if its values do not fit together."""
+        """Return whether a conversation passes the gate. Raises UsageError if the expression cannot be
+        evaluated."""
         try:
             return self.expression.holds(facts)
         except ExpressionError as problem:
@@ -79,9 +79,9 @@ class Gate(NamedTuple):
 
 
 class Gates(NamedTuple):
-    """The gates of a job. `plain` ones depend on a conversation alone, `labelled` ones also on its labels,
-    and `ordered` ones on earlier conversations; `plain` and `ordered` are in the job's order. `layers` are
-    those added to conversations."""
+    """The gates of a job. `plain` gates depend only on the conversation, `labelled` gates also on its labels,
+    and `ordered` gates on earlier conversations; `plain` and `ordered` are in the job's order. `layers`: the
+    layers added to conversations."""
 
     plain: tuple[Gate, ...] = ()
     labelled: tuple[Gate, ...] = ()
@@ -90,23 +90,23 @@ class Gates(NamedTuple):
 
     @property
     def ask(self) -> bool:
-        """True if anything is decided when a conversation ends."""
+        """True if there are gates or layers to apply when a conversation ends."""
         return bool(self.plain or self.layers)
 
     @property
     def notes(self) -> list[str]:
-        """Warnings about possible mistakes in them."""
+        """Warnings about possible mistakes in the gates."""
         gates = (*self.plain, *self.labelled, *self.ordered)
         return [f"gates.{gate.name}, {note}" for gate in gates for note in gate.expression.notes]
 
     def refuse(self, facts: Facts) -> Rejection | None:
-        """Return the reason to reject a conversation regardless of its labels; None if there is none."""
+        """Return the rejection by the first plain gate that fails; None if all hold."""
         failed = next((gate for gate in self.plain if not gate.is_open_to(facts)), None)
         return None if failed is None else make_rejection(failed)
 
     def decide(self, facts: Facts, label: Label) -> Generator[Request, Reply, Mapping[str, Said] | Rejection]:
-        """Return the rejection of a single conversation, or the labels of an accepted one. A gate on missing
-        labels fails, with that as the reason."""
+        """Apply the plain and labelled gates to one conversation. Return the rejection, or the labels by
+        layer. `label`: requests a layer's labels; gates on missing ones fail with that reason."""
         if (refused := self.refuse(facts)) is not None:
             return refused
         said: dict[str, Said] = {}
@@ -128,7 +128,8 @@ class Gates(NamedTuple):
     def make_label_lookup(
         self, turns: Sequence[Turn], said: Mapping[str, Said]
     ) -> Callable[[str, str], Labels]:
-        """Return a conversation's labels for expressions, given the annotators' answers by layer."""
+        """Return the function that looks up a conversation's labels in expressions. `said`: the annotators'
+        answers by layer."""
         layers = {layer.name: layer for layer in self.layers}
 
         def find_labels(name: str, _: str) -> Labels:
@@ -157,8 +158,8 @@ def read_gates(
     *,
     in_rounds: bool = False,
 ) -> Gates:
-    """Read the gates of a job on a space, and its layers; `measures`: names of its own functions;
-    `in_rounds`: later rounds depend on earlier results. Raises JobError with every problem found."""
+    """Parse the gates of a job. `source`: its name in errors. `measures`: names of its own functions.
+    `in_rounds`: later rounds depend on earlier results. Raises JobError with all problems."""
     if not gates:
         return Gates((), (), (), tuple(layers))
     problems: list[Problem] = []
@@ -191,7 +192,7 @@ def asks_for_near_duplicates(jobs: Iterable[Job]) -> bool:
 
 
 def with_label_sets(job: Job, reach: Reach) -> Job:
-    """Return the job with every layer that its gates name, each with its full label set and unit. Raises
+    """Return the job with resolved label sets and units, including layers that only its gates name. Raises
     LabelSetError."""
     asked = {name: _resolve_labels(name, one, reach) for name, one in job.labels.items()}
     for name in _find_named_layers(job.gates.values()):
@@ -219,7 +220,7 @@ class _Anything:
 
 
 def _find_named_layers(gates: Any) -> Iterator[str]:
-    """Yield the layers in readable gates; invalid gates are reported where they are used."""
+    """Yield the layers that valid gates name; `read_gates` reports invalid gates."""
     for text in gates:
         try:
             yield from list_named_layers(Expression(text, _Anything()).names)
@@ -248,7 +249,7 @@ def resolve_layers(job: Job) -> tuple[JobLayer, ...]:
 
 
 def find_annotator_templates(job: Job) -> Mapping[str, Template]:
-    """Return the annotator's template; empty without annotator."""
+    """Return the annotator's template by use; empty without labels."""
     if not job.labels:
         return {}
     sets = [asked.set for asked in job.labels.values() if isinstance(asked.set, LabelSet)]

@@ -1,4 +1,4 @@
-"""Differences between two jobs, key by key, besides their prompts."""
+"""Differences between two jobs' settings, key by key."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _NOT_SET = "not set"
 
 
 def list_settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]:
-    """Return the settings of a job that can make arms differ, by dotted key. `reach`: the files that it may
-    name.
+    """Return the settings of a job that can make arms differ, as texts by dotted key. `reach`: the files that
+    the job may name.
 
     Raises TemplateError for an unreadable template.
     """
@@ -33,7 +33,7 @@ def list_settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]
     for role, backend in job.backends.items():
         values = plain["backends"][role]
         values["price"] = msgspec.to_builtins(backend.price)
-        # Its values may be secret: show only that they differ.
+        # Values may be secret: digests only show that they differ.
         values["extra_body"] = {
             key: compute_fingerprint(value, 8) for key, value in values.get("extra_body", {}).items()
         }
@@ -48,8 +48,8 @@ def list_settings_by_key(job: Job, space: Space, reach: Reach) -> dict[str, str]
 
 
 def find_differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return both values of each different setting, theirs first; settings that only one has, at their
-    default, are omitted."""
+    """Return (theirs, ours) for each setting that differs. Settings that only one job has are omitted at
+    their default."""
     protocols = {side["protocol"] for side in (theirs, ours) if "protocol" in side}
     defaults = dict(
         flatten_values({name: msgspec.to_builtins(find("protocol", name).Config()) for name in protocols})

@@ -17,8 +17,8 @@ from edgen.space import render_space_files
 
 
 def inline_files(job: Job, reach: Reach) -> dict[str, Any]:
-    """Return a job as plain values, with the contents of files that it and its arms name instead of the
-    names, except templates and spaces."""
+    """Return a job as plain values, in which contents replace the names of files, also in arms; except
+    templates and spaces."""
     plain = resolve_values(with_files(job, reach))
     for arm, arm_job in list_arm_jobs(job, job.name).items() if job.arms else ():
         held = msgspec.json.decode(msgspec.json.encode(resolve_values(with_files(arm_job, reach))))
@@ -29,8 +29,8 @@ def inline_files(job: Job, reach: Reach) -> dict[str, Any]:
 
 
 def make_job_for_run(job: Job, reach: Reach) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return a job with arms as its run stores it, with every template and space of it or an arm among the
-    run's inputs: (the job's values, the texts of its inputs by file name)."""
+    """Return a job with arms as its run stores it: (the job's values, the texts of the run's inputs by file
+    name). All templates and spaces of the job and its arms become inputs."""
     plain = inline_files(job, reach)
     texts = render_space_files(load_job_space(job, reach))
 

@@ -1,7 +1,7 @@
 """Plans from job files, with their templates and space; `Reach` limits the files that they may name.
 
-Answers have forms: a schema next to a template is always sent, and the protocol's own form of an answer is
-sent as a schema only if the backend takes it.
+A schema next to a template is always sent. The protocol's own form of an answer is sent as a schema only if
+the backend supports it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from edgen.space.splits import explain_split_problem
 
 
 class JobSource(NamedTuple):
-    """A job, what error messages call it, and which files it may name."""
+    """A job, its name in error messages, and the files that it may name."""
 
     job: Job
     name: str
@@ -53,20 +53,20 @@ class JobSource(NamedTuple):
 
     @classmethod
     def of(cls, path: Path, overrides: tuple[str, ...] = (), *, allow_outside: bool = False) -> JobSource:
-        """Return the source of a job file; `overrides` are in the form of `--set`. Raises JobError."""
+        """Load a job file. `overrides`: in the form of `--set`. Raises JobError."""
         reach = Reach.of(path, overrides, outside=allow_outside)
         return cls(load_job(path, overrides), str(path), reach)
 
 
 def load_plan(path: Path, overrides: Sequence[str] = (), reach: Reach | None = None) -> Plan:
-    """Return the plan of a job file. `reach`: the files that it may name, None for those of its project."""
+    """Return the plan of a job file. `reach`: the files that it may name; None: its project's files."""
     return make_plan(load_job(path, overrides), reach or Reach.of(path, overrides))
 
 
 def load_plans(
     path: Path, overrides: Sequence[str] = (), reach: Reach | None = None
 ) -> tuple[Job, dict[str, Plan]]:
-    """Return a job file's job, and the plan of each of its arms by name."""
+    """Return the job of a job file, and the plans of its arms by name."""
     job = load_job(path, overrides)
     return job, make_plans(job, str(path), reach or Reach.of(path, overrides))
 
@@ -89,11 +89,11 @@ def make_plans(job: Job, source: str, reach: Reach) -> dict[str, Plan]:
     return plans
 
 
-_COMMON = ("names", "exclude", "sections", "knowledge")  # equal in the spaces of a job's arms
+_COMMON = ("names", "exclude", "sections", "knowledge")  # attributes that the spaces of all arms must share
 
 
 def _find_value_differences(plans: Mapping[str, Plan], arms: Iterable[str], space: Space) -> list[Problem]:
-    """Return the differences between the values of an arm's space and the job's: only weights and order may
+    """Return problems for arms whose space has other values than the job's; only weights and order may
     differ."""
     problems = []
     for arm in arms:
@@ -124,7 +124,7 @@ def _find_value_differences(plans: Mapping[str, Plan], arms: Iterable[str], spac
 
 
 def _identify_entry(entry: Entry) -> tuple[str, bytes]:
-    """Return an entry's identity across spaces: everything but its weight."""
+    """Return an entry's identity across spaces: everything except its weight."""
     return entry.value, msgspec.json.encode((entry.fields, entry.when), order="deterministic")
 
 
@@ -147,7 +147,7 @@ def make_plan(job: Job, reach: Reach) -> Plan:
     for use in [
         one for one in registry.list_names("protocol") if one in job.prompts and one not in templates
     ]:
-        # of a judge: it shapes no conversation, and is used for pairs later
+        # a judge's template: used for pairs later, it shapes no conversation
         judge = registry.find("protocol", use)
         if isinstance(judge, ConversationProtocol):
             continue
@@ -178,7 +178,7 @@ def _with_forms(prompt: Prompt, job: Job, template: Template) -> Prompt:
 
 
 def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:
-    """Raise JobError for dimensions whose names have another meaning in the protocol's templates."""
+    """Raise JobError if a dimension's name has another meaning in the protocol's templates."""
     own = {name for kind in protocol.answers for name in kind.variables} - {*list_usual_variables()}
     problems = tuple(
         Problem(
@@ -194,15 +194,15 @@ def check_names(job: Job, space: Space, protocol: ConversationProtocol) -> None:
 
 
 def with_files(job: Job, reach: Reach) -> Job:
-    """Return the job with the contents of files in its protocol's settings instead of their names, and with
-    its label sets."""
+    """Return the job with contents in place of names of files in its protocol's settings, and with resolved
+    label sets."""
     held = part_of(find_job_protocol(job), RolesAndSettings).with_files(job, reach.require)
     return with_label_sets(held, reach) if held.gates or held.labels else held
 
 
 def load_job_space(job: Job, reach: Reach) -> Space:
-    """Return the space of a job, with the job's family. Raises SpaceError for an unknown name, and for a file
-    out of reach."""
+    """Return the space of a job, with the job's family. Raises SpaceError for an unknown name, or a file that
+    the job may not name."""
     space = load_space(reach.require("preference_space", job.space, "space"))
     return msgspec.structs.replace(space, family=job.family)
 
@@ -213,8 +213,8 @@ def check_schemas(
     templates: Mapping[str, Template],
     protocol: ConversationProtocol,
 ) -> None:
-    """Raise JobError if a schema next to one of a job's templates cannot be sent, or `protocol` would not
-    send it."""
+    """Raise JobError if a schema next to a template cannot be sent to its backend, or the protocol sends no
+    schemas."""
     sends = part_of(protocol, AnswerForms).sends_schemas
     refused = None if sends else f"the protocol {protocol.name} sends none"
     found = []
@@ -228,8 +228,8 @@ def check_schemas(
 
 
 def with_forms(prompt: Prompt, job: Job, config: BackendConfig, key: str) -> Prompt:
-    """Return the template with the way in which its backend's answers are requested. Raises JobError if a
-    schema is required and the backend takes none; `key` is the job's key of the backend."""
+    """Return the template with the `forms` in which its backend is asked. `key`: the backend's key in the
+    job. Raises JobError if the job requires schemas and the backend supports none."""
     wanted = config.forms or job.forms or ("auto" if _is_shipped(prompt) else "prose")
     features = find_features(config)
     wrong = None if wanted == "prose" else features.schema_problem(config, b"{}")
@@ -242,21 +242,22 @@ def with_forms(prompt: Prompt, job: Job, config: BackendConfig, key: str) -> Pro
 
 
 def _is_shipped(prompt: Prompt) -> bool:
-    """Return whether a template is a shipped one, or a copy of it such as a run's."""
+    """Return whether a template is a shipped one, or a copy of one, such as a run's."""
     shipped = resources.find("prompts", prompt.name)
     return Path(prompt.source) == shipped or (shipped.exists() and shipped.read_text("utf-8") == prompt.text)
 
 
 def adapt_template(prompt: Prompt, job: Job) -> Prompt:
-    """Return the template as the job's default backend is asked with it. Raises JobError if a schema that is
-    required cannot be sent."""
+    """Return the template with the forms for the job's default backend. Raises JobError if a required schema
+    cannot be sent."""
     asked = job.backends["default"], "$.backends.default"
     check_schema(prompt, *asked)
     return with_forms(prompt, job, *asked)
 
 
 def check_schema(prompt: Prompt, config: BackendConfig, key: str) -> None:
-    """Raise JobError if a template has a schema that cannot be sent to the backend of the role `key`."""
+    """Raise JobError if a template's schema cannot be sent to a backend. `key`: the backend's key in the
+    job."""
     if (wrong := _explain_unsendable_schema(prompt, config)) is not None:
         raise JobError.of(prompt.name, [Problem(key, wrong)])
 
@@ -264,7 +265,8 @@ def check_schema(prompt: Prompt, config: BackendConfig, key: str) -> None:
 def _explain_unsendable_schema(
     prompt: Prompt, config: BackendConfig, refused: str | None = None
 ) -> str | None:
-    """Explain why a template's schema, if any, cannot be sent; `refused`: a further reason."""
+    """Explain why a template's schema cannot be sent; None if it can, or there is none. `refused`: a further
+    reason."""
     if prompt.schema is None:
         return None
     wrong = find_features(config).schema_problem(config, prompt.schema) or refused
@@ -278,7 +280,7 @@ def _explain_unsendable_schema(
 
 
 def check_logprobs(job: Job, config: BackendConfig, source: str) -> None:
-    """Raise JobError if a job wants log probabilities of a judge whose backend does not support them."""
+    """Raise JobError if a job requests log probabilities of a judge whose backend does not support them."""
     if job.pairs.logprobs is None:
         return
     if (wrong := find_features(config).logprobs_problem(config)) is not None:
@@ -289,19 +291,19 @@ def check_logprobs(job: Job, config: BackendConfig, source: str) -> None:
 
 
 def wants_logprobs(job: Job, config: BackendConfig) -> bool:
-    """Return whether a job requests log probabilities of a backend, as its judge."""
+    """Return whether a backend is the job's judge and the job requests its log probabilities."""
     return job.pairs.logprobs is not None and job.backends.get(find_backend_name(job, "judge")) == config
 
 
 def find_template(template: Template, reach: Reach) -> Path:
-    """Return the job's file for a use, or the default one of the protocol's package."""
+    """Return the file of a template: the job's, or the default in the protocol's package."""
     if template.name is None and template.file is not None:
         return template.file
     return reach.require("prompts", template.name or "", template.key)
 
 
 def load_template(template: Template, reach: Reach, space: Space) -> Prompt:
-    """Return the job's template for a use, checked against its variables."""
+    """Load a template, and check its variables and its schema."""
     path = find_template(template, reach)
     reach.check_beside(path, template.key)
     prompt = load_prompt(
@@ -317,8 +319,8 @@ def load_template(template: Template, reach: Reach, space: Space) -> Prompt:
 
 
 def keep_template(texts: dict[str, str], stem: str, text: str, schema: bytes | None) -> str:
-    """Add a template's text, and its schema, to the texts of a run's inputs; return the template's file name.
-    Templates of one name from different folders get different names."""
+    """Add a template and its schema to the texts of a run's inputs; return the template's file name.
+    Different templates with the same name get different names."""
     beside = None if schema is None else render_schema(schema)
     stems = (f"{stem}{'' if number == 1 else f'-{number}'}" for number in itertools.count(1))
     free = next(
@@ -333,7 +335,7 @@ def keep_template(texts: dict[str, str], stem: str, text: str, schema: bytes | N
 
 
 def _try_out(plan: Plan, templates: Mapping[str, Template]) -> None:
-    """Render every template with every value of a scenario, before anything is paid for.
+    """Render every template with every value of the space, before anything is paid for.
 
     Raises TemplateError, with the line and the scenario's values.
     """
@@ -358,7 +360,7 @@ def _try_out(plan: Plan, templates: Mapping[str, Template]) -> None:
 
 
 def _check_pictures(job: Job, role: str) -> None:
-    """Raise JobError if the backend of a role cannot be sent a picture."""
+    """Raise JobError if a role's backend does not take pictures."""
     backend = find_backend(job, role)
     if (wrong := find_features(backend).picture_problem(backend)) is not None:
         path = f"$.backends.{find_backend_name(job, role)}"
@@ -369,15 +371,13 @@ def _check_pictures(job: Job, role: str) -> None:
 
 
 def _list_positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
-    """Yield cells that include every entry, allowed ones if conditions rule some out."""
+    """Yield cells that together include every entry; only allowed cells if the space has conditions."""
     sizes = [len(dimension.entries) for dimension in plan.space.dimensions]
     if not plan.space.conditional:
         yield from ([number % size for size in sizes] for number in range(max(sizes)))
         return
     cells = plan.sampler.cells
-    if (
-        cells.count is None
-    ):  # the allowed combinations are unknown; scenarios are tried when they are rendered
+    if cells.count is None:  # unknown cells: scenarios are tried when rendered
         return
     missed = {(place, at) for place, size in enumerate(sizes) for at in range(size)}
     while missed:
@@ -387,4 +387,4 @@ def _list_positions_to_try(plan: Plan) -> Iterator[Sequence[int]]:
         yield positions
 
 
-_SAID = "Teacher: Good morning.\nStudent: Good morning."  # placeholder for later text
+_SAID = "Teacher: Good morning.\nStudent: Good morning."  # placeholder for text from earlier turns

@@ -1,7 +1,7 @@
 """Plans as pure values: scenarios, protocol and records of a job.
 
-Nothing here does I/O. The fingerprint names everything that shapes an outcome, so that a restart knows which
-stored outcomes are valid.
+This module does no I/O. A plan's fingerprint covers everything that shapes an outcome, so a restart knows
+which stored outcomes are valid.
 """
 
 from __future__ import annotations
@@ -74,27 +74,27 @@ if TYPE_CHECKING:
     from edgen.protocols.stage import Stage
 
 
-_MOST_DETAIL = 300  # characters about a record that breaks its schema
+_MOST_DETAIL = 300  # maximum characters about a record that breaks its schema
 
 
 class RequestContent(NamedTuple):
-    """The messages of a request, and the JSON Schema of the answer, None without one."""
+    """The messages of a request, and the JSON Schema of its answer (None without one)."""
 
     messages: tuple[Message, ...]
     schema: bytes | None
 
     @classmethod
     def of(cls, messages: tuple[Message, ...], prompt: Prompt, form: Form | None) -> RequestContent:
-        """Return what is asked with a prompt whose answer has a form."""
+        """Return the content of a request with a prompt, whose answer has a form or None."""
         asked = None if form is None else prompt.form(form)
         return cls(messages, prompt.schema) if asked is None else cls(asked.add_to(messages), asked.schema)
 
 
 class Plan:
-    """A job with its templates and space. Its tasks are conversations; all of it is pure.
+    """A job with its templates and space; pure. Its tasks are conversations.
 
-    `prompts` holds the templates by use; `extra_prompts` those that shape no conversation, and `files` the
-    texts by path that backends name, both to be stored with the run.
+    `prompts`: the templates by use. `extra_prompts`: templates that shape no conversation. `files`: texts of
+    the files that backends name, by path. The run stores all three.
     """
 
     def __init__(
@@ -150,15 +150,15 @@ class Plan:
             book=SpaceBook(space),
         )
         self._rules_by_round = [self.rules]
-        self._reads_back = False  # whether the family has been checked
+        self._reads_back = False  # whether the family was checked on a first record
         self._asks_several = len(part_of(self.protocol, RolesAndSettings).roles(job)) > 1
 
     @property
     def speaking(self) -> tuple[str, ...]:
-        """The roles, as in `backends`, that are asked for turns of a conversation."""
+        """The roles, named as in `backends`, that write turns of a conversation."""
         kinds = {kind.name: kind for kind in self.protocol.answers}
         if any(one.expects not in kinds for one in self.templates.values()):
-            kinds |= list_answer_kinds()  # it loads every protocol
+            kinds |= list_answer_kinds()  # only if needed: this loads every protocol
         spoken = {
             one.asked for one in self.templates.values() if one.expects in kinds and kinds[one.expects].spoken
         }
@@ -171,7 +171,7 @@ class Plan:
         return len(self._rules_by_round)
 
     def prepare_round(self, made: Iterable[Recorded]) -> None:
-        """Prepare the next round, given the accepted conversations of the last prepared one."""
+        """Prepare the next round, given the accepted conversations of the last prepared round."""
         before = self._rules_by_round[-1].prepared
         prepared = self._preparation.prepare_round(before, made)
         self._rules_by_round.append(msgspec.structs.replace(self.rules, prepared=prepared))
@@ -180,13 +180,13 @@ class Plan:
         """Forget all prepared rounds but the first."""
         del self._rules_by_round[1:]
 
-    def list_twins(self, index: int, replicate: int) -> Iterable[int]:  # noqa: ARG002 - those of every scenario
-        """Return the other replicates; with branching, requests are shared in another way."""
+    def list_twins(self, index: int, replicate: int) -> Iterable[int]:  # noqa: ARG002 - the same in all scenarios
+        """Return the other replicates; none with branching, where requests are shared in another way."""
         return () if self.job.branch else (one for one in range(self.job.replicates) if one != replicate)
 
     def make_task(self, index: int, replicate: int) -> Task:
-        """Return the task of one conversation: its protocol's generator, and the handling of its result. Its
-        round has to be prepared."""
+        """Return the task of one conversation: its protocol's generator, and the function that settles the
+        result. Its round must be prepared."""
         scenario = self.scenario(index)
 
         def settle(result: Result | PassedConversation, spent: Spent) -> Settled:
@@ -233,13 +233,13 @@ class Plan:
         return record
 
     def _require_readable(self, recorded: Recorded, record: bytes, *, is_right: bool) -> None:
-        """Check that a family's first record satisfies its schema (`is_right`) and that the family reads it
-        back, before more is paid for. Every record of a plugin's family is checked. Raises
+        """Check, before more is paid for, that a family's first record satisfies its schema (`is_right`), and
+        that the family reads it back unchanged. For a plugin's family, check every record. Raises
         FaultyPluginError."""
         if not is_right:
             if self._foreign_family and not (self._reads_back and is_json(record)):
                 self._refuse_record(recorded, record)
-            return  # schemas also refuse what a model wrote
+            return  # a schema may also reject a model's text
         try:
             change = find_change(self.family, recorded, record)
         except BaseException as error:  # noqa: BLE001 - raised again
@@ -254,7 +254,8 @@ class Plan:
         refuse_value("family", self.family.name, f"made a record of conversation {recorded.id} that {flaw}")
 
     def _start(self, scenario: Scenario, replicate: int) -> Conversing | Gated:
-        """Start the protocol's work on one conversation, with the gates that it has to pass alone."""
+        """Start the protocol's work on one conversation, with the gates that depend only on this
+        conversation."""
         own = self._rules_by_round[self.rounds.of(scenario.index)]
 
         if not (self.gates.plain or self.gates.layers):
@@ -273,7 +274,8 @@ class Plan:
         return try_until_passed(partial(self.converse, scenario, replicate), own, decide)
 
     def converse(self, scenario: Scenario, replicate: int, rules: Rules) -> Conversing:
-        """Start the protocol's work on one conversation. Raises FaultyPluginError if that is no generator."""
+        """Start the protocol's work on one conversation, without gates. Raises FaultyPluginError if `start`
+        returns no generator."""
         if self._foreign_protocol:  # it may change what it gets
             scenario = deepcopy(scenario)
         work = self.protocol.start(scenario, replicate, self.prompts, rules)
@@ -283,7 +285,7 @@ class Plan:
 
     @property
     def cells(self) -> int | None:
-        """The number of allowed cells of the space; None if its conditions are too many to count them."""
+        """The number of allowed cells of the space; None if it has too many conditions to count them."""
         return self.sampler.cells.count
 
     def opening(self, scenario: Scenario) -> dict[str, tuple[Message, ...]]:
@@ -293,8 +295,8 @@ class Plan:
         return require_opening(self.job.protocol, found, self.templates) if self._foreign_protocol else found
 
     def list_first_requests(self, scenario: Scenario) -> dict[str, RequestContent]:
-        """Return the first request of each prompt, by use. Prompts of roles that no backend plays, such as
-        one played by chance, are left out."""
+        """Return the first request of each prompt, by use. Prompts of roles without a backend, such as a role
+        played by chance, are left out."""
         forms = part_of(self.protocol, AnswerForms).forms(scenario, self.prompts, self.rules)
         return {
             use: RequestContent.of(messages, self.prompts[use], forms.get(use))
@@ -303,8 +305,8 @@ class Plan:
         }
 
     def make_labelling_opening(self) -> RequestContent | None:
-        """Return what the annotator is asked, for a conversation without turns and with all label sets; None
-        without annotator."""
+        """Return a request to the annotator about a conversation without turns, with all label sets; None
+        without an annotator."""
         if not self.gates.layers:
             return None
         units = [Unit(layer.asking.labels) for layer in self.gates.layers]
@@ -319,9 +321,9 @@ class Plan:
         return found
 
     def make_fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
-        """Return a name, 16 hex digits, for everything that shapes an outcome: the job's shaping keys with
+        """Return a digest, 16 hex digits, of everything that shapes an outcome: the job's shaping keys with
         its label sets, the texts of templates and space, the backends' identities, the split's grouping,
-        edgen itself."""
+        edgen's version."""
         shape = select_shaping_values(self.job)
         for key in ("space", "prompt", "prompts", "backends"):
             del shape[key]
@@ -355,7 +357,7 @@ class Plan:
     def _make_provenance(
         self, index: int, replicate: int, conversation: Conversation, spent: Spent
     ) -> Provenance:
-        # The role that a record names first: the one prompt's, or the first one asked.
+        # The model that a record names: the first role's, or the first that answered.
         answered = spent.by_role.get(self.roles[0]) or next(
             iter(spent.by_role.values()), AnsweringModel("", "")
         )
@@ -364,8 +366,8 @@ class Plan:
         if self._asks_several:
             models = {role: who.model for role, who in sorted(spent.by_role.items())}
             templates = {use: prompt.sha256 for use, prompt in self.prompts.items()}
-        # The first seven fields by place: Python passes more than 15 by name as a dict, which costs 20 times
-        # as much as the struct.
+        # Seven fields by position: with more than 15 by name, Python builds a dict, which takes 20 times as
+        # long as the struct.
         return Provenance(
             index,
             self.job.seed,
@@ -389,6 +391,6 @@ class Plan:
 
 
 def _digest_prompts(prompts: Mapping[str, Prompt]) -> str:
-    """Return the digest of one template, or one over the digests of several."""
+    """Return the digest of the only template, or a digest over several templates' digests."""
     parts = {use: prompt.sha256 for use, prompt in prompts.items()}
     return parts["default"] if list(parts) == ["default"] else compute_fingerprint(parts, 64)

@@ -1,8 +1,9 @@
-"""A project for a user's space: its job, a copy of the space, and the plain templates with its dimensions
-written out.
+"""A project for a user's space: a job, a copy of the space, and plain templates with the dimensions written
+out.
 
-The templates say what `plain_conversation` and `plain_turn` would say, with `{{ topic }}` where these have a
-value, so that a line can be changed or taken away. What another protocol asks with is copied as it is.
+The templates have the text that `plain_conversation` and `plain_turn` would render, with variables such as
+`{{ topic }}` in place of values, so that users can edit single lines. Other protocols' templates are copied
+unchanged.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from edgen.space import Dimension, Space, SpaceRole
 
 
 def plan_for_space(name: str, protocol: str, space: Path) -> Plan:
-    """Return the plan of a job by a protocol that names nothing but a space.
+    """Return the plan of a job with this protocol and only a space.
 
-    Raises JobError, SpaceError or TemplateError for a space that does not suit the protocol, or that needs
-    more settings.
+    Raises JobError, SpaceError or TemplateError if the space does not fit the protocol, or more settings are
+    needed.
     """
     values = {
         "name": name,
@@ -42,14 +43,15 @@ def plan_for_space(name: str, protocol: str, space: Path) -> Plan:
 
 
 def write_templates(plan: Plan) -> dict[str, str]:
-    """Return the text of each template of a plan by the name of its file."""
+    """Return the text of each template of a plan, by file name."""
     return {
         _name_file(use): _render_template(plan, use, template) for use, template in plan.templates.items()
     }
 
 
 def write_job(plan: Plan, head: str) -> str:
-    """Return the text of the plan's job file, its templates and space next to it."""
+    """Return the text of the plan's job file, which names the templates and the space next to it. `head`: the
+    text's beginning."""
     job, templates = plan.job, plan.templates
     prompts = ", ".join(f"{as_key(use)}: ./{_name_file(use)}" for use in templates)
     asked = "prompt: ./prompt.j2" if [*templates] == ["default"] else f"prompts: {{{prompts}}}"
@@ -81,7 +83,7 @@ def _render_template(plan: Plan, use: str, template: Template) -> str:
 
 
 def _stand_ins(space: Space, role: SpaceRole | None) -> Mapping[str, Any]:
-    """Return the variables of the template, with the names of variables in place of values."""
+    """Return a template's variables, with placeholders in place of values."""
     scenario = Scenario(0, {one.name: _write_placeholder(one) for one in space.dimensions})
     labels = labels_of(space)
     if role is not None:
@@ -90,7 +92,7 @@ def _stand_ins(space: Space, role: SpaceRole | None) -> Mapping[str, Any]:
 
 
 def _write_placeholder(dimension: Dimension) -> str:
-    """Return how a template writes a value of a dimension and the fields of the value."""
+    """Return the placeholder of a dimension's value and its fields, in a template's syntax."""
     said = ""
     for field in dimension.fields:
         given = [entry.fields.get(field) for entry in dimension.entries]

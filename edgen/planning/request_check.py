@@ -15,21 +15,21 @@ from edgen.core.values import Conversation, Message, Rejection, Request, Turn
 from edgen.protocols.base import ConversationProtocol, ExpectedCall, Result, Template
 from edgen.protocols.labelled_units import ABOUT
 
-MOST_REQUESTS = 500  # of one conversation, where a protocol does not expect more
-_SLACK = 4  # times the calls that it expects at most
+MOST_REQUESTS = 500  # maximum requests of one conversation, unless the protocol expects more
+_SLACK = 4  # factor on the maximum calls that the protocol expects
 
 
 def limit_requests(protocol: ConversationProtocol, job: Job) -> int:
-    """Return the number of requests of one conversation after which a plugin's protocol never ends.
+    """Return the number of requests of one conversation after which a plugin's protocol counts as endless.
 
-    A question is asked `asks` times at most, and so is a conversation that fails a gate. Raises
-    FaultyPluginError as `require_expected` does.
+    A question is asked at most `asks` times, and a conversation that fails a gate is tried at most `asks`
+    times. Raises FaultyPluginError as `require_expected` does.
     """
     return max(MOST_REQUESTS, _SLACK * len(require_expected(protocol, job, 2)) * job.asks**2)
 
 
 def require_expected(protocol: ConversationProtocol, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-    """Return the calls of one conversation at one level, as a plugin's protocol expects them. Raises
+    """Return the calls of one conversation at one level that a plugin's protocol expects. Raises
     FaultyPluginError if `expected` raises or returns anything else."""
     try:
         found = protocol.expected(job, level)
@@ -48,7 +48,7 @@ def require_expected(protocol: ConversationProtocol, job: Job, level: int) -> tu
 
 
 def require_templates(protocol: ConversationProtocol, templates: Mapping[str, Template]) -> None:
-    """Raise FaultyPluginError where a plugin's protocol has no templates, or one for an unknown kind of
+    """Raise FaultyPluginError if a plugin's protocol has no templates, or one with an unknown kind of
     answer."""
     if not templates:
         refuse_value("protocol", protocol.name, "returned no template from `templates`")
@@ -62,8 +62,8 @@ def require_templates(protocol: ConversationProtocol, templates: Mapping[str, Te
 
 
 def require_opening(protocol: str, found: Any, uses: Collection[str]) -> dict[str, tuple[Message, ...]]:
-    """Return the first messages that a plugin's protocol gives by use. Raises FaultyPluginError for anything
-    else, and for a use that its `templates` do not have."""
+    """Return the first messages by use from a plugin's protocol. Raises FaultyPluginError if they are
+    anything else, or a use is not in its `templates`."""
     require_type("protocol", protocol, found, dict, "a dict of messages from `opening`")
     kind = dict[str, tuple[Message, ...]]
     opening: dict[str, tuple[Message, ...]]
@@ -73,7 +73,7 @@ def require_opening(protocol: str, found: Any, uses: Collection[str]) -> dict[st
 
 
 def _require_uses(protocol: str, method: str, given: Iterable[str], uses: Collection[str]) -> None:
-    """Raise FaultyPluginError for a use that is no template's."""
+    """Raise FaultyPluginError for a use without a template."""
     if unknown := [use for use in given if use not in uses]:
         listed = f"{join_list(map(repr, uses))} alone" if uses else "nothing"
         said = f"returned {unknown[0]!r} from {method}, and its `templates` have {listed}"
@@ -81,15 +81,15 @@ def _require_uses(protocol: str, method: str, given: Iterable[str], uses: Collec
 
 
 class RequestCheck:
-    """The check of the requests of one conversation. `most`: see `limit_requests`."""
+    """A check of the requests of one conversation. `most`: see `limit_requests`."""
 
     def __init__(self, protocol: str, scenario: int, most: int) -> None:
         self._protocol, self._scenario, self._most = protocol, scenario, most
         self._count = 0
 
     def __call__(self, request: Any) -> Request:
-        """Return a request, with U+FFFD for lone surrogates in its messages. Raises FaultyPluginError for one
-        that cannot be sent or stored."""
+        """Return a request with U+FFFD for lone surrogates in its messages. Raises FaultyPluginError if it
+        cannot be sent or stored."""
         name = self._protocol
         if not isinstance(request, Request):
             refuse_value("protocol", name, f"yielded a {type(request).__name__}, not a Request")
@@ -117,8 +117,8 @@ class RequestCheck:
 
 
 def require_result(protocol: str, result: Result, speakers: Collection[str]) -> Result:
-    """Return a result of a plugin's protocol, with U+FFFD for lone surrogates. Raises FaultyPluginError for
-    one that no record and no count can hold. `speakers`: the roles of the space; none: any role may speak."""
+    """Return a result of a plugin's protocol with U+FFFD for lone surrogates. `speakers`: the roles of the
+    space; empty: any role may speak. Raises FaultyPluginError if the result cannot be recorded or counted."""
     if not isinstance(result, Rejection):
         result = require_value("protocol", protocol, result, Conversation, "a Conversation or a Rejection")
         if not result.turns:
@@ -152,7 +152,8 @@ def require_result(protocol: str, result: Result, speakers: Collection[str]) -> 
 
 
 def _is_event(event: dict[str, Any]) -> bool:
-    """Return whether a record can hold an event: its kind, its second, and the number of the next turn."""
+    """Return whether an event can be recorded: it has a kind, a time in seconds, and the number of the next
+    turn."""
     kind, time, turn = (event.get(key) for key in ("event", "time", "turn"))
     return (
         isinstance(kind, str)

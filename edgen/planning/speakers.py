@@ -1,7 +1,7 @@
 """Speakers other than the roles of the space: in a template before the first call, and in a rejected reply.
 
-A template in which a doctor and a patient talk, in a space with an agent and a customer, gives conversations
-of which no turn can be read.
+For example, with a template in which a doctor and a patient talk, and a space with an agent and a customer,
+no turn of the answers can be read.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from edgen.protocols.base import find_role_words
 from edgen.providers import find_calls
 
 _WHO_MAY_SPEAK = frozenset({RejectionReason.NO_TURNS, RejectionReason.ONE_SPEAKER, RejectionReason.TOO_SHORT})
-_MOST = 4  # names in a sentence
-_EXAMINED = 20_000  # characters of a reply
+_MOST = 4  # maximum names in a sentence
+_EXAMINED = 20_000  # maximum examined characters of a reply
 _NAME = r"[^\W\d_][\w'’-]{0,30}(?: [^\W\d_][\w'’-]{0,30})?"
 _LABEL = compile_later(rf"(?m)^[^\w\n]{{0,8}}({_NAME})[*_\])>\"]{{0,3}}[ ]?[:：]")
 _SHOWN = compile_later(
     rf"(?m)^[\s>*_#\d.\-]{{0,8}}({_NAME})[*_]{{0,3}}[ ]?[:：]"
-)  # of a template, unlike a key in JSON
+)  # in a template; does not match keys in JSON
 _KEYED = compile_later(
     rf"[\"'](?:role|speaker|name|who|from|author|character)[\"'][ ]?[:=][ ]?[\"']({_NAME})[\"']", re.I
 )
@@ -38,17 +38,17 @@ _KEYED = compile_later(
 
 def find_doubts(plans: Iterable[Plan]) -> list[str]:
     """Return a sentence for each template in which others than the roles of the space speak, that the
-    simulator is asked with and cannot answer, or that no protocol asks with."""
+    simulator cannot answer, or that no protocol uses."""
     plans = list(plans)
     found = dict.fromkeys(sentence for plan in plans for sentence in describe_templates(plan))
     return [*found, *_describe_unused_prompts(plans)]
 
 
 def _describe_unused_prompts(plans: Iterable[Plan]) -> list[str]:
-    """Return a sentence for each template under `prompts` that the protocol of no plan asks with. Those of
-    judges and annotators are for questions about the run."""
+    """Return a sentence for each template under `prompts` that no plan uses. Templates of judges and
+    annotators count as used."""
     used: set[str] = {ANNOTATOR}
-    named: dict[str, str] = {}  # the protocol, by the name of a template
+    named: dict[str, str] = {}  # protocol by template's name
     for plan in plans:
         used |= {*plan.templates, *plan.extra_prompts}
         used |= {template.key.removeprefix("prompts.") for template in plan.templates.values()}
@@ -61,13 +61,13 @@ def _describe_unused_prompts(plans: Iterable[Plan]) -> list[str]:
 
 
 def describe_templates(plan: Plan) -> list[str]:
-    """Return the doubts about a plan's templates whose answers hold turns."""
+    """Return sentences on doubtful templates of a plan whose answers contain turns."""
     found = _describe_conversation(plan)
     return [*_describe_turns(plan)] if found is None else found
 
 
 def _describe_turns(plan: Plan) -> Iterator[str]:
-    """Yield a sentence for each template of single turns that shows turns of others than the roles."""
+    """Yield a sentence for each template of single turns that shows turns of speakers who are no roles."""
     from edgen.simulator.prompts.prompt_roles import find_strangers
 
     own = dict(plan.rules.words)
@@ -92,7 +92,7 @@ def _describe_turns(plan: Plan) -> Iterator[str]:
 
 
 def _describe_conversation(plan: Plan) -> list[str] | None:
-    """Return the doubts about a plan's template of whole conversations; None if the protocol has no such
+    """Return sentences on a plan's template of whole conversations; None if the protocol has no such
     template."""
     work = plan.converse(plan.scenario(0), 0, plan.rules)
     request = next(work, None)
@@ -145,14 +145,14 @@ def _explain_strangers(plan: Plan, request: Request) -> str | None:
 
 
 def describe_reply(text: str, request: Request) -> str:
-    """Return a clause that names the speakers of a reply that are not among the request's roles; empty if
-    there are none."""
+    """Return a clause that names the speakers of a reply who are not among the request's roles; empty without
+    any."""
     names = _find_names(text[:_EXAMINED], request.speakers) if request.speakers else []
     return _describe_speakers(names, request.speakers) if names else ""
 
 
 def explain_rejection(rejection: Rejection, text: str, request: Request) -> Rejection:
-    """Return the rejection of a reply; its detail names who speaks in place of the roles."""
+    """Return a rejection whose detail also names the speakers of the reply who are no roles."""
     if rejection.reason not in _WHO_MAY_SPEAK or not (said := describe_reply(text, request)):
         return rejection
     return msgspec.structs.replace(rejection, detail=f"{said} ({rejection.detail})")
@@ -170,14 +170,14 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def _find_names(text: str, speakers: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return the names of speakers that are not roles, in order: names that begin several turns, and names
-    under keys such as `role` in JSON."""
+    """Return the names of speakers who are no roles, in order: names that begin several turns, or are under
+    keys such as `role` in JSON."""
     from edgen.simulator.prompts.shown_names import is_name
 
     own = {word.lower() for words in speakers for word in words}
     labels = Counter(name for name in _LABEL.findall(text) if is_name(name))
     keyed = Counter(_KEYED.findall(text))
-    # Where nothing but turns is there, each may be a speaker's only one.
+    # If nearly all lines are turns, a speaker may have only one.
     lines = sum(1 for line in text.split("\n") if line.strip())
     alone = labels.total() > 1 and labels.total() >= 0.8 * lines
     found = [*keyed, *(name for name, count in labels.items() if (count > 1 or alone) and not keyed)]

@@ -1,4 +1,4 @@
-"""Unused variables: values that are drawn and appear in no template of a job."""
+"""Unused variables: values that are drawn but appear in no template of a job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from edgen.space.model import iterate_sections
 
 
 class UnusedVariable(NamedTuple):
-    """A variable that the template of a use never reads. `use` and `source` are "" if no template may read
+    """A variable that a template never reads. `use`, `source`: the template's; "" if no template may read
     it."""
 
     name: str
@@ -21,8 +21,8 @@ class UnusedVariable(NamedTuple):
 
 
 def find_unused(plan: Plan) -> list[UnusedVariable]:
-    """Return the variables of a scenario that a template might read and never does, by template; and the
-    dimensions that no template may read, as no role sees them. Closing questions are exempt."""
+    """Return, by template, the variables of a scenario that it could read but does not; and the dimensions
+    that no template may read, since no role sees them. Closing questions are exempt."""
     stated = {field for one in plan.space.dimensions for field in one.fields}
     absent = {*map_bare_fields()} - {*stated, *plan.space.names}
     found = [
@@ -33,7 +33,7 @@ def find_unused(plan: Plan) -> list[UnusedVariable]:
         if name not in absent
     ]
     seen = {name for template in plan.templates.values() for name in template.variables}
-    for section, said in iterate_sections(plan.space):  # roles see these through the section
+    for section, said in iterate_sections(plan.space):  # roles see these dimensions through the section
         seen |= section.dimensions(said)
     return found + [UnusedVariable(name) for name in plan.space.names if name not in seen]
 

@@ -2,17 +2,16 @@
 
     from edgen.plugin import Measure, Sample, Words
 
-**Promise.** These names stay, and what they take and return stays. A release that has to change one of them
-first keeps the old form for two minor releases with a warning, and CHANGELOG.md says what to write instead.
-New names, new optional parameters and new optional methods may come in any release. All else in edgen may
-change in any release: a plugin that imports another module of edgen works, and `edgen list plugins` notes
-it.
+**Promise.** These names stay, with their arguments and results. Before a release changes one of them, the old
+form works for two minor releases with a warning, and CHANGELOG.md states the replacement. New names, new
+optional parameters and new optional methods may come in any release. All else in edgen may change in any
+release: a plugin that imports another module of edgen works, and `edgen list plugins` notes it.
 `edgen.testing` has a check for each kind.
 
 Values that pass between edgen and a plugin
-    Scenario, Turn, Conversation: a draw from a space; what was said; a finished conversation.
-    Message, Request, Reply, Address: one model call. Rejection: an unusable answer, with a reason,
-        such as "empty" (docs/protocols.md lists them).
+    Scenario, Turn, Conversation: a draw from a space; a turn; a finished conversation.
+    Message, Request, Reply, Address: one model call. Rejection: an unusable answer, with a reason, such as
+        "empty" (docs/protocols.md lists them).
     CallError, FailureKind: a call that failed.
     Job, settings_of: the job, and the settings that it has for its protocol. Space: dimensions and roles.
 A provider
@@ -21,7 +20,7 @@ A provider
 A protocol
     ConversationProtocol, Template, Prompting, Rules, Question, ask, ExpectedCall, AnswerKind, Simulation.
     Optional parts: SimulatedAnswers, SelfDescription, RolesAndSettings.
-    scenario_variables, template_variables: what templates may use. read: the conversation in a reply.
+    scenario_variables, template_variables: variables of templates. read: the conversation in a reply.
 A family
     Family, Recorded, Provenance. Dialogue: the general layout, to build on.
     Optional parts: RecordContents, ReportWords.
@@ -30,7 +29,7 @@ An export format
     FormatCard, FormatLayout: parts of a format, with texts, and with files, columns and facts about rows.
 A measure
     Measure, Sample, Words, figure_kinds.
-    Total, Share, Mean, Histogram, Tally: what the columns of conversations come to.
+    Total, Share, Mean, Histogram, Tally: aggregates of the columns of conversations.
     Optional parts: OwnCount, NeedsDataSet, OwnTexts.
 
 A base class holds what each object of its kind needs. An object that does more derives from an optional part
@@ -41,8 +40,8 @@ A name is loaded when it is first used, so importing one does not import the oth
 
 **The second level** is for edgen's own kinds, which import nothing else of edgen: `edgen.plugin.providers`,
 `protocols`, `families`, `readers`, `formats`, `measures`, for askers `askers`, and, for several kinds,
-`answers`, `forms`, `files`, `errors`, `statistics` and `texts`. These names may change in any minor release,
-which CHANGELOG.md says.
+`answers`, `forms`, `files`, `errors`, `statistics` and `texts`. These names may change in any minor release;
+CHANGELOG.md lists changes.
 """
 
 from __future__ import annotations

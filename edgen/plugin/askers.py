@@ -4,14 +4,14 @@
 
 An asker is a class in a file of its own, with an entry point of the group `edgen.askers` by its `name`.
 CONTRIBUTING.md shows one of each. Second level (see `edgen.plugin`): these names may change in any minor
-release, which CHANGELOG.md says.
+release; CHANGELOG.md lists changes.
 
-JudgeAsker: `edgen pairs --signal NAME`. It is asked about a CandidatePair, of which select_turns returns the
-    compared turns. It returns as many of Verdict in one of ORDERS as in the other.
+JudgeAsker: `edgen pairs --signal NAME`. It gets a CandidatePair; select_turns returns the compared turns of a
+    pair. It returns equally many Verdicts in both ORDERS.
 AnnotatorAsker: `edgen annotate --labels NAME`. It returns labels for the units of an AskedUnit.
 WriterAsker: `edgen annotate --write NAME`. Written: the useful texts; choose_texts finds them.
-DeclaredAsker, TurnAsker: `edgen annotate --write NAME`, for an answer of its own about each conversation, or
-    each turn. ask_run, estimate_asking: the same from Python.
+DeclaredAsker, TurnAsker: `edgen annotate --write NAME`, for its own kind of answer about each conversation,
+    or each turn. ask_run, estimate_asking: the same from Python.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Errors that say what a user has to change, beyond those of `edgen.plugin`.
+"""Errors that say what a user has to change, in addition to those of `edgen.plugin`.
 
     from edgen.plugin.errors import DataError
 
-They are those of `edgen.errors`.
+They are also in `edgen.errors`.
 
-Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release; CHANGELOG.md lists changes.
 
-EdgenError: the base of all. InputError: the base of those about a user's input; Problem: one of the problems
-that it names, with its place. UsageError, JobError: an unusable argument; an unusable job. DataError,
-SpaceError, TemplateError: an unusable file of that sort. FileError: the base of these. RunError: an unusable
-run folder. ShortError: less was made than was asked for.
+EdgenError: the base of all errors. InputError: the base of errors about a user's input; Problem: one of its
+problems, with its place. UsageError, JobError: an unusable argument; an unusable job. DataError, SpaceError,
+TemplateError: an unusable file of data, a space or a template. FileError: the base of errors about files.
+RunError: an unusable run folder. ShortError: fewer results than requested.
 """
 
 from __future__ import annotations

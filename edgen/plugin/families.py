@@ -1,16 +1,15 @@
-"""Names for families beyond those of `edgen.plugin`.
+"""Names for families, in addition to those of `edgen.plugin`.
 
     from edgen.plugin.families import read_filed_index
 
-Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release; CHANGELOG.md lists changes.
 
-Optional parts of a family: KindDefaults, the roles, templates, measures and splits of its spaces;
-LayoutChecks, checks beyond the schema. FamilyBySpace: a family whose `fits` is in class attributes.
-Role: the name of a role, a text. FiledRecord: a record of a file of any origin. make_filed_record,
-read_filed_turns, read_filed_index: its value, its turns, and the number of its scenario. write_values,
-read_values: a scenario's values as JSON. family_of, defaults_of: the family of a space, and
-its KindDefaults. TurnScene, Scenes: what a conversation is about besides its scenario. with_marker,
-without_marker: the end marker.
+Optional parts of a family: KindDefaults, default roles, templates, measures and splits of its spaces;
+LayoutChecks, checks beyond the schema. FamilyBySpace: a family whose `fits` is in class attributes. Role: the
+name of a role, a text. FiledRecord: a record of a file of any origin. make_filed_record, read_filed_turns,
+read_filed_index: its value, its turns, and the number of its scenario. write_values, read_values: a
+scenario's values as JSON. family_of, defaults_of: the family of a space, and its KindDefaults. TurnScene,
+Scenes: contexts of a conversation besides its scenario. with_marker, without_marker: the end marker.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""Files that a kind reads or writes, with bounds and with errors that name the place.
+"""Functions that read and write files, with bounds, and with errors that name the place.
 
     from edgen.plugin.files import read_text, read_yaml
 
-Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release; CHANGELOG.md lists changes.
 
 Reading
     read_text, read_regular: a file's text or bytes. read_yaml, convert: YAML, and values of a typed struct
         with all problems at once. read_data, lines_of, cut: records, and the lines of a file of them.
-    suggest_name, shorten_word: words for a problem: the name that was meant, a value in short.
+    suggest_name, shorten_word: for messages: the name that was probably meant, a shortened value.
 Writing
-    write_whole, write_lines, new_folder: all or nothing. explain_write_errors: errors of the disk in a
+    write_whole, write_lines, new_folder: atomic writes. explain_write_errors: errors of the disk in a
         sentence. cache_file: a file in the user's cache. as_text, as_key, as_number, flow: YAML.
 Folders
-    FolderKind: a kind of folders that jobs name, as they name files.
+    FolderKind: a kind of folders that jobs can name.
 Extras
     require_extra, require_versions, find_missing_modules: packages that an extra of edgen installs.
 """

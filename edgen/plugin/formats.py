@@ -2,14 +2,14 @@
 
     from edgen.plugin.formats import Repeats, rows_from
 
-Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release; CHANGELOG.md lists changes.
 
 Rows
     AcceptedConversation: a conversation of a run. DataTable: one of several tables of a format.
-    rows_from: rows of all that a function reads. Repeats: the same conversation twice.
-        without_trailing_user: for chats.
-    Tried: the trials of edgen's own formats in trainers. Rows: the type of `rows`. DEFAULT: the table's name
-        where a format has one table.
+    rows_from: a row for each item that a function reads. Repeats: detects repeated conversations.
+        without_trailing_user: messages up to the assistant's last one.
+    Tried: the trials of edgen's own formats in trainers. Rows: the type of `rows`. DEFAULT: the name of a
+        format's only table.
     SPLITS, SplitName: train and test. Message: a dict of role and content.
 Options
     OptionValues: the options of an export, by their structs. flag_of: an option as people type it. option:
@@ -17,21 +17,20 @@ Options
     MaskOptions, ActionOptions, ResponseOptions, TokenOptions, LayerOptions, PairSetOptions: options that
         several formats share, for their `Options` to extend. Agent: the type of --agent.
 Tables of conversations
-    COLUMNS, Columns, ScenarioColumns, make_table, read_row: columns that every table has, and those of the
-        space.
+    COLUMNS, Columns, ScenarioColumns, make_table, read_row: columns of every table, and columns of the space.
     LayerFacts, columns_of, cells_of, texts_of, texts_in: columns of annotation layers.
 Pairs
-    Pair, Label, Side, ComparedPair, OracleSignal, RolloutSignal: pairs.jsonl. turns_left: how far a
-        pair is from the end. Evidence, evidence_of, signal_behind: what a label rests on. digest_of: of
-        messages.
+    Pair, Label, Side, ComparedPair, OracleSignal, RolloutSignal: pairs.jsonl. turns_left: the number of turns
+        after a pair parts. Evidence, evidence_of, signal_behind: the basis of a label. digest_of: the digest
+        of messages.
 Texts of writers
     RunFolder: the folder of a run. guide_of: the guide of its conversations.
-    WrittenTexts, read_written: texts that were written for its turns.
+    WrittenTexts, read_written: texts that a writer wrote for its turns.
 Files
-    RowFiles, Staging, JsonLines: files of a format's own.
-    Patterns, SplitFiles, WriteRow, ParquetFile, ParquetFiles, arrow_schema, has_arrow. write_new: a file
-        next to the rows.
-    disarm: a cell that no spreadsheet runs. install_command: for a missing extra.
+    RowFiles, Staging, JsonLines: base classes for a format's own files.
+    Patterns, SplitFiles, WriteRow, ParquetFile, ParquetFiles, arrow_schema, has_arrow. write_new: a file next
+        to the rows.
+    disarm: a cell that no spreadsheet runs as a formula. install_command: the command for a missing extra.
 Tokens
     ChatTokenizer. MOST, PAD: a row's tokens by default, and the padding token.
 """

@@ -1,15 +1,15 @@
-"""Forms of answers: a protocol or another asker adds one to a question, so that services with structured
-answers return exactly that.
+"""Forms of answers. A protocol or another asker adds a form to a question, and services with structured
+answers return exactly that form.
 
     from edgen.plugin.forms import form, one_of
 
     VERDICT = form(better=one_of((1, 2)))
 
-Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release; CHANGELOG.md lists changes.
 
-Form: a JSON Schema with the sentence that asks for the same. form, form_of: of an object with properties.
-turn_form: of one turn. text, one_of, whole_number, probability, list_of, turns: schemas of an
-object's properties. without_bounds: a schema for services that take no bounds.
+Form: a JSON Schema with the sentence that asks for the same. form, form_of: the form of an object with
+properties. turn_form: the form of one turn. text, one_of, whole_number, probability, list_of, turns: schemas
+of an object's properties. without_bounds: a schema for services that take no bounds.
 """
 
 from __future__ import annotations

@@ -1,25 +1,25 @@
-"""Names for measures beyond those of `edgen.plugin`: pictures, and lines of the terminal.
+"""Names for measures, in addition to those of `edgen.plugin`: pictures, and lines of the terminal.
 
     from edgen.plugin.measures import Block, label_with_arm
 
-Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release; CHANGELOG.md lists changes.
 
-What a measure is given and says
+Inputs and results of a measure
     OwnComparisons: the optional part of a measure with its own comparison of arms.
-    Shared, ArmResult, Compared: what the parts and panels get. Value: of a column in expressions.
+    Shared, ArmResult, Compared: inputs of the parts and panels. Value: a column's value in expressions.
     Crossed, Examples: further aggregates.
-    Aggregate: the base of all that columns come to. ByKey: one for each key. roles_of, sort_counts: their
-        order.
+    Aggregate: the base of all aggregates. ByKey: an aggregate for each key. roles_of, sort_counts: orders of
+        keys.
     Panel, TablePanel, Sentence: pictures, tables and sentences of the report.
-    JudgeAnswers: the part of the one measure that a judge's answers are added to. JudgeAsking: what it is
-        asked.
-    MOST_NUMBER: the largest number of a column. PlannedOutcome: a planned scenario and what came of it.
+    JudgeAnswers: the part of the measure to which a judge's answers are added. JudgeAsking: the request of
+        the judge.
+    MOST_NUMBER: the largest number of a column. PlannedOutcome: a planned scenario and its outcome.
 Pictures
     Picture, Table: for the report. Block, Drawing: a part of the report's page. Curve, Curves, Cells,
-        Intervals, Axis: what a picture has.
+        Intervals, Axis: parts of a picture.
     SHARES, PROBABILITIES: axes. ROLES: Teacher and Student. series_colour, shade_of: colours.
-    label_with_arm, sentence_of_arm, describe_rows: words with an arm's name. interval_of, share_of:
-        numbers with intervals.
+    label_with_arm, sentence_of_arm, describe_rows: words with an arm's name. interval_of, share_of: numbers
+        with intervals.
 Lines of the terminal
     row, rows, LABEL, wrap: lines with a label. with_interval, share_with_interval, join_counts: values.
         shorten_line: texts. render_rows: the rows of a measure's aggregates.

@@ -1,41 +1,40 @@
-"""Names for protocols that brief roles as edgen's own do, or request other results than conversations.
+"""Names for protocols that brief roles as edgen's own protocols do, or request other results than
+conversations.
 
     from edgen.plugin.protocols import conversation_variables, labels_of
 
-Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release; CHANGELOG.md lists changes.
 
 Optional parts of a protocol
-    AnswerForms: structured answers. SharedPreparation: what conversations share, and rounds. TurnByTurn:
-        branching, environments, the view of a person who plays a role.
+    AnswerForms: structured answers. SharedPreparation: preparation for all conversations, and rounds.
+        TurnByTurn: branching, environments, the view of a person who plays a role.
     PlayedProtocol, Session: the base of protocols whose conversations are played turn by turn.
 Conversations
-    RejectionReason: edgen's reasons for rejections. DeclaredReason: one of the protocol's own. Rounds,
-        Starter: for optional methods. SpaceRole: a role of a space. unread: replies that cannot be read.
-        Labels, labels_of: how a space's roles are called in texts. FENCED: the variables of a fence.
+    RejectionReason: edgen's reasons for rejections. DeclaredReason: a protocol's own reason. Rounds, Starter:
+        for optional methods. SpaceRole: a role of a space. unread: the rejection of an unreadable reply.
+        Labels, labels_of: names of a space's roles in texts. FENCED: the variables of a fence.
     Stage, play: a conversation turn by turn. Selfplay, CLOSING, CLOSING_STEP, MOST_TURNS: its settings and
-        steps. ask_turn: `ask` for a turn, which is kept up to its last
-        sentence if it is cut off. TURN_VARIABLES, CONVERSATION_VARIABLES: what their templates
-        may use besides.
-    conversation_variables: the values of these. describe_space: the same for a judge, without what entries
-        say of themselves. learner: the role that another one teaches.
+        steps. ask_turn: `ask` for a turn; if the turn is cut off, its complete sentences are kept.
+        TURN_VARIABLES, CONVERSATION_VARIABLES: further variables of their templates.
+    conversation_variables: values of these variables. describe_space: a space and a scenario for a judge's
+        template. learner: the role that another role teaches.
     list_layout_roles: the roles of a space's layout. find_turn_templates: its templates of turns.
-        AllowedCells: cells of a space without those that it rules out.
+        AllowedCells: the cells that a space allows.
     FindFile: the path of a file that a job names. describe_ending: who ended the conversation.
-Prompts that quote what models or people wrote
+Prompts that quote texts of models or people
     fence_turns, fence_texts: the variables of one conversation, or of several texts, in a fence. CONTINUED:
-        the sign of a line that goes on. transcript_of: turns as lines.
-    Candidate: a conversation that is compared. TaskId: what a request is about, for the ledger. Share: a
-        number from 0 to 1, as a setting; Text: a text that is not empty.
+        marks further lines of a turn. transcript_of: turns as lines.
+    Candidate: a conversation to compare. TaskId: the subject of a request, for the ledger. Share: a number
+        from 0 to 1, as a setting; Text: a text that is not empty.
     append_message, join_brief: messages of a chat. reject_too_little: a rejection for too few turns.
-What a person sees who plays a role
-    View, Offer: the view of a request (`Question.view`, `Session.view`). list_utterances: speaker and
-        text of turns. words_without_marks: a template's words, for people.
+The view of a person who plays a role
+    View, Offer: the view of a request (`Question.view`, `Session.view`). list_utterances: speaker and text of
+        turns. words_without_marks: a template's words, for people.
     Questionnaire, load_questionnaire, read_questionnaire, QuestionnaireError: items with a Scale each.
 Values for a space
-    Protocol: the base of all protocols. read_values: a reply that lists
-        values.
+    Protocol: the base of all protocols. read_values: a reply that lists values.
     name_list: the key of a dimension's list. LONGEST: characters of a value. KnownValues, value_problem:
-        values that are old or no good.
+        existing values, and invalid ones.
 """
 
 from __future__ import annotations

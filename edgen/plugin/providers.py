@@ -1,27 +1,27 @@
-"""Names for providers that call a service over HTTP as edgen's own do, or use its batch service.
+"""Names for providers that call a service over HTTP as edgen's own providers do, or use its batch service.
 
     from edgen.plugin.providers import HttpBackend, call_error
 
-Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release; CHANGELOG.md lists changes.
 
 Optional parts of a provider
-    PricesAndTokens: list prices, tokens of pictures, the vocabulary. ServiceKeys: how a key is found, and its
-        consent.
+    PricesAndTokens: list prices, tokens of pictures, the vocabulary. ServiceKeys: requests for keys and other
+        secrets.
 Settings
-    Price: of a model's tokens. KeyRequest: the consent that a key needs.
+    Price: prices of a model's tokens. KeyRequest: the consent that a key needs.
     EnvName, Positive, Seed, Text, Url: types of fields. ServedConfig: settings with an address. OPTIONAL:
-        settings that not every service has.
+        settings that only some services have.
     LISTED_TIERS: names of the tier of list prices.
 Keys
-    Credentials, KeySource: keys and tokens, read anew when they change. http_key_request: the consent
-        that a key needs. OWN_HEADERS: headers that edgen sets itself. names_a_key: whether a header is
-        for a key. reads_as_key: whether a text looks like one. place_of: an address, taken apart.
-        Secrets, scrub, without_secrets: texts without keys.
+    Credentials, KeySource: keys and tokens, read again when they change. http_key_request: the consent that a
+        key needs. OWN_HEADERS: headers that edgen sets itself. names_a_key: whether a header is for a key.
+        reads_as_key: whether a text looks like one. place_of: the parts of an address. Secrets, scrub,
+        without_secrets: texts without keys.
 One call
     HttpBackend, Http: a backend with its connection. append_path, base_address, is_local: addresses.
     encode, encode_prompt, decode: bodies of requests and answers. keep_stated: the settings that a job
-        states. refuse_extra: settings that edgen writes itself. describe_config: a backend's settings as
-        JSON.
+        states. refuse_extra: refuses settings that edgen sets itself. describe_config: a backend's settings
+        as JSON.
     Token: one token of a reply. FinishReason: why an answer ended. Usage: the tokens of a call; read_usage,
         read_member, add_counts, MOST_PROMPT: counts of them.
     StatedToken, LEAST, read_token, join_tokens: tokens with log probabilities. memory_size: bytes that this
@@ -29,19 +29,19 @@ One call
 Pictures
     PromptPicture, PictureTokens, lower_pictures: for a service that sees pictures.
 Failures
-    ErrorBody, read_error, call_error: an error as a service words it. Classify, kind_of_status: its kind.
-    add_hint, clean_message: its message. WORD: characters of a key that is no ordinary word. retry_after:
-        the seconds that a service asks to wait.
+    ErrorBody, read_error, call_error: a service's error. Classify, kind_of_status: its kind.
+    add_hint, clean_message: its message. WORD: fewest characters of a text that is not an ordinary word.
+        retry_after: the seconds that a service asks to wait.
 Prices
     PriceList: the price list of a service, a YAML file.
 Batches
     BatchServices, BatchLimits, Sending, RemoteBatch, LineResult, NeverBegun: a provider's batch side.
-    Suspects, mark_of: batches that may be the one whose sending was cut off. SdkBatches, load_sdk,
+    Suspects, mark_of: batches that may be the one whose sending was interrupted. SdkBatches, load_sdk,
         system_certificates: a vendor's SDK. Sink: a result file being written. read_members,
-        read_text_member, read_number_member: what is in its lines. refusal_without_reason: a failure
-        without a message. run_in_thread: a blocking call of the SDK.
+        read_text_member, read_number_member: contents of its lines. refusal_without_reason: a failure without
+        a message. run_in_thread: a blocking call of the SDK.
 People
-    AskPeople, PersonRequest: a way to ask people, and what it asks. view_of: what a person sees of a request.
+    AskPeople, PersonRequest: a way to ask people, and a request. view_of: a person's view of a request.
     Forms, seconds: a type of settings, and a span of time in seconds.
 """
 

@@ -2,12 +2,11 @@
 
     from edgen.plugin.readers import DataSetReader, make_verbatim_record
 
-Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release; CHANGELOG.md lists changes.
 
 DataSetReader: a reader of one layout, with an entry point in the group `edgen.readers`. Its optional parts
 are those of a family, and TextLayout: files of lines.
-make_verbatim_record: the value of a record whose texts stay as they are. Piece: a record as it is cut from a
-file.
+make_verbatim_record: the value of a record with unchanged texts. Piece: a record as it is cut from a file.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     from edgen.plugin.spaces import SpaceLayout
 
-Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release; CHANGELOG.md lists changes.
 
 SpaceLayout: dimensions and roles that a domain names. LaidOutDimension: one of its dimensions. Agreement:
 whether the roles of a scenario want the same.

@@ -2,14 +2,14 @@
 
     from edgen.plugin.statistics import bootstrap, interval
 
-Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release; CHANGELOG.md lists changes.
 
-Estimate, share: a number with its interval. Distribution, summarize_counts, summarize_shares: mean,
-deviation and quantiles. ShareCount, Floats, difference_of_means: values clustered by scenario.
-FEWEST_SCENARIOS: those that an interval needs. bootstrap, interval, ratios: resampling of scenarios.
-round_number: six digits, on any machine the same. SIGNIFICANT, fisher, holm, log_factorials: tests, and
-many at once. spearman, superiority, RankTest: ranks. agreement, krippendorff, masi: agreement of labels.
-LabelCounts, LabelFigures: labels against true ones.
+Estimate, share: a number with its interval. Distribution, summarize_counts, summarize_shares: mean, deviation
+and quantiles. ShareCount, Floats, difference_of_means: values clustered by scenario. FEWEST_SCENARIOS: fewest
+scenarios for an interval. bootstrap, interval, ratios: resampling of scenarios. round_number: six digits, the
+same on any machine. SIGNIFICANT, fisher, holm, log_factorials: tests, and corrections for many tests.
+spearman, superiority, RankTest: ranks. agreement, krippendorff, masi: agreement of labels. LabelCounts,
+LabelFigures: labels against true ones.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Words and numbers in texts for people, and texts taken apart.
+"""Words and numbers in texts for people, and the parts of texts.
 
     from edgen.plugin.texts import percent, quantity
 
-Second level (see `edgen.plugin`): these names may change in any minor release, which CHANGELOG.md says.
+Second level (see `edgen.plugin`): these names may change in any minor release; CHANGELOG.md lists changes.
 
 number, percent, quantity, format_signed, describe_counts: numbers. readable_name: a name without underscores.
 shorten, excerpt, columns, escape_invisible, replace_surrogates: texts made safe to show. NONE: the sign for
 no value.
 pictures_in, without_pictures: the pictures that a text names.
-words: the words of a text, without case. join_words: words as one text to look phrases up in. loops: whether
+words: the words of a text, without case. join_words: words as one text, to search for phrases. loops: whether
 a side repeats itself. hash64: a number from a text, for draws that do not depend on an order.
-DigestTable: such numbers seen so far, in few bytes each.
+DigestTable: a set of such numbers, with few bytes each.
 shingles_of, are_alike, ALIKE: near-duplicates.
 """
 

@@ -1,13 +1,14 @@
-"""The bias report: influences on a judge's verdicts besides the conversations.
+"""The bias report: influences on a judge's verdicts other than the conversations.
 
-Pairs are read once, and a few numbers kept of each. Position is measured on pairs with read verdicts in both
-orders, where each side is first as often as second, so that the first slot wins half of them unless the slot
-itself counts. Length is measured on the mean of both orders, from which the slot has gone, and in the words
-of what the judge was shown: whole conversations or single responses. Longer may also be better, so that there
-is a second slope at equal probability of understanding, the one other source that speaks of every pair. Texts
-that speak to a judge are counted, and how often the side that has one wins. Arms are policies, compared in a
-matrix (`policies`). Where log probabilities were asked for, `logprob_report` says what they are worth.
-Intervals are at 95% and allow for pairs of one scenario being alike (`intervals`, `logistic`).
+Pairs are read once, and a few numbers are kept of each. Position is measured on pairs with read verdicts in
+both orders. Each side is first equally often, so without bias the first slot wins half of them. Length is
+measured on the mean of both orders, which cancels the slot, and in the words that the judge was shown: whole
+conversations or single responses. Longer responses may also be better, so a second slope compares pairs at
+equal probability of understanding, the only other source for every pair.
+
+Texts that address a judge are counted, with the wins of the sides that have one. Arms are policies, compared
+in a matrix (`policies`). `logprob_report` evaluates log probabilities, if they were requested. Intervals are
+at 95% and treat the pairs of one scenario as a cluster (`intervals`, `logistic`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import edgen.stats.required  # noqa: F401 - first: where numpy is missing, it says which extra has it
+import edgen.stats.required  # noqa: F401 - first: without numpy, it names the extra that installs it
 
 # isort: split
 import msgspec
@@ -42,8 +43,8 @@ from edgen.store.run_reader import RunReader
 Floats = NDArray[np.float64]
 
 SLOPE_WORDS = 100
-_EXAMPLES = 3  # of what was said to judges
-_SLOPE_PRIOR_SD = 10.0  # logits for 100 words: says next to nothing, and keeps a separated slope finite
+_EXAMPLES = 3  # of texts that address a judge
+_SLOPE_PRIOR_SD = 10.0  # logits per 100 words: hardly informative, keeps slopes of separated data finite
 Words = Mapping[Compare, tuple[int, int]]
 
 
@@ -52,13 +53,13 @@ class _JudgeSignals:
 
     def __init__(self, signal: OracleSignal) -> None:
         self.name, self.model, self.compare = signal.judge, signal.model, signal.compare
-        self.rows = array("d")  # eight numbers a pair; nan: none read, or not known
+        self.rows = array("d")  # eight numbers for each pair; nan: unread or unknown
         self.ties = self.abstentions = self.verdicts = self.unread = self.labelled = 0
         self.logprobs = LogprobCount()
 
     def add(self, pair: Pair, signal: OracleSignal, words: Words) -> None:
         words_a, words_b = words.get(signal.compare, (None, None))
-        said = pair.signals.probability.p  # that a is better by the conversations' own word
+        said = pair.signals.probability.p  # of a being better, by the conversations' probabilities
         known = (signal.wins_ab, signal.wins_ba, words_a, words_b, said)
         sides = (_sign(find_preference(signal)), _find_directed_side(pair))
         self.rows.extend((pair.scenario, *sides, *(math.nan if one is None else one for one in known)))
@@ -99,8 +100,7 @@ class _JudgeSignals:
 
 
 class _PairSignals:
-    """The numbers kept of all pairs: the side that each source favours, the signals by judge, and the
-    labels."""
+    """Numbers kept of all pairs: the side that each source favours, the signals by judge, and the labels."""
 
     def __init__(self) -> None:
         self.judges: dict[str, _JudgeSignals] = {}
@@ -109,7 +109,7 @@ class _PairSignals:
         self.labelled: Counter[str] = Counter()
         self.policies = PolicyCounts()
         self.scenarios = array("q")
-        self.directed = array("b")  # 1 where a text speaks to a judge
+        self.directed = array("b")  # 1 where a text addresses a judge
         self.found: list[str] = []
 
     def add(self, pair: Pair, words: Words) -> None:
@@ -133,7 +133,7 @@ class _PairSignals:
         self.scenarios.append(pair.scenario)
 
     def _rate(self, source: str, p: float | None) -> bool:
-        """Note which side a source favours in this pair; False where that is noted already."""
+        """Record the side that a source favours in this pair. Return False if it is already recorded."""
         column = self.ratings.setdefault(source, array("b"))
         behind = len(self.scenarios) - len(column)
         if behind >= 0:
@@ -162,13 +162,13 @@ class _PairSignals:
 def make_bias_report(
     rows: Iterable[tuple[Pair, Words]], arms: Sequence[str] = (), askers: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the report as values for JSON; `render` words it for a person. `arms`: the order of the run's.
-    `askers`: the names of the askers of judges, by identity. With pairs between arms it has the `policies`
-    matrices.
+    """Return the report as values for JSON; `render` makes text of it. `arms`: the arms of the run, in order.
+    `askers`: the names of the judges' askers, by the judges' ids. With pairs between arms the report has the
+    `policies` matrices.
 
-    A row is a pair with the numbers of words of sides a and b by the texts that a judge is shown: each judge
-    takes those of its own kind of comparison. A key is missing if they are unknown. Estimates are `{"value",
-    "low", "high", "n", "scenarios"}`, None without data.
+    A row is a pair with the word counts of sides a and b, for each kind of comparison; each judge uses the
+    counts of its own kind. Without them a key is missing. Estimates are `{"value", "low", "high", "n",
+    "scenarios"}`, or None without data.
     """
     signals = _PairSignals()
     for pair, words in rows:
@@ -178,18 +178,18 @@ def make_bias_report(
 
 
 def report_bias_of_compared(rows: Iterable[ComparedPair], reader: RunReader) -> dict[str, Any]:
-    """Return the bias report of the pairs that a run has, given each with its two conversations."""
+    """Return the bias report of pairs that come with their two conversations."""
     askers = find_judge_askers(reader.rundir)
     return make_bias_report(((row.pair, _count_words(row)) for row in rows), reader.arms, askers)
 
 
 def report_bias_of_run(reader: RunReader) -> dict[str, Any]:
-    """Return the bias report of the pairs that a run has."""
+    """Return the bias report of a run's pairs."""
     return report_bias_of_compared(reader.compared(), reader)
 
 
 def _count_words(compared: ComparedPair) -> Words:
-    """Count the words that a judge was shown of each side, by what it compared."""
+    """Count the words of each side that a judge was shown, for each kind of comparison."""
     a, b, prefix = compared.a.turns, compared.b.turns, compared.pair.prefix_turns
     part = slice(prefix, prefix + 1)
 
@@ -203,7 +203,7 @@ def _count_words(compared: ComparedPair) -> Words:
 
 
 def _find_directed_side(pair: Pair) -> int:
-    """Return the side that alone addresses a judge: 1 side a, -1 side b, 0 neither or both."""
+    """Return the only side that addresses a judge: 1 for a, -1 for b; 0 for neither or both."""
     directed = pair.signals.judge_directed
     return 0 if directed is UNSET else (directed.a is not None) - (directed.b is not None)
 
@@ -213,12 +213,13 @@ def _sign(p: float | None) -> int:
 
 
 def _report_position(ab: Floats, ba: Floats, scenario: Floats) -> dict[str, Any]:
-    """Flips: each order favours another side. In order ba side b is first and wins what a does not."""
+    """Return the report on position. A pair flips if the two orders favour different sides. In order ba side
+    b is first."""
     flips = np.array((ab - 0.5) * (ba - 0.5) < 0, dtype=np.float64)
     slots = (ab + (1 - ba)) / 2
     first, flipped = share(slots, scenario), share(flips, scenario)
     if first is not None and flipped is not None and flipped.high is not None and np.all(slots == 0.5):
-        # No pair hangs on its slot, and none of those not seen can count for more than a flip does.
+        # Without any sign of a slot effect, an unseen pair deviates at most as much as a flip does.
         half = flipped.high / 2
         first = msgspec.structs.replace(first, low=0.5 - half, high=0.5 + half)
     return {
@@ -229,7 +230,7 @@ def _report_position(ab: Floats, ba: Floats, scenario: Floats) -> dict[str, Any]
 
 
 def _report_length(p: Floats, ahead: Floats, said: Floats, scenario: Floats) -> dict[str, Any]:
-    """`ahead`: by how many words side a is longer."""
+    """Return the report on length. `ahead`: the words by which side a is longer."""
     known = ~np.isnan(ahead)
     apart, better = known & (ahead != 0), known & ~np.isnan(said)
     longer = share(np.where(ahead > 0, p, 1 - p)[apart], scenario[apart])
@@ -243,15 +244,14 @@ def _report_length(p: Floats, ahead: Floats, said: Floats, scenario: Floats) -> 
 
 
 def _fit_slope(p: Floats, ahead: Floats, scenario: Floats, said: Floats | None = None) -> Estimate | None:
-    """Return the increase of side a's chance in logits for each SLOPE_WORDS words that it is ahead, with
-    `said` equal.
+    """Return the increase of side a's chance, in logits for each SLOPE_WORDS words by which it is longer, at
+    equal `said`.
 
-    `said` is the probability that side a is the better one, by another source; it needs some values other
-    than 0.5.
+    `said` is the probability that side a is better, by another source. Some values must differ from 0.5.
     """
     if not np.any(ahead) or (said is not None and not np.any(said != 0.5)):
         return None
-    # The constant stands for what sets side a apart otherwise, as where sides are arms.
+    # The constant absorbs other differences of side a, for example if the sides are arms.
     columns = [np.ones(ahead.size), ahead / SLOPE_WORDS]
     if said is not None:
         columns.append(2 * said - 1)
@@ -259,7 +259,7 @@ def _fit_slope(p: Floats, ahead: Floats, scenario: Floats, said: Floats | None =
 
 
 def round_values(value: Any) -> Any:
-    """Return values for JSON with rounded numbers, so that another machine's arithmetic does not show."""
+    """Round the numbers of values for JSON, so that the result is the same on every machine."""
     if isinstance(value, dict):
         return {key: round_values(child) for key, child in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,5 @@
-"""Choice of the pairs of a scenario's candidates to compare, and the turn at which the two of a pair part."""
+"""The choice of pairs to compare among a scenario's candidates, and the turn at which the two of a pair
+part."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from edgen.store.several_runs import SeveralRuns, pair_between_arms
 
 
 class Parting(NamedTuple):
-    """Two candidates of a scenario, and how many turns they share from the start."""
+    """Two candidates of a scenario, and the number of turns that they share from the start (`prefix`)."""
 
     a: Candidate
     b: Candidate
@@ -30,23 +31,22 @@ class Parting(NamedTuple):
 
     @property
     def responses(self) -> tuple[Turn, Turn] | None:
-        """The turns in which they part; None where one ends there, or others speak."""
+        """The first turns that differ; None if one conversation ends there, or their roles differ."""
         if min(len(self.a.turns), len(self.b.turns)) <= self.prefix:
             return None
         one, other = self.a.turns[self.prefix], self.b.turns[self.prefix]
         return (one, other) if one.role == other.role else None
 
     def is_near_end(self, least: int | None) -> bool:
-        """Return whether fewer turns than `least` follow after they part, in the shorter rest."""
+        """Return whether fewer turns than `least` follow the shared ones in the shorter conversation."""
         return least is not None and turns_left(self.a, self.b, self.prefix) < least
 
 
-MOST_PAIRS = 2_000_000  # of one scenario, which are held at once: those of 2,000 conversations
+MOST_PAIRS = 2_000_000  # of one scenario, held in memory at once: the pairs of 2,000 conversations
 
 
 class PairChoice:
-    """The pairs that are looked at of each scenario: those of its tournament, or `every` one that there
-    is."""
+    """The chosen pairs of each scenario: those of its tournament, or `every` pair."""
 
     def __init__(self, reader: RunReader, wanted: PairSettings, *, every: bool = False) -> None:
         self.reader = reader
@@ -54,7 +54,7 @@ class PairChoice:
         self.every = every
 
     def list_names(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:
-        """Return the pairs by the names of their candidates, including those near their end."""
+        """Return the names of both candidates of each pair, including pairs that part near their end."""
         if isinstance(self.reader, SeveralRuns):
             return pair_between_arms(names, self.wanted.matches)
         if self.every:
@@ -69,7 +69,7 @@ class PairChoice:
         return draw_matches(names, self.wanted.matches, self.reader.job.seed, index)
 
     def iterate_partings(self, index: int, names: Sequence[str]) -> Iterator[tuple[str, str, Parting]]:
-        """Yield the pairs with the names of their candidates, without those near their end."""
+        """Yield the pairs with their candidates' names, without pairs that part near their end."""
         pairs = self.list_names(index, names)
         candidates = {
             name: self.reader.candidate(index, name)
@@ -81,8 +81,8 @@ class PairChoice:
                 yield a, b, parting
 
     def list_pairs_to_judge(self, index: int, names: Sequence[str]) -> list[tuple[str, str]]:
-        """Return the names of the pairs without those near their end. Without that setting no turn is
-        read."""
+        """Return the names of the pairs, without pairs that part near their end. Without `min_turns_left`, no
+        turn is read."""
         if self.wanted.min_turns_left is None:
             return self.list_names(index, names)
         return [(a, b) for a, b, _ in self.iterate_partings(index, names)]

@@ -1,6 +1,6 @@
 """Comparisons of a run by judges: their names, records and templates.
 
-A comparison's task is named by its candidates, as in "r0~r1"; its record holds every verdict.
+A comparison's task is named after its candidates, as in "r0~r1". Its record holds every verdict.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from edgen.core.kept_files import require_kept
 from edgen.core.pair import Compare, OracleSignal
 from edgen.store.run_folder import RunFolder
 
-GUARDED_TEMPLATE = "oracle_guarded"  # what a judge is asked with where nothing else is said
-_MOST_NOTED = 1_000_000  # bytes: a template, and who is asked with it
+GUARDED_TEMPLATE = "oracle_guarded"  # the default template
+_MOST_NOTED = 1_000_000  # bytes: a template, and its backend's settings
 _RESTORE = (
-    "It says with which template the judge was asked, and what was judged is kept under that. Restore it "
-    "from a copy; or move it away, and name the same template: --set prompts.oracle=NAME."
+    "It records the judge's template, under which the verdicts are stored. Restore it from a copy; or move it "
+    "away, and name the same template: --set prompts.oracle=NAME."
 )
-_BETWEEN = "~"  # stands in no candidate's name
+_BETWEEN = "~"  # occurs in no candidate's name
 
 
 def name_comparison(a: str, b: str) -> str:
-    """Return the task of comparing two candidates, by their names."""
+    """Return the task that compares two candidates, given their names."""
     return f"{a}{_BETWEEN}{b}"
 
 
@@ -38,7 +38,7 @@ def read_comparison(task: str) -> tuple[str, str]:
 
 
 class JudgedComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison in a judge's ledger. `texts` is a digest of the compared texts: if the run has changed
+    """A comparison in a judge's ledger. `texts` is a digest of the compared texts. If they have changed
     since, the signal does not count."""
 
     signal: OracleSignal
@@ -46,10 +46,10 @@ class JudgedComparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_published_template(rundir: RunFolder, compare: Compare) -> str | None:
-    """Return the name of the published template if this run was judged with it, by this kind of comparison,
-    and never with the guarded one.
+    """Return the name of the published template if this run was judged with it, for this kind of comparison,
+    and never with the guarded template.
 
-    A run that was judged with the earlier default is not judged again without a request.
+    Runs judged with this earlier default keep it, so their pairs are not judged again.
     """
     name = f"oracle_{compare}"
     known = {_find_digest(shipped): shipped for shipped in (name, GUARDED_TEMPLATE)}
@@ -58,8 +58,7 @@ def find_published_template(rundir: RunFolder, compare: Compare) -> str | None:
 
 
 def find_judge_askers(rundir: RunFolder) -> dict[str, str]:
-    """Return the name of the asker that each judge of a run is, by the judge's identity; judges without a
-    readable note are missing."""
+    """Return the name of each judge's asker, by the judge's id. Judges without readable notes are missing."""
     askers = {}
     for ledger in rundir.judge_ledgers():
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
@@ -69,7 +68,7 @@ def find_judge_askers(rundir: RunFolder) -> dict[str, str]:
 
 
 class _Noted(msgspec.Struct):
-    """The part of a judge's note that names its asker; edgen's own judge notes none."""
+    """The name of the asker in a judge's notes; empty for edgen's own judge."""
 
     asker: str = "oracle"
 
@@ -79,7 +78,7 @@ def _find_digest(shipped: str) -> str:
 
 
 def _list_noted_templates(rundir: RunFolder, compare: Compare) -> Iterator[str]:
-    """Yield the sha256 of the template of each judge of this run with this kind of comparison."""
+    """Yield the sha256 of the template of each judge with this kind of comparison in this run."""
     for ledger in rundir.judge_ledgers():
         require_kept(ledger.with_suffix(".json"), _RESTORE)
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError):

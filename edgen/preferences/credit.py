@@ -1,13 +1,14 @@
 """Credit of one turn: the evidence for a label.
 
-`whole`: a verdict on both whole conversations; the turn at which they part gets praise and blame for all
-later turns. `response`: a verdict on the two responses alone. `rollouts`: from each response the conversation
-is continued k times, and the mean counts (see `edgen.protocols.stage` for the source).
+`whole`: a verdict on both whole conversations, so the turn at which they part gets the credit for all later
+turns. `response`: a verdict on the two responses alone. `rollouts`: the conversation continues k times from
+each response, and the mean counts (for the source see `edgen.protocols.stage`).
 
-Preferences between whole conversations are the input of multi-turn methods (Shani et al. 2024, MTPO, arXiv
-2405.14655); a loss that sees one turn, such as DPO's (Rafailov et al. 2023, arXiv 2305.18290), takes such a
-verdict for one on that turn. By default the responses are compared: for the same calls, that finds the better
-turn more often (`python -m bench credit`). Arms are policies, whose whole conversations count.
+Multi-turn methods take preferences between whole conversations (Shani et al. 2024, MTPO, arXiv 2405.14655). A
+loss about one turn, such as DPO's (Rafailov et al. 2023, arXiv 2305.18290), takes such a verdict for a
+verdict on that turn. By default the judge compares responses: with equally many calls, that finds the better
+turn more often (`python -m bench credit`). Pairs between arms compare policies, so they compare whole
+conversations.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from edgen.core.errors import UsageError
 from edgen.core.pair import OF_RESPONSES, Compare, Source
 
 Credit = Literal["whole", "response", "rollouts"]
-ROLLOUTS = 4  # of each response, where nobody says how many
+ROLLOUTS = 4  # default number for each response
 
 
 def apply_credit(
     pairs: PairSettings, by: Source, credit: Credit | None, rollouts: int | None, *, usual: Compare
 ) -> PairSettings:
-    """Return the settings of pairs with the requested credit of one turn, `compare` and all. `usual`: what a
-    judge compares where neither the job nor an option says so. Raises UsageError for a contradiction."""
+    """Return the settings of pairs with the requested credit, including `compare`. `usual`: the default of
+    `compare` for a judge. Raises UsageError if the options contradict each other."""
     if by in OF_RESPONSES:
         if credit is not None or rollouts is not None:
             raise UsageError(

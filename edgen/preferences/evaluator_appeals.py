@@ -1,9 +1,9 @@
-"""Sentences that appeal to an evaluator: known by their structure, not by a list of sentences.
+"""Sentences that appeal to an evaluator, found by their structure, not by a list of sentences.
 
-A sentence counts that names this very text as what is judged, or speaks to somebody who judges, and asks for
-a mark, a rank, a label or a preference. Each class of words has lines for several languages
-(judge_directed_classes.txt); what belongs together has to stand in one sentence, whose order differs between
-languages. Linear in the length of a text.
+A sentence is an appeal if it names this text as the judged one, or addresses a judge, and requests a mark, a
+rank, a label or a preference. judge_directed_classes.txt has the forms of each class of words in several
+languages. The classes must occur in one sentence, in any order, since word order differs between languages.
+Time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ _GATES = (
     "side",
     "soft",
     "lone",
-)  # without one of these, a text appeals to nobody
-_PARTS = ("must", "role", "call")  # of forms of other classes
-_LONGEST = 300  # characters of a sentence; a longer one is looked at in pieces
+)  # a text without any of these has no appeal
+_PARTS = ("must", "role", "call")  # parts of the forms of other classes
+_LONGEST = 300  # characters; longer sentences are searched in pieces
 _END = re.compile(r"[.!?…]+(?=[\s\"”»)]|$)|[。！？।؟;\n]+")
 
 
 @cache
 def _read_classes() -> tuple[Forms, Forms]:
-    """Return the classes of words: the gates, and the others."""
+    """Return the forms of the gates, and those of the other classes."""
     sections = read_sections(Path(__file__).with_name("judge_directed_classes.txt"))
     others = [name for name in sections if name not in (*_GATES, *_PARTS)]
     return Forms({name: sections[name] for name in _GATES}), Forms({name: sections[name] for name in others})
 
 
 def find_appeal(text: str) -> str | None:
-    """Return the first sentence that appeals to an evaluator, None without one. `text` is in Unicode's form
-    NFKC."""
+    """Return the first sentence that appeals to an evaluator; None without one. `text` must be in Unicode
+    form NFKC."""
     gates, others = _read_classes()
     gate_forms = gates.choose(text)
     if not any(_list_matching(gate_forms, text)):
@@ -64,7 +64,7 @@ def _list_matching(classes: Mapping[str, Sequence[re.Pattern[str]]], text: str) 
 
 def _appeals(has: set[str], *, spoken_to: bool) -> bool:
     """Return whether the classes in one sentence make an appeal. `spoken_to`: this sentence, or the one
-    before, addresses or names an evaluator."""
+    before it, addresses or names an evaluator."""
     asks = bool(has & {"rate", "choose", "label"})
     claims = bool(has & {"extreme", "label", "better"})
     if spoken_to and (claims or ("object" in has and asks) or ("rare" in has and asks)):

@@ -1,9 +1,10 @@
-"""From signals to labels, a scenario at a time: every pair gets a label or the reason why it has none. A
-label rests on its source's signal about that very pair; an oracle's, on verdicts in both orders.
-Bradley-Terry strengths over all of an oracle's results of the scenario weigh each pair (the margin) and can
-take a label away, but never give one. They are fitted from two candidates on, so that margins mean the same
-in every scenario: one verdict in each order gives two candidates 0.86, and more votes, or results with others
-that bear it out, give more. Wins in a circle bear nothing out: such pairs are contradicted.
+"""From signals to labels, one scenario at a time: every pair gets a label, or the reason for none.
+
+A label rests on its source's signal about the same pair. An oracle's label rests on verdicts in both orders.
+Bradley-Terry strengths, fitted to all of an oracle's results in the scenario, weigh each pair (the margin).
+They can remove a label but never give one. They are fitted from two candidates on, so that margins mean the
+same in every scenario. One verdict in each order gives two candidates a margin of 0.86. More votes and
+consistent results of other pairs increase it. Pairs whose results form a circle are contradicted.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ UNLABELLED: dict[str, str] = {
     "margin": "the margin is below the one asked for",
     "surplus": "the scenario has enough pairs with a larger margin",
 }
-_OF_TURNS = ("identical", "turns_left")  # known from the turns, which are not looked at here
-_SET_APART = (*_OF_TURNS, "judge_directed")  # regardless of the sources
+_OF_TURNS = ("identical", "turns_left")  # decided from the turns, which are not read here
+_SET_APART = (*_OF_TURNS, "judge_directed")  # left out for every source
 _NOISE = 1e-9
 _DIGITS = 6
 
@@ -49,24 +50,24 @@ Signal = OracleSignal | ProbabilitySignal | HumanSignal | RolloutSignal | MarkSi
 
 
 class LabelRules(msgspec.Struct, frozen=True, kw_only=True):
-    """Rules of labels: the source of the labels, and the pairs to keep."""
+    """Rules of labels: their source, and the pairs to keep."""
 
     by: Source  # source of the labels
-    judge: str | None = None  # the oracle that counts; None: the first one found
-    min_margin: float = 0.0  # pairs with less stay unlabelled
-    max_per_scenario: int | None = None  # labels with the largest margin, then the first id, stay; None: all
+    judge: str | None = None  # id of the judge that counts; None: the first one found
+    min_margin: float = 0.0  # pairs with a smaller margin stay unlabelled
+    max_per_scenario: int | None = None  # keep labels with the largest margin, then the first id; None: all
     judge_directed: Literal["unlabelled", "label"] = "unlabelled"
-    """If such pairs are unlabelled, their signals count for no strength either."""
+    """If such pairs are unlabelled, their signals do not count for strengths either."""
     rollouts: bool = False
-    """Their outcomes make the labels; strengths are then of the responses at which pairs part."""
+    """Label by rollouts. Strengths are then of the responses at which pairs part."""
 
 
 def label_scenario(pairs: Sequence[Pair], rules: LabelRules) -> list[Pair]:
-    """Return the pairs of one scenario, in order, each with `label` or `left_out` and the strengths of its
+    """Return the pairs of one scenario, in order, each with `label` or `left_out`, and the strengths of its
     sides.
 
-    Earlier labels and strengths are replaced; only `left_out` "identical" and "turns_left" stay, since turns
-    are not examined here.
+    Replaces earlier labels and strengths, except `left_out` "identical" and "turns_left", since turns are not
+    read here.
     """
     judge = rules.judge
     if judge is None:
@@ -83,7 +84,8 @@ def label_scenario(pairs: Sequence[Pair], rules: LabelRules) -> list[Pair]:
 
 
 def _unlabel(pair: Pair, rules: LabelRules) -> Pair:
-    """Return the pair without an earlier label or reason, except for reasons that no source decides."""
+    """Return the pair without an earlier label or reason, except for reasons that do not depend on a
+    source."""
     if pair.left_out in _OF_TURNS:
         return pair
     apart = rules.judge_directed == "unlabelled" and pair.signals.judge_directed is not UNSET
@@ -108,8 +110,8 @@ def _find_signal(pair: Pair, rules: LabelRules, judge: str | None) -> Signal | N
 
 
 def _read_result(signal: Signal | None) -> tuple[float, int] | None:
-    """Return a judge's preference for the strengths, and its number of readable verdicts; None without a
-    preference."""
+    """Return a judge's preference for the fit of strengths, and its number of readable verdicts; None without
+    a preference."""
     if isinstance(signal, RolloutSignal):
         return None if signal.p is None or not signal.verdicts else (signal.p, signal.verdicts)
     if not isinstance(signal, OracleSignal) or signal.p is None:
@@ -118,16 +120,17 @@ def _read_result(signal: Signal | None) -> tuple[float, int] | None:
 
 
 def _find_place(pair: Pair, signal: Signal | None) -> int | None:
-    """Return the subject of the strengths: the number of turns before the responses, or None for whole
+    """Return what the strengths are of: the responses after this number of turns, or None for whole
     conversations."""
     return pair.prefix_turns if isinstance(signal, RolloutSignal) else None
 
 
-Strengths = dict[int | None, dict[str, Strength]]  # by what they are of, and by conversation
+Strengths = dict[int | None, dict[str, Strength]]  # by place (see `_find_place`) and conversation
 
 
 def _fit_strengths(pairs: Sequence[Pair], signals: Sequence[Signal | None]) -> Strengths:
-    """Strengths over all results, a tie counting half, each weighing as much as its read verdicts."""
+    """Fit strengths to all results. A tie counts half, and a result weighs as much as its number of read
+    verdicts."""
     from edgen.stats.bradley_terry import strengths
 
     results: dict[int | None, list[tuple[str, str, float, int]]] = {}
@@ -138,7 +141,7 @@ def _fit_strengths(pairs: Sequence[Pair], signals: Sequence[Signal | None]) -> S
 
 
 def _label(pair: Pair, signal: Signal | None, rules: LabelRules, strong: Strengths) -> Pair:
-    """Return the pair with its label, or with the first reason against one."""
+    """Return the pair with its label, or with the first reason against a label."""
     own = strong.get(_find_place(pair, signal), {})
     a, b = (msgspec.structs.replace(side, strength=own.get(side.id)) for side in (pair.a, pair.b))
     pair = msgspec.structs.replace(pair, a=a, b=b)
@@ -147,7 +150,7 @@ def _label(pair: Pair, signal: Signal | None, rules: LabelRules, strong: Strengt
 
 
 def _make_label(pair: Pair, signal: Signal | None, rules: LabelRules) -> Label | str:
-    """Return the label by the signal, or the first reason against one."""
+    """Return the label by a signal, or the first reason against it."""
     if pair.left_out in _SET_APART:
         return pair.left_out
     if signal is None or (isinstance(signal, MarkSignal) and signal.abstain):
@@ -174,8 +177,8 @@ def _make_label(pair: Pair, signal: Signal | None, rules: LabelRules) -> Label |
 
 
 def _compute_margin(pair: Pair, p: float) -> float:
-    """Return the lead of the favoured side: by strengths if there are any (0 or less: it trails), else by
-    p."""
+    """Return the lead of the favoured side, by strengths if there are any, else by p. It is 0 or less if the
+    favoured side has the lower strength."""
     if pair.a.strength is None or pair.b.strength is None:
         return round(abs(2 * p - 1), 9)
     ahead = math.tanh((pair.a.strength.value - pair.b.strength.value) / 2)  # 2 sigmoid(x) - 1

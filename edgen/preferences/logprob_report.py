@@ -1,14 +1,13 @@
-"""Value of a judge's log probabilities compared with its verdicts: which of them predicts other evidence
-better.
+"""A comparison of a judge's log probabilities with its verdicts: which predict other evidence better?
 
 Three forecasts of the same pairs are compared: the soft preference from log probabilities, the share of
-verdicts, and the forecast by the Bradley-Terry strengths of the two candidates from all verdicts of the
-scenario. The evidence: the conversations' own probabilities, people, and the judge's next vote on the same
-pair in the same order, if it voted more than once.
+verdicts, and the forecast by the candidates' Bradley-Terry strengths from all verdicts of the scenario. The
+evidence: the conversations' own probabilities, people, and the judge's next vote on the same pair in the same
+order, if it voted more than once.
 
-Calibration is that of `stats.calibration`. The slope is Cox's (1958, Biometrika 45): that of a logistic
-regression of the outcome on the logit of the forecast; 1 for a well calibrated judge, less for an
-overconfident one.
+Calibration is computed by `stats.calibration`. The slope is Cox's (1958, Biometrika 45): the slope of a
+logistic regression of the outcome on the logit of the forecast. It is 1 for a well calibrated judge and lower
+for an overconfident one.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import edgen.stats.required  # noqa: F401 - first: where numpy is missing, it says which extra has it
+import edgen.stats.required  # noqa: F401 - first: without numpy, it names the extra that installs it
 
 # isort: split
 import numpy as np
@@ -37,22 +36,22 @@ Floats = NDArray[np.float64]
 FORECASTS = ("logprobs", "verdicts", "strengths")
 _TRUTHS = ("probability", "human")
 _COLUMNS = ("scenario", "first", "tie", *FORECASTS, *_TRUTHS)
-_PRIOR_SD = 10.0  # of a slope: says next to nothing, and keeps a separated one finite
-_NEAREST = 1e-4  # to 0 or 1, that a logit is taken of
+_PRIOR_SD = 10.0  # of a slope: hardly informative, and keeps the slope of separated data finite
+_NEAREST = 1e-4  # least distance of a forecast from 0 and 1, before its logit is taken
 _NOISE = 1e-9
 
 
 class LogprobCount:
-    """The numbers kept of one judge's signals: a few per pair."""
+    """Numbers kept of one judge's signals: a few for each pair."""
 
     def __init__(self) -> None:
-        self._rows = array("d")  # one number a column and pair; nan: not known
-        self._votes = array("d")  # scenario, both forecasts of a vote, and the vote after it
+        self._rows = array("d")  # one number for each column and pair; nan: unknown
+        self._votes = array("d")  # scenario, both forecasts of a vote, and the next vote
         self._gaps: Counter[str] = Counter()
         self._verdicts = self._bounded = 0
 
     def add(self, pair: Pair, signal: OracleSignal) -> None:
-        """Count a judge's signal of a pair, if log probabilities were asked for."""
+        """Count a judge's signal of a pair, if log probabilities were requested."""
         told = signal.logprobs
         if told is UNSET:
             return
@@ -97,7 +96,7 @@ def _convert_number(value: float | None) -> float:
 
 
 def _find_strength(pair: Pair, signal: OracleSignal) -> float | None:
-    """Return the probability that side a is the better one by the strengths, if they are from this judge."""
+    """Return the probability that side a is better, by the strengths from this judge; nan without them."""
     alone = len(pair.signals.oracle) == 1 if pair.label is None else pair.label.judge == signal.judge
     if not alone or pair.a.strength is None or pair.b.strength is None:
         return None
@@ -112,8 +111,8 @@ def _list_truths(pair: Pair) -> Iterator[float | None]:
 
 
 def _pair_next_votes(verdicts: tuple[Verdict, ...]) -> Iterator[tuple[Verdict, Verdict]]:
-    """Yield each verdict that has a probability with the next one in the same order, the last one with the
-    first."""
+    """Yield each verdict with a probability, with the next verdict in the same order. The last one is
+    followed by the first."""
     for order in ("ab", "ba"):
         votes = [one for one in verdicts if one.order == order and one.choice is not None]
         if len(votes) > 1:
@@ -122,8 +121,8 @@ def _pair_next_votes(verdicts: tuple[Verdict, ...]) -> Iterator[tuple[Verdict, V
 
 
 def _count_ties(seen: Mapping[str, Floats]) -> dict[str, Any]:
-    """Return how many pairs each source leaves undecided, and how often p is right on those that the verdicts
-    leave undecided."""
+    """Return the number of pairs that each source leaves undecided, and how often p is right on pairs that
+    the verdicts leave undecided."""
     tied, even = seen["tie"] > 0, np.abs(seen["logprobs"] - 0.5) <= _NOISE
     decided = {}
     for truth in _TRUTHS:
@@ -141,8 +140,8 @@ def _estimate_agreement(seen: Mapping[str, Floats]) -> Estimate | None:
 
 
 def _compare_with_sources(seen: Mapping[str, Floats]) -> Iterator[dict[str, Any]]:
-    """Yield the comparison of the forecasts with each other source, on the pairs that all of them cover; with
-    strengths if there are any."""
+    """Yield the comparison of the forecasts with each other source, on the pairs that all of them cover.
+    Strengths are included if there are any."""
     for truth in _TRUTHS:
         there = ~np.isnan(seen[truth]) & ~np.isnan(seen["verdicts"])
         strong = there & ~np.isnan(seen["strengths"])
@@ -166,7 +165,7 @@ def _compare_forecasts(
 
 
 def _fit_slope(p: Floats, came: Floats, scenario: Floats) -> Estimate | None:
-    """Cox's slope; None where all forecasts are alike."""
+    """Return Cox's slope; None if all forecasts are equal."""
     inside = np.clip(p, _NEAREST, 1 - _NEAREST)
     logit = np.log(inside / (1 - inside))
     if np.ptp(logit) <= _NOISE:

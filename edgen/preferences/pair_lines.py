@@ -1,8 +1,7 @@
-"""Pairs as lines: each with its label, and with everything that the label rests on.
+"""Pairs as lines of text: each with its label, and with the evidence for the label.
 
-The signal of the label is marked with a star. From its `p`, and the strengths where there are any, the label
-follows: the side with more than one half is chosen, and the margin is 2p - 1, or tanh(d / 2) for strengths
-that differ by d.
+The signal of the label has a star. The label follows from its `p`, or from the strengths if there are any:
+the side above one half is chosen, and the margin is 2p - 1, or tanh(d / 2) for strengths that differ by d.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Signal = OracleSignal | ProbabilitySignal | RolloutSignal | HumanSignal | MarkSi
 
 
 def describe_pairs(pairs: Sequence[Pair], rollouts: Rollouts) -> Iterator[tuple[int, str]]:
-    """Yield each line with its indent. `rollouts`: by the pair's id."""
+    """Yield each line with its indent. `rollouts`: rollouts by the pair's id."""
     if pairs:
         yield 0, ""
         yield 0, "pairs"
@@ -60,7 +59,7 @@ def _describe_label(pair: Pair) -> str:
 
 
 def _describe_evidence(pair: Pair, rollouts: Sequence[RolloutOutcome]) -> Iterator[str]:
-    """Yield the signals, that of the label with a star; then strengths, and texts that speak to a judge."""
+    """Yield the signals, with a star at the label's; then strengths, and texts that address a judge."""
     for signal in _list_signals(pair):
         star = _STAR if pair.label is not None and _is_behind(signal, pair.label) else ""
         yield f"{star}{_describe(signal, pair)}"

@@ -1,9 +1,9 @@
-"""Comparison of two pair sets of a run, such as people's and a judge's: agreement of their labels, and biases
-of the choices of each.
+"""Comparison of two pair sets of a run, such as people's and a judge's: the agreement of their labels, and
+the biases of each.
 
-Agreement is over the pairs that both label: the share of equal choices, Cohen's kappa and Krippendorff's
-alpha, with intervals over scenarios (`edgen.stats.agreement`). Bias is the share of a set's labels that
-choose the side with more words, and that with side a.
+Agreement is computed over the pairs that both sets label: the share of equal choices, Cohen's kappa and
+Krippendorff's alpha, with intervals over scenarios (`edgen.stats.agreement`). Bias is the share of a set's
+labels that choose the longer side, in words, and the share that choose side a.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from edgen.store.run_reader import RunReader
 
 
 class SetFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A set: its labelled pairs by source, and the share of its choices of the longer side, and of side a."""
+    """A set: its labelled pairs by source, and the share of its choices of the longer side and of side a."""
 
     name: str
     labelled: dict[str, int]
@@ -34,8 +34,8 @@ class SetFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SetComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Two sets of a run. `both` pairs are labelled by both; `agreement` has `observed`, `kappa` and `alpha`,
-    with intervals."""
+    """A comparison of two sets of a run. `both` counts the pairs that both label; `agreement` has `observed`,
+    `kappa` and `alpha`, with intervals."""
 
     run: str
     sets: tuple[SetFacts, SetFacts]
@@ -104,7 +104,7 @@ def _estimate_share(rows: list[tuple[float, int]]) -> Estimate | None:
 
 
 def render_comparison(found: SetComparison) -> Iterator[str]:
-    """Yield the lines that say the same to a person."""
+    """Yield the comparison as lines of text."""
     yield f"run        {found.run}"
     for one in found.sets:
         by = ", ".join(f"{count:,} by {source}" for source, count in one.labelled.items()) or "none"

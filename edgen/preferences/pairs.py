@@ -1,7 +1,7 @@
 """From judged comparisons, votes and probabilities to pairs.jsonl: every pair with all its signals.
 
-Each line has a label, or the reason why none can be defended. The whole file is made again from the ledgers,
-without a call.
+Each line has a label, or the reason why the pair has none. The whole file is made again from the ledgers,
+without any calls.
 """
 
 from __future__ import annotations
@@ -41,12 +41,13 @@ from edgen.store.votes import Votes, select_votes_that_hold
 
 _decode = msgspec.json.Decoder(JudgedComparison).decode
 _encode = msgspec.json.Encoder().encode
-Outcome = tuple[str, str | None, bytes | None]  # status, reason and record, as a ledger has them
+Outcome = tuple[str, str | None, bytes | None]  # status, reason and record by task, as in a ledger
 
 
 class PairCounts(msgspec.Struct):
     """Counts of a pairs file: labelled pairs by side of the split, and the others by reason. `simulated`: a
-    simulator had a part in a conversation or a verdict. `stale_votes`: people's votes on other texts."""
+    simulator took part in a conversation or a verdict. `stale_votes`: people's votes on texts that have
+    changed."""
 
     train: int = 0
     test: int = 0
@@ -67,8 +68,8 @@ class PairCounts(msgspec.Struct):
 def write_pairs(
     choice: PairChoice, rules: LabelRules, votes: Votes, played: PlayedRollouts | None = None
 ) -> PairCounts:
-    """Write pairs.jsonl in the run's folder, in place of an earlier one. `choice`: the pairs that were to be
-    judged; `played`: the rollouts that the labels rest on, None where they rest on no such thing."""
+    """Write pairs.jsonl in the run's folder and replace an earlier one. `choice`: the pairs that were to be
+    judged. `played`: the rollouts on which the labels rest; None if they rest on no rollouts."""
     reader = choice.reader
     with contextlib.ExitStack() as stack:
         views = {one.stem: stack.enter_context(LedgerReader(one)) for one in reader.rundir.judge_ledgers()}
@@ -83,7 +84,8 @@ def write_pairs(
 
 
 def write_response_pairs(reader: RunReader, rules: LabelRules, votes: Votes) -> PairCounts:
-    """Write pairs.jsonl in the run's folder, in place of an earlier one: pairs of responses to one turn."""
+    """Write pairs.jsonl in the run's folder, with pairs of responses to one turn, and replace an earlier
+    one."""
 
     def list_pairs(index: int, names: Sequence[str]) -> Iterator[Pair]:
         for name in names:
@@ -95,8 +97,8 @@ def write_response_pairs(reader: RunReader, rules: LabelRules, votes: Votes) -> 
 def _write_labelled(
     reader: RunReader, rules: LabelRules, pairs: Callable[[int, list[str]], Iterable[Pair]]
 ) -> PairCounts:
-    """Write pairs.jsonl: the pairs of each scenario, given its index and the names of its conversations, each
-    with a label or with why it has none."""
+    """Write pairs.jsonl with a label or a reason for each pair. `pairs` returns the pairs of a scenario,
+    given its index and the names of its conversations."""
     counts, path = PairCounts(), reader.rundir.pairs
     path.parent.mkdir(parents=True, exist_ok=True)
 
@@ -111,19 +113,19 @@ def _write_labelled(
 
 
 class _Known(NamedTuple):
-    """All that is known of pairs."""
+    """Everything known about the pairs of a run."""
 
-    choice: PairChoice  # of the candidates
-    votes: Votes  # votes of people
-    partners: Mapping[str, list[str]]  # ids that come after an id in a vote on both
-    views: Mapping[str, LedgerReader]  # the judges' ledgers by their names
-    judge: str | None  # the one that labels; None without one
+    choice: PairChoice  # the chosen pairs
+    votes: Votes  # people's votes
+    partners: Mapping[str, list[str]]  # for each id, later ids in votes on both
+    views: Mapping[str, LedgerReader]  # the judges' ledgers, by name
+    judge: str | None  # the judge that labels; None without one
     played: PlayedRollouts | None  # rollouts; None without them
-    held: Counter[str]  # votes on present texts
+    held: Counter[str]  # number of votes on unchanged texts
     of_responses: bool  # some votes are on responses to one turn
 
     def iterate_pairs(self, index: int, names: list[str]) -> Iterator[Pair]:
-        """Yield the pairs of one scenario with all signals: those of conversations, then those of responses
+        """Yield the pairs of one scenario with all signals: pairs of conversations, then pairs of responses
         to one turn that people voted on."""
         if len(names) > 1:
             yield from self._of_conversations(index, names)
@@ -138,8 +140,8 @@ class _Known(NamedTuple):
                     yield pair
 
     def _of_conversations(self, index: int, names: list[str]) -> Iterator[Pair]:
-        """Yield the pairs that some source was asked about, or would have been asked about but for the turns
-        that are left; or all pairs."""
+        """Yield the pairs about which some source was asked, the pairs left out only for `min_turns_left`, or
+        all pairs."""
         reader, least = self.choice.reader, self.choice.wanted.min_turns_left
         outcomes = {judge: view.read_outcomes(index) for judge, view in self.views.items()}
         chosen = {*self.choice.list_names(index, names)}
@@ -148,7 +150,7 @@ class _Known(NamedTuple):
             name: find_first_directed(turn.text for turn in one.turns) for name, one in candidates.items()
         }
         judged = {read_comparison(task) for said in outcomes.values() for task in said}
-        # Of many conversations few pairs are asked about, so what is not asked about is not looked at.
+        # Scenarios can have many conversations and few judged pairs, so other pairs are not examined.
         for a, b in _order_pairs({*chosen, *judged, *self._list_voted_pairs(candidates)}, names):
             human = make_human_signal(select_votes_that_hold(self.votes, candidates[a], candidates[b]))
             self.held["votes"] += 0 if human is None else len(human.votes)
@@ -167,7 +169,7 @@ class _Known(NamedTuple):
             yield pair
 
     def _list_voted_pairs(self, candidates: Mapping[str, Candidate]) -> Iterator[tuple[str, str]]:
-        """Yield the pairs of one scenario that people voted on, by names."""
+        """Yield the names of the pairs of one scenario that people voted on."""
         names = {one.id: name for name, one in candidates.items()}
         for identifier, name in names.items():
             for other in self.partners.get(identifier, ()):
@@ -182,8 +184,8 @@ class _Known(NamedTuple):
         outcomes: Mapping[str, Outcomes],
         directed: Mapping[str, str | None],
     ) -> Signals:
-        """Return the signals of a pair except for people's votes. `directed`: the parts of conversations that
-        address a judge, by name."""
+        """Return the signals of a pair except people's votes. `directed`: for each conversation, the part
+        that addresses a judge."""
         a, b, prefix = parting
         said = (outcome.get(name_comparison(*names)) for outcome in outcomes.values())
         speaks = [
@@ -199,14 +201,14 @@ class _Known(NamedTuple):
     def _collect_rollout_signals(
         self, index: int, names: tuple[str, str], parting: Parting, outcomes: Mapping[str, Outcomes]
     ) -> tuple[RolloutSignal, ...] | UnsetType:
-        """Return the signals of a pair by rollouts, if these make the labels."""
+        """Return the signals of a pair by rollouts, if labels rest on rollouts."""
         if self.played is None:
             return UNSET
         judged = None if self.judge is None else outcomes.get(self.judge)
         return tuple(list_rollout_signals(self.played, index, names, parting, judged))
 
     def _find_directed_part(self, index: int, response: PartingTurn, own: str | None) -> str | None:
-        """Return the part of a side that addresses a judge: in its own conversation (`own`), else in a
+        """Return the part of a side that addresses a judge, from its own conversation (`own`) or else from a
         rollout of its response."""
         if own is not None or self.played is None:
             return own
@@ -239,7 +241,7 @@ def _make_pair(reader: RunReader, identifier: str, parting: Parting, signals: Si
 
 
 def _list_judgements(outcomes: Iterable[Outcome | None], texts: str) -> Iterator[OracleSignal]:
-    """Yield the verdicts of judges on a pair, if they were on these very texts."""
+    """Yield judges' verdicts on a pair, if the digest of their texts is `texts`."""
     for status, reason, record in filter(None, outcomes):
         if record is None or not (status == Status.ACCEPTED or reason == RejectionReason.UNREAD):
             continue
@@ -254,7 +256,7 @@ def _list_judgements(outcomes: Iterable[Outcome | None], texts: str) -> Iterator
 
 
 def _order_pairs(pairs: Iterable[tuple[str, str]], names: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs of these names, each once, as `itertools.combinations` has them."""
+    """Yield the pairs that consist of these names, each once, in the order of `itertools.combinations`."""
     place = {name: number for number, name in enumerate(names)}
     found = {(place[a], place[b]) for a, b in pairs if a in place and b in place}
     return [(names[a], names[b]) for a, b in sorted({(min(one), max(one)) for one in found})]

@@ -1,10 +1,10 @@
 """The policy matrix: how often a judge prefers the conversations of one arm to those of another.
 
-The metric of MTPO (Shani et al. 2024, arXiv 2405.14655): two policies answer the same scenarios, the judge
-compares their conversations in both orders, and the mean preference for the row's conversations is the cell.
-A verdict counts as the share of its votes; orders that disagree average to a tie, and two equal conversations
-are one. Intervals are at 95%, with scenarios as clusters (`edgen.stats.intervals`). `sd` is the standard
-deviation of the cell over the row's replicates, which differ in their seeds.
+This is the metric of MTPO (Shani et al. 2024, arXiv 2405.14655). Two policies answer the same scenarios, and
+the judge compares their conversations in both orders. A cell is the mean preference for the row's
+conversations. A verdict counts as the share of its votes. Orders that disagree average to a tie, and two
+equal conversations are a tie. Intervals are at 95%, with scenarios as clusters (`edgen.stats.intervals`).
+`sd` is the standard deviation of the cell over the row's replicates, which have different seeds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import stdev
 from typing import Any
 
-import edgen.stats.required  # noqa: F401 - first: where numpy is missing, it says which extra has it
+import edgen.stats.required  # noqa: F401 - first: without numpy, it names the extra that installs it
 
 # isort: split
 import numpy as np
@@ -23,12 +23,12 @@ from edgen.core.pair import OracleSignal, Pair
 from edgen.stats.intervals import share
 
 _TIE = 0.5
-Between = tuple[str, str]  # arms, that of side a first
+Between = tuple[str, str]  # two arms, side a's first
 
 
 class _Column:
-    """The preferences for one arm over another: scenario, replicates of both, and side a's share by the mean
-    of both orders, shown first, and shown second."""
+    """The preferences for one arm over another. Columns: scenario, both replicates, and side a's share: mean
+    of both orders, shown first, shown second."""
 
     def __init__(self) -> None:
         self.places, self.shares = array("q"), array("d")
@@ -71,7 +71,7 @@ class _JudgeMatrix:
 
 
 class PolicyCounts:
-    """A count of the pairs between arms. It keeps a few numbers of each."""
+    """Counts of the pairs between arms, with a few numbers of each."""
 
     def __init__(self) -> None:
         self._judges: dict[str, _JudgeMatrix] = {}
@@ -80,12 +80,12 @@ class PolicyCounts:
         self._directed = 0
 
     def add(self, pair: Pair) -> None:
-        """Count a pair; only those between arms count."""
+        """Count a pair if it is between arms."""
         a, b = pair.a.arm or "", pair.b.arm or ""
         if a == b:
             return
         self._arms.update(dict.fromkeys((a, b)))
-        if pair.left_out == "judge_directed":  # such a text speaks for itself, and for no policy
+        if pair.left_out == "judge_directed":  # such a text is evidence about itself, not about a policy
             self._directed += 1
         elif pair.left_out == "identical":
             self._equal.append(((a, b), pair))
@@ -101,7 +101,7 @@ class PolicyCounts:
             judge.add(between, pair, signal.p, signal.wins_ab, signal.wins_ba)
 
     def report(self, order: Sequence[str] = ()) -> list[dict[str, Any]]:
-        """Return a matrix for each judge; none without pairs between arms. `order`: that of the arms."""
+        """Return a matrix for each judge; none without pairs between arms. `order`: the order of the arms."""
         arms = [arm for arm in order if arm in self._arms]
         arms += [arm for arm in self._arms if arm not in arms]
         for judge in self._judges.values():
@@ -119,7 +119,7 @@ class PolicyCounts:
 
 
 def _list_cells(judge: _JudgeMatrix, arms: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the cells row by row, without pairs of arms that the judge has not compared."""
+    """Yield the cells row by row, without pairs of arms that the judge did not compare."""
     for row in arms:
         for column in arms:
             for (a, b), found in judge.columns.items():
@@ -128,7 +128,7 @@ def _list_cells(judge: _JudgeMatrix, arms: Sequence[str]) -> Iterator[dict[str, 
 
 
 def describe_policies(matrices: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield the matrices for a person."""
+    """Yield the matrices as lines of text."""
     for one in matrices:
         yield ""
         yield f"Policy matrix by judge {one['judge']} ({one['model']}, comparing by {one['compare']})"
@@ -145,7 +145,7 @@ def describe_policies(matrices: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def _render_grid(arms: Sequence[str], cells: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield the matrix itself, if it fits a terminal."""
+    """Yield the matrix as a grid, if it fits a terminal."""
     wide = max(9, *(len(arm) + 2 for arm in arms)) if arms else 0
     if len(arms) < 3 or wide * (len(arms) + 1) > 76:
         return

@@ -1,6 +1,5 @@
-"""A bias report in words: each figure with its interval, its basis and its meaning. Takes the result of
-`bias.make_bias_report`, also when read back from JSON, and returns lines without line ends.
-"""
+"""The bias report as text: each figure with its interval, its basis and its meaning. Takes the result of
+`bias.make_bias_report`, also after a round trip through JSON, and returns lines without line ends."""
 
 from __future__ import annotations
 
@@ -20,15 +19,15 @@ _PERCENT, _POINTS, _LOGITS, _NUMBER = "{:.1%}", "{:+.1f} points", "{:+.3f}", "{:
 
 
 def render(report: Report, probability_of: str = "") -> Iterator[str]:
-    """Yield the report's lines, none of them longer than a terminal of 80 columns shows. `probability_of`:
-    the family's words after "probability" (`ReportWords`)."""
+    """Yield the report's lines, each at most 80 columns wide. `probability_of`: the family's words after
+    "probability" (`ReportWords`)."""
     for line in _render_lines(report, f"probability {probability_of}".rstrip()):
         yield from _wrap(line)
 
 
 def _wrap(line: str) -> list[str]:
-    """Return the line in pieces that fit, further ones a little to the right of the first, or below a
-    figure's explanation."""
+    """Split a line into pieces that fit. Further pieces are indented, or aligned with a figure's
+    explanation."""
     indent = len(line) - len(line.lstrip())
     rest = indent if indent >= _EXPLAINED else indent + 2
     return textwrap.wrap(
@@ -77,7 +76,7 @@ def _list_directed_texts(directed: Report) -> Iterator[str]:
 
 
 def _name_judge(judge: Report) -> str:
-    """Return a judge's identity, after the name of its asker if that is known."""
+    """Return a judge's id, after the name of its asker if that is known."""
     return f"{judge['asker']} {judge['judge']}" if "asker" in judge else str(judge["judge"])
 
 
@@ -158,7 +157,7 @@ def _render_calibration(table: Report | None, probability: str) -> Iterator[str]
             yield f"    {row['from']:.1f} to {row['to']:.1f} {row['n']:>9,}  {row['mean']:.3f}   {share}"
 
 
-# Why a verdict has no soft preference.
+# Reasons why a verdict has no soft preference.
 GAPS = {
     "not_told": "the service told no log probabilities",
     "not_spelt": "the tokens do not spell the answer",
@@ -209,7 +208,7 @@ def _render_logprobs(told: Report, probability: str) -> Iterator[str]:
 
 
 def name_truth(truth: str, probability: str) -> str:
-    """Return words for the source that forecasts are held against; `probability`: the name of a
+    """Return words for the source with which forecasts are compared. `probability`: the name of a
     conversation's probability."""
     return TRUTHS[truth].format(probability=probability)
 

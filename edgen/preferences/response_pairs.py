@@ -1,8 +1,7 @@
-"""Pairs of responses to one turn, by the marks in the run's own records and by people's votes; no model is
-asked.
+"""Pairs of responses to one turn, by marks in the run's own records and by people's votes, without a model.
 
 Several responses to a turn share all previous turns exactly. A response that its hearer called nonsense is
-paired with each other response to that turn (`flag`), which the hearer did not see. The response that a judge
+paired with each other response to that turn (`flag`); the hearer did not see these. The response that a judge
 of the run found best is paired with the worst one (`judged`). Both marks are in a turn's `data`: `nonsense`,
 and `judged` with "best" or "worst".
 """
@@ -40,7 +39,7 @@ Places = tuple[ResponsePlace, ResponsePlace]
 
 
 def list_response_places(candidate: Candidate) -> Iterator[Places]:
-    """Yield every two responses to one turn of a conversation."""
+    """Yield the places of every two responses to one turn of a conversation."""
     for at, turn in enumerate(candidate.turns):
         numbers = range(1 + len(turn.alternatives))
         for one, other in itertools.combinations(numbers, 2):
@@ -48,7 +47,7 @@ def list_response_places(candidate: Candidate) -> Iterator[Places]:
 
 
 def list_response_pairs(reader: RunReader, candidate: Candidate, votes: Votes) -> Iterator[Pair]:
-    """Yield the pairs of a conversation's responses that a mark distinguishes, or that people voted on."""
+    """Yield the pairs of a conversation's responses that a mark distinguishes or that people voted on."""
     for places in list_response_places(candidate):
         a, b = (cut_at_response(candidate, place) for place in places)
         first, second = a.turns[-1], b.turns[-1]
@@ -69,7 +68,8 @@ def _read_flag_signal(a: Turn, b: Turn) -> MarkSignal:
 
 
 def _read_judge_signal(a: Turn, b: Turn) -> MarkSignal:
-    """Return the signal by the judge: the best one is better than the worst. The others have no mark."""
+    """Return the signal by the judge: the best response is better than the worst. Other responses have no
+    mark."""
     marks = [turn.data.get("judged") for turn in (a, b)]
     return _make_signal(
         [mark if mark in ("best", "worst") else None for mark in marks], {"best": 1, "worst": 0}

@@ -1,4 +1,4 @@
-"""The single rollouts of a pair's signal, read back from the ledgers of the run."""
+"""The single rollouts of a pair's signal, read from the ledgers of the run."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _judged = msgspec.json.Decoder(JudgedComparison).decode
 
 class RolloutOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The rollouts of one number from both responses: their probabilities of understanding, None if unknown
-    or not played; `p`: the judge's preference for the first, None if it was not asked or abstained; `tie`:
-    its orders disagree, or both say the same."""
+    or missing. `p`: the judge's preference for the first; None if it was not asked or abstained. `tie`: its
+    orders disagree, or both rollouts are identical."""
 
     number: int
     a: float | None
@@ -36,8 +36,8 @@ class RolloutOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_rollouts(reader: RunReader, pair: Pair) -> list[RolloutOutcome]:
-    """Return the rollouts that make up the signals of a pair; none if it has no such signal, or its rollouts
-    are not in the run any more. Raises RunError for a conversation that is missing."""
+    """Return the rollouts of a pair's signals; empty if it has no such signal, or the run no longer has its
+    rollouts. Raises RunError if a conversation is missing."""
     signals = () if pair.signals.rollouts is UNSET else pair.signals.rollouts
     if not signals:
         return []
@@ -55,7 +55,7 @@ def find_rollouts(reader: RunReader, pair: Pair) -> list[RolloutOutcome]:
 
 
 def _list_ledgers(reader: RunReader, pair: Pair) -> Iterator[tuple[Path, ...]]:
-    """Yield the ledgers that may hold the rollouts: one of each arm of the pair."""
+    """Yield the ledgers that may hold the rollouts: one for each arm of the pair."""
     folder = reader.rundir
 
     def of(side: Side) -> list[Path]:

@@ -1,5 +1,5 @@
 """Signals of a pair by rollouts: the mean over the continued conversations of both responses, with its
-error."""
+standard error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Outcomes = Mapping[Any, tuple[Status, str | None, bytes | None]]
 def make_signal_by_probability(
     a: Sequence[float], b: Sequence[float], k: int, *, simulated: bool
 ) -> RolloutSignal:
-    """Return the signal by the probabilities of both responses' rollouts. Their means are independent, so
+    """Return the signal by the probabilities of both responses' rollouts. The two means are independent, so
     their variances add."""
     means = (fmean(a), fmean(b)) if _has_enough(k, a, b) else None
     p = None if means is None else 0.5 + (means[0] - means[1]) / 2
@@ -34,8 +34,8 @@ def make_signal_by_probability(
 
 
 def make_signal_by_judge(said: Sequence[OracleSignal | None], k: int, *, simulated: bool) -> RolloutSignal:
-    """Return the signal by a judge's comparisons of rollouts; None stands for two identical ones.
-    `simulated`: the rollouts are."""
+    """Return the signal by a judge's comparisons of rollouts; None stands for two identical rollouts.
+    `simulated`: a simulator played the rollouts."""
     values = [0.5 if one is None or one.tie or one.p is None else one.p for one in said]
     read = [one for one in said if one is not None]
     p = fmean(values) if _has_enough(k, values) else None
@@ -57,7 +57,7 @@ def make_signal_by_judge(said: Sequence[OracleSignal | None], k: int, *, simulat
 
 
 def _has_enough(k: int, *values: Sequence[float]) -> bool:
-    """Return whether more than half of the k exist, for both responses."""
+    """Return whether both responses have more than half of their k values."""
     return all(2 * len(one) > k for one in values)
 
 
@@ -81,8 +81,8 @@ def _make_signal(
 def list_rollout_signals(
     played: PlayedRollouts, index: int, names: tuple[str, str], parting: Parting, judged: Outcomes | None
 ) -> Iterator[RolloutSignal]:
-    """Yield the signals of a pair by its rollouts: by their probabilities, and by the judge with the outcomes
-    `judged`."""
+    """Yield the signals of a pair by its rollouts: one by their probabilities, and one by the judge with the
+    outcomes `judged`."""
     if parting.responses is None or parting.is_near_end(played.choice.wanted.min_turns_left):
         return
     responses = [PartingTurn(name, parting.prefix + 1) for name in names]
@@ -102,7 +102,7 @@ def _list_judgements(
     responses: Sequence[PartingTurn], both: Sequence[Sequence[Any]], judged: Outcomes
 ) -> Iterator[OracleSignal | None]:
     """Yield the judge's comparison of the first rollouts of both responses, of the second ones, and so on, if
-    it was on these very texts."""
+    their texts are unchanged."""
     for number, (a, b) in enumerate(zip(*both, strict=True)):
         if a is None or b is None:
             continue

@@ -1,9 +1,9 @@
-"""Rollouts of a run: from each response at which a pair parts, the conversation is continued several times.
+"""Rollouts of a run: from each response at which a pair parts, the conversation continues several times.
 
-A task continues one response once, with the run's own agents; its name has the candidate, the number of given
-turns and its own number, as in "r1@7.2". The result is kept in a separate ledger, one per arm. The
-conversations themselves are not among the rollouts: the turn at which they were left was drawn with knowledge
-of their length, so they would bias the mean.
+A task continues one response once, with the run's own agents. Its name has the candidate, the number of given
+turns and its own number, as in "r1@7.2". The result is in a separate ledger for each arm. The original
+conversations are not among the rollouts: the parting turn was drawn with knowledge of their length, so they
+would bias the mean.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ _encode = msgspec.json.Encoder().encode
 
 
 class PartingTurn(NamedTuple):
-    """A turn at which a pair parts: the last of the first `turns` of the candidate `name`."""
+    """A response at which a pair parts: the last of the first `turns` turns of the candidate `name`."""
 
     name: str
     turns: int
 
     def name_rollout(self, number: int) -> str:
-        """Return the name of the `number`-th task that continues it."""
+        """Return the name of the `number`-th rollout of this response."""
         return f"{self.name}@{self.turns}.{number}"
 
 
 def read_rollout(task: str) -> tuple[PartingTurn, int]:
-    """Return the response and the number in a task's name."""
+    """Split the name of a rollout into the response and the number."""
     name, _, rest = task.partition("@")
     turns, _, number = rest.partition(".")
     return PartingTurn(name, int(turns)), int(number)
 
 
 class RolloutRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A rollout in a ledger: the whole conversation. `given` is a digest of the turns that it continues: if
-    the run has changed since, it does not count."""
+    """A rollout in a ledger: the whole conversation. `given` is a digest of the turns that it continues. If
+    they have changed since, the rollout does not count."""
 
     given: str
     turns: tuple[Turn, ...]
@@ -67,19 +67,19 @@ def list_parted_responses(
 
 
 def digest_given(turns: Sequence[Turn]) -> str:
-    """Return the digest of the turns that a rollout was played on from."""
+    """Return the digest of the turns that a rollout continues."""
     return hashlib.blake2b(_encode(turns), digest_size=8).hexdigest()
 
 
 class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
-    """The rollouts that ledgers hold, by arm; without ledgers, all that are planned are taken to be there.
-    Use as a context manager."""
+    """The rollouts in the ledgers, by arm. Without ledgers, all planned rollouts count as played. Use as a
+    context manager."""
 
     def __init__(self, choice: PairChoice, ledgers: Mapping[str, Path] | None) -> None:
         self.choice = choice
         self.reader = choice.reader
         self._planned = ledgers is None
-        # Of one scenario: tasks come scenario by scenario.
+        # Cache of one scenario, since tasks come scenario by scenario.
         self._read: tuple[int, dict[str, Candidate]] = (-1, {})
         with contextlib.ExitStack() as stack:
             self._views = [stack.enter_context(LedgerReader(path)) for path in (ledgers or {}).values()]
@@ -94,8 +94,8 @@ class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
         return self.choice.wanted.rollouts or 0
 
     def list_pairs_to_judge(self, index: int, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Yield the names of the rollouts that a judge compares: those of the same number, of both responses
-        of a pair."""
+        """Yield the names of the rollouts that a judge compares: rollouts of the same number, of both
+        responses of a pair."""
         known = None if self._planned else self._of_scenario(index)
         for a, b in list_parted_responses(self.choice, index, names):
             for number in range(self.k):
@@ -104,7 +104,7 @@ class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
                     yield one, other
 
     def of(self, index: int, response: PartingTurn) -> list[Candidate | None]:
-        """Return all k rollouts of a response; None for one that failed or was not made."""
+        """Return all k rollouts of a response, with None for those that failed or are missing."""
         known = self._of_scenario(index)
         return [known.get(response.name_rollout(number)) for number in range(self.k)]
 
@@ -124,7 +124,7 @@ class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
         return self._read[1]
 
     def _make_candidate(self, index: int, task: str, record: bytes | None) -> Candidate | None:
-        """Return a rollout as a candidate; None if it continues other turns than the present ones."""
+        """Return a rollout as a candidate; None if the turns that it continues have changed."""
         if record is None:
             return None
         try:
@@ -135,7 +135,7 @@ class PlayedRollouts(contextlib.AbstractContextManager["PlayedRollouts"]):
                 f"a ledger of rollouts holds an invalid rollout ({problem}); it is damaged. "
                 f"Restore it from a copy, or remove {self.reader.rundir.rollouts} to have them made again."
             ) from None
-        except RunError:  # a conversation that is now missing
+        except RunError:  # the conversation is missing now
             return None
         if played.given != digest_given(candidate.turns[: response.turns]):
             return None

@@ -1,10 +1,10 @@
 """Signals from their raw parts: a judge's verdicts, two probabilities, people's votes.
 
-The definitions are those of `edgen.core.pair`. A share is exact or absent: nothing is filled in.
+The definitions are those of `edgen.core.pair`. Missing values stay missing.
 
-That both orders are asked and averaged is a judge's usual remedy against its favour for a position (Zheng et
-al. 2023, arXiv 2306.05685, who count orders that disagree as a tie; Lee et al. 2023, arXiv 2309.00267, who
-average the probabilities of both).
+To ask in both orders and average is the usual remedy against position bias (Zheng et al. 2023, arXiv
+2306.05685, who count orders that disagree as a tie; Lee et al. 2023, arXiv 2309.00267, who average the
+probabilities of both).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from edgen.core.pair import (
 from edgen.reading.answers.verdict_logprobs import Bounds
 
 _ORDERS: tuple[Order, Order] = ("ab", "ba")
-_DIGITS = 6  # of a probability
+_DIGITS = 6  # decimals of a probability
 _NOISE = 1e-9  # 0.3 - 0.2 is not quite 0.1
 _VALUE = {"a": 1.0, "b": 0.0, "tie": 0.5}
 
@@ -36,9 +36,9 @@ def make_oracle_signal(
 ) -> OracleSignal:
     """Return the signal of one judge's verdicts on one pair.
 
-    Both orders have the same weight, however many votes were readable in each. It abstains if an order does,
-    that is unless more than half of its verdicts were readable: a judge that mostly names no side has not
-    judged. It is a tie unless both orders favour the same side.
+    Both orders have the same weight, however many votes were readable in each. The signal abstains unless
+    more than half of the verdicts of each order are readable. It is a tie unless both orders favour the same
+    side.
     """
     ab, ba = _compute_wins(verdicts, "ab"), _compute_wins(verdicts, "ba")
     p = None if ab is None or ba is None else (ab + ba) / 2
@@ -93,22 +93,22 @@ def _compute_mean(values: Sequence[Bounds]) -> Bounds | None:
 
 
 def _compute_wins(verdicts: Sequence[Verdict], order: Order) -> float | None:
-    """Side a's share of the verdicts read in this order; None where the order abstains."""
+    """Return side a's share of the readable verdicts in this order; None if the order abstains."""
     choices = [v.choice for v in verdicts if v.order == order]
     read = len(choices) - choices.count(None)
     return choices.count("a") / read if 2 * read > len(choices) else None
 
 
 def make_probability_signal(a: float | None, b: float | None) -> ProbabilitySignal:
-    """Return the signal of the conversations' probabilities of understanding: a tie if they are equal; it
-    abstains if one is unknown."""
+    """Return the signal of the conversations' probabilities of understanding. It is a tie if they are equal,
+    and abstains if one is unknown."""
     if a is None or b is None:
         return ProbabilitySignal(a=a, b=b, p=None, tie=False, abstain=True)
     return ProbabilitySignal(a=a, b=b, p=0.5 + (a - b) / 2, tie=abs(a - b) <= _NOISE, abstain=False)
 
 
 def make_human_signal(votes: Sequence[HumanVote]) -> HumanSignal | None:
-    """Return the signal of people's votes; None without votes. A tie unless one side has more."""
+    """Return the signal of people's votes; None without votes. It is a tie unless one side has more."""
     if not votes:
         return None
     p = sum(_VALUE[vote.choice] for vote in votes) / len(votes)

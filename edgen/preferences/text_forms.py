@@ -1,8 +1,8 @@
-"""Forms of texts: regular expressions in a data file, and a search that tries only those that can match.
+"""Forms of texts: regular expressions in a data file, and a search that tries only the forms that can match.
 
-A file has sections: `[name]`, then a form a line. `<NAME>` in a form stands for the alternatives of an
-earlier section. There are hundreds of forms, in many languages, and a text can match few of them: most forms
-hold words that it does not. Those words are read off the forms themselves, so a search finds what trying
+A file has sections: `[name]`, then one form on each line. `<NAME>` in a form stands for the alternatives of
+an earlier section. There are hundreds of forms in many languages, and most of them require words that a given
+text lacks. These words are derived from the forms themselves, so the search finds everything that trying
 every form would find.
 """
 
@@ -14,17 +14,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# The standard library's own parser of regular expressions; there is no public one.
+# The parser of the standard library's regular expressions. It has no public interface.
 codes: Any = import_module("re._constants")
 _parser: Any = import_module("re._parser")
 _NAME = re.compile("<([A-Z_]+)>")
-# Letters that regular expressions equate with others regardless of case, beyond the effect of `lower`.
+# Letters that case-insensitive expressions treat as equal to others, beyond the effect of `lower`.
 _ALIKE = str.maketrans("İıΣςᲀᲁᲂᲃᲄᲅᲆᲇᲈ", "iiσσвдосттъѣꙋ")
-Words = frozenset[str]  # of which one stands in every text that a form matches
+Words = frozenset[str]  # every text that a form matches contains at least one of these
 
 
 def read_sections(path: Path) -> dict[str, list[str]]:
-    """Return the forms of each section of a file, names replaced by what they stand for."""
+    """Return the forms of each section of a file, with `<NAME>` replaced by the alternatives of that
+    section."""
     sections: dict[str, list[str]] = {}
 
     def expand_alternatives(found: re.Match[str]) -> str:
@@ -48,7 +49,7 @@ class Forms:
             for name, forms in sections.items()
             for form in forms
         ]
-        self._ascii: dict[str, list[int]] = {}  # by a word, which forms need it or another one
+        self._ascii: dict[str, list[int]] = {}  # by word: the forms that need this word or an alternative
         self._others: dict[str, list[int]] = {}
         self._always = [place for place, (_, needs, _) in enumerate(self._forms) if not needs]
         for place, (_, needs, _) in enumerate(self._forms):
@@ -56,7 +57,7 @@ class Forms:
                 (self._ascii if word.isascii() else self._others).setdefault(word, []).append(place)
 
     def choose(self, text: str) -> dict[str, list[re.Pattern[str]]]:
-        """Return by section the forms that can match a text, or a part of it."""
+        """Return the forms that can match a text or a part of it, by section."""
         places, is_ascii = {*self._always}, text.isascii()
         folded = text.lower() if is_ascii else text.translate(_ALIKE).lower()
         for by_word in (self._ascii,) if is_ascii else (self._ascii, self._others):
@@ -70,8 +71,8 @@ class Forms:
 
 
 def find_needs(form: str) -> tuple[Words, ...]:
-    """Return sets of words in lower case: every text that the form matches, in any case, holds one of each
-    set. The set that the fewest texts will hold comes first."""
+    """Return sets of words in lower case. Every text that the form matches, in any case, contains one word of
+    each set. The set that the fewest texts satisfy comes first."""
     return tuple(sorted(set(_needs(_parser.parse(form))), key=_compute_rarity, reverse=True))
 
 
@@ -99,14 +100,13 @@ def _needs(items: Iterable[tuple[Any, Any]]) -> list[Words]:
 
 
 def _of_any(branches: Sequence[Sequence[Words]]) -> list[Words]:
-    """Return what is needed where one of several branches matches: of each branch the set of the longest
-    words."""
+    """Return the needs of an alternation: from each branch, the set with the longest words."""
     if not all(branches):
         return []
     return [frozenset().union(*[max(needs, key=_compute_rarity) for needs in branches])]
 
 
 def _compute_rarity(words: Words) -> tuple[int, int, list[str]]:
-    """Return a key for sorting: the longer and the fewer the words, the fewer texts hold one; words of other
-    scripts count as long."""
+    """Return a sort key: higher for longer and fewer words, which fewer texts contain. Words of other scripts
+    count as long."""
     return min(len(word) if word.isascii() else 3 * len(word) for word in words), -len(words), sorted(words)

@@ -1,9 +1,9 @@
-"""A sheet for people to vote in: CSV with a row a pair, blind, and `choice` left empty.
+"""A sheet in which people vote: CSV, one row for each pair, blind, with an empty column `choice`.
 
     pair,before,first,second,choice,rater,comment
 
-`choice` is 1, 2 or tie; without `rater` the file's name names the person. `pair` says nothing of the
-conversations. Cells that a spreadsheet could take for formulas begin with an apostrophe.
+`choice` is 1, 2 or tie. Without `rater`, the file's name names the person. `pair` reveals nothing about the
+conversations. Cells that a spreadsheet could read as formulas begin with an apostrophe.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from edgen.store.votes import HumanChoice, Votes, order_vote
 
 COLUMNS = ("pair", "before", "first", "second", "choice", "rater", "comment")
 _NEEDED = ("pair", "choice")
-_SHEET = "sheet"  # draws the sides
+_SHEET = "sheet"  # seed of the choice of sides
 _MAX_BYTES = 1 << 28
 _KEY = re.compile(r"u-[0-9a-f]{20}")
 
 
 class SheetVotes(NamedTuple):
-    """The votes of a sheet, and the number of filled rows about pairs that the run does not have now."""
+    """The votes of a sheet. `stale` counts filled rows about pairs that the run does not have now."""
 
     votes: Votes
     stale: int
 
 
 def write_vote_sheet(reader: RunReader, path: Path) -> int:
-    """Write a sheet of the run's pairs to a new file; return the number of pairs. Raises UsageError where
-    something is at `path`, and for a run without pairs."""
+    """Write a sheet of the run's pairs to a new file. Return the number of pairs. Raises UsageError if `path`
+    exists, and for a run without pairs."""
     nothing = (
         f"{reader.rundir.path}: there are no pairs to vote on: no scenario has two accepted conversations "
         "that differ."
@@ -60,7 +60,7 @@ def _list_rows(reader: RunReader) -> Iterator[tuple[str, ...]]:
 
 
 def is_sheet(path: Path) -> bool:
-    """Return whether a file of votes is a sheet: its first line names the columns."""
+    """Return whether a file of votes is a sheet, by the column names in its first line."""
     try:
         with path.open("rb") as file:
             first = file.readline(4_096).removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
@@ -70,8 +70,8 @@ def is_sheet(path: Path) -> bool:
 
 
 def read_vote_sheet(reader: RunReader, path: Path) -> SheetVotes:
-    """Read a sheet that was filled in. Rows without a choice are skipped. Raises DataError with every problem
-    and its line."""
+    """Read a filled sheet. Rows without a choice are skipped. Raises DataError with every problem and its
+    line."""
     source = str(path)
     text = read_text(path, DataError, max_bytes=_MAX_BYTES)
     known = {pair.key: pair for pair in list_vote_pairs(reader)}
@@ -87,11 +87,11 @@ def read_vote_sheet(reader: RunReader, path: Path) -> SheetVotes:
             continue
         key, rater = row.get("pair", "").strip(), row.get("rater", "").strip() or path.stem
         if not _KEY.fullmatch(key):
-            problems.append((number, f"pair: {shorten_word(repr(key))} is no pair of a sheet"))
+            problems.append((number, f"pair: {shorten_word(repr(key))} is not a pair of a sheet"))
         elif said not in ("1", "2", "tie"):
             problems.append((number, f"choice: expected 1, 2 or tie, got {shorten_word(repr(said))}"))
         elif (first := seen.setdefault((key, rater), number)) != number:
-            problems.append((number, f"this pair and rater stand in line {first} already"))
+            problems.append((number, f"line {first} already has this pair and rater"))
         elif key not in known:
             stale += 1
         else:
@@ -104,7 +104,7 @@ def read_vote_sheet(reader: RunReader, path: Path) -> SheetVotes:
 
 
 def _read_vote(pair: VotePair, said: str, rater: str) -> tuple[tuple[str, str], HumanVote]:
-    """Return a row's pair, in alphabetical order, and its vote."""
+    """Return the pair of a row, in alphabetical order, and its vote."""
     choice: HumanChoice = "tie"
     if said != "tie":
         choice = "a" if (said == "1") == (choose_first_side(pair.unit, _SHEET) == "a") else "b"

@@ -1,8 +1,8 @@
 """Pairs of a run that people vote on: the choice of pairs, the shown texts, and their sides.
 
-People see the pairs of pairs.jsonl. Before there are any, they see the pairs of conversations that a judge
-would be asked about; in a run without such pairs, all pairs of responses to one turn. Pairs of equal texts
-are left out.
+People see the pairs of pairs.jsonl. Without that file, they see the pairs of conversations that a judge would
+compare, or, in a run without such pairs, all pairs of responses to one turn. Pairs of equal texts are left
+out.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Choice = Literal["a", "b", "tie"]
 
 
 class VotePair(NamedTuple):
-    """A pair to vote on: two ids, by their places in the run, and the digest of the texts. `responses`: of
-    one conversation, the two responses that are compared."""
+    """A pair to vote on: two ids, in the order of the run, and the digest of the texts. `responses`: the
+    numbers of the two compared responses, if both are of one conversation."""
 
     a: str
     b: str
@@ -38,17 +38,17 @@ class VotePair(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """The unit of the task "vote"."""
+        """The pair's name in the task "vote"."""
         return make_vote_unit(self.a, self.b, self.texts)
 
     @property
     def key(self) -> str:
-        """A name of the pair that names none of its conversations."""
+        """A name of the pair that hides its conversations."""
         return make_key(self.unit)
 
 
 class VoteTexts(NamedTuple):
-    """The texts of a pair that a person sees: the shared turns, and how each conversation continues."""
+    """The texts of a pair as shown to a person: the shared turns, and how each conversation continues."""
 
     before: tuple[Turn, ...]
     a: tuple[Turn, ...]
@@ -56,23 +56,23 @@ class VoteTexts(NamedTuple):
 
 
 def make_key(unit: str) -> str:
-    """Return a name of a unit that hides its ids; no spreadsheet takes it for a number."""
+    """Return a name of a unit that hides its ids and that no spreadsheet takes for a number."""
     return f"u-{hashlib.blake2b(unit.encode(), digest_size=10).hexdigest()}"
 
 
 def draw_number(*parts: str) -> int:
-    """Return a number that is drawn by these texts, the same every time."""
+    """Return a pseudo-random number that depends only on these texts."""
     return int.from_bytes(hashlib.blake2b("\0".join(parts).encode(), digest_size=8).digest())
 
 
 def choose_first_side(unit: str, person: str) -> SideName:
-    """Return the side of a pair that a person sees first."""
+    """Return which side of a pair a person sees first."""
     return "a" if draw_number("side", unit, person) % 2 == 0 else "b"
 
 
 def list_vote_pairs(reader: RunReader, most: int | None = None) -> Iterator[VotePair]:
-    """Yield the pairs that people vote on, in the order of the run, each once: responses to a turn may be
-    equal. `most` as in `has_vote_pairs`. Raises RunError."""
+    """Yield the pairs that people vote on, in the order of the run, without repeated pairs of equal texts.
+    `most` as in `has_vote_pairs`. Raises RunError."""
     scenario, seen = -1, set[str]()
     for pair in _list_all_pairs(reader, most):
         if pair.scenario != scenario:
@@ -97,7 +97,7 @@ def _list_all_pairs(reader: RunReader, most: int | None) -> Iterator[VotePair]:
 
 def _list_chosen_pairs(reader: RunReader) -> Iterator[VotePair]:
     if reader.origin == "replicates" and reader.job.replicates == 1:
-        return  # known without reading
+        return  # a run of single conversations has no pairs
     choice = PairChoice(reader, reader.job.pairs)
     for index, names in reader.scenarios():
         if len(names) > 1:
@@ -116,13 +116,13 @@ def _of_responses(reader: RunReader, most: int | None) -> Iterator[VotePair]:
 
 
 def has_vote_pairs(reader: RunReader, most: int | None = None) -> bool:
-    """Return whether there is a pair to vote on. `most`: conversations in which several responses to a turn
-    are looked for; None: all."""
+    """Return whether there is a pair to vote on. `most`: the number of conversations in which to look for
+    several responses to a turn; None: all."""
     return any(True for _ in list_vote_pairs(reader, most))
 
 
 def read_texts(reader: RunReader, pair: VotePair) -> VoteTexts | None:
-    """Return what is shown of a pair; None if the run has other texts now."""
+    """Return the shown texts of a pair; None if the texts of the run have changed."""
     try:
         a, b = _read_sides(reader, pair)
     except (RunError, IndexError):
@@ -138,7 +138,7 @@ def read_texts(reader: RunReader, pair: VotePair) -> VoteTexts | None:
 
 
 def _read_sides(reader: RunReader, pair: VotePair) -> tuple[Candidate, Candidate]:
-    """Return the two sides of a pair. Raises RunError and IndexError where the run has them no more."""
+    """Return the two sides of a pair. Raises RunError or IndexError if the run no longer has them."""
     a, b = reader.named(pair.a), reader.named(pair.b)
     if pair.responses is None:
         return a, b
@@ -146,5 +146,5 @@ def _read_sides(reader: RunReader, pair: VotePair) -> tuple[Candidate, Candidate
 
 
 def _strip_turn_facts(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """Return turns without labels and other facts that could show who wrote them."""
+    """Return turns without labels and other facts that could reveal their author."""
     return tuple(Turn(role=turn.role, text=turn.text) for turn in turns)

@@ -1,6 +1,4 @@
-"""JSON Schemas next to templates: the required form of answers. A schema must not refer to anything outside
-of it.
-"""
+"""JSON Schemas next to templates: the required form of answers. A schema refers to nothing outside of it."""
 
 from __future__ import annotations
 
@@ -14,8 +12,8 @@ import msgspec
 from edgen.core.errors import TemplateError
 from edgen.core.yaml_values import read_text, shorten_word
 
-MAX_SCHEMA = 64 * 1024  # bytes of a file; it is sent with every call
-DEEPEST = 60  # nested objects and lists; three form a level of a schema
+MAX_SCHEMA = 64 * 1024  # bytes of a file: every call sends the schema
+DEEPEST = 60  # nested objects and lists; a level of a schema takes three
 _REFERENCES = ("$ref", "$dynamicRef")
 
 
@@ -72,8 +70,8 @@ def _check_reach(schema: Any, source: str) -> None:
             if isinstance(target := value.get(key), str) and not target.startswith("#"):
                 raise AnswerSchemaError(
                     source,
-                    f"{key} {shorten_word(target)!r} leads out of it; put what it means under $defs, and "
-                    "refer to that: "
+                    f"{key} {shorten_word(target)!r} is outside of the schema; put a copy under $defs and "
+                    "refer to it: "
                     '{"$ref": "#/$defs/NAME"}.',
                 )
 
@@ -96,7 +94,7 @@ def _make_validator(schema: bytes) -> Any:
 
 
 def _retrieve_nothing(address: str) -> Any:
-    raise ValueError(f"{address} leads out of it")
+    raise ValueError(f"{address} is outside of the schema")
 
 
 def _find_refusals() -> Any:

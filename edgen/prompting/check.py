@@ -1,9 +1,7 @@
 """Static checks of a template: a list of problems with lines.
 
-`check_size` limits the text before Jinja parses it, and with it all work of parsing, checking and compiling;
-`checked` examines the parsed template.
-
-`compile_text` compiles a template after these checks, within the sandbox's limit on work.
+`check_size` limits the text before Jinja parses it, and so the work of parsing, checking and compiling;
+`check_template` examines the parsed template. `compile_text` runs both checks and compiles the template.
 """
 
 from __future__ import annotations
@@ -37,12 +35,12 @@ _REFUSED: dict[type[nodes.Node], str] = {
     nodes.Extends: "{% extends %} is refused: a prompt is one file; write its text here",
     nodes.EvalContextModifier: "{% autoescape %} is refused: a prompt is plain text",
 }
-# Names with a meaning in Jinja's macros and blocks, by which a template could call itself.
+# Jinja's names in macros and blocks, by which a template could call itself.
 _RESERVED = frozenset({"self", "super", "varargs", "kwargs"})
 
 
 def check_size(text: str, sandbox: Sandbox) -> None:
-    """Raise TemplateSyntaxError if the template has more pieces, or a longer number, than a prompt needs."""
+    """Raise TemplateSyntaxError if the template has more pieces than a prompt needs, or a longer number."""
     pieces = 0
     for line, kind, value in sandbox.lex(text):
         pieces += kind != "whitespace"
@@ -66,10 +64,10 @@ def check_template(
     available: Collection[str],
     fields: Mapping[str, Collection[str]],
 ) -> tuple[list[Problem], frozenset[str]]:
-    """Return all problems of `template`, in the order of its lines; and, if there are none, the variables
-    that rendering needs: used in it, not set in it, not `given` by its sandbox. Raises TemplateSyntaxError
-    for errors of Jinja's own compiler."""
-    found = [*_constructs(template), *_list_blocks(template)]
+    """Return all problems of `template`, in the order of its lines, and the variables that rendering needs:
+    those used in it, neither set in it nor `given` by its sandbox. The variables count only if there are no
+    problems. Raises TemplateSyntaxError for errors of Jinja's own compiler."""
+    found = [*_find_forbidden_constructs(template), *_list_blocks(template)]
     used: frozenset[str] = frozenset()
     if not found:
         used = frozenset(meta.find_undeclared_variables(template) - set(given))
@@ -78,7 +76,7 @@ def check_template(
     return [Problem(f"line {line}", message) for line, message in sorted(found)], used
 
 
-def _constructs(template: nodes.Template) -> Iterator[tuple[int, str]]:
+def _find_forbidden_constructs(template: nodes.Template) -> Iterator[tuple[int, str]]:
     for node, depth in _iterate_nodes(template):
         if depth > MAX_NESTED:
             yield (
@@ -185,7 +183,7 @@ def _find_unknown_fields(
         known = fields.get(name)
         if known is None or not isinstance(field, str) or field in known or field in TEXT_METHODS:
             continue
-        near = _suggest_names(field, sorted(known)) if known else f"; {name} says nothing besides its values"
+        near = _suggest_names(field, sorted(known)) if known else f"; {name} has no fields"
         yield node.lineno, f"no value of {name} has a '{shorten_word(field)}'{near}"
 
 
@@ -216,7 +214,7 @@ def compile_text(
     available: Collection[str],
     fields: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[jinja2.Template, frozenset[str]]:
-    """Compile a text for this sandbox, and return its variables; messages call it `source`.
+    """Compile a text for this sandbox; return it and its variables. Messages call the text `source`.
 
     Raises TemplateError as `load_prompt` does.
     """
@@ -256,15 +254,15 @@ def _compile_cached(
 
 
 def word_error(error: BaseException, template: jinja2.Template, source: str) -> TemplateError:
-    """Describe a rendering error, with the line; messages call the template `source`."""
+    """Describe a rendering error, with its line; messages call the template `source`."""
     line = _find_line(error.__traceback__, template)
     message = str(error)
     if isinstance(error, RecursionError):
         message = "a macro calls itself without end"
     elif found := _NO_FIELD.search(message):
         message = (
-            f"a value says nothing of its '{found[1]}': give it to every entry of the dimension, or ask "
-            f"first, as in {{% if topic.{found[1]} is defined %}}"
+            f"a value has no field '{found[1]}': add it to every entry of the dimension, or test for it, as in "
+            f"{{% if topic.{found[1]} is defined %}}"
         )
     elif isinstance(error, MemoryError) or not message:
         message = f"it cannot be computed ({type(error).__name__})"

@@ -1,6 +1,6 @@
-"""Comparison of two rendered prompts: as a unified diff, or row by row with the changes in each.
+"""A comparison of two rendered prompts: as a unified diff, or row by row with the changes in each.
 
-Prompts may have any origin, and difflib can take very long over adversarial texts: beyond MOST_LINES lines,
+Prompts may have any origin, and difflib can take very long over adversarial texts. Beyond MOST_LINES lines,
 MOST_WORDS words of a line or MOST_PAIRS pairs of words in all, the rest is shown as changed without details.
 """
 
@@ -14,18 +14,18 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.core.values import Message
 
-MOST_LINES = 1_000  # of one text
-MOST_WORDS = 400  # of one line
+MOST_LINES = 1_000  # lines of one text
+MOST_WORDS = 400  # words of one line
 MOST_PAIRS = 400_000  # compared pairs of words, over all lines
 
 _WORD = compile_later(r"\s+|[^\W_]+|.")
 
-# A line in pieces, each with whether it differs from the other side's.
+# A line in pieces; True for a piece that differs from the other side.
 Pieces = tuple[tuple[str, bool], ...]
 
 
 class DiffRow(msgspec.Struct, frozen=True):
-    """A line of each side, None if a side has no such line."""
+    """A line of each side; None for a side without a matching line."""
 
     left: Pieces | None
     right: Pieces | None
@@ -42,7 +42,7 @@ def join_messages(messages: Sequence[Message]) -> str:
 
 
 def unified_diff(left: str, right: str, left_name: str, right_name: str) -> str:
-    """Return a unified diff in the format of patch(1); "" for equal texts."""
+    """Return a unified diff in the format of patch(1); an empty text for equal texts."""
     if left == right:
         return ""
     old, new = left.split("\n"), right.split("\n")

@@ -9,13 +9,12 @@
     Further text of the comment.
     #}
 
-It is YAML between two lines of `---`, as in many other files, inside a Jinja comment: so the template stays a
-plain Jinja template, and the front matter is never rendered. The lines of `---` are separate because Jinja
-reads `{#-` and `-#}` differently: they strip the blanks around the comment. A comment that does not begin
-with such a line is an ordinary comment.
+Front matter is YAML between two lines of `---` inside a Jinja comment, so it is never rendered. The lines of
+`---` are separate because Jinja strips the blanks around a comment in `{#-` and `-#}`. A comment that does
+not begin with such a line is an ordinary comment.
 
-Front matter may be copied with a shipped template whose text is edited later. The edited text is no longer
-its source's, and readers report that.
+Users copy front matter with a shipped template, then edit the text. The edited text is no longer the text of
+the named source, and readers report that.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _STRAYED = compile_later(r"\{#[ \t]*(?:\r?\n)?---[ \t]*\r?\n")
 _CLOSES = compile_later(r"^---[ \t]*\r?$", re.MULTILINE)
 
 
-_OURS = "Written for this project"  # the source of a text without foreign wording
+_OURS = "Written for this project"  # the source of texts that were written for edgen
 
 
 class FrontMatter(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,13 +58,13 @@ class FrontMatter(msgspec.Struct, frozen=True, kw_only=True):
     space: str | None = None
     """The space whose variables it uses."""
     sha256: str | None = None
-    """The digest of the source's own text (`digest_body`): a text with another digest counts as edited."""
+    """The digest of the source's own text (`digest_body`). A text with another digest counts as edited."""
 
 
 def read_front(text: str, source: str, known: str | None = None) -> FrontMatter:
-    """Read the front matter of a template's text, an empty Front if it has none; messages call the file
-    `source`, and `known` is a kind of answer that need not be looked up. For an edited text, claims on its
-    origin are dropped.
+    """Read the front matter of a template's text; empty FrontMatter if it has none. Messages call the file
+    `source`. `known` is a kind of answer that needs no look-up. For an edited text, claims about its origin
+    are dropped.
 
     Raises TemplateError, with the line, for incomplete or invalid front matter.
     """
@@ -77,8 +76,8 @@ def read_front(text: str, source: str, known: str | None = None) -> FrontMatter:
 
 
 def find_original_template(text: str) -> str | None:
-    """Return the name of the shipped template that a template's text was edited from, by its front matter;
-    None if it has none or is unmodified. Raises TemplateError as `read_front` does."""
+    """Return the name of the shipped template from which a text was edited, by its front matter; None if it
+    has none or is unmodified. Raises TemplateError as `read_front` does."""
     front = _parse_front(text, "template")
     if front.source is None:
         return None
@@ -98,7 +97,8 @@ def _claims_source(front: FrontMatter, name: str) -> bool:
 
 
 def digest_body(text: str) -> str:
-    """Return the digest of a template's text, without its first comment and the line ends around the rest."""
+    """Return the digest of a template's text without its first comment and without line ends at either
+    end."""
     return compute_sha256(_strip_body(text))
 
 
@@ -192,8 +192,7 @@ def _make_front(values: Any, body: str, first: int, source: str) -> FrontMatter:
 
 
 def _find_line(key: str, body: str, first: int) -> int:
-    """Return the line of a front matter key in the file. Nested text is indented further, so of several
-    similar lines the leftmost is meant."""
+    """Return the line of a front matter key in the file: the least indented of several such lines."""
     spelled = re.escape(key).replace("licence", "licen[cs]e")
     found = list(re.finditer(rf"^( *)['\"]?{spelled}['\"]?[ \t]*:", body, re.MULTILINE))
     if not found:

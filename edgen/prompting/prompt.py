@@ -1,14 +1,13 @@
 """Prompts: a template file compiled once, and rendered with a scenario's values to messages.
 
-A template without blocks renders to one user message. One that defines `{% block user %}`, and perhaps `{%
-block system %}`, renders to a user and a system message, and has only comments outside the blocks. The last
-newline of a file, and newlines at either end of a block, are not part of the message; everything else is,
-exactly.
+A template without blocks renders to one user message. With `{% block user %}`, and perhaps `{% block system
+%}`, it renders to a user and a system message, and has only comments outside the blocks. The last newline of
+a file, and newlines at either end of a block, are not part of the message; everything else is, exactly.
 
-Its variables are the values of a scenario. A JSON Schema next to a template, of the same name, is the form
-that answers have to take.
+The variables are the values of a scenario. A JSON Schema next to a template, with the same name, is the
+required form of its answers.
 
-A `Snippet` is a short text with variables, such as those of a space. It is compiled once and rendered to one
+A `Snippet` is a short text with variables, such as a text of a space. It is compiled once and rendered to one
 text in the sandbox of prompts; snippets of one file share a sandbox. `fraction(n, d)` prints n/d in lowest
 terms: `3/4`, `-1/2`, or a whole number.
 """
@@ -34,7 +33,7 @@ from edgen.core.yaml_values import read_text
 from edgen.prompting.answer_schema import read_schema_file
 from edgen.prompting.front_matter import FrontMatter, read_front
 
-# Jinja and what compiles templates are imported where one is compiled: reading a run needs neither.
+# Jinja and the compiler are imported when a template is compiled: reading a run needs neither.
 if TYPE_CHECKING:
     import jinja2
     from jinja2.runtime import Context
@@ -49,9 +48,12 @@ MAX_SNIPPET = 4_000  # characters
 
 
 def scenario_variables(scenario: Scenario) -> dict[str, str | int | None]:
-    """Return the template variables of a scenario: its index and its values, each with the fields of its
-    entry. The fields with bare names, by layouts of spaces, go by these too, and `picture` is the first one,
-    unless the space has dimensions of these names."""
+    """Return the template variables of a scenario: its index, and its values with the fields of their
+    entries.
+
+    Some fields have variables of their own, named by the layout of the space; `picture` is the first picture.
+    A dimension with such a name replaces the variable.
+    """
     variables: dict[str, str | int | None] = {"index": scenario.index}
     for name, dimension in map_bare_fields().items():
         variables[name] = scenario.field(dimension, name)
@@ -63,8 +65,8 @@ def scenario_variables(scenario: Scenario) -> dict[str, str | int | None]:
 
 
 def find_picture(scenario: Scenario, sees: Collection[str] | None = None) -> str:
-    """Return the mark of the first picture of a scenario's values, of these dimensions alone if they are
-    given; empty without one."""
+    """Return the mark of the first picture of a scenario's values, or of the dimensions in `sees`; empty
+    without one."""
     for name, fields in scenario.fields.items():
         text = fields.get(PICTURE)
         if isinstance(text, str) and (sees is None or name in sees) and pictures_in(text):
@@ -78,9 +80,9 @@ def find_schema_file(template: Path) -> Path:
 
 
 def read_answer_schema(template: Path) -> bytes | None:
-    """Return the schema next to a template, as the JSON to send; None if there is none.
+    """Return the schema next to a template, as the JSON to send; None if there is no such file.
 
-    Raises AnswerSchemaError, a TemplateError, for a file that is not a JSON Schema object, or too large or
+    Raises AnswerSchemaError, a TemplateError, for a file that is not a JSON Schema object, is too large or is
     too deep.
     """
     path = find_schema_file(template)
@@ -88,7 +90,7 @@ def read_answer_schema(template: Path) -> bytes | None:
 
 
 def digest_template(text: str | bytes, schema: bytes | None) -> str:
-    """Return the hex digest of a template: of its text in UTF-8, and of its schema if it has one."""
+    """Return the hex digest of a template's text (in UTF-8) and of its schema if it has one."""
     return (
         compute_sha256(text)
         if schema is None
@@ -110,26 +112,26 @@ class Prompt:
 
     name: str  # as in the job
     source: str
-    """The file's name in messages."""
+    """The file's name, for messages."""
     text: str
     """The file's text."""
     sha256: str
-    """The hex digest of the text (in UTF-8), with that of its schema if it has one."""
+    """The hex digest of the text (in UTF-8) and of the schema if it has one."""
     variables_used: frozenset[str]
     """The variables that the template reads."""
     front: FrontMatter
     """Its front matter."""
     _template: jinja2.Template  # compiled
-    _sandbox: Sandbox  # that compiled it
+    _sandbox: Sandbox  # the sandbox that compiled the template
     _parts: tuple[tuple[Block, Callable[[Context], Iterator[str]]], ...]
-    """Of the template, with a renderer each."""
+    """The blocks of the template, with a renderer each."""
     schema: bytes | None = None
     """The JSON Schema of its answers, as JSON."""
     forms: Forms = "prose"
-    """Whether answers are requested by the form that the protocol states: `auto` where the service takes it,
-    `schema` always, `prose` never."""
+    """Whether requests carry the form of the answer that the protocol states: `auto` if the service supports
+    it, `schema` always, `prose` never."""
     forms_of: Mapping[str, Forms] = field(default_factory=dict)
-    """The same for other roles that are asked with it, by role."""
+    """`forms` for other roles that answer this template, by role."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Compile the text anew in another process."""
@@ -146,8 +148,8 @@ class Prompt:
         )
 
     def form(self, form: AnyForm, role: str = "") -> Form | None:
-        """Return the form to request of a role, None where the template's words suffice or its own schema
-        counts."""
+        """Return the form to request from a role; None if the template's words are enough or it has its own
+        schema."""
         forms = self.forms_of.get(role, self.forms)
         if forms == "prose" or self.schema is not None:
             return None
@@ -190,7 +192,7 @@ class Prompt:
 
 
 def _list_rendering_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of templates that are rendered."""
+    """Return the exceptions that rendering a template can raise."""
     from edgen.prompting.check import RENDERING
 
     return RENDERING
@@ -233,12 +235,12 @@ def load_prompt(
     expects: str | None = None,
     fields: Mapping[str, Collection[str]] | None = None,
 ) -> Prompt:
-    """Load the template in the file at `path`, which may use the variables in `available`; `expects` is the
-    kind of its answer, `fields` the fields of each variable's values, None if unknown.
+    """Load the template in the file at `path`. It may use the variables in `available`. `expects` is the kind
+    of its answer; `fields` are the fields of each variable's values, None if unknown.
 
     Raises TemplateError, with every problem and its line: for a missing, empty or too large file, invalid
     UTF-8, front matter that is invalid or expects another kind, a syntax error, an unknown variable, filter
-    or test, and forbidden constructs; also for an unusable schema next to it.
+    or test, and forbidden constructs; also for an unusable schema next to the template.
     """
     source = str(path)
     text = read_text(path, TemplateError)

@@ -23,12 +23,12 @@ from edgen.core.values import MAX_TEXT, ValueWithFields
 
 MAX_WORK = 1_000_000  # units: a loop step, a call, 64 processed characters
 MAX_RANGE = 10_000
-_MAX_BITS = 4096  # of a whole number
+_MAX_BITS = 4096  # bits of a whole number
 
 _JINJA_FILTERS = ("capitalize", "count", "d", "default", "length", "lower", "title", "upper")
 _OWN_FILTERS = ("first", "join", "last", "list", "replace", "trim")
 FILTERS = tuple(sorted(_JINJA_FILTERS + _OWN_FILTERS))
-# Only tests in constant time: none reads a whole text.
+# Only tests in constant time: no test reads a whole text.
 TESTS = (
     *("boolean", "defined", "divisibleby", "even", "false", "float", "integer", "mapping", "none"),
     *("number", "odd", "string", "true", "undefined"),
@@ -42,8 +42,8 @@ _CONTAINERS = (list, tuple, dict, range, MappingView)
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """The environment of one template. `work` is the use of the present render. Rendering is synchronous, so
-    two renders of one template never overlap on an event loop."""
+    """The environment of one template. `work` counts the units of the current render. Rendering is
+    synchronous, so two renders of one template never overlap on an event loop."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
@@ -76,9 +76,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
         }
 
     def make_context(self, template: Template, variables: Mapping[str, Any]) -> Context:
-        """Return the context of a render of one of this environment's templates.
+        """Return the context for one render of a template of this environment.
 
-        `Template.new_context` looks the globals up one by one in a chain of mappings, for every render.
+        It replaces `Template.new_context`, which looks up every global in a chain of mappings, for every
+        render.
         """
         names = {**self.globals, **variables}
         return Context(self, names, template.name, template.blocks, globals=self.globals)
@@ -90,7 +91,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             raise SecurityError("it loops or computes far more than a prompt needs, and was stopped")
 
     def print_text(self, value: Any) -> str:
-        """Return the printed form of `value`. Raises if printing it is a mistake."""
+        """Return the printed form of `value`. Raises SecurityError if a prompt should not print such a
+        value."""
         if type(value) is str or type(value) is ValueWithFields:
             self.spend(1 + (len(value) >> 6))
             return str(value)
@@ -203,7 +205,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return value
 
     def _flatten(self, value: Any) -> Any:
-        # Repeatedly doubled nested lists would be small to make and endless to compare.
+        # A list that was doubled and nested repeatedly is small to make and endless to compare.
         for item in value.values() if isinstance(value, dict) else value:
             if isinstance(item, _CONTAINERS):
                 raise SecurityError("a list in a template holds texts and numbers, not other lists")
@@ -231,7 +233,7 @@ def _count_units(value: Any) -> int:
 
 
 def count_work(template: nodes.Template) -> nodes.Template:
-    """Return the parsed template with everything that repeats or grows counted by the sandbox."""
+    """Return the parsed template with calls that count everything that repeats or grows."""
     _Metering().visit(template)
     return template
 

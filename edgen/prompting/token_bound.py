@@ -1,4 +1,4 @@
-"""Bounds on a prompt's tokens before any service has counted: a maximum, and an estimate.
+"""Bounds on a prompt's tokens before a service has counted them: a maximum, and an estimate.
 
 Both count UTF-8 bytes: current tokenizers fall back to bytes, so no text has more tokens than bytes, and
 English has about four bytes per token (OpenAI's rule of thumb). Chat templates put markers around each
@@ -23,7 +23,8 @@ def count_most_prompt_tokens(
     messages: Iterable[Message], schema: bytes | None = None, counted: Counted | None = None
 ) -> int:
     """Return the maximum tokens of a prompt, which a budget reserves. A service may put the schema of the
-    answer into the prompt, with some words around it. `counted`: the tokens of a picture."""
+    answer into the prompt, with some words around it. `counted` says how the service counts the tokens of a
+    picture."""
     messages = [*messages]
     shown = 0 if schema is None else len(schema) + _AROUND_SCHEMA_AT_MOST
     shown += sum(count_picture_tokens(m.content, counted).most for m in messages if counted is not None)

@@ -1,15 +1,15 @@
-"""Base classes of protocols: plain generators that yield requests, are sent replies, and return a result.
+"""Base classes of protocols: plain generators that yield requests, receive replies, and return a result.
 
-A protocol does no I/O and reads no clock, so its driver is exchangeable: the online engine, a provider's
-batch API, a test that replays a list. A call that failed for good is thrown into it as CallError; a protocol
-without a use for it lets it through.
+A protocol does no I/O and reads no clock, so any driver can run it: the online engine, a provider's batch
+API, a test that replays a list. A call that failed for good is thrown into it as CallError; a protocol that
+cannot use the error lets it pass.
 
 Every use of a model is a `Protocol`: a judge, an annotator, a space's growth. A protocol that makes
-conversations is a `ConversationProtocol`; a job names it, and the object has all that the rest of edgen needs
-to know.
+conversations is a `ConversationProtocol`. A job names it, and the object gives the rest of edgen everything
+that it needs to know.
 
-What a protocol need not have is in optional parts, one for each purpose (`PARTS`). `RolesAndSettings`,
-which checking a job uses, is in `edgen.config.job`.
+Optional abilities of protocols are parts, one for each purpose (`PARTS`). `RolesAndSettings`, which checking
+a job uses, is in `edgen.config.job`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from edgen.config.job import FindFile, RolesAndSettings
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.forms import AnswerKind, Form
 from edgen.core.people.requests import View
-from edgen.core.plugins.checks import find_misplaced_names
+from edgen.core.plugin_checks import find_misplaced_names
 from edgen.core.registry import part_of
 from edgen.core.values import (
     Address,
@@ -90,7 +90,7 @@ _NEVER_ASKED = Rejection(RejectionReason.EMPTY, "it was never asked")
 class Protocol(ABC):
     """A use of models.
 
-    `name` is that of its entry point. `precedence`: of the protocols that recognise a prompt, the served
+    `name` is its entry point's name. `precedence`: of the protocols that recognise a prompt, the served
     simulator uses the lowest. `answers`: the kinds of answers that it reads, which templates name under
     `expects`. `reasons`: its own reasons for rejections, besides those of `RejectionReason`.
     """
@@ -113,8 +113,8 @@ class SimulatedAnswers:
         return None
 
     def simulated_labels(self, role: str, text: str) -> tuple[str, ...] | None:
-        """Return the labels of a turn that the simulator wrote under this protocol; None for any other
-        turn."""
+        """Return the labels of a turn that the simulator wrote under this protocol; None for a turn by
+        others."""
         return None
 
 
@@ -122,21 +122,21 @@ class SelfDescription:
     """Texts about the conversations of a protocol for users, cards and reports."""
 
     starter: ClassVar[Starter | None] = None
-    """Start of `edgen init --protocol NAME`."""
+    """How `edgen init --protocol NAME` starts a job."""
     about_leaks: ClassVar[str] = ""
-    """Meaning of a leak under this protocol, for a reader of a report. `{roles}` stands for the roles of the
-    conversations, as in "student or teacher"."""
+    """The meaning of a leak under this protocol, for a reader of a report. `{roles}` stands for the roles of
+    the conversations, as in "student or teacher"."""
     probability_setting: ClassVar[str] = ""
-    """The setting of a job that has conversations state a probability, as in `selfplay: {closing: student}`;
-    empty: there is none. `{role}` stands for the last role of the space."""
+    """The setting of a job that makes conversations state a probability, as in `selfplay: {closing:
+    student}`; empty: there is none. `{role}` stands for the last role of the space."""
 
     def probability_by(self, settings: Any) -> str | None:
-        """Return who states the probability of a conversation: runs that differ in it cannot be compared in
-        it. None for the protocol's name."""
+        """Return who states the probability of a conversation; None for the protocol's name. Runs in which
+        this differs cannot be compared in their probabilities."""
         return None
 
     def caveats(self, settings: Any) -> Iterator[str]:
-        """Yield the sentences of a card about conversations of this protocol; without any, the card names the
+        """Yield the sentences of a card about conversations of this protocol. Without any, the card names the
         protocol."""
         yield from ()
 
@@ -148,16 +148,17 @@ class AnswerForms:
     """Whether requests carry the schemas of their templates."""
 
     def forms(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Mapping[str, Form]:
-        """Return the forms of the answers to the messages of `opening`, by use; none if it states none."""
+        """Return the forms of the answers to the messages of `opening`, by use; empty if the protocol states
+        none."""
         return {}
 
 
 class SharedPreparation:
-    """Prepare what conversations share: once for a job, or again for each of several rounds."""
+    """Prepare data that conversations share: once for a job, or again for each of several rounds."""
 
     def prepare(self, job: Job, space: Space) -> Any:
-        """Return the data shared by all conversations of a job, made once; each finds it in its rules. Raises
-        JobError if the space does not suit the protocol."""
+        """Return the data that all conversations of a job share. It is made once, and each conversation finds
+        it in its rules. Raises JobError if the space does not suit the protocol."""
         return None
 
     def rounds(self, job: Job) -> Rounds:
@@ -165,10 +166,10 @@ class SharedPreparation:
         return Rounds()
 
     def prepare_round(self, prepared: Any, made: Iterable[Recorded]) -> Any:
-        """Return the data shared by the conversations of the next round, made of that of the last round and
-        its accepted conversations, in the order of scenarios.
+        """Return the data that conversations of the next round share. `prepared` is the last round's data,
+        `made` its accepted conversations in the order of scenarios.
 
-        Pure; memory does not grow with their number.
+        Pure; memory does not grow with the number of conversations.
         """
         return prepared
 
@@ -179,45 +180,45 @@ def find_rounds(job: Job) -> Rounds:
 
 
 class TurnByTurn:
-    """Make conversations of agents whose turns are calls: replicates may leave at a turn, exports train one
-    of the agents, and a policy under training may play it."""
+    """Make conversations of agents, with a call for each turn: replicates may leave at a turn, exports train
+    one of the agents, and a policy under training may play it."""
 
     def leaves(self, job: Job, calls: int, level: int) -> Sequence[int]:
-        """Return the calls of a conversation at which a replicate may leave the first one in a branching job
-        (`RolesAndSettings.branches`)."""
+        """Return the calls at which a replicate may leave the first one in a branching job
+        (`RolesAndSettings.branches`). `calls`: calls of a conversation."""
         return (0,)
 
     def trained(self, job: Job) -> Role | None:
-        """Return the role that exports train by default; None for the space's first. The job has its
+        """Return the role that exports train by default; None for the space's first. The job has
         `speakers`."""
         return None
 
     def stage(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Any:
-        """Return the agents of a scenario, turn by turn (`edgen.protocols.stage.Stage`); None if no single
-        one of them can be played by others."""
+        """Return the agents of a scenario, turn by turn (`edgen.protocols.stage.Stage`); None if others
+        cannot play any single one of them."""
         return None
 
 
 class ConversationProtocol(Protocol):
     """A way from a scenario to a conversation.
 
-    `name` and the four methods here are required. What else a protocol can do is in PARTS. `PlayedProtocol`
-    (in `session`) has two of the four for a protocol that plays a conversation turn by turn.
+    `name` and the four methods here are required. Other abilities are in PARTS. For a protocol that plays a
+    conversation turn by turn, `PlayedProtocol` (in `session`) has two of the four.
     """
 
     Config: ClassVar[type[msgspec.Struct]] = NoSettings
-    """The job's key of the protocol's name, as a typed struct whose fields all have defaults."""
+    """The struct of the job's key with the protocol's name. All its fields have defaults."""
 
     @abstractmethod
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
-        """Return the templates of conversations by use. Without a space, their variables are not needed."""
+        """Return the templates of conversations by use. Without a space, they need no variables."""
 
     @abstractmethod
     def start(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> Conversing:
-        """Start the work on one conversation: a generator that yields requests, is sent replies and returns
-        the result."""
+        """Start the work on one conversation. Return a generator that yields requests, receives replies and
+        returns the result."""
 
     @abstractmethod
     def opening(
@@ -227,7 +228,8 @@ class ConversationProtocol(Protocol):
 
     @abstractmethod
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-        """Return the calls of one conversation: few (0), the expected number (1), or the maximum (2)."""
+        """Return the calls of one conversation: few (`level` 0), the expected number (1), or the maximum
+        (2)."""
 
 
 PARTS = (
@@ -242,7 +244,7 @@ PARTS = (
 
 
 def list_flaws(protocol: Protocol) -> Iterator[str]:
-    """Yield what keeps an object from being used as a protocol, as clauses."""
+    """Yield the reasons why an object cannot be used as a protocol, as clauses."""
     answers = protocol.answers
     if not isinstance(answers, tuple) or not all(isinstance(one, AnswerKind) for one in answers):
         yield f"has `answers` that are no tuple of AnswerKind: {answers!r}"
@@ -264,24 +266,24 @@ def make_call_seed(seed: int, address: Address) -> int:
 
 
 class Question(NamedTuple):
-    """A question: a request without the job's seed."""
+    """A request without the job's seed."""
 
-    address: Address  # of the call in the run
-    messages: tuple[Message, ...]  # of the prompt
-    protocol: str  # name of the protocol that asks
-    role: str = "default"  # of the job, that answers
-    schema: bytes | None = None  # of the template; None without one
+    address: Address  # of the first call in the run
+    messages: tuple[Message, ...]  # the prompt
+    protocol: str  # name of the asking protocol
+    role: str = "default"  # the job's role that answers
+    schema: bytes | None = None  # the template's; None without one
     logprobs: int | None = None  # see Request
     alike: tuple[Address, ...] = ()
-    """Addresses at which the very same is asked again, for an answer of its own."""
+    """Addresses at which the same request is made again, for an independent answer each."""
     speakers: tuple[tuple[str, ...], ...] = ()  # see Request
-    form: Form | None = None  # of the answer, as the template's `Prompting.form` returns it
-    several: bool = False  # the same prompt is also sent elsewhere, for an answer of its own
+    form: Form | None = None  # of the answer, as returned by the template's `Prompting.form`
+    several: bool = False  # the same prompt is also sent elsewhere, for an independent answer
     scene: Scene | None = None  # see Request
     view: View | None = None  # see Request
 
     def request(self, address: Address, seed: int, scale: int = 1) -> Request:
-        """Return the request at an address, with this job's seed."""
+        """Return the request at an address. `seed`: the job's; `scale`: factor for the token limit."""
         messages, schema = self.messages, self.schema
         prose: tuple[Message, ...] = ()
         if self.form is not None:
@@ -310,12 +312,12 @@ def ask(
     read: Callable[[Reply], T | Rejection],
     final: Collection[str] = (),
 ) -> Generator[Request, Reply, T | Rejection]:
-    """Request answers until `read` accepts one; return its result, else the last rejection, or the first one
-    for a reason in `final`.
+    """Request answers until `read` accepts one. Return its result, else the last rejection; a rejection for a
+    reason in `final` ends the retries.
 
-    A retry never shows the rejected answer; after a cut-off answer it has more room. A placeholder or an echo
-    of the prompt is rejected. A request that would repeat an earlier one at temperature 0 is sent in another
-    form, or not at all.
+    A retry never shows the rejected answer; after a cut-off answer it has a higher token limit. A placeholder
+    or an echo of the prompt is rejected. A retry that would repeat an earlier request at temperature 0 is
+    sent in another form, or not at all.
     """
     first = question.address
     if rules.several and not question.several:
@@ -342,7 +344,7 @@ def ask(
             reply = yield request
         except CallError as failure:
             if (scale > 1 or request.other_form) and failure.kind in _NO_MORE_ROOM:
-                return result  # the model has no more room to give, or the service takes no other form
+                return result  # the model has no more tokens to give, or the service rejects the other form
             raise
         result = read(reply if question.form is None else question.form.content(reply))
         result = refuse_hollow(result, request)
@@ -354,7 +356,7 @@ def ask(
 
 
 def _find_unlike_request(request: Request, sent: Sequence[Request], rules: Rules) -> Request | None:
-    """Return a request that can get another answer than those sent before; None if there is none."""
+    """Return a request that can get another answer than the earlier ones; None if there is none."""
     backend = rules.backend(request.role)
     if backend is None or not backend.repeats:
         return request
@@ -367,19 +369,19 @@ def _find_unlike_request(request: Request, sent: Sequence[Request], rules: Rules
 
 
 def unread(reply: Reply, detail: str) -> Rejection:
-    """Return the rejection of an unreadable answer: it was cut off, or says something else."""
+    """Return the rejection of an unreadable answer, which was cut off or says something else."""
     cut = reply.finish_reason == "length"
     return Rejection(RejectionReason.TRUNCATED if cut else RejectionReason.UNREAD, detail)
 
 
 def transcript_of(turns: Iterable[Turn]) -> str:
-    """Return a conversation as text for a judge: a line per turn, no end marker."""
+    """Return a conversation as text for a judge: a line per turn, without an end marker."""
     return "\n".join([f"{turn.role}: {turn.text}" for turn in turns])
 
 
 def refuse_hollow(result: T | Rejection, request: Request) -> T | Rejection:
-    """Return what was read of the answer to a request; a rejection if it is a placeholder or an echo. Of
-    several texts, those remain that are neither."""
+    """Return the result of reading an answer; a rejection if it is a placeholder or an echo of the request.
+    From a list of texts, only such texts are removed."""
     read: Any = result
     if isinstance(read, Conversation):
         return find_hollow_turn([turn.text for turn in read.turns], request.messages) or result
@@ -387,7 +389,7 @@ def refuse_hollow(result: T | Rejection, request: Request) -> T | Rejection:
         found = [find_hollow(text, request.messages) for text in read]
         kept: Any = [text for text, why in zip(read, found, strict=True) if why is None]
         return kept or found[0] or result
-    if not hasattr(read, "repairs"):  # no text of a speaker
+    if not hasattr(read, "repairs"):  # not a text of a speaker
         return result
     why = find_hollow(read.text, request.messages, opening=request.address.step == 0)
     flagged = why is not None and why.reason is RejectionReason.LOOP and why.reason in _list_flags(read)

@@ -1,9 +1,8 @@
-"""A conversation that has to pass gates: without one that passes, it is retried.
+"""Gates: a conversation is retried until it passes.
 
-It wraps the work of any protocol, which does not know of it. Each retry begins the conversation again, at
-attempts that no earlier try has used; so no call is made more often than the job's `asks` allows, both for
-unreadable answers and for results that did not pass. The gates may ask for labels themselves: these calls are
-part of the try.
+This wraps the work of any protocol, which does not know of it. Each retry starts the conversation again, with
+attempt numbers that no earlier try has used. So the job's `asks` limits every call, for unreadable answers
+and for failed gates together. The gates may request labels: these calls are part of the try.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from edgen.protocols.labelled_units import Said
 
 
 class PassedConversation(NamedTuple):
-    """A conversation that passes, and what annotators said of it, by layer."""
+    """A conversation that passes, and its labels by annotators, by layer."""
 
     conversation: Conversation
     labels: Mapping[str, Said]
@@ -39,9 +38,9 @@ class _Tried(NamedTuple):
 
 
 def try_until_passed(start: Callable[[Rules], Conversing], rules: Rules, decide: Decide) -> Gated:
-    """Return the first conversation that passes; the last one's rejection if none does.
+    """Return the first conversation that passes, or the rejection of the last one.
 
-    If replicates leave the first one (`branch`), others depend on a conversation, and it is tried once.
+    In a branching job, other replicates depend on a conversation, so it is tried once.
     """
     used = 0
     while True:
@@ -68,8 +67,8 @@ def _try(work: Conversing, rules: Rules, decide: Decide) -> Generator[Request, R
 def _shift_attempts(
     work: Generator[Request, Reply, _Tried], by: int, seed: int, roles: set[str]
 ) -> Generator[Request, Reply, tuple[_Tried, int]]:
-    """Do the work with every attempt counted from `by` on; return also the highest number of attempts of a
-    call. `roles` gets the roles that were asked."""
+    """Do the work with attempts counted from `by`. Return its result and the highest number of attempts of a
+    call. The roles of all requests are added to `roles`."""
     used = 1
     try:
         request = next(work)
@@ -89,13 +88,14 @@ def _shift_attempts(
 
 
 def _would_repeat(roles: Collection[str], rules: Rules) -> bool:
-    """Return whether the same conversation would be made again, at temperature 0."""
+    """Return whether a retry would make the same conversation again, since all models answer at temperature
+    0."""
     backends = [rules.backend(role) for role in roles if role != ANNOTATOR]
     return all(one is not None and one.repeats for one in backends)
 
 
 def _delay_request(request: Request, by: int, seed: int) -> Request:
-    """Return a request, and the alike ones to follow, that many attempts later."""
+    """Return a request and its `alike` ones with their attempt numbers raised by `by`."""
     address = msgspec.structs.replace(request.address, attempt=request.address.attempt + by)
     alike = tuple(_delay_request(one, by, seed) for one in request.alike)
     return msgspec.structs.replace(request, address=address, seed=make_call_seed(seed, address), alike=alike)

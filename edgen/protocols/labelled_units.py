@@ -1,4 +1,4 @@
-"""Labelled units of a conversation, and the labels by annotators: afterwards, in a layer, or during
+"""Labelled units of a conversation, and the labels by annotators: in a layer of a finished run, or during
 generation.
 
 `Layer.label` labels a new conversation within the generator that made it. Its calls have steps from `ABOUT`
@@ -22,14 +22,14 @@ from edgen.reading.answers.unit_labels import Labels
 
 UnitKind = Literal["turn", "conversation"]
 
-# Calls from this step on ask about what a conversation came to; below 100,000, as names of requests have room.
+# Steps of calls about a finished conversation start here and stay below 100,000, for request names.
 ABOUT = 10_000
-_TURNS = 1_000  # steps that an annotator has; turns beyond them share the last
+_TURNS = 1_000  # steps of an annotator; turns beyond them share the last
 
 
 class LabelledUnit(msgspec.Struct, frozen=True, array_like=True):
-    """A unit's labels by one annotator: the turn, counted from 0, or None for the conversation; the digest of
-    what was said up to it."""
+    """A unit's labels by one annotator. `turn` is counted from 0; None is the whole conversation. `said` is
+    the digest of the conversation up to the turn."""
 
     turn: int | None
     said: str
@@ -41,27 +41,27 @@ Said = dict[str, tuple[LabelledUnit, ...]]
 
 
 class LabellingTask(msgspec.Struct, frozen=True, kw_only=True):
-    """The task of annotators: the label set, the units, and whether all turns of a conversation are labelled
-    at once."""
+    """The task of annotators: the label set, the units, and whether one request labels all turns of a
+    conversation."""
 
     labels: LabelSet
     unit: UnitKind = "turn"
     together: bool = False
 
     def list_units(self, turns: Sequence[Turn]) -> list[int | None]:
-        """Return the units of a conversation: its turns by their places, or None for all of it."""
+        """Return the units of a conversation: the places of its turns, or None for all of it."""
         if self.unit == "conversation":
             return [None]
         return [place for place, turn in enumerate(turns) if self.labels.asks_for(turn.role)]
 
     def group_units(self, turns: Sequence[Turn]) -> list[list[int | None]]:
-        """Return the units of each request about a conversation."""
+        """Group the units of a conversation by request."""
         units = self.list_units(turns)
         return [units] if units and (self.unit == "conversation" or self.together) else [[u] for u in units]
 
     def select_content(self, turns: Sequence[Turn], units: Sequence[int | None]) -> list[Turn | Unit]:
         """Return the content shown to an annotator of these units in one request: a turn with those before
-        it, several with all."""
+        it; several turns with the whole conversation."""
         if units == [None]:
             return [*turns, Unit(self.labels)]
         wanted = {*units}
@@ -72,13 +72,13 @@ class LabellingTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_job_annotators(count: int) -> tuple[str, ...]:
-    """Return the names of the annotators that a job has for a layer."""
+    """Return the names of a job's annotators of a layer."""
     return tuple(f"job:{ANNOTATOR}{end}" for end in ("", *(f"-{number}" for number in range(2, count + 1))))
 
 
 class JobLayer(NamedTuple):
-    """Labels that a job puts on its conversations while they are made; `place` is its own among the job's
-    layers."""
+    """Labels that a job puts on its conversations while they are made. `place` is the layer's place among the
+    job's layers."""
 
     name: str
     place: int
@@ -87,14 +87,14 @@ class JobLayer(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The annotators. None who is asked afterwards can be called so."""
+        """The names of the annotators, which no annotator of a finished run can have."""
         return list_job_annotators(self.annotators)
 
     def label(
         self, turns: Sequence[Turn], address: Address, prompt: Prompting, rules: Rules
     ) -> Generator[Request, Reply, Said | Rejection]:
-        """Return the labels of a conversation by the annotators; a rejection if none of them labels any of
-        its units."""
+        """Return the labels of a conversation by its annotators; a rejection if no annotator labels any
+        unit."""
         said: Said = {}
         last: Rejection | None = None
         rules = msgspec.structs.replace(rules, several=rules.several or self.annotators > 1)
@@ -116,13 +116,13 @@ class JobLayer(NamedTuple):
         return said
 
     def _number_step(self, annotator: int, units: Sequence[int | None]) -> int:
-        """Return the step of a request: it does not depend on other layers, gates and turns."""
+        """Return the step of a request, which does not depend on other layers, gates or turns."""
         turn = 0 if units[0] is None else min(units[0], _TURNS - 1)
         return ABOUT + (self.place * MOST_ANNOTATORS + annotator) * _TURNS + turn
 
     def find_majority_labels(self, turns: Sequence[Turn], said: Said) -> list[tuple[int | None, Labels]]:
-        """Return the labels by the majority of annotators for each labelled unit: its turn, None for the
-        conversation, and the labels."""
+        """Return each labelled unit with the labels by the majority of its annotators. A unit is the place of
+        a turn, or None for the conversation."""
         given: dict[int | None, list[Labels]] = {}
         for units in said.values():
             for unit in units:
@@ -136,14 +136,15 @@ class JobLayer(NamedTuple):
 
 
 def digest_said(turns: Sequence[Turn], place: int | None) -> str:
-    """Return the sha256 of the conversation up to a turn, and of the turn: a label holds for no other."""
+    """Return the sha256 of a conversation up to a turn, which identifies what was labelled. `place` None: all
+    turns."""
     return compute_sha256(transcript_of(turns if place is None else turns[: place + 1]).encode())
 
 
 def read_said_layers(data: Mapping[str, bytes]) -> dict[str, Said]:
     """Return the stored labels of a conversation, by layer. Raises ValueError for invalid ones."""
-    return {name: _said(one) for name, one in data.items()}
+    return {name: _decode_said(one) for name, one in data.items()}
 
 
-_said = msgspec.json.Decoder(Said).decode
+_decode_said = msgspec.json.Decoder(Said).decode
 encode_said = msgspec.json.Encoder(order="deterministic").encode

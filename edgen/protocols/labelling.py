@@ -1,8 +1,8 @@
-"""Labelling of turns of a conversation: one in its context, several, or the whole conversation, in one
-request.
+"""Labelling of turns of a conversation in one request: one turn in its context, several, or the whole
+conversation.
 
 Every unit has a number, and the answer has the labels of each number. An answer with an unknown label,
-without one, or for another number of units is retried. The caller (a protocol, a layer of labels) runs
+without a label, or for another number of units is retried. The caller (a protocol, a layer of labels) runs
 `label_units` within its own generator. The conversation is fenced as for a judge (see
 `edgen.protocols.fence`).
 """
@@ -35,14 +35,14 @@ from edgen.plugin.protocols import Offer, Protocol, View, describe_ending, fence
 from edgen.reading.answers.unit_labels import LabelChoices, Labels, read_unit_labels
 
 TEMPLATE = "label_turns"
-# What a labeller's template is given; it has to show `SHOWN`.
+# Variables of a labeller's template, which must show `SHOWN`.
 SHOWN = ("guarded", "sets", "form")
 VARIABLES = (*SHOWN, "fence", "alternatives")
 
 
 class Unit(NamedTuple):
-    """Something to be labelled, with the labels that it can carry: a turn, or None for all that is shown.
-    `alternative`: it is one of the responses that could stand in the same place."""
+    """A unit to be labelled, and the labels that it can carry. `turn` None: everything shown. `alternative`:
+    the unit is one of several possible responses at the same place."""
 
     labels: LabelSet
     turn: Turn | None = None
@@ -57,7 +57,7 @@ class Labelling(SimulatedAnswers, Protocol):
     answers = (AnswerKind("unit_labels", "the labels of numbered turns, as JSON or a line each", VARIABLES),)
 
     def simulated(self, request: Simulation) -> str | None:
-        """Return the true labels of the turns, with mistakes as often as the backend's setting says."""
+        """Return the true labels of the turns, with mistakes at the rate of the backend's `confusion`."""
         from edgen.protocols.labelling_simulated import answer
 
         return answer(request)
@@ -69,8 +69,8 @@ LABELLING = Labelling()
 def make_labelling_template(
     name: str | None, key: str, asked: str, sets: Sequence[LabelSet] = ()
 ) -> Template:
-    """Return a labeller's template: `key` is the job's key for it, `asked` the asked role, `sets` the label
-    sets."""
+    """Return a labeller's template. `key` is the job's key for it, `asked` the role that answers, `sets` the
+    label sets."""
     return Template(
         name=name or TEMPLATE,
         key=key,
@@ -90,8 +90,8 @@ def make_labelling_template(
 def label_units(
     shown: Sequence[Turn | Unit], address: Address, prompt: Prompting, rules: Rules, role: str
 ) -> Generator[Request, Reply, tuple[Labels, ...] | Rejection]:
-    """Return the labels of the units among the shown content, in order; or a rejection. `role`: the asked
-    role."""
+    """Return the labels of the units among the shown content, in order; or a rejection. `role` is the role
+    that answers."""
     units = [one for one in shown if isinstance(one, Unit)]
     choices = [LabelChoices(unit.labels.names, unit.labels.several) for unit in units]
 
@@ -106,7 +106,7 @@ def label_units(
 
 
 def _make_view(shown: Sequence[Turn | Unit]) -> View:
-    """Return what a person sees who labels: the conversation with its units numbered, and the definition of
+    """Return what a person who labels sees: the conversation with its units numbered, and the definition of
     each label."""
     offers, questions = [], []
     for number, unit in enumerate((one for one in shown if isinstance(one, Unit)), start=1):
@@ -120,7 +120,7 @@ def _make_view(shown: Sequence[Turn | Unit]) -> View:
 
 
 def _number_units(shown: Sequence[Turn | Unit]) -> list[Turn]:
-    """Return the turns that are shown, with the number of each unit before its speaker."""
+    """Return the shown turns, with the number of each unit before its speaker."""
     lines, number = [], 0
     for one in shown:
         turn: Turn | None
@@ -135,7 +135,7 @@ def _number_units(shown: Sequence[Turn | Unit]) -> list[Turn]:
 
 
 def make_labels_form(choices: Sequence[LabelChoices]) -> Form:
-    """Return the form of the labels of a number of units."""
+    """Return the form of an answer with labels of several units."""
     parts = {}
     for number, choice in enumerate(choices, start=1):
         label = one_of(choice.labels)

@@ -1,10 +1,10 @@
-"""The simulator's labels: true, except for the mistakes that its backend has to make.
+"""The simulator's labels: true, except for planted mistakes.
 
-The truth of a turn by the simulator is known to its protocol (`SimulatedAnswers.simulated_labels`); that of
-any other is drawn from its words and the labels, so that planted mistakes have a known truth. A backend's
-`confusion` says how often a label is taken for another; `*` is any. Draws come from the request's seed: two
-labellers with the same request, at one address, make the same mistakes unless their backends have a `seed` of
-their own.
+The truth of a turn by the simulator is known to its protocol (`SimulatedAnswers.simulated_labels`). The truth
+of any other turn is drawn from its words and the labels, so that planted mistakes have a known truth. A
+backend's `confusion` says how often a label is taken for another; `*` is any. Draws come from the request's
+seed: two labellers with the same request, at one address, make the same mistakes unless their backends have a
+`seed` of their own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SET = compile_later(
 )
 _LABEL = compile_later(r"- ([^:\n]+): ")
 _UNIT = compile_later(r"\((\d{1,6})\) ([^:\n]{1,200}): (.*)", re.DOTALL)
-_SECOND = 64  # of 256: turns that carry a second label, where several can stand
+_SECOND = 64  # of 256: share of turns with a second label, if several labels are allowed
 
 
 def answer(request: Simulation) -> str | None:
@@ -70,8 +70,8 @@ def find_true_labels(role: str, text: str, names: Sequence[str], *, several: boo
 
 
 def draw_mistaken(labels: Labels, names: Sequence[str], request: Simulation) -> Labels:
-    """Return a labeller's version of the true labels: each is taken for another as often as
-    `request.confusion` says."""
+    """Return the labels with a labeller's mistakes: each label is taken for another at the rate of
+    `request.confusion`."""
     confusion = request.confusion
     if not confusion:
         return labels
@@ -93,7 +93,7 @@ def _draw_mistake(
 
 
 def read_shown_units(text: str) -> dict[str, tuple[str, str]]:
-    """Return the role and the text of every number, and of the unit without one under a separate name."""
+    """Return the role and the text of every numbered unit; a unit without a number has a separate key."""
     found: dict[str, tuple[str, str]] = {}
     body = re.search(r"(?ms)^\[([0-9a-f]{16})\] Conversation begins\n(.*)\n\[\1\] Conversation ends$", text)
     turns: list[str] = []
@@ -110,7 +110,7 @@ def read_shown_units(text: str) -> dict[str, tuple[str, str]]:
 
 
 def _list_labels(text: str) -> list[str]:
-    """Return the labels listed at the beginning of the text."""
+    """Return the labels in the list at the beginning of the text."""
     names = []
     for line in text.split("\n"):
         if (found := _LABEL.match(line)) is None:

@@ -1,4 +1,4 @@
-"""One prompt plays both sides, as Education Dialogue was made."""
+"""One prompt asks for the whole conversation, the method of Education Dialogue."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ from edgen.plugin.protocols import (
     learner,
 )
 
-_TURNS = (4, 24)  # of a conversation under a schema: the least and the most
-_LONGEST = 500  # characters of one of its turns
-_USUAL = 200  # characters of a turn, where tokens are few
-_CHARACTERS = 3.5  # of a token, by a small vocabulary
+_TURNS = (4, 24)  # turns in the form of an answer: least and most
+_LONGEST = 500  # characters of a turn in the form of an answer
+_USUAL = 200  # characters of a turn if tokens are few
+_CHARACTERS = 3.5  # characters of a token, for a small vocabulary
 _AROUND = 14, 20  # tokens of the JSON around a turn, and around the conversation
-_TOKENS = (150.0, 400.0, 1200.0)  # of a whole conversation: low, expected, high
+_TOKENS = (150.0, 400.0, 1200.0)  # tokens of a whole conversation: low, expected, high
 
 
 class _Told(NamedTuple):
-    """Variables of templates about a space besides a scenario."""
+    """Variables of templates about a space, besides a scenario's."""
 
     labels: Labels
     goal: str
 
 
 def _make_form(rules: Rules) -> Form:
-    """Return the form of a conversation between a space's roles, with the probability if one of them
+    """Return the form of a conversation between a space's roles. It has the probability if one of the roles
     learns."""
     backend = rules.backend("default")
     return _make_form_of_roles(rules.roles, None if backend is None else backend.room())
@@ -69,8 +69,7 @@ def _make_form(rules: Rules) -> Form:
 
 @lru_cache(maxsize=64)
 def _make_form_of_roles(roles: tuple[SpaceRole, ...], room: int | None) -> Form:
-    """Return the form of a conversation between these roles, in an answer of at most this number of
-    tokens."""
+    """Return the form of a conversation between these roles, in an answer of at most `room` tokens."""
     conversation = turns(tuple([role.name for role in roles]), _TURNS[0], *_limit_turns(room))
     if learner(roles) is None:
         return form(conversation=conversation)
@@ -78,8 +77,8 @@ def _make_form_of_roles(roles: tuple[SpaceRole, ...], room: int | None) -> Form:
 
 
 def _limit_turns(room: int | None) -> tuple[int, int]:
-    """Return the most turns of a conversation and the most characters of a turn that fit a number of tokens:
-    an answer that is cut off is lost."""
+    """Return the most turns of a conversation and the most characters of a turn that fit into `room` tokens,
+    since a cut-off answer is lost."""
     least, most = _TURNS
     if room is None:
         return most, _LONGEST
@@ -94,7 +93,7 @@ class Oneshot(SimulatedAnswers, SelfDescription, AnswerForms, SharedPreparation,
 
     name = "oneshot"
     summary = "One prompt plays both sides."
-    precedence = 90  # a prompt that asks for a conversation may hold anything
+    precedence = 90  # a prompt for a conversation may contain any text
     answers = (
         AnswerKind(
             "conversation",
@@ -114,7 +113,7 @@ class Oneshot(SimulatedAnswers, SelfDescription, AnswerForms, SharedPreparation,
     )
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
-        """Return the one template, which sees all of a scenario."""
+        """Return the one template, which may use everything in a scenario."""
         variables = () if space is None else template_variables(space)
         usual = "plain_conversation"
         if space is not None:
@@ -125,14 +124,14 @@ class Oneshot(SimulatedAnswers, SelfDescription, AnswerForms, SharedPreparation,
                 key="prompt",
                 expects="conversation",
                 variables=(*variables, *(CONVERSATION_VARIABLES if variables else ())),
-                reports=variables[1:],  # the index says nothing to a model
+                reports=variables[1:],  # the index means nothing to a model
                 wholes=("scenario_lines",),
                 stand_ins={"roles": {}},
             )
         }
 
     def prepare(self, job: Job, space: Space) -> _Told:
-        """Return the space's names of its dimensions, and its description."""
+        """Return the labels of the space's dimensions, and its description."""
         return _Told(labels_of(space), space.description or "")
 
     def start(
@@ -176,7 +175,7 @@ class Oneshot(SimulatedAnswers, SelfDescription, AnswerForms, SharedPreparation,
         return (ExpectedCall("default", "default", _TOKENS),)
 
     def caveats(self, settings: Any) -> Iterator[str]:
-        """Yield the writer's knowledge."""
+        """Yield a sentence about the writer's knowledge."""
         yield "One prompt plays all roles: whoever wrote a turn knew what only the other roles see."
 
     def simulated(self, request: Simulation) -> str | None:

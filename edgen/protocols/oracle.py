@@ -1,14 +1,14 @@
 """A judge of two conversations, in both orders, that names the better one.
 
-It sees transcripts without the end marker, or the common turns and the two responses at which they part; of
-the scenario only what its template uses. An answer that names neither side is retried, and is unreadable in
-the end: it counts for neither.
+The judge sees transcripts without the end marker, or the common turns and the two responses at which they
+part. It sees only those values of the scenario that its template uses. An answer that names neither side is
+retried; if it stays unreadable, it counts for neither.
 
-A template takes the texts plain, as the published ones do, or guarded: fenced, and no line of them mistaken
-for the prompt's own. Every line of a turn after its first begins with a bar, so a line inside a fence begins
-with a role that edgen wrote or with that bar. The mark of the fence is a digest of the job's seed, the pair
-and the whole content: the writer of the texts could not know it, a later start makes the same one, and both
-orders have the same.
+A template takes the texts plain, like published judge prompts, or guarded: in a fence, so that no line can be
+mistaken for the prompt's own. Every line of a turn after its first begins with a bar, so a line inside a
+fence begins with a role that edgen wrote or with that bar. The mark of the fence is a digest of the job's
+seed, the pair and the whole content. So the writer of the texts cannot know it, a later start makes the same
+mark, and both orders have the same.
 """
 
 from __future__ import annotations
@@ -63,25 +63,25 @@ from edgen.reading.answers.verdict import read_verdict
 from edgen.reading.answers.verdict_logprobs import read_preference
 from edgen.reading.answers.verdict_prose import Choice
 
-# The plain texts that a judge's template is given, by what is compared.
+# The plain texts for a judge's template, by what is compared.
 PLAIN: dict[Compare, tuple[str, ...]] = {
     "conversation": ("conversation_1", "conversation_2"),
     "response": ("conversation", "response_1", "response_2"),
 }
-# Its variables besides the plain texts, for every kind of comparison.
+# The variables besides the plain texts, for every kind of comparison.
 GUARDED: tuple[str, ...] = ("compare", "fence", "guarded", "guarded_1", "guarded_2")
-# What a judge's template is given, besides the scenario, by what is compared.
+# All variables of a judge's template besides the scenario, by what is compared.
 COMPARED: dict[Compare, tuple[str, ...]] = {compare: (*names, *GUARDED) for compare, names in PLAIN.items()}
-# What it is given of the space: the roles, the scenario's values with their labels, and what the space says
-# it is for.
+# The variables about the space: the roles, the scenario's values with their labels, and the space's
+# description.
 OF_SPACE: tuple[str, ...] = ("space_roles", "space_goal", "scenario_lines", "next_speaker")
-# A judge's template has to show both texts: plain, or guarded.
+# A judge's template must show both texts: plain, or guarded.
 SHOWN: dict[Compare, tuple[tuple[str, ...], ...]] = {
     compare: (names[-2:], ("guarded_1", "guarded_2")) for compare, names in PLAIN.items()
 }
 ORDERS: tuple[Order, Order] = ("ab", "ba")
 VERDICT = form(better=one_of((1, 2)))
-_SHOWN = 200  # characters of an answer that could not be read
+_SHOWN = 200  # characters kept of an unreadable answer
 
 
 class Oracle(SimulatedAnswers, Protocol):
@@ -99,7 +99,7 @@ class Oracle(SimulatedAnswers, Protocol):
     )
 
     def template(self, name: str, compare: Compare | None, space: Space) -> Template:
-        """Return the judge's template; a run keeps a copy of it if its job names one. Without `compare` it
+        """Return the judge's template; a run keeps a copy of it if its job names one. Without `compare`, it
         may be for either kind of comparison."""
         kinds = [*COMPARED] if compare is None else [compare]
         variables = dict.fromkeys(name for kind in kinds for name in COMPARED[kind])
@@ -114,7 +114,7 @@ class Oracle(SimulatedAnswers, Protocol):
         )
 
     def simulated(self, request: Simulation) -> str | None:
-        """Return the number of the better one."""
+        """Return the number of the better conversation."""
         return request.verdict()
 
 
@@ -127,8 +127,7 @@ def choose_template(space: Space) -> str:
 
 
 class CandidatePair(msgspec.Struct, frozen=True):
-    """Two candidates of a scenario of a space; `task` names them among all pairs that the scenario can
-    have."""
+    """Two candidates of a scenario of a space. `task` identifies them among all pairs of the scenario."""
 
     space: Space
     scenario: Scenario
@@ -138,7 +137,7 @@ class CandidatePair(msgspec.Struct, frozen=True):
 
     @property
     def address(self) -> Address:
-        """The place of its first request."""
+        """The address of the pair's first request."""
         return Address(self.scenario.index, self.task)
 
 
@@ -155,11 +154,11 @@ def count_shared_turns(a: Candidate, b: Candidate) -> int:
 def judge_pair(
     comparison: CandidatePair, prompt: Prompting, pairs: PairSettings, rules: Rules
 ) -> Generator[Request, Reply, list[Verdict] | Rejection]:
-    """Yield a request per vote and order (and per retry); return every verdict, with the same number of both
+    """Yield a request per vote and order (and per retry). Return every verdict, with equal numbers for both
     orders, or a rejection.
 
-    Of `pairs` it uses the kind of comparison, the votes and the log probabilities. A judge that would get
-    identical requests and give identical answers votes once: see `count_votes`.
+    `pairs` gives the kind of comparison, the votes and the log probabilities. A judge that would give the
+    same answer to identical requests votes once: see `count_votes`.
     """
     compare, votes = pairs.compared, count_votes(pairs, rules.backend("judge"))
     if comparison.a.turns == comparison.b.turns:
@@ -193,16 +192,18 @@ def judge_pair(
 
 
 def count_votes(pairs: PairSettings, judge: BackendConfig | None) -> int:
-    """Return the number of votes that a judge has on a pair in each order: one if it answers at temperature
-    0 and its requests carry no seeds of their own, or if people answer for it. Further votes would be
-    copies of the first: they would be paid, and count as evidence that they are not."""
+    """Return the number of votes of a judge on a pair in each order.
+
+    It is one if people answer for the judge, or if a model answers at temperature 0 without seeds of its own:
+    further votes would be paid copies of the first, counted as independent evidence.
+    """
     if judge is not None and (judge.BY_PEOPLE or (judge.repeats and not judge.draws_anew)):
         return 1
     return pairs.votes
 
 
 def _make_verdict(said: _Said | Rejection, order: Order, vote: int, *, told: bool) -> Verdict:
-    """Return a verdict about sides, made of one about texts. `told`: log probabilities were requested."""
+    """Return a verdict about sides from a verdict about texts. `told`: log probabilities were requested."""
     if isinstance(said, Rejection):
         verdict = Verdict(order=order, vote=vote, choice=None, text=said.detail)
         return msgspec.structs.replace(verdict, logprob_p=None, logprob_gap="unread") if told else verdict
@@ -223,7 +224,7 @@ def _make_verdict(said: _Said | Rejection, order: Order, vote: int, *, told: boo
 
 
 class _Said(NamedTuple):
-    """A verdict about the texts as they were shown, with the answer and its tokens."""
+    """A verdict about the texts in the order shown, with the answer and its tokens."""
 
     choice: Choice
     text: str
@@ -231,19 +232,19 @@ class _Said(NamedTuple):
 
 
 def _read(reply: Reply) -> _Said | Rejection:
-    """Return the better text, 1 or 2; the detail of a rejection is the beginning of the answer."""
+    """Return the better text, 1 or 2; else a rejection whose detail is the beginning of the answer."""
     said = read_verdict(reply.text, finish_reason=reply.finish_reason, refusal=reply.refusal)
     if said is not None:
         return _Said(said, reply.text, reply.tokens)
     return unread(reply, (reply.refusal or reply.text)[:_SHOWN])
 
 
-# What both share, and what each side has of its own.
+# The turns that both sides share, and each side's own.
 _ShownTurns = tuple[tuple[Turn, ...], tuple[Turn, ...], tuple[Turn, ...]]
 
 
 def select_turns(comparison: CandidatePair, compare: Compare) -> _ShownTurns | Rejection:
-    """Return the turns to show to a judge: those that both sides share, and those of each side."""
+    """Return the turns to show to a judge: the shared ones, and those of each side."""
     a, b = comparison.a, comparison.b
     if compare == "conversation":
         return (), a.turns, b.turns
@@ -287,7 +288,8 @@ def _fence_candidates(
 def _make_messages(
     comparison: CandidatePair, shown: _ShownTurns, prompt: Prompting, compare: Compare, rules: Rules
 ) -> dict[Order, tuple[Message, ...]]:
-    """Return the judge's messages in each order: the texts plain, by the names of PLAIN, and guarded."""
+    """Return the judge's messages in each order. They have the texts plain (by the names of PLAIN) and
+    guarded."""
     known = _list_common_variables(comparison, shown, compare)
     messages: dict[Order, tuple[Message, ...]] = {}
     for order in ORDERS:
@@ -312,8 +314,8 @@ def _make_messages(
 def _make_views(
     comparison: CandidatePair, shown: _ShownTurns, prompt: Prompting, compare: Compare, rules: Rules
 ) -> dict[Order, View]:
-    """Return what a person sees who judges, in each order: the texts side by side, and the template's words
-    about what is better, without those about its marks."""
+    """Return what a person who judges sees, in each order: the texts side by side, and the template's
+    criteria without its lines about marks."""
     known = _list_common_variables(comparison, shown, compare) | _fence_candidates(
         comparison, shown, compare, rules, 1, 2
     )

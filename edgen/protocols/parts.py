@@ -1,7 +1,7 @@
-"""The values that a protocol and the rest of edgen pass to each other: the rules and templates of a job, and
-one unit of work as a scheduler sees it, which is a conversation, a comparison or any other task.
+"""Values that protocols and the rest of edgen exchange: the rules and templates of a job, and one unit of
+work for a scheduler, which is a conversation, a comparison or any other task.
 
-Briefs are the texts about a space for each of its roles.
+A brief is the text about a space for one of its roles.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ Conversing = Generator[Request, Reply, Result]
 
 
 class Prompting(Face):
-    """A protocol's view of a template: variables in, messages out, the variables that it reads, the schema of
-    its answers, and whether they are requested by a form."""
+    """A protocol's view of a template: it renders variables to messages. It also has the variables that it
+    reads, the schema of its answers, and the form to request."""
 
     @property
     def schema(self) -> bytes | None: ...
@@ -61,80 +61,79 @@ class Rules(msgspec.Struct, frozen=True, dict=True):
 
     asks: int  # tries for one answer before the last one counts as rejected
     seed: int  # seed of the job
-    settings: Any = None  # the protocol's own
-    branch: Branch | None = None  # branching of replicates; None without it
-    words: OwnWords = ()  # the job's own words for the roles, for reading replies
+    settings: Any = None  # of the protocol
+    branch: Branch | None = None  # branching of replicates; None: no branching
+    words: OwnWords = ()  # the job's own words for the roles, for readers of replies
     roles: tuple[SpaceRole, ...] = msgspec.field(default_factory=list_layout_roles)  # roles of the space
-    prepared: Any = None  # data that the protocol made once for all of a job's conversations
-    too_long: TooLong = "cut"  # treatment of cut-off turns, as in the job
-    backends: Mapping[str, BackendConfig] = {}  # the job's, by role; empty: unknown
-    several: bool = False  # several answers to one prompt are wanted (`Request.one_of_several`)
-    book: SpaceBook | None = None  # the space, as the simulator speaks of it
+    prepared: Any = None  # data shared by all conversations of a job (`SharedPreparation`)
+    too_long: TooLong = "cut"  # the job's treatment of cut-off turns
+    backends: Mapping[str, BackendConfig] = {}  # the job's backends, by role; empty: unknown
+    several: bool = False  # a prompt may be sent for several answers (`Request.one_of_several`)
+    book: SpaceBook | None = None  # the space, for the simulator
 
     def backend(self, role: str) -> BackendConfig | None:
         """Return the backend that answers a role; None if unknown."""
         return self.backends.get(role, self.backends.get("default"))
 
     def by_people(self, role: str) -> bool:
-        """Return whether people answer for a role, who need a view of what it knows."""
+        """Return whether people answer for a role. They need a view of the role's knowledge."""
         return (backend := self.backend(role)) is not None and backend.BY_PEOPLE
 
     def scene(self, scenario: Scenario, role: str | None = None) -> Scene | None:
-        """Return what the simulator knows of a scenario when it speaks for a role, or for all."""
+        """Return the simulator's knowledge of a scenario when it speaks for a role, or for all roles."""
         return None if self.book is None else Scene(self.book, scenario, role)
 
     @functools.cached_property
     def role_words(self) -> RoleWords:
-        """The readers' knowledge of the roles."""
+        """The roles, for readers of replies."""
         return find_role_words(tuple(role.name for role in self.roles))
 
     @functools.cached_property
     def speakers(self) -> tuple[tuple[str, ...], ...]:
-        """Each role with the job's own words for it, as requests name the possible speakers."""
+        """Each role with the job's own words for it; requests name the possible speakers by these."""
         own = dict(self.words)
         return tuple((role.name, *own.get(role.name, ())) for role in self.roles)
 
     def reading(self, reply: Reply) -> dict[str, Any]:
-        """Return how a reply of any role is read, in the arguments of the readers of turns and
-        conversations."""
+        """Return the arguments about a reply for the readers of turns and conversations."""
         return {**describe_ending(reply), "words": self.words, "roles": self.role_words}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """A template of a protocol."""
+    """A template that a protocol uses."""
 
-    name: str | None  # the job's, else a shipped one's; None: the job names none
-    key: str  # of the job, that names it
-    expects: str  # the kind of its answer, the protocol's own or another's
-    variables: tuple[str, ...]  # those that it may use
-    file: Path | None = None  # the package's own for a job that names none; None: the job has to name one
-    reports: tuple[str, ...] = ()  # variables that a person is warned of if it never uses them
+    name: str | None  # the job's, else a shipped one's; None: there is none
+    key: str  # the key of the job that names it
+    expects: str  # the kind of its answer, of this protocol or another
+    variables: tuple[str, ...]  # variables that it may use
+    file: Path | None = None  # the package's template for a job that names none; None: the job must name one
+    reports: tuple[str, ...] = ()  # variables that a person is warned about if the template never uses them
     wholes: tuple[str, ...] = ()  # variables that contain all of `reports`
-    shows: tuple[tuple[str, ...], ...] = ()  # it has to use all variables of one of these
+    shows: tuple[tuple[str, ...], ...] = ()  # the template must use all variables of one of these
     why: str = ""  # the reason for `shows`
-    asked: str = "default"  # the role that gets it
-    also: tuple[str, ...] = ()  # other roles that get it
+    asked: str = "default"  # the role that answers it
+    also: tuple[str, ...] = ()  # other roles that answer it
     stand_ins: Mapping[str, Any] = field(default_factory=dict)
-    """Values for variables that are no texts, for a trial before any request."""
+    """Values for variables that are not texts, for a trial before any request."""
 
 
 class ExpectedCall(NamedTuple):
     """A call that a conversation is expected to make, for an estimate."""
 
     role: str  # role that answers
-    use: str  # of the template
-    tokens: tuple[float, float, float]  # of its answer: low, expected, high
-    hears: bool = False  # its prompt holds the conversation so far
-    heard: bool = False  # its answer is in later prompts
-    own: bool = False  # a replicate that leaves another one makes it for itself all the same
+    use: str  # use of the template
+    tokens: tuple[float, float, float]  # tokens of the answer: low, expected, high
+    hears: bool = False  # the prompt holds the conversation so far
+    heard: bool = False  # later prompts hold the answer
+    own: bool = False  # a branching replicate makes the call again for itself
 
 
 class Rounds(NamedTuple):
-    """Division of a job's scenarios by their index: `total` rounds of `size` scenarios each, the last with
-    the rest.
+    """The division of a job's scenarios by their index: `total` rounds of `size` scenarios each, the last
+    with the rest.
 
-    Later rounds may use the results of earlier ones; they begin when these are settled.
+    Later rounds may use the results of earlier ones, so they begin when these are settled.
     """
 
     total: int = 1
@@ -145,7 +144,7 @@ class Rounds(NamedTuple):
         return min(index // self.size, self.total - 1) if self.total > 1 else 0
 
     def split(self, first: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """(round, first, end) of the scenarios first <= index < end."""
+        """Yield (round, first, end) of the scenarios first <= index < end."""
         while first < end:
             number = self.of(first)
             stop = end if number == self.total - 1 else min(end, (number + 1) * self.size)
@@ -154,8 +153,8 @@ class Rounds(NamedTuple):
 
 
 class Starter(NamedTuple):
-    """Start of `edgen init`: a shipped job, shipped templates by the names of their copies, the role whose
-    backend the job's first lines show, and a sentence for the help text.
+    """The start of a job by `edgen init`: a shipped job, shipped templates by the names of their copies, the
+    role whose backend the job's first lines show, and a sentence for the help text.
 
     `folders`: shipped folders that the job names, by the key that names each.
     """
@@ -168,39 +167,39 @@ class Starter(NamedTuple):
 
 
 def describe_ending(reply: Reply) -> dict[str, Any]:
-    """Return how a reply ended, in the arguments of all readers."""
+    """Return how a reply ended, as arguments for all readers."""
     return {"finish_reason": reply.finish_reason, "refusal": reply.refusal}
 
 
 @functools.cache
 def find_role_words(names: tuple[str, ...]) -> RoleWords:
-    """Return the readers' knowledge of a space's roles."""
+    """Return the words of a space's roles, for readers of replies."""
     from edgen.reading.roles import find_words
 
     return find_words(names)
 
 
 class AnsweringModel(msgspec.Struct, frozen=True):
-    """The answering party: the backend's kind and the model's name."""
+    """The model that answered: the backend's kind and the model's name."""
 
     backend: str
     model: str
 
 
 class Spent(msgspec.Struct):
-    """Sums over one task's calls, the answering parties, and the end of the last answer."""
+    """The totals of one task's calls, the answering models, and the end of the last answer."""
 
     asks: int = 0  # answered calls
-    prompt_tokens: int = 0  # of all calls
-    completion_tokens: int = 0  # of all calls
+    prompt_tokens: int = 0  # tokens of all calls
+    completion_tokens: int = 0  # tokens of all calls
     finish_reason: str = "stop"  # of the last answer
-    key: bytes | None = None  # of the last request in the ledger; None before the first
-    simulated: bool = False  # no model wrote at least one answer
-    by_role: dict[str, AnsweringModel] = {}  # answering party of each role
-    times: list[AnswerTime] = []  # of people's answers
+    key: bytes | None = None  # the ledger's key of the last request; None before the first
+    simulated: bool = False  # the simulator wrote at least one answer
+    by_role: dict[str, AnsweringModel] = {}  # the answering model of each role
+    times: list[AnswerTime] = []  # times of people's answers
 
     def add(self, reply: Reply, key: bytes, asked: Request, backend: str, model: str) -> None:
-        """Count the answer to a request. `model` serves where the reply does not name its own."""
+        """Count the answer to a request. `model` is used if the reply names no model."""
         self.asks += 1
         if reply.usage is not None:
             self.prompt_tokens += reply.usage.prompt_tokens
@@ -224,8 +223,8 @@ def _clean_model_name(name: str) -> str:
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """The end of a task: a record, or a reason for its absence. `beside`: further values to keep, as JSON, by
-    name."""
+    """The end of a task: a record, or the reason why there is none. `beside`: further values to keep, as
+    JSON, by name."""
 
     status: Status
     reason: str | None = None
@@ -235,7 +234,7 @@ class Settled(msgspec.Struct, frozen=True):
 
     @classmethod
     def accepted(cls, record: bytes, beside: Mapping[str, bytes] | None = None) -> Settled:
-        """Return the end with a result: `record` is kept, and so is `beside`."""
+        """Return the end of a task with a result. `record` and `beside` are kept."""
         return cls(Status.ACCEPTED, record=record, beside=beside or {})
 
     @classmethod
@@ -246,10 +245,11 @@ class Settled(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """`protocol` yields requests and returns a result; `settled` makes an outcome of that.
+    """One task: `protocol` yields requests and returns a result, and `settled` makes an outcome of the
+    result.
 
-    `group` is the hash of the group that the split keeps on one side. `made_by` is the protocol's name, where
-    a job names one.
+    `group` is the hash of the group that the split keeps on one side. `made_by` is the protocol's name if a
+    job names the protocol.
     """
 
     protocol: Generator[Request, Reply, Any]
@@ -261,9 +261,9 @@ class Task:
 
 
 class Tasks(Face):
-    """Source of a scheduler's tasks.
+    """The source of a scheduler's tasks.
 
-    `sharers`: the number of tasks that may make the same request, up to the address; 1 if none does.
+    `sharers`: the number of tasks that may make the same request, except for the address; 1 if none does.
     `useless_help`: advice if hardly any answer is usable; empty: the reasons suffice.
     """
 
@@ -272,32 +272,34 @@ class Tasks(Face):
     useless_help: str = ""
 
     def make_task(self, scenario: int, task: Any) -> Task:
-        """Return the work on one task of a scenario."""
+        """Return the work of one task of a scenario."""
         ...
 
     def list_twins(self, scenario: int, task: Any) -> Iterable[TaskId]:
-        """Return the other tasks of a scenario that may begin with the same question, each for an answer of
-        its own."""
+        """Return the other tasks of a scenario that may begin with the same request, for an independent
+        answer each."""
         return ()
 
     def make_fingerprint(self, identities: Mapping[str, Mapping[str, Any]]) -> str:
-        """Return a name for everything that shapes the outcomes, with the backends' identities by role."""
+        """Return a fingerprint of everything that shapes the outcomes. `identities`: the backends'
+        identities, by role."""
         ...
 
 
-Labels = Mapping[str, str]  # what people call each dimension
+Labels = Mapping[str, str]  # people's name for each dimension
 
 TURN_VARIABLES = ("role", "others", "brief")
 CONVERSATION_VARIABLES = ("space_roles", "space_goal", "scenario_lines", "roles", "probability")
 
 
 def labels_of(space: Space) -> dict[str, str]:
-    """Return what people call each dimension of a space, in the space's order."""
+    """Return people's name for each dimension of a space, in the space's order."""
     return {one.name: one.label or one.name.replace("_", " ") for one in space.dimensions}
 
 
 def describe_values(scenario: Scenario, names: Collection[str], labels: Labels) -> str:
-    """Return a line for each of these dimensions: its label, its value and what the value says of itself."""
+    """Return a line for each of these dimensions: its label, its value and the fields of the value's
+    entry."""
     return "\n".join(
         f"- {labels.get(name, name.replace('_', ' '))}: {scenario.values[name]}{_describe_fields(scenario, name)}"
         for name in scenario.values
@@ -315,8 +317,7 @@ def _describe_fields(scenario: Scenario, name: str) -> str:
 
 
 def is_worded(value: Any) -> bool:
-    """Return whether what an entry says of itself can stand in a line: a text, a number, a list of these, or
-    nothing."""
+    """Return whether a field's value fits in a line: a text, a number, a list of these, or nothing."""
     if isinstance(value, list | tuple):
         return all(isinstance(one, str | int | float) for one in value)
     return value is None or isinstance(value, str | int | float)
@@ -329,8 +330,7 @@ def _join_value(value: Any) -> str:
 def make_turn_variables(
     scenario: Scenario, roles: Sequence[SpaceRole], role: SpaceRole, labels: Labels
 ) -> dict[str, str]:
-    """Return the variables of a template for one role's turns, in addition to the dimensions that the role
-    sees."""
+    """Return the variables of a template for one role's turns, besides the dimensions that the role sees."""
     return {
         "role": role.name,
         "others": join_list(other.name for other in roles if other.name != role.name),
@@ -341,10 +341,10 @@ def make_turn_variables(
 def conversation_variables(
     scenario: Scenario, roles: Sequence[SpaceRole], labels: Labels, goal: str
 ) -> dict[str, Any]:
-    """Return the variables of a template for whole conversations, in addition to the dimensions.
+    """Return the variables of a template for whole conversations, besides the dimensions.
 
-    `roles` says by name what each role sees; `probability` names the event, and is empty without a
-    learner.
+    `roles` lists, by role, the labels of the dimensions that it sees. `probability` names the event; it is
+    empty without a learner.
     """
     seen = {
         role.name: ", ".join(
@@ -362,8 +362,7 @@ def conversation_variables(
 
 
 def describe_space(space: Space, scenario: Scenario) -> dict[str, str]:
-    """Return the variables of a judge's template on a space and on a scenario's values, by
-    their labels."""
+    """Return a judge's template variables about a space, with the scenario's values by their labels."""
     names = [role.name for role in space.roles]
     return {
         "space_roles": " and ".join([", ".join(names[:-1]), names[-1]]),
@@ -375,6 +374,6 @@ def describe_space(space: Space, scenario: Scenario) -> dict[str, str]:
 
 
 def learner(roles: Sequence[SpaceRole]) -> str | None:
-    """Return the role that learns, None if no role teaches another one."""
+    """Return the role that learns; None if no role teaches."""
     names = [role.name for role in roles]
     return next(filter(learns, names), None) if any(map(teaches, names)) else None

@@ -1,4 +1,4 @@
-"""Questionnaires, before or after a conversation: items with a scale each, or to be answered freely.
+"""Questionnaires, before or after a conversation. Each item has a scale or a free answer.
 
 name: mine
 items:
@@ -35,8 +35,8 @@ class QuestionnaireError(JobError):
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """A question. `scale` is the lowest and the highest rating, None where it is answered freely; `least` and
-    `most` say what these mean."""
+    """An item of a questionnaire. `scale` is the lowest and the highest rating; None for a free answer.
+    `least` and `most` describe the two ends of the scale."""
 
     name: _Name
     text: _Line
@@ -46,14 +46,14 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ends(self) -> str:
-        """The meaning of the scale's ends, in brackets; empty for a free answer."""
+        """The descriptions of the scale's ends, in brackets; empty for a free answer."""
         if self.scale is None:
             return ""
         return _describe_scale(self)
 
 
 class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
-    """Questions in their order. `source` says where they come from."""
+    """A questionnaire: its items in order. `source` names the origin of the items."""
 
     name: _Line
     items: tuple[Item, ...]
@@ -62,7 +62,7 @@ class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def scales(self) -> dict[str, Scale | None]:
-        """The scale of each item."""
+        """The scale of each item, by name."""
         return {item.name: item.scale for item in self.items}
 
     @property
@@ -82,7 +82,7 @@ class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def lines(self) -> list[str]:
-        """Return an item a line, as it is asked."""
+        """Return the items as they are asked, one a line."""
         return [f"{item.name}: {item.text}{_describe_scale(item)}" for item in self.items]
 
 
@@ -102,7 +102,7 @@ def load_questionnaire(path: Path) -> Questionnaire:
 
 
 def read_questionnaire(value: Any, source: str) -> Questionnaire:
-    """Return the questionnaire in plain values. Raises QuestionnaireError with every problem."""
+    """Return the questionnaire in decoded YAML or JSON. Raises QuestionnaireError with every problem."""
     made = build(value, Questionnaire, source, QuestionnaireError)
     problems = []
     names = [item.name for item in made.items]

@@ -15,16 +15,17 @@ from edgen.core.values import RejectionReason, is_reason_name
 
 
 class DeclaredReason(msgspec.Struct, frozen=True, kw_only=True):
-    """A reason with the texts about it."""
+    """A reason for rejections, with the texts about it."""
 
     code: str
     """Its name in ledgers and counts: up to 40 lower-case letters, digits and _, a letter first."""
     says: str
     """A clause that explains it."""
     advice: str = ""
-    """A sentence with advice for a run that it stops; empty: that for answers without the right form."""
+    """A sentence with advice for a run that stops for this reason; empty: the advice for unreadable
+    answers."""
     personal: str = ""
-    """A clause for a person whose answer it refuses; empty: the name in words."""
+    """A clause for a person whose answer was rejected; empty: the reason's name in words."""
 
 
 _OWN = (
@@ -107,7 +108,7 @@ REASONS: Mapping[str, DeclaredReason] = {str(one.code): one for one in _OWN}
 
 
 def list_reason_flaws(reasons: object) -> list[str]:
-    """Return what is wrong with the reasons that a protocol declares, as clauses."""
+    """Return the flaws of the reasons that a protocol declares, as clauses."""
     if not isinstance(reasons, tuple) or not all(isinstance(one, DeclaredReason) for one in reasons):
         return [f"has `reasons` that are no tuple of DeclaredReason: {reasons!r}"]
     flaws = []
@@ -122,20 +123,20 @@ def list_reason_flaws(reasons: object) -> list[str]:
 
 
 def find_reason(code: str, protocol: str = "") -> DeclaredReason | None:
-    """Return the texts about a reason in ledgers and counts, edgen's own or one that the protocol declares;
-    None for any other."""
+    """Return the texts about a reason in ledgers and counts: edgen's own, or declared by the protocol. None
+    for an unknown reason."""
     name = code.partition(":")[0]
     if name in REASONS or not protocol:
         return REASONS.get(name)
     try:
         declared: tuple[DeclaredReason, ...] = registry.find("protocol", protocol).reasons
-    except registry.PluginError:  # the run was made by one that is no longer installed
+    except registry.PluginError:  # the protocol that made the run is not installed
         return None
     return next((one for one in declared if one.code == name), None)
 
 
 def explain_own_reasons(codes: Collection[str], protocol: str) -> dict[str, str]:
-    """Return the clauses of those reasons that the protocol itself declares, by name."""
+    """Return the clauses of the reasons that the protocol itself declares, by name."""
     others = dict.fromkeys(name for code in codes if (name := code.partition(":")[0]) not in REASONS)
     found = {name: find_reason(name, protocol) for name in others}
     return {name: one.says for name, one in found.items() if one is not None}

@@ -1,7 +1,7 @@
 """A judge that scores one conversation by the criteria of a rubric, in one call.
 
-The answer is a JSON object with a number from 0 to 10 for each criterion; any other answer is retried, and is
-unreadable in the end. The conversation is fenced as for a judge of two (see `edgen.protocols.fence`).
+The answer is a JSON object with a number from 0 to 10 for each criterion; any other answer is retried and in
+the end counts as unreadable. The conversation is fenced as for a judge of two (see `edgen.protocols.fence`).
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from edgen.plugin.answers import MOST_SCORE, read_scores
 from edgen.plugin.forms import form_of, whole_number
 from edgen.plugin.protocols import Protocol, TaskId, describe_space, fence_turns, unread
 
-# What a rubric's template is given besides the scenario; it has to show `SHOWN`.
+# Variables of a rubric's template besides the scenario; it must show `SHOWN`.
 SHOWN = ("guarded", "criteria", "form")
 VARIABLES = (*SHOWN, "fence", "space_roles", "space_goal", "scenario_lines")
-_SAID = 200  # characters of an answer that could not be read
+_SAID = 200  # characters kept of an unreadable answer
 
 
 class Criterion(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ RUBRIC = RubricProtocol()
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """A conversation to be scored; `task` names it among those of its scenario."""
+    """A conversation to score; `task` identifies it among those of its scenario."""
 
     space: Space
     scenario: Scenario
@@ -93,7 +93,7 @@ class Judged(msgspec.Struct, frozen=True):
 def score_by_rubric(
     judged: Judged, criteria: Sequence[Criterion], prompt: Prompting, rules: Rules
 ) -> Generator[Request, Reply, dict[str, float] | Rejection]:
-    """Yield a request per ask; return the score of each criterion, in [0, 1], or a rejection."""
+    """Yield a request per ask. Return the score of each criterion, in [0, 1], or a rejection."""
     scenario, names = judged.scenario, [criterion.name for criterion in criteria]
     variables = {
         **scenario_variables(scenario),

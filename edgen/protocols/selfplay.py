@@ -1,6 +1,6 @@
-"""Agents talk, turn by turn; each knows only its role's view.
+"""The protocol `selfplay`: agents talk, turn by turn, and each knows only its role's view.
 
-The protocol's interface to the rest of edgen; `play` and `stage` play a conversation.
+This is the interface to the rest of edgen; `play` and `stage` play a conversation.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ from edgen.plugin.protocols import (
     play,
 )
 
-# Low, expected and high, of one answer each: tokens.
+# Tokens of one answer: low, expected and high.
 _TURN = (10.0, 40.0, 150.0)
 _CLOSING = (1.0, 10.0, 60.0)
-_TURNS = (4, 12)  # of a conversation; at most the job's max_turns
+_TURNS = (4, 12)  # turns of a conversation; at most the job's max_turns
 
 
 class SelfplayProtocol(
@@ -66,7 +66,7 @@ class SelfplayProtocol(
     TurnByTurn,
     ConversationProtocol,
 ):
-    """Each side is asked for its own turns."""
+    """The protocol in which each side is asked for its own turns."""
 
     name = "selfplay"
     summary = "Agents talk turn by turn."
@@ -85,7 +85,7 @@ class SelfplayProtocol(
             ("conversation", *FENCED),
             of_scenario=True,
         ),
-        # A model trained on a side's turns may be given the side's brief.
+        # Exports may give the side's brief to a model that they train on its turns.
         AnswerKind(
             "opening",
             "nothing: it is put in front of the conversations of an export",
@@ -114,7 +114,7 @@ class SelfplayProtocol(
     )
 
     def problems(self, job: Job) -> Iterator[Problem]:
-        """Yield the problem of a prompt for the whole conversation."""
+        """Yield a problem if the job names a prompt for the whole conversation."""
         if job.prompt is not None:
             yield Problem(
                 "$.prompt",
@@ -123,7 +123,8 @@ class SelfplayProtocol(
             )
 
     def role_problems(self, job: Job) -> Iterator[Problem]:
-        """Yield unknown roles, an order without an answering role, a branch after the last turn."""
+        """Yield problems of roles: unknown ones, an order without an answering role, a branch after the last
+        turn."""
         settings: Selfplay = settings_of(job)
         roles = [role.lower() for role in job.speakers]
         order = [role.lower() for role in settings.order or roles]
@@ -158,12 +159,12 @@ class SelfplayProtocol(
                 )
 
     def roles(self, job: Job) -> tuple[str, ...]:
-        """Return each speaker, and the judge if it is asked at the end."""
+        """Return each speaker, and the judge if it is asked the closing question."""
         roles = tuple(role.lower() for role in job.speakers)
         return (*roles, "judge") if settings_of(job).closing == "judge" else roles
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
-        """Return a template for each role, and one for the closing question if it is asked."""
+        """Return a template for each role, and one for the closing question if the job asks it."""
         templates = {}
         sees = {} if space is None else {role.name: role.sees for role in space.roles}
         usual = find_turn_templates(None if space is None else space.names)
@@ -175,7 +176,7 @@ class SelfplayProtocol(
                 key=f"prompts.{use}",
                 expects="turn",
                 variables=(*variables, *(TURN_VARIABLES if variables else ())),
-                reports=variables[1:],  # the index says nothing to a model
+                reports=variables[1:],  # the index means nothing to a model
                 wholes=("brief",),
                 asked=use,
             )
@@ -194,17 +195,17 @@ class SelfplayProtocol(
         return templates
 
     def prepare(self, job: Job, space: Space) -> Labels:
-        """Return the space's names of its dimensions."""
+        """Return the labels of the space's dimensions."""
         return labels_of(space)
 
     def start(
         self, scenario: Scenario, replicate: int, prompts: Mapping[str, Prompting], rules: Rules
     ) -> Generator[Request, Reply, Conversation | Rejection]:
-        """Yield a turn's request at a time; return the conversation, or a rejection."""
+        """Yield the request of each turn; return the conversation, or a rejection."""
         return play(self.stage(scenario, prompts, rules), replicate)
 
     def stage(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Stage:
-        """Return both agents of a scenario."""
+        """Return the agents of a scenario."""
         return Stage(scenario, prompts, rules)
 
     def opening(
@@ -235,8 +236,8 @@ class SelfplayProtocol(
         return tuple(calls)
 
     def leaves(self, job: Job, calls: int, level: int) -> Sequence[int]:
-        """Return the turn that the job names; else the last one for the low level, the first one for the high
-        level, all of the role's for the expected level."""
+        """Return the turn that the job names; without one, the role's last turn for the low level, its first
+        for the high level and all of its turns for the expected level."""
         assert job.branch is not None
         turns = _list_branch_turns(job)
         if job.branch.at != "sampled":
@@ -256,19 +257,19 @@ class SelfplayProtocol(
         return f"{self.name}, {settings.closing}"
 
     def caveats(self, settings: Selfplay) -> Iterator[str]:
-        """Yield the agents' knowledge."""
+        """Yield a sentence about the agents' knowledge."""
         yield (
             "An agent plays each role and is told only what that role sees. What agents give away of it by "
             "themselves is in the text."
         )
 
     def simulated(self, request: Simulation) -> str | None:
-        """Return the closing question's number, or a turn."""
+        """Return a probability for the closing question, else a turn."""
         return request.probability() or request.turn()
 
 
 def _list_branch_turns(job: Job) -> list[int]:
-    """Return the turns, from 0, of the role at whose turns a job branches."""
+    """Return the turns, counted from 0, at which the job may branch."""
     assert job.branch is not None
     role = (job.branch.role or job.speakers[0]).lower()
     order = itertools.islice(settings_of(job).speakers(job.speakers), MOST_TURNS)

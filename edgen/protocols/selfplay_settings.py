@@ -14,9 +14,9 @@ from edgen.config.backends import Text
 from edgen.core.forms import form, probability
 from edgen.core.values import Role
 
-CLOSING_STEP = 1000  # after the last step that a turn can have
+CLOSING_STEP = 1000  # the step after those of turns
 CLOSING = form(probability=probability())
-MOST_TURNS = 2_000  # in which a turn to branch at is looked for
+MOST_TURNS = 2_000  # turns among which a branching turn is searched
 
 Weight = Annotated[float, Meta(gt=0, le=1_000_000)]
 
@@ -42,7 +42,7 @@ class Selfplay(msgspec.Struct, frozen=True, kw_only=True):
     """A turn that repeats an earlier one, likewise."""
 
     def speakers(self, roles: Sequence[Role], seed: int = 0, scenario: int = 0) -> Iterator[Role]:
-        """Yield the roles in the order in which they speak, without end: the same for all replicates of a
+        """Yield the speakers in order, without end. The order is the same for all replicates of a
         scenario."""
         named = {role.lower(): role for role in roles}
         first = named.get((self.first or "").lower())

@@ -1,7 +1,7 @@
-"""A conversation under way, as the protocols have it that play one from its first turn to its end.
+"""A conversation in progress, for protocols that play it from its first turn to its end.
 
-`ask_turn` asks for one of its turns. A turn that a token limit cuts off is kept up to its last complete
-sentence, if the job allows it (`too_long`).
+`ask_turn` requests one of its turns. If the job allows it (`too_long`), a turn that a token limit cuts off is
+kept up to its last complete sentence.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from edgen.protocols.base import (
 from edgen.reading.cut_off import without_end
 from edgen.space.model import Space, SpaceRole
 
-CUT_OFF = "cut_off"  # a flag: a turn ends where the last whole sentence did
+CUT_OFF = "cut_off"  # a flag: the turn was cut off, and ends with its last complete sentence
 
 
 class Session(ABC):
-    """A scenario's conversation: each role's view of the scenario, and the address of the next request.
-    `protocol`: the name of the asking protocol. `_repairs` and `_flags` occur once each, in the order of
+    """The conversation of a scenario: each role's view of the scenario, and the address of the next request.
+    `protocol` is the name of the asking protocol. `_repairs` and `_flags` occur once each, in the order of
     their first occurrence."""
 
     protocol: ClassVar[str]
@@ -68,16 +68,16 @@ class Session(ABC):
         """Return the first messages of each template, by use."""
 
     def forms(self) -> Mapping[str, Form]:
-        """Return the forms of the answers to these messages, by use. Call it after `opening`."""
+        """Return the forms of the answers to the messages of `opening`, by use. Call it after `opening`."""
         return {}
 
     def view(self, use: str, backend: str, role: str | None) -> View | None:
-        """Return what a person sees who answers for a backend with the template of this use; None: see
-        `edgen.protocols.views`. `role`: as in `_question`."""
+        """Return the view for a person who answers for a backend; None: the view of `edgen.protocols.views`.
+        `use` is the use of the template, `role` the speaker as in `_question`."""
         return None
 
     def _seen(self, role: SpaceRole) -> dict[str, Any]:
-        """Return the variables of a template on the scenario, for a reader with the role's knowledge."""
+        """Return the template variables on the scenario for a reader with the role's knowledge."""
         known = scenario_variables(self._scenario)
         picture = {PICTURE: find_picture(self._scenario, role.sees)}
         return picture | {
@@ -85,7 +85,7 @@ class Session(ABC):
         }
 
     def _about(self, role: SpaceRole, space: Space, but: Collection[str] = ()) -> list[str]:
-        """Return the same as a line per dimension, without some."""
+        """Return the values that a role sees, one a line with its label, without the dimensions in `but`."""
         values = self._scenario.values
         return [
             f"{space[name].label or name.replace('_', ' ')}: {values[name]}"
@@ -94,15 +94,15 @@ class Session(ABC):
         ]
 
     def _address(self) -> Address:
-        """Return the address of the next request."""
+        """Return the address of the next request, and count it."""
         self._step += 1
         return Address(self._scenario.index, self._replicate, step=self._step - 1)
 
     def _question(
         self, use: str, messages: tuple[Message, ...], backend: str, form: AnyForm, role: str | None = None
     ) -> Question:
-        """Return the next request, with the template of this use and the form of the answer. `role`: who
-        speaks, in the space's words."""
+        """Return the next request, with the template of this use and the form of the answer. `role` is the
+        speaker, by the space's name."""
         prompt = self._prompts[use]
         return Question(
             self._address(),
@@ -116,7 +116,8 @@ class Session(ABC):
         )
 
     def _random(self, place: str) -> random.Random:
-        """Return the random numbers for a place of the scenario's conversations."""
+        """Return random numbers for one purpose, named by `place`; all replicates of a scenario get the same
+        ones."""
         return random.Random(f"{self._rules.seed}/{self._scenario.index}/{place}")  # noqa: S311 - reproducible, not secret
 
 
@@ -140,7 +141,7 @@ class PlayedProtocol(AnswerForms, ConversationProtocol):
         return self.session()(scenario, 0, prompts, rules).opening()
 
     def forms(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> Mapping[str, Form]:
-        """Return the forms of the answers to these messages."""
+        """Return the forms of the answers to the messages of `opening`."""
         session = self.session()(scenario, 0, prompts, rules)
         session.opening()
         return session.forms()
@@ -161,8 +162,7 @@ Read = Callable[[Reply], S | Rejection]
 
 
 def ask_turn(question: Question, rules: Rules, read: Read[S]) -> Generator[Request, Reply, S | Rejection]:
-    """Ask for a turn, as `ask` does. A turn that is cut off is kept, requested again or rejected, as the job
-    says."""
+    """Request a turn as `ask` does. The job says whether a cut-off turn is kept, retried or rejected."""
     final = frozenset([RejectionReason.TRUNCATED] if rules.too_long == "reject" else [])
 
     def read_cut(reply: Reply) -> S | Rejection:
@@ -175,10 +175,10 @@ def ask_turn(question: Question, rules: Rules, read: Read[S]) -> Generator[Reque
 
 
 def _read_kept(question: Question, reply: Reply, read: Read[S]) -> S | None:
-    """Return what is whole of a turn that was cut off; None if nothing is.
+    """Return the complete part of a turn that was cut off; None if there is none.
 
-    The cut reply is read as if it had ended there, with its last sentence and without. What is kept has to be
-    the beginning of all that was said: else it was an announcement, a thought or an action.
+    The reply is read as if it had ended at the cut, with and without its last sentence. The part that is kept
+    must begin the text that was read: otherwise it was an announcement, a thought or an action.
     """
     whole = without_end(reply.text)
     if whole is None or reply.finish_reason not in ("length", "stop"):
@@ -197,13 +197,14 @@ def _read_kept(question: Question, reply: Reply, read: Read[S]) -> S | None:
 
 
 def join_brief(brief: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Return the brief of a role that does not open, so that the first message is another's."""
+    """Return the brief of a role that does not open, as one message, so that the next message is another
+    role's."""
     text = "\n\n".join([message.content for message in brief])
     return (Message(brief[0].role, text),)
 
 
 def append_message(messages: list[Message], message: Message) -> None:
-    """Add a message; two of one role in a row, which many models refuse, become one."""
+    """Add a message. Two messages of one role in a row become one, since many models reject them."""
     if messages and messages[-1].role == message.role:
         message = Message(message.role, f"{messages.pop().content}\n\n{message.content}")
     messages.append(message)

@@ -11,8 +11,8 @@ from edgen.space.phrases import RolePhrases
 
 
 class RoleTalk(Face):
-    """A role's part in a talk about a scenario, by the phrases of the space. `persona_labels`: the labels of
-    the dimensions that nobody says."""
+    """A role's part in a talk about a scenario, by the phrases of the space. `persona_labels`: labels of
+    dimensions that nobody says."""
 
     @property
     def phrases(self) -> RolePhrases: ...
@@ -26,12 +26,12 @@ class RoleTalk(Face):
 class Simulation(Face):
     """The simulator's services for a protocol that answers its own prompts.
 
-    `messages` are those of the request, `text` all of their texts, `fault` a content fault or None, `random`
-    in [0, 1) drawn from the request's seed; `scene` the scenario, the space's phrases and the role that
-    speaks, None where only the prompt is known, and `talk` that role's part; `confusion` how often a
-    labeller takes a label for another, empty without mistakes. `say` speaks a rule of the phrase book, `pick`
-    takes one of several texts, `as_json` puts words under a key if the request requires JSON. The others
-    answer the requests of edgen's own protocols: each returns None for other messages.
+    `messages` are those of the request, `text` is their joined text. `fault` is a content fault or None.
+    `random` in [0, 1) is drawn from the request's seed. `scene` is the scenario, the space's phrases and the
+    speaking role; None if only the prompt is known. `talk` is the speaking role's part. `confusion` is the
+    rate at which a labeller takes one label for another; empty: no mistakes. `say` speaks a rule of the
+    phrase book, `pick` takes one of several texts, `as_json` puts words under a key if the request requires
+    JSON. The other methods answer requests of edgen's own protocols, and return None for other messages.
     """
 
     messages: Sequence[Message]

@@ -1,10 +1,11 @@
-"""Asks a model for more values of one dimension of a space, batch after batch, until there are enough.
+"""Requests more values of one dimension of a space, batch after batch, until there are enough.
 
-Every request shows some of the existing values, drawn again each time, so that answers do not repeat. What an
-answer lists is kept if a space may hold it and nothing that is there is nearly the same
-(`reading.similar_texts`); the rest is dropped, by reason. It goes on until enough is kept, or until three
-answers in a row brought nothing new. How many are asked for at once does not depend on how many are wanted:
-so a later, larger wish begins with the same requests, and the ledger has their answers.
+Every request shows some of the existing values, drawn anew each time, so that answers do not repeat. A value
+from an answer is kept if a space may hold it and no existing value is nearly the same
+(`edgen.space.similar_values`); dropped values are counted by reason. Requests end when enough values are
+kept, or when three answers in a row brought nothing new. The number of values in a request does not depend on
+the number wanted. So a later run that wants more begins with the same requests, and the ledger has their
+answers.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ from edgen.plugin.protocols import (
 )
 
 BATCH = 50  # values that one request asks for
-SHOWN = 100  # values that one request shows, at most
-BARREN = 3  # answers in a row without anything new that end it
+SHOWN = 100  # most values that one request shows
+BARREN = 3  # answers in a row without a new value that end the requests
 
-# What a template may use. `values` are those shown; all texts.
+# The variables of a template, all texts. `values` are the shown values.
 VARIABLES = ("dimension", "name", "description", "count", "values")
 
 
@@ -48,14 +49,14 @@ VALUES = form(values=list_of(text(LONGEST), 1, BATCH))
 
 
 class SpaceGrowth(SimulatedAnswers, Protocol):
-    """Asks for values that a space has not yet."""
+    """The protocol that asks for new values of a dimension."""
 
     name = "space_growth"
     precedence = 30
     answers = (AnswerKind("values", "new values for a preference space, one on each line", VARIABLES),)
 
     def simulated(self, request: Simulation) -> str | None:
-        """New values, a line each."""
+        """Return new values, a line each."""
         return request.values()
 
 
@@ -134,8 +135,11 @@ def draw_shown(values: Sequence[str], seed: int, number: int, *, shuffled: bool 
 
 
 def find_drop_reason(value: str, known: KnownValues) -> str | None:
-    """Return the reason for dropping a value, None if it is kept: `too_long`, `not_allowed` (by the space's
-    own rules, or without a letter or digit), `identical` or `near_duplicate`."""
+    """Return the reason for dropping a value; None if it is kept.
+
+    Reasons are `too_long`, `not_allowed` (by the space's rules, or without a letter or digit), `identical`
+    and `near_duplicate`.
+    """
     if len(value) > LONGEST:
         return "too_long"
     if value_problem(value) is not None or not any(map(str.isalnum, value)):

@@ -1,6 +1,6 @@
-"""The stage of the agents: each role's knowledge, the requests to it, and the reading of its replies.
+"""The agents of a conversation: each role's knowledge, the requests to it, and the reading of its replies.
 
-A role's brief is rendered from the dimensions that it sees; what it knows of the others is what they said.
+A role's brief is rendered from the dimensions that it sees; it knows of the others only what they said.
 `Stage` yields requests, as protocols do; `play` and the environment for online methods drive it.
 """
 
@@ -40,14 +40,14 @@ from edgen.protocols.selfplay_settings import CLOSING, CLOSING_STEP, MOST_TURNS,
 from edgen.protocols.session import append_message, ask_turn, join_brief
 from edgen.protocols.views import CLOSING as CLOSING_MARK
 from edgen.protocols.views import list_facts, list_utterances
-from edgen.reading.answers.probability import read_probability
 from edgen.reading.detect import find_leak, loops
 from edgen.reading.one_turn.reader import TurnReply, read_turn
+from edgen.reading.probability import read_probability
 
 
 class PlayedTurn(msgspec.Struct, frozen=True):
-    """A turn, with its repairs and findings. `ended`: the side closes the conversation with it; its text is
-    "" if it says nothing else."""
+    """A turn, with its repairs and findings. `ended`: the side closes the conversation with this turn, whose
+    text is empty if it says nothing else."""
 
     turn: Turn
     repairs: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class PlayedTurn(msgspec.Struct, frozen=True):
 
 
 class Played(msgspec.Struct, frozen=True):
-    """The progress of a conversation. `rejection`: why the turn after the last one is missing."""
+    """The progress of a conversation. `rejection`: the reason why the next turn is missing."""
 
     entries: list[PlayedTurn]
     ended_by: Role | None = None
@@ -72,7 +72,7 @@ class Played(msgspec.Struct, frozen=True):
 
 
 class Stage:
-    """The initial knowledge of each agent, and its prompt."""
+    """The agents of a scenario: the initial knowledge of each, and its prompt."""
 
     def __init__(self, scenario: Scenario, prompts: Mapping[str, Prompting], rules: Rules) -> None:
         self.scenario = scenario
@@ -99,7 +99,7 @@ class Stage:
             self._secret[role] = [text for text in hidden if _fold(text) not in known]
 
     def _list_variables(self, sees: Collection[str]) -> dict[str, Any]:
-        """Return the variables of a template on the scenario, for a reader of these dimensions."""
+        """Return the template variables on the scenario for a reader of these dimensions."""
         known = {PICTURE: find_picture(self.scenario, sees)} | {
             name: value for name, value in self._known.items() if name == "index" or name in sees
         }
@@ -110,14 +110,14 @@ class Stage:
 
     @property
     def branch_role(self) -> str:
-        """The role, as `backends` names it, at whose turns other replicates leave the first one."""
+        """The role, by its name in `backends`, at whose turns other replicates leave the first one."""
         branch = self.rules.branch
         return ((branch and branch.role) or next(iter(self._names))).lower()
 
     def play(
         self, task: TaskId, start: list[PlayedTurn], until: int | None = None, but: Role | None = None
     ) -> Generator[Request, Reply, Played]:
-        """Play the conversation from `start` on: to its end, to a number of turns, or to the turn of
+        """Play the conversation from `start`: to its end, to `until` turns, or to the first turn of role
         `but`."""
         entries = list(start)
         most = self.settings.max_turns if until is None else min(self.settings.max_turns, until)
@@ -140,7 +140,7 @@ class Stage:
     def speak(
         self, task: TaskId, entries: Sequence[PlayedTurn]
     ) -> Generator[Request, Reply, PlayedTurn | Rejection]:
-        """Return the turn after `entries`, by the side whose turn it is."""
+        """Return the turn after `entries`, by the side that speaks next."""
         role = self.speaker(len(entries))
 
         def read_reply(reply: Reply) -> PlayedTurn | Rejection:
@@ -163,12 +163,12 @@ class Stage:
         return (yield from ask_turn(question, self.rules, read_reply))
 
     def view(self, role: Role, entries: Sequence[PlayedTurn]) -> View:
-        """Return what a person sees who plays a role."""
+        """Return what a person who plays a role sees."""
         facts = list_facts(self.scenario, self._sees[role], self.rules.prepared or {})
         return View(role, facts, list_utterances(entry.turn for entry in entries), closing=CLOSING_MARK)
 
     def hear(self, role: Role, entries: Sequence[PlayedTurn], said: TurnReply) -> PlayedTurn | Rejection:
-        """Return a turn in its final form, with the detectors' findings; or a rejection."""
+        """Return a turn in its final form with the detectors' findings, or a rejection."""
         side = role.lower()
         found: list[tuple[str, Literal["reject", "flag"], str]] = []
         secret = find_leak(said.text, self._secret[role], [entry.turn.text for entry in entries])
@@ -185,9 +185,9 @@ class Stage:
         return PlayedTurn(Turn(role, said.text), said.repairs, flags, said.ended)
 
     def messages(self, role: Role, entries: Sequence[PlayedTurn]) -> tuple[Message, ...]:
-        """Return the messages to a role: its brief, its own turns as assistant, the others' as user.
+        """Return the messages to a role: its brief, its own turns as assistant, the others' turns as user.
 
-        If it hears more than one other, each turn begins with the name of its speaker.
+        With more than two roles, each turn of another begins with the name of its speaker.
         """
         messages = list(self._brief[role])
         named = len(self._names) > 2
@@ -198,8 +198,8 @@ class Stage:
         return tuple(messages)
 
     def closing(self, turns: Sequence[Turn]) -> tuple[Message, ...]:
-        """Return the messages of the closing question: the judge's prompt, or the history of the asked role
-        with the question after it."""
+        """Return the messages of the closing question: the judge's prompt, or the history of the answering
+        role and the question."""
         prompt = self._prompts["closing"]
         asked = self._names.get((self.settings.closing or "").lower())
         if asked is None:
@@ -211,7 +211,7 @@ class Stage:
         return tuple(history)
 
     def close(self, task: TaskId, played: Played) -> Generator[Request, Reply, float | None]:
-        """Return the answer to the closing question, None without a question or a readable answer."""
+        """Return the answer to the closing question; None without a question or a readable answer."""
         asked = self.settings.closing
         if asked is None:
             return None
@@ -245,10 +245,10 @@ def _read_probability(reply: Reply) -> float | Rejection:
 
 
 def play(stage: Stage, replicate: int) -> Conversing:
-    """Yield a turn's request at a time; return the conversation, or a rejection.
+    """Yield the request of each turn; return the conversation, or a rejection.
 
-    Replicates beyond the first may leave replicate 0 at a turn: up to there they make its requests, which the
-    ledger answers, then their own.
+    Replicates beyond the first may leave replicate 0 at a turn. Up to that turn they make its requests, which
+    the ledger answers; then their own.
     """
     start: list[PlayedTurn] = []
     branch = None
@@ -283,7 +283,7 @@ def _merge_names(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def reject_too_little(turns: Sequence[Turn]) -> Rejection | None:
-    """Return the rejection of too short a conversation, None if it is long enough."""
+    """Return the rejection of a conversation that is too short; None if it is long enough."""
     if len(turns) < 2:
         return Rejection(RejectionReason.TOO_SHORT, f"it has {len(turns)} turns")
     if len({turn.role for turn in turns}) < 2:
@@ -292,7 +292,7 @@ def reject_too_little(turns: Sequence[Turn]) -> Rejection | None:
 
 
 def _choose_branch_turn(branch: Branch, stage: Stage) -> int | None:
-    """Return the turn, from 0, at which the job leaves replicate 0; None if it is drawn."""
+    """Return the turn, from 0, at which the job leaves replicate 0; None if the turn will be drawn."""
     if branch.at == "sampled":
         return None
     turns = (number for number in range(MOST_TURNS) if stage.speaker(number).lower() == stage.branch_role)
@@ -300,31 +300,31 @@ def _choose_branch_turn(branch: Branch, stage: Stage) -> int | None:
 
 
 def _check_branch_turn(turn: int, base: Played, stage: Stage) -> int | None:
-    """Return the turn, if replicate 0 reached it."""
+    """Return the turn; None if replicate 0 ended before it."""
     goes_on = base.ended_by is None and base.rejection is None
     return turn if goes_on and turn == len(base.entries) < stage.settings.max_turns else None
 
 
 def _draw_branch_turn(stage: Stage, base: Played) -> int | None:
-    """Return one of the turns of replicate 0, None if it has none of that role: the same for all replicates
-    of a scenario, so that each can be compared with each."""
+    """Return a turn of the branching role in replicate 0; None if it has no such turn. All replicates of a
+    scenario get the same turn, so that each can be compared with each."""
     turns = [i for i, entry in enumerate(base.entries) if entry.turn.role.lower() == stage.branch_role]
     rng = random.Random(f"{stage.rules.seed}/{stage.scenario.index}/branch")  # noqa: S311 - reproducible, not secret
     return rng.choice(turns) if turns else None
 
 
 def play_on(stage: Stage, task: TaskId, turns: Sequence[Turn], ended_by: Role | None) -> Conversing:
-    """Yield the requests of the turns after `turns`, then that of the closing question if there is one;
-    return the whole conversation, or a rejection.
+    """Yield the requests of the turns after `turns`, then of the closing question if there is one; return the
+    whole conversation, or a rejection.
 
-    `ended_by`: who ended it with the last of `turns`, None if it continues. Each role gets the same brief and
-    history as before.
+    `ended_by`: the role that ended the conversation with the last of `turns`; None if it continues. Each role
+    gets the same brief and history as before.
 
-    What an outcome is worth as credit for one turn is estimated by playing on from it several times and
-    taking the mean, as Monte Carlo methods do (Sutton and Barto 2018, chapter 5). Math-Shepherd (Wang et
+    To estimate the value of an outcome for one turn, the conversation is played on from it several times and
+    the mean is taken, as in Monte Carlo methods (Sutton and Barto 2018, chapter 5). Math-Shepherd (Wang et
     al. 2024, arXiv 2312.08935) does so for the steps of a proof, VinePPO (Kazemnejad et al. 2024, arXiv
-    2410.01679) for those of any long answer; REFUEL (Gao et al. 2024, arXiv 2410.04612) draws two
-    responses at a turn and plays on from each.
+    2410.01679) for those of any long answer. REFUEL (Gao et al. 2024, arXiv 2410.04612) draws two responses
+    at a turn and plays on from each.
     """
     played = Played([PlayedTurn(turn) for turn in turns], ended_by)
     if ended_by is None:

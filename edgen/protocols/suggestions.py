@@ -1,4 +1,4 @@
-"""Protocols and settings that error messages suggest, from what registered protocols say of themselves."""
+"""Protocols and settings that error messages suggest, taken from the registered protocols."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def list_playable() -> list[str]:
 
 
 def find_probability_setting(job: Job, roles: Sequence[SpaceRole]) -> str:
-    """Return the setting of a job that has conversations of these roles state a probability, as text; empty
+    """Return the setting of a job that makes conversations of these roles state a probability, as text; empty
     if its protocol has none."""
     setting = part_of(find_job_protocol(job), SelfDescription).probability_setting
     return setting.replace("{role}", roles[-1].name.lower())

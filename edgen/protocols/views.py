@@ -12,12 +12,12 @@ from edgen.space.model import Scene
 
 CLOSING = "[end of conversation]"
 """The end of a person's text that closes a conversation, as templates ask models to end theirs."""
-TURN = frozenset({"text"})  # properties of an answer that is a turn and nothing else
+TURN = frozenset({"text"})  # properties of an answer that is only a turn
 
 
 def view_of(request: Request) -> View:
-    """Return what the person who answers a request sees: the protocol's own view, else a chat where the
-    answer is a turn, else the texts of the request."""
+    """Return the view for a person who answers a request: the protocol's own view, else a chat if the answer
+    is a turn, else the texts of the request."""
     if request.view is not None:
         view: View = request.view
         return view
@@ -37,35 +37,35 @@ def view_of(request: Request) -> View:
 def list_facts(
     scenario: Scenario, sees: Collection[str], labels: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
-    """Return a label and a value for each dimension of a scenario that a role sees."""
+    """Return the label and the value of each dimension of a scenario that a role sees."""
     known = [name for name in scenario.values if name in sees]
     return tuple((labels.get(name, name.replace("_", " ")), scenario.values[name]) for name in known)
 
 
 def words_without_marks(messages: Iterable[Message], fence: str) -> str:
-    """Return what a template says as a person reads it: without the lines about its marks, which hold
-    `fence`."""
+    """Return the text of a template for a person, without the lines that hold the mark `fence`."""
     lines = (line.strip() for message in messages for line in message.content.split("\n"))
     return "\n".join(line for line in lines if line and fence not in line)
 
 
 def list_utterances(turns: Iterable[Turn]) -> tuple[tuple[str, str], ...]:
-    """Return speaker and text of turns."""
+    """Return the speaker and the text of each turn."""
     return tuple((turn.role, turn.text) for turn in turns)
 
 
 def _is_turn(request: Request) -> bool:
-    """Return whether the answer is one turn: by its form, or a chat in which somebody answered before."""
+    """Return whether the answer is one turn: by its form, or because the request is a chat with an earlier
+    answer."""
     if request.schema is not None:
         return {*(msgspec.json.decode(request.schema).get("properties") or ())} == TURN
     return any(message.role == "assistant" for message in request.messages)
 
 
 def _split(messages: tuple[Message, ...]) -> tuple[str, tuple[Message, ...]]:
-    """Return the brief, and what was said after it."""
+    """Split messages into the brief and the utterances after it."""
     chat = [*messages]
     brief = [chat.pop(0).content]
-    # The line that asks the side which opens for its first turn was said by nobody.
+    # The line that asks the opening side for its first turn is not an utterance.
     if chat and chat[0].role == "user" and (len(chat) == 1 or chat[1].role == "assistant") and len(chat) % 2:
         brief.append(chat.pop(0).content)
     return "\n\n".join(brief), tuple(chat)

@@ -1,9 +1,9 @@
-"""A writer of texts for a turn of a conversation: the same in other words, or wrong replies in its place.
+"""A writer of texts for a turn of a conversation: the same in other words, or wrong replies at its place.
 
-Useless texts are dropped, by reason: those that repeat the turn or another text (`same`, `twice`), and of
-wrong replies those that are nearly right (`right`), since they would be false mistakes. An answer without any
-useful text is retried. The conversation up to the turn is fenced as for a judge (see
-`edgen.protocols.fence`); later turns are not shown.
+Useless texts are dropped, by reason: texts that repeat the turn or another text (`same`, `twice`), and wrong
+replies that are nearly right (`right`), since they would be false mistakes. An answer without any useful text
+is retried. The conversation up to the turn is fenced as for a judge (see `edgen.protocols.fence`); later
+turns are not shown.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Written(msgspec.Struct, frozen=True):
 
 
 class WritingProtocol(SimulatedAnswers, Protocol):
-    """A writer."""
+    """The protocol that asks for texts for a turn."""
 
     name = "writing"
     precedence = 13
@@ -82,8 +82,8 @@ def write_texts(
     role: str,
     choose: Callable[[Sequence[str], Turn], Written],
 ) -> Generator[Request, Reply, Written | Rejection]:
-    """Up to `count` texts for the last of the turns; or why there are none. `role`: who is asked. `choose`
-    returns the useful ones of the texts in an answer."""
+    """Return up to `count` texts for the last turn, or a rejection. `role` is the role that answers. `choose`
+    selects the useful texts of an answer."""
     said = turns[-1]
 
     def read(reply: Reply) -> Written | Rejection:
@@ -110,7 +110,8 @@ def write_texts(
 def make_writing_messages(
     turns: Sequence[Turn], count: int, address: Address, prompt: Prompting, rules: Rules
 ) -> tuple[Message, ...]:
-    """Return the writer's messages: the conversation up to the turn, which has the number 1."""
+    """Return the writer's messages. The conversation ends with the turn to write for, which has the number
+    1."""
     return prompt.messages(_make_variables(turns, count, address, rules))
 
 
@@ -127,14 +128,15 @@ def _number_last_turn(turns: Sequence[Turn]) -> list[Turn]:
 
 
 def _make_view(turns: Sequence[Turn], count: int, address: Address, prompt: Prompting, rules: Rules) -> View:
-    """Return what a person sees who writes: the conversation up to the turn, and the template's words."""
+    """Return what a person who writes sees: the conversation up to the turn, and the template's words."""
     known = _make_variables(turns, count, address, rules)
     text = words_without_marks(prompt.messages({**known, "guarded": ""}), known["fence"])
     return View(turns=list_utterances(_number_last_turn(turns)), text=text)
 
 
 def choose_texts(texts: Sequence[str], said: Turn, *, wrong: bool = False) -> Written:
-    """Return the texts that add something to `said`. `wrong`: without those that are nearly right."""
+    """Return the texts that add something to `said`. With `wrong`, texts that are nearly right are dropped,
+    too."""
     right = [said.text, *(other.text for other in said.alternatives)]
     kept: dict[str, str] = {}
     dropped = Counter[str]()
@@ -153,5 +155,5 @@ def choose_texts(texts: Sequence[str], said: Turn, *, wrong: bool = False) -> Wr
 
 
 def _normalize_words(text: str) -> str:
-    """Return the words of a text: two texts that differ in signs and case are the same."""
+    """Return the words of a text. Texts that differ only in signs and case have the same words."""
     return " ".join(_WORD.findall(text.casefold()))

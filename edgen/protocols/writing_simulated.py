@@ -1,7 +1,6 @@
 """The simulator's texts for a turn: with varied openings and endings, some of them useless.
 
-About one text in eight repeats the turn or another text, as models do, so that a rehearsal shows dropped
-texts.
+About one text in eight repeats the turn or another text, as models do, so that a rehearsal has dropped texts.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def _write_paraphrase(request: Simulation, said: str, place: int) -> str:
 
 
 def _write_small_talk(request: Simulation, said: str, place: int) -> str:
-    """Small talk about two words of the reply."""
+    """Return small talk about two words of the reply."""
     if request.random() < _AGAIN:
         return f"{said} Right?"
     words = [*dict.fromkeys(_WORD.findall(said.lower()))] or ["that"]

@@ -14,7 +14,7 @@ from edgen.providers.base import Backend, BatchAnswers, Key, Link, LocalCalls, P
 from edgen.providers.batches import BatchService, BatchServices
 from edgen.providers.trust import Consents, gather_consents
 
-PATIENCE = 300.0  # seconds
+PATIENCE = 300.0  # seconds without a byte, by default
 _PLACEHOLDER = Key("none")  # for a backend that sends nothing
 
 
@@ -25,21 +25,20 @@ def find_provider(config: BackendConfig) -> Provider:
 
 
 def find_calls(config: BackendConfig) -> LocalCalls:
-    """Return how the calls of a backend's provider differ from those of a paid service. Raises
-    PluginError."""
+    """Return the differences of a backend's calls from those of a paid service. Raises PluginError."""
     return part_of(find_provider(config), LocalCalls)
 
 
 def list_key_requests(config: BackendConfig) -> tuple[KeyRequest, ...]:
-    """Return every key that one server asks for and only the owner may grant. Raises InputError for an
-    invalid address."""
+    """Return every key that one server needs and only the owner may grant. Raises InputError for an invalid
+    address."""
     keys = part_of(find_provider(config), ServiceKeys)
     key = keys.key_request(config)
     return ((key,) if key is not None else ()) + keys.header_requests(config)
 
 
 def list_servers(backend: Backend) -> Mapping[str, Backend]:
-    """Return the servers of a backend by address: those of a fleet, else the backend itself."""
+    """Return the servers of a backend by address: a fleet's servers, or else the backend itself."""
     if isinstance(backend, SeveralServers):
         return backend.servers
     return {str(backend.identity.get("base_url") or ""): backend}
@@ -57,9 +56,9 @@ def make(
 ) -> Backend:
     """Build the backend that `config` describes.
 
-    `timeout` is seconds per attempt, `connections` the most that are open at once. Keys are looked up in
-    `environ`. `consents` lists the hosts besides their own providers' that keys may go to (None: read them
-    from `environ`). `silent`: the backend sends nothing and gets no key. `people`: the way to ask people.
+    `timeout` is seconds per attempt, `connections` the most open connections. Keys are looked up in
+    `environ`. `consents`: hosts besides their own providers' that keys may go to (None: read them from
+    `environ`). `silent`: the backend sends nothing and gets no key. `people`: the way to ask people.
 
     Raises ProviderError if a key is missing. Raises InputError if a key may not go there, an extra is not
     installed or a value does not fit.
@@ -100,7 +99,7 @@ def make_batch_service(
         raise InputError("a batch goes to one server; name one in base_url, or leave --via batch out.")
     service = find_batch_services(config).open(backend, environ, patience)
     if not offline:
-        _ = service.client  # made now, so that a missing extra is reported before any work
+        _ = service.client  # import it now, so that a missing extra is reported before any work
     return service
 
 

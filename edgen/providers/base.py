@@ -1,7 +1,7 @@
-"""Interfaces of providers and backends. A provider is one kind of backend; a backend makes one attempt at one
+"""Interfaces of providers and backends. A provider is one kind of backend. A backend makes one attempt at one
 model call and classifies the result.
 
-An adapter translates a Request to its service's wire format and the answer to a Reply. Retries, rate limits,
+An adapter translates a Request to its service's wire format, and the answer to a Reply. Retries, rate limits,
 storage and budgets are handled elsewhere.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 from edgen.config.backends import BackendConfig, PricesAndTokens, RequestFeatures, ServiceKeys
 from edgen.core.errors import Problem
 from edgen.core.people.requests import AskPeople
-from edgen.core.plugins.checks import find_misplaced_names
+from edgen.core.plugin_checks import find_misplaced_names
 from edgen.core.values import Reply, Request, TaskId
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Backend(Protocol):
     def identity(self) -> Mapping[str, Any]:
         """Everything that shapes this backend's answers, JSON-able: type, base URL, model, parameters.
 
-        It becomes part of every ledger key. It holds no API key and nothing that only changes speed.
+        It becomes part of every ledger key. It holds no API key and no setting that only changes speed.
         """
 
     @property
@@ -39,7 +39,7 @@ class Backend(Protocol):
         """Make one attempt. Raises CallError for every failure; cancellation passes through."""
 
     async def models(self) -> list[str] | None:
-        """Return the names that the service offers, None if it cannot list them. Raises CallError."""
+        """Return the names that the service offers; None if it cannot list them. Raises CallError."""
 
     async def aclose(self) -> None:
         """Release connections. Never raises; may be called twice."""
@@ -50,13 +50,13 @@ class CountsSlots(Protocol):
     """A backend that may know how many calls its server answers at once; optional."""
 
     async def slots(self) -> int | None:
-        """Return that number; None if the server does not say, or must not be asked. Raises CallError while
-        the server is not up, and may say later."""
+        """Return how many calls the server answers at once; None if it does not say or must not be asked.
+        Raises CallError while the server is not up and may say later."""
 
 
 @runtime_checkable
 class ShowsProgress(Protocol):
-    """A backend that computes its answers itself, and shows that it does; optional."""
+    """A backend that computes its answers itself and shows its progress; optional."""
 
     progress: int
     """A count that rises while answers are computed."""
@@ -64,27 +64,27 @@ class ShowsProgress(Protocol):
 
 @runtime_checkable
 class CountsLoad(Protocol):
-    """A backend whose server may report the calls that it has from anybody; optional."""
+    """A backend whose server may report its calls from all clients; optional."""
 
     async def load(self) -> int | None:
-        """Return the calls that the server works on or has in its queue; None if it does not say. Never
+        """Return the number of running and queued calls of the server; None if it does not say. Never
         raises."""
 
 
 @runtime_checkable
 class HearsEnds(Protocol):
-    """A backend that hears when nothing more is asked about a task, such as a conversation; optional."""
+    """A backend that is notified when a task, such as a conversation, has ended; optional."""
 
     async def end(self, scenario: int, task: TaskId) -> None:
-        """Note the end of a task. It may come again after a restart."""
+        """Handle the end of a task. It may come again after a restart."""
 
 
 class Key(NamedTuple):
-    """Key that a backend may send: `value`, None for no key.
+    """The key that a backend may send: `value`, or None for no key.
 
     `hint` explains why an existing key is not sent. `variables` holds the values of variables named in
-    headers, without those that may not go there. `command` prints the key in that environment; None if there
-    is none. `library`: a library may be asked for the key.
+    headers, except values that may not be sent there. `command` prints the key in that environment; None
+    without a command. `library`: a library may be asked for the key.
     """
 
     value: str | None = None
@@ -98,7 +98,7 @@ class Link(NamedTuple):
     """Connection settings: seconds per attempt (0: no limit), maximum open connections, environment for
     proxies.
 
-    `people`: the way to ask people; None if they cannot be asked.
+    `people`: the way to ask people; None if nobody can be asked.
     """
 
     timeout: float
@@ -111,18 +111,18 @@ class SeveralServers:
     """A backend that is one model on several `servers`, by address (`edgen.providers.fleet`)."""
 
     servers: Mapping[str, Backend]
-    """They may become more, as nodes of a cluster do."""
+    """The number of servers may grow, as with nodes of a cluster."""
 
     def find_nearest(self) -> str | None:
-        """Return the address of the server that is best for the present task, all else being equal; None for
-        no preference."""
+        """Return the address of the best server for the present task if all are equally loaded; None for no
+        preference."""
         return None
 
 
 class Provider(ABC):
     """One kind of backend, found by its `name`, which is the `type` of its backends in a job.
 
-    Required are `name`, `Config` and `create`. What else a provider can do is in PARTS.
+    Required are `name`, `Config` and `create`. PARTS has the optional abilities.
     """
 
     name: str
@@ -140,28 +140,27 @@ class Provider(ABC):
 
 
 class BatchAnswers:
-    """Answer in batches, or say what a user does instead."""
+    """Answer in batches, or suggest an alternative."""
 
     instead_of_batches = ""
-    """Advice for users who want batches, if it has none."""
+    """Advice for users who want batches, if there are none."""
 
     @property
     def batches(self) -> BatchServices | None:
-        """Its batch services, None where it has none."""
+        """The batch services; None without any."""
         return None
 
 
 class LocalCalls:
-    """Answer calls without a paid service: by the simulator, by a model or a function of the process, or by
-    people."""
+    """Answer calls without a paid service: a simulator, a model or a function in the process, or people."""
 
     simulated = False
-    """Whether its answers are made up, and free."""
+    """Whether answers are invented and free."""
     unpaid = False
-    """Whether an unfinished call loses no money: when a run stops, such calls have seconds to end, not half a
+    """Whether unfinished calls cost nothing. When a run stops, such calls have seconds to end, not half a
     minute."""
     stays_here = False
-    """Whether only the process of the command can make its calls, no worker of a cluster."""
+    """Whether only the command's own process can make the calls, not a worker of a cluster."""
 
 
 PARTS = (RequestFeatures, PricesAndTokens, ServiceKeys, BatchAnswers, LocalCalls)
@@ -169,7 +168,7 @@ PARTS = (RequestFeatures, PricesAndTokens, ServiceKeys, BatchAnswers, LocalCalls
 
 
 def list_flaws(provider: Provider) -> Iterator[str]:
-    """Yield what keeps an object from being used as a provider, as clauses."""
+    """Yield the reasons why an object cannot be used as a provider, as clauses."""
     config = getattr(provider, "Config", None)
     if not isinstance(config, type) or not issubclass(config, BackendConfig):
         yield "has no `Config`: give its class one, a struct derived from edgen.plugin.BackendConfig"

@@ -1,7 +1,7 @@
 """Interface of a provider's batch service: upload files, create and watch a batch, download files, read
 lines.
 
-Each call makes one attempt; every failure is a CallError, classified as in the online adapters. Retries and
+Each call makes one attempt. Every failure is a CallError, classified as in the online adapters. Retries and
 storage are handled elsewhere.
 """
 
@@ -25,7 +25,7 @@ _ID = re.compile(r"(\d{1,13})-(\d{1,5})-(\d{1,2})-([0-9a-f]{32})(?:-[a-z2-7]{8})
 
 def make_custom_id(address: Address, key: bytes, mark: str = "") -> str:
     """Return a request's custom id in a batch's files, at most 64 characters: scenario, step and attempt, the
-    start of its key, which depends on its task, and the batch's `mark`, if it has one."""
+    start of its key (which depends on its task), and the batch's `mark`, if any."""
     name = f"{address.scenario}-{address.step}-{address.attempt}-{key[:_PREFIX].hex()}"
     return f"{name}-{mark}" if mark else name
 
@@ -51,7 +51,7 @@ _NAME = re.compile(r"(?:(?:batches|files)/)?[A-Za-z0-9_=+~:@,-][A-Za-z0-9._=+~:@
 
 
 def is_id(name: str) -> bool:
-    """Return whether a service can have given this id to a file or a batch."""
+    """Return whether a name is a valid id of a file or a batch."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -63,7 +63,7 @@ class BatchLimits(msgspec.Struct, frozen=True):
 
 
 class OversizedError(CallError):
-    """A file of results is too large to read; a retry would not help."""
+    """A result file is too large to read; a retry would not help."""
 
 
 class LineResult(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class LineResult(msgspec.Struct, frozen=True):
 
 
 class NeverBegun(msgspec.Struct, frozen=True):
-    """Line of a request that was never worked on: its batch expired or was cancelled first."""
+    """A line for a request that was never worked on, since its batch expired or was cancelled."""
 
     id: str
     why: str
@@ -84,18 +84,18 @@ class NeverBegun(msgspec.Struct, frozen=True):
 class RemoteBatch(msgspec.Struct, frozen=True, kw_only=True):
     """A batch as the provider reports it."""
 
-    id: str  # the provider's
+    id: str  # the provider's id
     state: Literal["working", "ended"]
-    """`working`, or `ended` for every end; `outcome` then says which."""
+    """`ended` stands for every end; `outcome` distinguishes them."""
     outcome: Literal["completed", "expired", "cancelled", "failed"] | None = None  # None while it is working
     files: tuple[str, ...] = ()
-    """The provider's names of its result files, in reading order; possible with every outcome."""
+    """The provider's ids of the result files, in reading order. Every outcome may have some."""
     done: int | None = None
     """Requests that are done; None if the provider does not say."""
     total: int | None = None
     """Requests in the batch; None if the provider does not say."""
     failure: CallError | None = None
-    """Why a batch was refused as a whole."""
+    """The reason why a batch was refused as a whole."""
 
 
 class Sending(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,11 +106,11 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     file_id: str | None = None  # the provider's id of the uploaded file; None before the upload
     requests: int = 0  # number of requests
     asked_at: float | None = None  # seconds since the epoch of the attempt to create it; None before
-    others: frozenset[str] = frozenset()  # ids of other known batches, which are not this one
+    others: frozenset[str] = frozenset()  # ids of other known batches
 
 
 class Suspects(msgspec.Struct, frozen=True):
-    """Running batches, one of which may be the wanted one; this is known once they have ended."""
+    """Running batches that may be the wanted one. This is known once they have ended."""
 
     ids: tuple[str, ...]
 
@@ -126,9 +126,10 @@ class BatchService(Protocol):
 
     @property
     def settles(self) -> float | None:
-        """Seconds until an unconfirmed `create` is listed or has failed; None if not needed.
+        """Seconds until an unconfirmed `create` is listed or has failed; None if `find` needs no wait.
 
-        `find` recognises a batch that carries its token. Otherwise its custom ids carry the token's mark."""
+        `find` recognises a batch that carries its token. Otherwise its custom ids carry the token's mark.
+        """
 
     @property
     def client(self) -> Any:
@@ -142,18 +143,17 @@ class BatchService(Protocol):
         """Read a line of a result file; None if it is invalid."""
 
     async def upload(self, file: Path, token: str) -> str | None:
-        """Upload an input file under a name made from `token`; return the provider's name of it. Services
+        """Upload an input file under a name made from `token`. Return the provider's id of it. Services
         without upload return what `find` needs later, if anything."""
 
     async def create(self, sending: Sending) -> RemoteBatch:
         """Create a batch, with the token where `find` looks for it."""
 
     async def find(self, sending: Sending) -> RemoteBatch | Suspects | None:
-        """Return the batch that was created for `sending`, None if the provider lists none."""
+        """Return the batch that was created for `sending`; None if the provider lists none."""
 
     async def state(self, remote_id: str) -> RemoteBatch:
-        """Return the state of a batch. Raises NOT_FOUND if the provider does not have (or no longer has) that
-        id."""
+        """Return the state of a batch. Raises NOT_FOUND if the provider does not have that id (any more)."""
 
     async def cancel(self, remote_id: str) -> None:
         """Request cancellation of a batch, which takes effect later. An ended batch is left unchanged."""
@@ -173,9 +173,9 @@ ReadLine = Callable[[bytes], LineResult | NeverBegun | None]
 
 
 class BatchServices(NamedTuple):
-    """The batch services of one provider. `open` makes the one for a backend, given an environment and
-    seconds of patience (see `edgen.providers.make_batch_service`). `read_line` reads a line of a result file,
-    as `BatchService.read` does, without key or network."""
+    """The batch services of one provider. `open` makes the service for a backend, an environment and seconds
+    of patience (see `edgen.providers.make_batch_service`). `read_line` reads a line of a result file, as
+    `BatchService.read` does, without key or network."""
 
     open: Callable[[Any, Mapping[str, str], float], BatchService]
     read_line: ReadLine

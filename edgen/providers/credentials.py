@@ -9,11 +9,11 @@ from edgen.providers.base import Key
 from edgen.providers.failures import Secrets, add_hint
 from edgen.providers.key_command import KeyCommand, KeySource
 
-_KEPT = 8  # secrets kept: a long call may carry an old key
+_KEPT = 8  # secrets that are remembered: a long call may carry an old key
 
 
 class Credentials:
-    """Headers of every call, made from the key by `write`; None if there are none.
+    """Headers of every call, made from the key by `write`; None without a key.
 
     Await `current` before use if the key comes from `source` or a command. `secrets` are removed from
     messages and replies.
@@ -37,14 +37,14 @@ class Credentials:
         return self.headers
 
     async def renew_headers(self, used: Mapping[str, str]) -> bool:
-        """Return whether there are new headers after a refusal of `used`. Raises CallError as `current`
-        does."""
+        """Renew the headers after a refusal of `used`. Return whether they are new. Raises CallError as
+        `current` does."""
         if self._source is not None and self.headers is used:
             await self._renew(self._keys[-1])
         return self.headers is not used
 
     def explain(self, failure: CallError) -> CallError:
-        """Return the failure, with the reason if no key was sent to a service that wants one."""
+        """Return the failure, with a hint if the service wants a key and none was sent."""
         return add_hint(failure, self._hint)
 
     async def _renew(self, refused: str | None) -> None:

@@ -1,8 +1,8 @@
 """Classification of failed calls: pure functions shared by all adapters.
 
-`read_error` parses an error body of any shape, a vendor's `classify` names its kind (with `kind_of_status`
-for the HTTP status alone), `retry_after` reads how long to wait, and `failure` builds the CallError. Every
-message is cleaned: one short line, no control characters, no key even if the server echoes it.
+`read_error` parses an error body of any shape. A vendor's `classify` returns its kind (with `kind_of_status`
+for the HTTP status alone), `retry_after` the wait, and `call_error` builds the CallError. Every message is
+cleaned: one short line, no control characters, no key even if the server echoes it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import msgspec
 from edgen.core.errors import CallError, FailureKind
 from edgen.core.values import Reply, Token
 
-MAX_ERROR = 1024 * 1024  # bytes of an error that are worth parsing
+MAX_ERROR = 1024 * 1024  # bytes of an error that are parsed
 MAX_PAGE = 64 * 1024  # bytes of a page or characters of a message that are examined
 MAX_MESSAGE = 300  # maximum characters of a message
-MAX_WAIT = 3600.0  # seconds: longer waits asked for by a server are cut to this
+MAX_WAIT = 3600.0  # seconds: longer waits requested by a server are cut to this
 SECRET = 4  # a key shorter than this many characters is a placeholder, not a secret
 WORD = 12  # a key shorter than this many characters may be an ordinary word
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def scrub(text: str) -> str:
-    """`text` with every lone surrogate, which no encoding takes, replaced by U+FFFD."""
+    """Return `text` with every lone surrogate replaced by U+FFFD, since no encoding supports them."""
     if text.isascii():
         return text
     try:
@@ -49,12 +49,12 @@ def clean_message(text: str, secrets: Secrets = ()) -> str:
     line = " ".join("".join(c if c.isprintable() else " " for c in text[:MAX_PAGE]).split())
     for secret in secrets:
         if len(secret) >= SECRET:
-            line = line.replace(secret, "[key]")  # before truncation, which could leave half of it
+            line = line.replace(secret, "[key]")  # before truncation, which could leave half of a secret
     return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 1] + "…"
 
 
 def without_secrets(reply: Reply, secrets: Secrets) -> Reply:
-    """Return `reply` with `secrets` replaced by "[key]": some servers echo what they were sent.
+    """Return `reply` with `secrets` replaced by "[key]", since some servers echo their input.
 
     Keys shorter than WORD characters ("ollama", "secret") stay, because the answer may mean the word. If
     tokens spell or offer a secret, all tokens are dropped.
@@ -83,10 +83,10 @@ def _spells(tokens: Sequence[Token], secret: str) -> bool:
 
 
 def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
-    """Decode `body` as the decoder's type, None if it does not match.
+    """Decode `body` as the decoder's type; None if it does not match.
 
-    A body that msgspec rejects for lone surrogates or raw control characters is read again leniently, since
-    the answer is paid for. Apply `scrub` to its texts.
+    Bodies that msgspec rejects for lone surrogates or raw control characters are read again leniently, since
+    the answer is paid for. Apply `scrub` to their texts.
     """
     try:
         return decoder.decode(body)
@@ -101,16 +101,16 @@ def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
 class ErrorBody(msgspec.Struct, frozen=True):
     """An error as reported by a server. Every field may be empty."""
 
-    message: str = ""  # for people
-    code: str = ""  # the vendor's own word or number, such as "429"
-    type: str = ""  # the vendor's own word, such as "insufficient_quota"
-    status: str = ""  # the vendor's own word, such as "RESOURCE_EXHAUSTED"
+    message: str = ""  # explanation for people
+    code: str = ""  # the vendor's code, such as "429"
+    type: str = ""  # the vendor's type, such as "insufficient_quota"
+    status: str = ""  # the vendor's status, such as "RESOURCE_EXHAUSTED"
     details: tuple[dict[str, Any], ...] = ()  # Google's typed details
-    metadata: dict[str, Any] = {}  # OpenRouter's addition
+    metadata: dict[str, Any] = {}  # metadata that OpenRouter adds
 
 
 def read_error(body: bytes) -> ErrorBody | None:
-    """Return the error in a JSON body of any known shape; None if there is none or it is not JSON.
+    """Return the error in a JSON body of any known shape; None for other bodies.
 
     Known shapes: {"error": {...}} and the same in a list (OpenAI, Google, llama.cpp), {"error": "..."}
     (Ollama), {"message": ...} (older vLLM), {"detail": ...} (FastAPI).
@@ -155,14 +155,14 @@ _KIND_OF_STATUS = {
     403: FailureKind.PERMISSION,
     404: FailureKind.NOT_FOUND,
     405: FailureKind.NOT_FOUND,  # the path exists, but is not a model endpoint
-    407: FailureKind.CONNECTION,  # the proxy wants a password
+    407: FailureKind.CONNECTION,  # the proxy requires a password
     408: FailureKind.TIMEOUT,
-    409: FailureKind.SERVER_ERROR,  # a conflict in the service: no request of ours causes one
+    409: FailureKind.SERVER_ERROR,  # a conflict within the service, which edgen's requests cannot cause
     410: FailureKind.NOT_FOUND,
     425: FailureKind.SERVER_ERROR,
     429: FailureKind.RATE_LIMIT,
-    498: FailureKind.OVERLOADED,  # Groq's flex tier has no room
-    499: FailureKind.CONNECTION,  # the connection was cut on the way
+    498: FailureKind.OVERLOADED,  # Groq's flex tier has no capacity
+    499: FailureKind.CONNECTION,  # the connection was cut between client and service
     503: FailureKind.OVERLOADED,
     504: FailureKind.TIMEOUT,
     522: FailureKind.TIMEOUT,
@@ -176,7 +176,7 @@ def kind_of_status(status: int) -> FailureKind:
     if status in _KIND_OF_STATUS:
         return _KIND_OF_STATUS[status]
     if 300 <= status < 400:
-        return FailureKind.NOT_FOUND  # the service lives elsewhere: change base_url
+        return FailureKind.NOT_FOUND  # the service has moved: change base_url
     if 400 <= status < 500:
         return FailureKind.BAD_REQUEST
     return FailureKind.SERVER_ERROR if 500 <= status < 600 else FailureKind.BAD_RESPONSE
@@ -222,7 +222,7 @@ def call_error(
 
 
 def add_hint(failure: CallError, hint: str) -> CallError:
-    """Return the failure, with the reason if no key was sent to a service that wants one."""
+    """Return the failure with a hint why no key was sent, if the service requires one."""
     if hint and failure.kind in (FailureKind.AUTHENTICATION, FailureKind.PERMISSION):
         failure.message = f"{failure.message.rstrip(' .')}; {hint}"
     return failure

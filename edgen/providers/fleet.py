@@ -1,7 +1,7 @@
 """One model on several servers: a fleet.
 
-The fleet has the identity that its servers share, so servers may come and go. The client chooses a server for
-each call; see `edgen.execution.client.admission`.
+The servers share the fleet's identity, so servers may come and go. The client chooses a server for each call;
+see `edgen.execution.client.admission`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from edgen.providers.base import Backend, SeveralServers
 
 
 class Fleet(SeveralServers):
-    """A backend of several `servers`, by address. `like`: a backend with their identity, if there may be none
-    yet."""
+    """A backend of several `servers`, by address. `like`: a backend with their identity, if there are no
+    servers yet."""
 
     def __init__(self, servers: Mapping[str, Backend], like: Backend | None = None) -> None:
         self.servers: dict[str, Backend] = dict(servers)
@@ -44,10 +44,11 @@ class Fleet(SeveralServers):
 
 def find_odd_model(names: Mapping[str, Sequence[str]], model: str) -> tuple[str, str, str, str] | None:
     """Return a server of a fleet that runs another model than an earlier one: both addresses, each with the
-    name of its model; None if all agree. `names`: the models that each server names. `model`: the one that
-    the job asks for.
+    name of its model; None if all agree. `names`: the models that each server lists. `model`: the job's
+    model.
 
-    A server that names it runs it. Others may use any name, such as a file's, but all the same.
+    A server that lists the job's model runs it. Other servers may use any name, such as a file's, if it is
+    the same for all.
     """
     first: tuple[str, Sequence[str]] | None = None
     for address, listed in names.items():
@@ -65,13 +66,13 @@ def _pick_model(listed: Sequence[str], model: str) -> str:
 
 
 def _find_base_name(name: str) -> str:
-    """Return a model's name without folders: a server may name a file."""
+    """Return a model's name without folders, since a server may use a file's path."""
     return name.rstrip("/").rpartition("/")[2]
 
 
 def find_node_server_name(own: str) -> str:
-    """Return the address by which other nodes name a server: `own`, as this node finds it, with this node's
-    name in place of 127.0.0.1."""
+    """Return the address of a server for other nodes: `own`, as this node finds it, with this node's name
+    instead of 127.0.0.1."""
     address = URL(own)
     here = address.host in ("localhost", "127.0.0.1", "::1")
     return str(address.with_host(socket.gethostname()) if here else address)

@@ -1,6 +1,6 @@
 """A Python function as a backend: `async def answer(request) -> str | Reply`, or the same without `async`.
 
-Its identity is the function's qualified name with its attribute `version`, if it has one: after a change of
+Its identity is the function's qualified name, with its attribute `version` if it has one. After a change of
 either, every request is sent again. A function has no batch service, key or list price.
 """
 
@@ -70,9 +70,8 @@ class FunctionBackend:
         except Exception as problem:
             if isinstance(problem, RuntimeError) and "loop" in str(problem):
                 raise UsageError(
-                    f"{self._describe(problem)}. It uses something, a client most likely, of an event loop "
-                    "that is "
-                    "closed or another one: open it inside the function, or call edgen.agenerate in its loop."
+                    f"{self._describe(problem)}. It probably uses a client of a closed event loop, or of "
+                    "another one: open the client inside the function, or call edgen.agenerate in its loop."
                 ) from problem
             raise CallError(_find_kind(problem), self._describe(problem)) from problem
         if isinstance(answer, str):
@@ -84,7 +83,7 @@ class FunctionBackend:
                 for name, text in texts.items()
                 if not isinstance(text, str) and (text is not None or name == "text")
             ]:
-                said = f"the function {self.model} answers with a Reply whose `{wrong[0]}` is no text"
+                said = f"the function {self.model} answers with a Reply whose `{wrong[0]}` is not a str"
                 raise CallError(FailureKind.BAD_REQUEST, said)
             scrubbed = {name: text if text is None else scrub(text) for name, text in texts.items()}
             return answer if scrubbed == texts else msgspec.structs.replace(answer, **scrubbed)
@@ -102,7 +101,7 @@ class FunctionBackend:
         """Do nothing: there are no connections."""
 
     async def _call(self, request: Request) -> object:
-        """Return what the function returns, or raise what it raises."""
+        """Return the function's result. Raises the function's exceptions."""
         async with asyncio.timeout(self._timeout):
             answer: Any = self._function(request)
             return await answer
@@ -112,8 +111,8 @@ class FunctionBackend:
 
 
 class ThreadedFunctionBackend(FunctionBackend):
-    """A backend that calls a plain function in threads: as many at once as its attribute `threads` says,
-    else one.
+    """A backend that calls a plain function in threads: as many at once as its attribute `threads`, by
+    default one.
 
     A thread cannot be stopped, so an answer has no time limit.
     """
@@ -124,7 +123,7 @@ class ThreadedFunctionBackend(FunctionBackend):
         self._free = asyncio.Semaphore(self._threads)
 
     async def slots(self) -> int | None:
-        """Return how many calls run at once."""
+        """Return the number of concurrent calls."""
         return self._threads
 
     async def _call(self, request: Request) -> object:
@@ -134,15 +133,15 @@ class ThreadedFunctionBackend(FunctionBackend):
 
         def settle(outcome: Callable[[], object]) -> None:
             self._free.release()
-            if not called.done():  # else the caller was cancelled
+            if not called.done():  # otherwise the caller was cancelled
                 called.set_result(outcome)
 
         def work() -> None:
             outcome = _find_outcome(self._function, request)
-            with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
+            with contextlib.suppress(RuntimeError):  # the loop is closed, so no caller waits
                 loop.call_soon_threadsafe(settle, outcome)
 
-        # A daemon, so that a call that hangs does not keep the process.
+        # A daemon thread, so that a call that hangs does not keep the process alive.
         context = contextvars.copy_context()
         threading.Thread(target=context.run, args=(work,), name=self.model, daemon=True).start()
         answer = (await called)()
@@ -150,10 +149,10 @@ class ThreadedFunctionBackend(FunctionBackend):
 
 
 def _find_outcome(function: AnswerFunction, request: Request) -> Callable[[], object]:
-    """Call a function, and return another one that returns or raises the same."""
+    """Call a function. Return another function that returns or raises the same."""
     try:
         answer = function(request)
-    except (Exception, SystemExit) as problem:  # noqa: BLE001 - raised anew for its caller
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - raised again for its caller
         failed = problem if isinstance(problem, Exception) else RuntimeError(type(problem).__name__)
 
         def fail() -> object:
@@ -170,25 +169,25 @@ def _find_kind(problem: Exception) -> FailureKind:
 
 
 def make_backend(function: AnswerFunction, config: FunctionConfig, timeout: float) -> FunctionBackend:
-    """Return the backend that a function is. `timeout`: seconds for one answer of an asynchronous one."""
+    """Return the backend for a function. `timeout`: seconds for one answer of an asynchronous function."""
     kind = FunctionBackend if _is_asynchronous(function) else ThreadedFunctionBackend
     return kind(function, config, timeout)
 
 
 def make_config(function: AnswerFunction) -> FunctionConfig:
-    """Return a job's configuration for a function. Raises UsageError for what cannot be called, has no name,
-    or has another `threads` than a number."""
+    """Return a job's configuration for a function. Raises UsageError for an object that cannot be called or
+    has no name, and for an invalid `threads`."""
     inner = _unwrap_partial(function)
     named = inner if hasattr(inner, "__qualname__") else type(inner)
     name = f"{named.__module__}.{named.__qualname__}"
     if not callable(function):
         raise UsageError(
-            f"the backend {name} is no function: write one that takes a request and returns a text."
+            f"the backend {name} is not a function: write one that takes a request and returns a text."
         )
     if name.endswith("<lambda>"):
         raise UsageError(
-            "a backend is a lambda, which has no name to know its answers by: write it with `def`, under a "
-            "name."
+            "a backend is a lambda; its answers are stored under the name of a function, so define it with "
+            "`def`."
         )
     threads = getattr(function, "threads", 1)
     if not isinstance(threads, int) or not 1 <= threads <= _MOST_THREADS:
@@ -212,16 +211,16 @@ def _is_asynchronous(function: AnswerFunction) -> bool:
 class FunctionProvider(RequestFeatures, BatchAnswers, LocalCalls, Provider):
     name = "function"
     Config = FunctionConfig
-    schema_field = "schema"  # of the Request: the function may use it
+    schema_field = "schema"  # from the Request: the function may use it
     forms_by_default = False
-    logprobs_fields = ("logprobs",)  # likewise: the function returns a Reply with `tokens`
+    logprobs_fields = ("logprobs",)  # the function may return a Reply with `tokens`
     instead_of_batches = "Leave --via batch out, and it is asked call by call."
     stays_here = True
 
     def create(self, config: FunctionConfig, key: Key, link: Link) -> Backend:  # noqa: ARG002
         raise InputError(
-            f"the backend {config.model} is a function of Python, which a job's file cannot bring: hand it "
-            "over as in edgen.generate(job, backends={'default': the_function})."
+            f"the backend {config.model} is a Python function, which a job file cannot define: pass it, as in "
+            "edgen.generate(job, backends={'default': the_function})."
         )
 
 

@@ -1,7 +1,7 @@
-"""HTTP session and settings shared by the adapters that speak HTTP.
+"""HTTP session and settings shared by the adapters that use HTTP.
 
-`Http.post` returns the body of a 200 or raises CallError; it never retries, never follows a redirect (a key
-would travel with it) and never holds more than MAX_ANSWER bytes of an answer. Proxies come from the given
+`Http.post` returns the body of a 200 or raises CallError. It never retries, never follows a redirect (which
+would carry the key) and never holds more than MAX_ANSWER bytes of an answer. Proxies come from the given
 environment and are read once. A call over https tunnels through the proxy, which cannot read it. Calls to
 this machine (the only ones that may carry a key over plain http) and to private networks use no proxy.
 """
@@ -35,12 +35,12 @@ send_until: ContextVar[float | None] = ContextVar("send_until", default=None)
 """The moment, by the loop's clock, after which no request is written: the end of a permit of a worker of a
 cluster, which may have been frozen in between."""
 
-if TYPE_CHECKING:  # 0.2 s of CPU, for those that call: commands that read a run need its settings alone
+if TYPE_CHECKING:  # saves 0.2 s of CPU in commands that read a run and need only its settings
     import aiohttp
 
 
 def describe_config(config: BackendConfig) -> dict[str, Any]:
-    """Return the settings of a backend that shape its answers: no price, no key, nothing unset.
+    """Return the settings of a backend that shape its answers, without price, key and unset values.
 
     Raises InputError for a value that JSON does not support.
     """
@@ -53,7 +53,7 @@ def describe_config(config: BackendConfig) -> dict[str, Any]:
     said = {
         name: value
         for name, value in plain.items()
-        # The limit of retries is part of their keys alone: see ModelClient.key.
+        # Only the keys of retries contain their limit: see ModelClient.key.
         if name not in config.KNOBS and name != "retry_max_tokens" and value not in (None, [], {}, "")
     }
     known = plain.get("known_as")
@@ -86,12 +86,12 @@ def keep_stated(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def base_address(base_url: str) -> URL:
-    """Parse `base_url` as the URL that paths are appended to. Raises InputError."""
+    """Parse `base_url` as the URL to which paths are appended. Raises InputError."""
     shown = repr(base_url.partition("?")[0])  # a query may hold a key
     try:
         url = URL(base_url)
         host = url.host
-    except (ValueError, IndexError) as problem:  # yarl indexes an empty host
+    except (ValueError, IndexError) as problem:  # yarl fails with an IndexError for an empty host
         raise InputError(f"base_url {shown} is not a valid address: {problem}.") from None
     if not host or url.query_string or url.fragment:
         raise InputError(
@@ -119,17 +119,17 @@ def http_key_request(variables: tuple[str, ...], base_url: str) -> KeyRequest:
     """Return the key request of a backend at `base_url`. Raises InputError for an invalid address."""
     base = base_address(base_url)
     host = base.host or ""
-    # No key is sent over plain http, so such a server cannot require one.
+    # Keys are never sent over plain http, so such a server cannot require one.
     return KeyRequest(variables, str(base), host, required=base.scheme == "https" and not is_local(host))
 
 
 def find_proxy(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
     """Return aiohttp's settings for the proxy that `environ` names for `url`; empty if none.
 
-    HTTPS_PROXY or HTTP_PROXY by the URL's scheme, in either case, unless NO_PROXY names the host or the host
-    is local. Read once, because aiohttp's own `trust_env` costs every call and reads ~/.netrc. Raises
-    InputError for an invalid address and for proxies that aiohttp does not support, never showing the value,
-    which may hold a password.
+    HTTPS_PROXY or HTTP_PROXY by the URL's scheme, in upper or lower case, unless NO_PROXY names the host or
+    the host is local. Read once, because aiohttp's own `trust_env` costs time in every call and reads
+    ~/.netrc. Raises InputError for an invalid address and for proxies that aiohttp does not support. The
+    message never shows the value, which may hold a password.
     """
     names = (f"{url.scheme}_proxy", f"{url.scheme}_proxy".upper())
     name = next((name for name in names if environ.get(name)), None)
@@ -158,7 +158,7 @@ def find_proxy(url: URL, environ: Mapping[str, str]) -> dict[str, Any]:
     return {"proxy": proxy.with_user(None), "proxy_headers": {"Proxy-Authorization": f"Basic {login}"}}
 
 
-# Decides by status and body whether a response is an answer rather than a failure.
+# Decides by status and body whether a response is an answer and not a failure.
 Answers = Callable[[int, bytes], bool]
 
 
@@ -169,8 +169,8 @@ def _is_200(status: int, _body: bytes) -> bool:
 class Http:
     """A client for single attempts over one session, opened in the loop of the first call.
 
-    `credentials` go with every call; if they can be renewed, a 401 renews them and the attempt is repeated.
-    No message contains their secrets. HTTP dates are compared with the clock `now`.
+    `credentials` are sent with every call. If they can be renewed, a 401 renews them and the attempt is
+    repeated. No message contains their secrets. HTTP dates are compared with the clock `now`.
     """
 
     def __init__(
@@ -182,15 +182,15 @@ class Http:
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
-        import aiohttp  # here, so that the first call does not take the time
+        import aiohttp  # imported here, so that the first call does not take the time
 
         self._failures = (aiohttp.ClientError, OSError, ValueError, _TooLargeError)
-        # No byte has gone out.
+        # No byte was sent.
         self._not_connected = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError)
         self._place = f"{base.host}:{base.port}"
         self._options = find_proxy(base, link.environ)
         password = self._options.pop("proxy_headers", {}) if base.scheme == "http" else {}
-        # Request no compression: aiohttp would decompress in a thread.
+        # Request no compression, since aiohttp would decompress in a thread.
         self._common = {"Accept-Encoding": "identity", "Content-Type": "application/json", **password}
         self._headers: tuple[Mapping[str, str], CIMultiDict[str]] | None = None
         self._credentials = credentials
@@ -225,7 +225,7 @@ class Http:
         )
 
     def without_secrets(self, reply: Reply) -> Reply:
-        """`reply` without the secrets that the server may have echoed."""
+        """Return `reply` without the secrets that the server may have echoed."""
         return without_secrets(reply, self.secrets)
 
     async def _exchange_once(self, method: str, url: URL, body: bytes | None, answers: Answers) -> bytes:
@@ -255,7 +255,7 @@ class Http:
             try:
                 answer = await _read(response)
             finally:
-                response.release()  # closes the connection of an answer that was not read to its end
+                response.release()  # closes the connection if the answer was not read to its end
         except self._failures as error:
             kind, message = explain_failure(error, self._place, self._link.timeout)
             raise CallError(
@@ -264,7 +264,7 @@ class Http:
         return response.status, response.headers, answer
 
     def _make_headers(self, credentials: Mapping[str, str]) -> CIMultiDict[str]:
-        """Return the headers of a call. They are not set on the session, since aiohttp would show those, with
+        """Return the headers of a call. They are not set on the session, since aiohttp would send those, with
         the key, to a proxy."""
         if self._headers is None or self._headers[0] is not credentials:
             self._headers = (credentials, CIMultiDict({**self._common, **credentials}))
@@ -323,7 +323,7 @@ class HttpBackend:
         read: Callable[[bytes], Reply | None],
         answers: Answers = _is_200,
     ) -> Reply:
-        """Return the reply that `read` finds in the answer to one POST. Raises CallError, also if it finds
+        """Return the reply that `read` finds in the answer to one POST. Raises CallError, also if there is
         none."""
         answer = await self._http.post(url, body, answers=answers)
         reply = read(answer)
@@ -333,7 +333,7 @@ class HttpBackend:
         return self._http.without_secrets(reply)
 
     def remark(self, reply: Reply, body: bytes) -> None:
-        """Warn of oddities in an answer that was read."""
+        """Warn of oddities in a received answer."""
 
     async def aclose(self) -> None:
         """Close the connections. Never raises; may be called twice."""

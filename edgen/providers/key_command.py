@@ -1,7 +1,7 @@
-"""Sources of keys that expire, and one such source: a command that prints a key. It is run directly, never by
-a shell.
+"""Sources of keys that expire, and one such source: a command that prints a key. The command runs directly,
+never through a shell.
 
-Its output is never shown, even if it fails: it may contain the key.
+Its output is never shown, even if it fails, since it may contain the key.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from edgen.core.errors import CallError, FailureKind
 from edgen.core.system import kill_with_children
 
 PATIENCE = 60.0  # seconds that a command may take
-_MOST = 64 * 1024  # maximum bytes of a key
+_MOST = 64 * 1024  # most bytes of a key
 
 
 class KeySource:
-    """A source that gets a key when one is needed: at first, and after a refusal."""
+    """A source that gets a key on demand: before the first call, and after a refusal."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()

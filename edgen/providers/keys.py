@@ -1,6 +1,6 @@
-"""Keys of a backend's calls: which variables hold them, and whether they may go to the call's host.
+"""Keys of a backend's calls: the variables that hold them, and whether they may go to the call's host.
 
-`edgen.providers.trust` decides about the pair of variable and host; the adapters get the result and look up
+`edgen.providers.trust` decides about each pair of variable and host. The adapters get the result and look up
 nothing.
 """
 
@@ -29,8 +29,8 @@ log = logging.getLogger("edgen")
 def judge_key(
     ask: KeyRequest, environ: Mapping[str, str], consents: Consents
 ) -> tuple[str, Allowed | NoKey | Refused] | None:
-    """Return the variable (or command, see `trust`) whose key would be sent, and whether it may be; None if
-    there is no key. A variable that plainly belongs to another service is refused whether it is set or not.
+    """Return the variable (or command, see `trust`) whose key would be sent, and whether it may be sent; None
+    if there is no key. A variable that plainly belongs to another service is refused even if it is not set.
     """
     if ask.command:
         command = write_command(ask.command)
@@ -46,7 +46,7 @@ def judge_key(
 
 
 def assemble_key(requests: Sequence[KeyRequest], environ: Mapping[str, str], consents: Consents) -> Key:
-    """Return everything that a backend may send of its requests. Raises ProviderError if a required value is
+    """Return everything that a backend may send for its requests. Raises ProviderError if a required value is
     not set, InputError if it may not be sent."""
     key = Key()
     for request in requests:
@@ -71,13 +71,13 @@ def assemble_key(requests: Sequence[KeyRequest], environ: Mapping[str, str], con
 
 
 def _find_value(request: KeyRequest, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variable that a header names, with its value; empty if it may be left out."""
+    """Return the variable that a header names, with its value; empty if it is optional and not set."""
     (name,) = request.variables
     value = environ.get(name, "").strip()
     if not value and request.required:
         raise ProviderError(
-            f"{request.service} is to be sent the header {request.header}, and {name}, which it names, is "
-            f"not set: export {name}=…"
+            f"the header {request.header} for {request.service} needs {name}, which is not set: export "
+            f"{name}=…"
         )
     if not (value.isascii() and value.isprintable()):
         raise ProviderError(f"{name} holds characters that no header has: set it again to the key alone.")
@@ -85,7 +85,7 @@ def _find_value(request: KeyRequest, environ: Mapping[str, str]) -> dict[str, st
 
 
 def find_key(names: Sequence[str], environ: Mapping[str, str], *, service: str, required: bool) -> str | None:
-    """Return the first key set in `environ` under one of `names`; empty counts as not set.
+    """Return the first key set in `environ` under one of `names`. An empty value counts as not set.
 
     Raises ProviderError if a required key is missing or invalid.
     """
@@ -117,8 +117,8 @@ def find_key(names: Sequence[str], environ: Mapping[str, str], *, service: str, 
 
 
 def _reads_as_name(name: str) -> bool:
-    """Return whether `name` can be shown: short, and no long run of letters and digits unless it contains
-    KEY."""
+    """Return whether `name` can be shown: it is short, and has no long run of letters and digits unless it
+    contains KEY."""
     if len(name) > 30 or not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name):
         return False
     return "KEY" in name or not re.search("[A-Za-z0-9]{16}", name)
@@ -136,7 +136,7 @@ _KEY_NAMES = re.compile(
     r"(?i)authorization|api-?key|(^|[-_.])(auth|key|token|secret|password|passwd|credential|cookie"
     r"|signature)s?($|[-_.])"
 )
-# Prefixes of keys of well-known services, and texts too long and mixed for a word.
+# Prefixes of keys of well-known services, and texts too long and mixed to be a word.
 _KEY_BEGINS = re.compile(
     r"(?i:\b(bearer|basic|token)\s+\S)|\b(sk|rk|gsk|xai|hf|nvapi|csk|ghp|eyJ|AIza|ya29)[-_.A-Za-z0-9]{12,}"
 )

@@ -1,7 +1,7 @@
 """List prices of a provider: a YAML file in its folder, read on first use.
 
-A list price applies only to the provider's own host; a reseller or private server may cost anything. Nothing
-is looked up over the network: each price has the date on which it was read.
+A list price applies only to the provider's own host, since a reseller or a private server may charge any
+price. Nothing is looked up over the network. Each price has the date on which it was read.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from edgen.core.yaml_values import build, read_text, read_yaml
 
 
 class _Model(msgspec.Struct, frozen=True, kw_only=True):
-    """Prices of a model, in US dollars for a million tokens."""
+    """Prices of a model, in US dollars per million tokens."""
 
-    names: tuple[str, ...]  # of the model and its versions
+    names: tuple[str, ...]  # names of the model and its versions
     prompt: float  # price of prompts
     completion: float  # price of answers
-    date: str  # of the prices
+    date: str  # date of the prices
     regional: float = 1.0  # factor at regional addresses
-    cache_read: float | None = None  # share of the prompt's price; None: the list's
-    cache_write: float | None = None  # share of the prompt's price; None: the list's
+    cache_read: float | None = None  # share of the prompt's price; None: the list's default
+    cache_write: float | None = None  # share of the prompt's price; None: the list's default
 
 
 class _Prices(msgspec.Struct, frozen=True, kw_only=True):
     """A service's price list."""
 
-    source: str  # of the prices
+    source: str  # source of the prices
     batch: float  # share of the price that a batch pays
     batch_cache: float | None = None  # the same for cached tokens; None: as `batch`
-    cache_read: float | None = None  # default for models without their own
-    cache_write: float | None = None  # default for models without their own
-    cache_write_long: float | None = None  # for entries kept longer
-    models: tuple[_Model, ...]  # with their prices
+    cache_read: float | None = None  # default for models without a share of their own
+    cache_write: float | None = None  # default for models without a share of their own
+    cache_write_long: float | None = None  # for entries with a longer lifetime
+    models: tuple[_Model, ...]  # the models with their prices
 
 
 class _PricesError(FileError):
@@ -63,9 +63,9 @@ class PriceList:
         it is not listed or the host is not the provider's."""
         try:
             host = None if address is None else (urllib.parse.urlsplit(address).hostname or "").rstrip(".")
-        except ValueError:  # an invalid address: the backend reports it
+        except ValueError:  # the backend reports the invalid address
             return None
-        # Most jobs call a simulator or a private server, for which the file is not read.
+        # Most jobs use a simulator or a private server, so the file is read only now.
         if not (host is None or host == self._host or host.endswith(f".{self._host}")):
             return None
         name = _strip_model_prefix(model)
@@ -74,14 +74,14 @@ class PriceList:
         return None if found is None else self._make_price(found, found.regional if regional else 1.0)
 
     def nearest_price(self, model: str) -> tuple[str, Price] | None:
-        """Return the listed model with the most similar name, on any host, and its price; None if none
-        is similar."""
+        """Return the listed model with the most similar name, on any host, and its price; None if none is
+        similar."""
         by_name = {name: listed for listed in self.prices.models for name in listed.names}
         close = difflib.get_close_matches(_strip_model_prefix(model), by_name, n=1, cutoff=0.6)
         return (close[0], self._make_price(by_name[close[0]], 1.0)) if close else None
 
     def apply_long_cache_write(self, price: Price) -> Price:
-        """Return a price of this list with the rate for longer-lived prompt cache writes."""
+        """Return a price of this list with the rate of cache writes with a longer lifetime."""
         share = self.prices.cache_write_long
         return msgspec.structs.replace(price, cache_write=_compute_share(price.prompt, share))
 

@@ -1,8 +1,8 @@
 """Isolation of the vendors' SDKs, shared by the batch adapters.
 
-Both SDKs get an HTTP client made here. So keys, proxies and redirects follow the online adapters and not the
-process's environment, and no SDK retries. Answers larger than announced and compressed answers, which are not
-requested, are not read. `explain_sdk_error` turns every exception of an SDK into a CallError. Extras are
+The SDKs get an HTTP client made here. So keys, proxies and redirects follow the online adapters and not the
+process's environment, and no SDK retries. Answers larger than announced, and compressed answers, which are
+not requested, are not read. `explain_sdk_error` turns every exception of an SDK into a CallError. Extras are
 imported when a function here is called, never with the module.
 """
 
@@ -63,14 +63,14 @@ class SdkCalls:
         self.credentials = credentials
         self.name = f"{base.host}:{base.port}"
         self._classify = classify
-        self._errors = errors  # module and name of the SDK's root exception
+        self._errors = errors  # module and name of the SDK's base exception
 
     @contextlib.contextmanager
     def translate_errors(self) -> Iterator[None]:
         """Turn exceptions of the SDK call in the body into CallError, except OSError of the disk."""
         module, name = self._errors
         own: type[Exception] = getattr(importlib.import_module(module), name)
-        # Raised by both SDKs for answers that they cannot parse.
+        # Both SDKs raise these for answers that they cannot parse.
         unread = (ValueError, KeyError, TypeError, AttributeError)
         all_of_it: tuple[type[Exception], ...] = (own, *_list_transport_errors(), *unread)
         try:
@@ -112,8 +112,8 @@ def _list_transport_errors() -> tuple[type[Exception], ...]:
 def explain_sdk_error(error: Exception, place: SdkCalls) -> CallError:
     """Return the CallError that the online adapters would raise for an SDK's exception.
 
-    An answer of the service is read as theirs is; a broken connection is classified by its httpx2 exception,
-    which openai wraps; any other is an answer that the SDK could not parse.
+    An answer of the service is read as the adapters do. A broken connection is classified by its httpx2
+    exception, which openai wraps. Any other exception means that the SDK could not parse the answer.
     """
     import httpx2
 
@@ -140,27 +140,24 @@ def explain_sdk_error(error: Exception, place: SdkCalls) -> CallError:
 
 
 def _describe_failure(error: Exception, place: str) -> tuple[FailureKind, str]:
-    """Return the kind of a failure without HTTP answer, and a sentence that names the place."""
+    """Return the kind of a failure without HTTP answer, and a sentence that names the service."""
     import httpx2
 
     match error:
         case MovedError():
-            # A redirected batch or file still exists. NOT_FOUND would make edgen create, and pay for, it
+            # A redirected batch or file still exists. With NOT_FOUND edgen would create it, and pay for it,
             # again.
             kind = FailureKind.PERMISSION if error.asked_for else FailureKind.NOT_FOUND
             return kind, f"moved to {error}; put that into base_url"
         case AnswerTooLargeError():
             return (
                 FailureKind.BAD_REQUEST,
-                f"what {place} answers is larger than {error} bytes, the most that is read",
+                f"the answer of {place} is larger than {error} bytes, the limit",
             )
         case PackedError():
             return (
                 FailureKind.BAD_RESPONSE,
-                (
-                    f"{place} answers in a compressed form ({error}), which was not asked for and is not "
-                    "unpacked"
-                ),
+                f"{place} sent a compressed answer ({error}), which was not requested and is not read",
             )
         case httpx2.TooManyRedirects():
             return (
@@ -190,7 +187,7 @@ def _describe_failure(error: Exception, place: str) -> tuple[FailureKind, str]:
 
 
 def _find_reason(error: BaseException) -> str:
-    """Return the system's reason for a failed connection, found somewhere below the exception."""
+    """Return the system's reason for a failed connection, from the chain of exceptions."""
     below: BaseException | None = error
     while below is not None:
         match below:
@@ -204,12 +201,12 @@ def _find_reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-_OF_EXISTING = ("GET", "DELETE")  # methods of calls about an object that exists
+_OF_EXISTING = ("GET", "DELETE")  # methods of calls about an existing object
 
 
 class MovedError(Exception):
-    """The service redirected to the address in the message; redirects are not followed there. `asked_for`: on
-    a GET or DELETE of an existing object."""
+    """The service redirected to the address in the message, and the redirect was not followed. `asked_for`:
+    the call was a GET or DELETE of an existing object."""
 
     def __init__(self, address: str, *, asked_for: bool) -> None:
         super().__init__(address)
@@ -237,7 +234,7 @@ def limit_download(size: int) -> Iterator[None]:
 
 
 async def _stay(home: Destination | None, response: httpx2.Response) -> None:
-    """Raise for a compressed or forbidden redirected answer; limit how much of others is read."""
+    """Raise for a compressed answer or a forbidden redirect. Limit the size of other answers."""
     if response.has_redirect_location and not (_DOWNLOADS.get() and _leads_home(home, response)):
         raise MovedError(response.headers["Location"], asked_for=response.request.method in _OF_EXISTING)
     if (packed := response.headers.get("Content-Encoding", "identity").strip().lower()) != "identity":
@@ -287,7 +284,7 @@ def _make_bounded_stream() -> Any:
 
 
 def system_certificates() -> ssl.SSLContext:
-    """Return the system's trusted certificates: one context per process, since each takes 15 ms to make."""
+    """Return the system's trusted certificates: one context per process, since it takes 15 ms to make."""
     return _load_certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
 
@@ -302,8 +299,8 @@ def build_http_client(
     """Build an SDK's HTTP client for `base`, with proxies from `environ`. `patience`: seconds without a byte;
     the caller limits the whole request.
 
-    Only downloads follow redirects, and only within their service (`_leads_home`); no key goes to another
-    address. Polling follows none. Raises InputError for an unsupported proxy.
+    Only downloads follow redirects, and only within their service (`_leads_home`). No key goes to another
+    address, and polling follows no redirect. Raises InputError for an unsupported proxy.
     """
     import httpx2
 

@@ -1,6 +1,6 @@
 """Base of batch services built on vendors' SDKs: calls, files and result lines.
 
-A file is written next to its destination until it is whole.
+A file is written next to its destination until it is complete.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SdkBatches:
         self._calls = SdkCalls(backend.base, backend.credentials, classify, errors)
         self._environ = environ
         self._patience = patience
-        self._filled: set[str] = set()  # result files that must hold lines according to their batches
+        self._filled: set[str] = set()  # result files that must contain lines, according to their batches
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._backend!r})"
@@ -109,11 +109,11 @@ def refusal_without_reason() -> CallError:
 
 
 class Sink:
-    """A file being written, in threads. Raises OSError for disk errors."""
+    """A file that threads write. Raises OSError for disk errors."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._first = self._last = b""  # of its bytes that are not white space
+        self._first = self._last = b""  # first and last byte that is not white space
 
     async def write(self, chunk: bytes) -> None:
         await run_in_thread(self._file.write, chunk)
@@ -121,8 +121,8 @@ class Sink:
             self._first, self._last = self._first or said[:4], said[-1:]
 
     def explain_invalid_file(self, *, filled: bool) -> str | None:
-        """Explain why the written bytes are not a result file; None if they can be one. `filled`: it must
-        have lines. First and last line must be objects; those between are not checked."""
+        """Explain why the written bytes are not a result file; None if they may be one. `filled`: it must
+        have lines. Only the first and the last line are checked; both must be objects."""
         if not self._first:
             return "empty, though its batch has answers" if filled else None
         if not self._first.removeprefix(codecs.BOM_UTF8).startswith(b"{"):
@@ -132,9 +132,9 @@ class Sink:
 
 @contextlib.asynccontextmanager
 async def write_result_file(to: Path, place: SdkCalls, *, filled: bool = False) -> AsyncIterator[Sink]:
-    """Write a result file from `place` within the body; it appears at `to`, on disk, only if the body
-    succeeds. `filled`: it cannot be empty. Raises CallError for an invalid file."""
-    part = Part(to)  # not in a thread, which would still create it after a cancellation
+    """Write a result file from `place` within the body. It appears at `to`, on disk, only if the body
+    succeeds. `filled`: it must not be empty. Raises CallError for an invalid file."""
+    part = Part(to)  # not in a thread, which could create the file after a cancellation
     try:
         sink = Sink(part.file)
         yield sink
@@ -158,8 +158,8 @@ _NUMBER = msgspec.json.Decoder(int)
 def read_members(value: bytes) -> dict[str, bytes]:
     """Return the members of a JSON object, each as its JSON; empty if `value` is not an object. Never raises.
 
-    A value that msgspec rejects (models write lone surrogates and raw control characters, which some servers
-    pass on) is read leniently and its members are encoded again.
+    Values that msgspec rejects (some servers pass on lone surrogates and raw control characters of models)
+    are read leniently, and their members are encoded again.
     """
     try:
         return {name: bytes(member) for name, member in _MEMBERS.decode(value).items()}
@@ -177,13 +177,13 @@ def read_members(value: bytes) -> dict[str, bytes]:
 
 
 def read_text_member(value: bytes | None) -> str | None:
-    """Return a JSON string, without lone surrogates; None for anything else."""
+    """Return a JSON string, without lone surrogates; None for other values."""
     found = None if value is None else decode(_TEXT, value)
     return None if found is None else scrub(found)
 
 
 def read_number_member(value: bytes | None) -> int | None:
-    """Return a JSON integer, None for anything else."""
+    """Return a JSON integer; None for other values."""
     try:
         return None if value is None else _NUMBER.decode(value)
     except ValueError:

@@ -1,6 +1,6 @@
 """Tokens of an answer as reported by services, with checks, shared by all adapters.
 
-A log probability is a number of at most 0; services write -9999 for almost impossible tokens, and some omit
+A log probability is a number of at most 0. Services write -9999 for almost impossible tokens, and some omit
 zeros.
 """
 
@@ -13,9 +13,9 @@ from typing import NamedTuple
 from edgen.core.values import Token
 from edgen.providers.failures import scrub
 
-MOST_TOP = 20  # likely tokens kept at one place, the most that services return
+MOST_TOP = 20  # most likely tokens at one place; services return no more
 LEAST = -9999.0
-_DIGITS = 5  # of a log probability
+_DIGITS = 5  # decimals of a log probability
 _NOISE = 1e-3  # some servers' probabilities add up to slightly more than 1
 
 
@@ -50,7 +50,7 @@ def _read_bytes(data: object) -> bytes | None:
 def join_tokens(
     said: Sequence[StatedToken | None], likely: Iterable[Sequence[StatedToken | None]]
 ) -> tuple[Token, ...] | None:
-    """Return the tokens of an answer, with the likely ones at each place; None if one is invalid.
+    """Return the tokens of an answer, with the likely ones at each place; None if a token is invalid.
 
     A character whose bytes span several tokens belongs to the last of them, so the tokens spell the answer.
     """
@@ -75,6 +75,6 @@ def join_tokens(
 
 
 def _sort_likely(likely: Sequence[StatedToken | None]) -> tuple[tuple[str, float], ...]:
-    """Return the likely tokens of one place, the likeliest first, without invalid ones."""
+    """Return the valid likely tokens of one place, the likeliest first."""
     found = [(one.text, one.logprob) for one in likely if one is not None]
     return tuple(sorted(found, key=lambda pair: -pair[1])[:MOST_TOP])

@@ -1,10 +1,10 @@
-"""Rules for where an API key may go. `decide` applies to every model call.
+"""Rules for where an API key may go. `decide_trust` applies to every model call.
 
 A provider's key goes to that provider's own https hosts, listed in `hosts.yaml`. Any other pair of variable
-and host needs the user's consent, which a job cannot give: it comes from the command line, the environment or
-the user's own file. A server on this machine gets no key without consent; the call is made without one. Over
-plain http, no key leaves this machine. Variables that plainly belong to other services are sent nowhere
-unless the user typed them.
+and host needs the user's consent. A job cannot give it: it comes from the command line, the environment or
+the user's own file. Calls to a server on this machine carry no key without consent. Over plain http, no key
+leaves this machine. Variables that plainly belong to other services are sent nowhere unless the user typed
+them.
 
 A command that prints a key is a program run by the job, so it needs consent to exactly that command. In place
 of a variable's name, a command is written after a "!", quoted as in a shell.
@@ -33,7 +33,7 @@ _LABEL = compile_later(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _ADDRESS = compile_later(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]\\%]+)(?::(\d{1,5}))?(?:/[^?#]*)?")
 _REGION = compile_later(r"[a-z]{2,3}(-[a-z]{2,12}){1,2}-\d{1,2}")  # Amazon's regions, such as us-west-2
 _NAME = compile_later(r"[A-Z_][A-Z0-9_]{0,63}")
-# Usual names of variables that hold other services' secrets.
+# Usual names of variables with other services' secrets.
 _ANOTHERS = compile_later(
     r"AWS_(?!BEARER_TOKEN_BEDROCK\Z).*|.*_SECRET_ACCESS_KEY|.*PRIVATE_KEY.*|.*PASSWORD.*|.*PASSWD.*"
     r"|.*CLIENT_SECRET.*|.*DATABASE_URL|.*_DSN"
@@ -53,8 +53,7 @@ _ANOTHERS = compile_later(
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Destination of a call: host in lower case, in ASCII and without a trailing dot; port; whether by
-    TLS."""
+    """Destination of a call: host (lower case, ASCII, no trailing dot), port, and whether it uses TLS."""
 
     host: str
     port: int
@@ -87,7 +86,7 @@ def place_of(url: str) -> Destination | None:
 
 
 def _parse_host(text: str) -> str | None:
-    """Return a host in the canonical form for comparison; None for an invalid one.
+    """Return a host in the canonical form for comparison; None for an invalid host.
 
     Calls go to the host as yarl reads it, by IDNA 2008. Hosts that IDNA 2003 reads differently ("straße.de"
     is "strasse.de" there) are refused, so that a name has one meaning everywhere.
@@ -102,7 +101,7 @@ def _parse_host(text: str) -> str | None:
 
         called = (URL(f"https://{text}").raw_host or "").lower()
         by_2003 = text.encode("idna").decode("ascii").lower()
-    except ValueError:  # also for labels that are empty or too long
+    except ValueError:  # including empty and too long labels
         return None
     if called != by_2003:
         return None
@@ -114,8 +113,8 @@ def _parse_host(text: str) -> str | None:
 
 
 class Consent(msgspec.Struct, frozen=True):
-    """Permission to send a key to a host. No port: any port. No variable: any variable of the job, but no
-    command. `typed`: given on the command line or in answer to a question."""
+    """Permission to send a key to a host. Without a port: to any port. Without a variable: any variable of
+    the job, but no command. `typed`: given on the command line or in answer to a question."""
 
     host: str
     port: int | None
@@ -149,7 +148,8 @@ def _is_meant_for(consent: Consent, place: Destination) -> bool:
 
 
 def gather_consents(environ: Mapping[str, str], typed: Iterable[str] = ()) -> Consents:
-    """Read the user's consents: from the command line, `environ`, and the file that it leads to.
+    """Read the user's consents: from the command line, from `environ`, and from the file that `environ` leads
+    to.
 
     Raises InputError for an invalid consent, without repeating what may be a key.
     """
@@ -162,7 +162,7 @@ def gather_consents(environ: Mapping[str, str], typed: Iterable[str] = ()) -> Co
 
 
 def find_consent_file(environ: Mapping[str, str]) -> Path | None:
-    """Return the user's consent file, by XDG's rules; None if there is no home."""
+    """Return the user's consent file, by XDG's rules; None without a home folder."""
     folder = environ.get("XDG_CONFIG_HOME", "")
     if folder.startswith("/"):  # ignore relative paths
         return Path(folder, "edgen", "trusted_hosts.yaml")
@@ -181,7 +181,7 @@ def read_consents(text: str, source: str) -> list[Consent]:
 def _read_file(file: Path) -> list[Consent]:
     try:
         there = file.is_file()
-    except OSError:  # in an unreadable folder: no consents
+    except OSError:  # the folder is unreadable, so there are no consents
         return []
     return read_consents(read_text(file, _ConsentError), str(file)) if there else []
 
@@ -253,15 +253,16 @@ class NoKey(msgspec.Struct, frozen=True):
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """No call is made. `place`: where consent would let the key go; None if none would."""
+    """No call is made. `place`: the place to which consent would let the key go; None if consent would not
+    help."""
 
     sentence: str
     place: Destination | None = None
 
 
 def decide_trust(variable: str, url: str, consents: Consents) -> Allowed | NoKey | Refused:
-    """Decide whether the key in `variable` (or from a command) goes with calls to `url`. Reads no key, runs
-    and asks nothing."""
+    """Decide whether the key in `variable` (or from a command) is sent with calls to `url`. Reads no key,
+    runs nothing and asks nothing."""
     place, key = place_of(url), name_key(variable)
     if place is None:
         return Refused(
@@ -322,7 +323,7 @@ def render_line(pair: str) -> str:
 
 
 def is_anothers(variable: str) -> bool:
-    """Return whether a variable plainly holds another service's secret, by its name."""
+    """Return whether a variable, by its name, plainly holds another service's secret."""
     return not is_command(variable) and _ANOTHERS.fullmatch(variable) is not None
 
 

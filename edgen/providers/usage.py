@@ -1,7 +1,7 @@
 """Token counts as reported by services, with checks, shared by all adapters.
 
-`counted` returns a Usage, or None if the service gave no valid count. Missing, negative, fractional and
-implausibly large counts are invalid. A prompt has tokens, and so has a non-empty text: a 0 for either is
+`read_usage` returns a Usage, or None if the service gave no valid count. Missing, negative, fractional and
+implausibly large counts are invalid. A prompt has tokens, and so has a non-empty text, so a 0 for either is
 invalid. Uncounted tokens are charged at their possible maximum, see `ModelClient`.
 """
 
@@ -20,8 +20,8 @@ MOST_COMPLETION = 1_000_000
 def read_usage(
     prompt: object, completion: object, text: str, cache_read: object = None, cache_write: object = None
 ) -> Usage | None:
-    """Return the usage of a reply with this text, None if the service's counts are invalid. Cached prompt
-    tokens count if they can be a part of the prompt; else no token counts as cached."""
+    """Return the usage of a reply with this text; None if the service's counts are invalid. Cached prompt
+    tokens count only if they can be a part of the prompt."""
     prompt, completion = (
         _read_token_count(prompt, MOST_PROMPT),
         _read_token_count(completion, MOST_COMPLETION),
@@ -35,12 +35,12 @@ def read_usage(
 
 
 def read_member(value: object, name: str) -> object:
-    """Return an object's member, None if it is missing or `value` is not an object."""
+    """Return an object's member; None if it is missing or `value` is not an object."""
     return value.get(name) if isinstance(value, dict) else None
 
 
 def add_counts(*counts: object, most: int = MOST_COMPLETION) -> int | None:
-    """Add counts, of which a service omits zeros; None if one is not a count of at most `most`."""
+    """Add counts, some of which a service may omit if zero; None if one is not a count of at most `most`."""
     total = 0
     for count in counts:
         if (whole := _read_token_count(0 if count is None else count, most)) is None:
@@ -50,7 +50,7 @@ def add_counts(*counts: object, most: int = MOST_COMPLETION) -> int | None:
 
 
 def _read_token_count(value: object, most: int) -> int | None:
-    """Read `value` as a count of tokens; some servers write numbers as text or with a decimal point."""
+    """Read `value` as a count of tokens. Some servers write numbers as text or with a decimal point."""
     if type(value) is not int:
         if not _reads_whole(value):
             return None

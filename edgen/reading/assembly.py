@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import Conversation, Rejection, RejectionReason, Turn
-from edgen.reading.answers.probability import find_common_value, parse_probability
+from edgen.reading.probability import find_common_value, parse_probability
 from edgen.reading.repairs import Repair
 from edgen.reading.text.characters import fold, is_encodable, replace_surrogates
 from edgen.reading.text.marker import find_marker, may_mark

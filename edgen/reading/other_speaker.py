@@ -26,6 +26,7 @@ from edgen.reading.speaker_patterns import (
 )
 from edgen.reading.text.characters import find_marks
 
+_MANY = 10  # marks, for which names are searched in all turns at once
 _MOST = 400  # colons of a turn; what holds more is a table
 _SHOWN = 2_000  # characters in which they are looked for
 _LISTED = 3  # letters before colons that make a list: `a: 3`
@@ -77,12 +78,20 @@ def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords, marks: str | No
         return False
     patterns = make_speaker_patterns(roles)
     bracketed = not hints.isdisjoint(OPENING)
+    detectors = _DETECTORS
+    many = len(marks) > _MANY and sum(map(marks.count, hints - _COLONS)) > _MANY
+    if many and not patterns.names_somebody(" ".join([turn.text for turn in turns])):
+        detectors = _WITHOUT_NAME
     for mark in hints:
         held = [turn for turn in turns if mark in turn.text]
-        if mark == ":" and not bracketed:
-            held = [turn for turn in held if _may_label(turn.text, patterns)]
+        if mark == ":":
+            held = [
+                turn
+                for turn in held
+                if (bracketed and not OPENING.isdisjoint(turn.text)) or _may_label(turn.text, patterns)
+            ]
         for turn in held:
-            for detect in _DETECTORS[mark]:
+            for detect in detectors[mark]:
                 if detect(turn.text, turn.role, roles, patterns):
                     return True
     return False
@@ -111,7 +120,7 @@ def _has_marked_label(text: str, own: str, roles: RoleWords, patterns: SpeakerPa
 
 def _has_token(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:  # noqa: ARG001
     """Return whether a text holds a chat template's token for a speaker."""
-    return _TOKENS.search(text) is not None
+    return ("\n" in text or "<" in text or "INST]" in text) and _TOKENS.search(text) is not None
 
 
 def _has_quotation(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:  # noqa: ARG001
@@ -223,4 +232,10 @@ _DETECTORS = {
     **dict.fromkeys('"“„«', (_has_quotation,)),
     **dict.fromkeys("—–", (_has_dashed_speech,)),
 }
+# The same in texts that hold no word of a speaker's name.
+_WITHOUT_NAME = {
+    mark: tuple(detect for detect in found if detect in (_has_label, _has_token, _has_letter_label))
+    for mark, found in _DETECTORS.items()
+}
+_COLONS = frozenset(":：")
 HINTS = frozenset(_DETECTORS)

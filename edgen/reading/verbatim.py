@@ -7,9 +7,9 @@ from functools import cache
 import msgspec
 
 from edgen.core.values import Conversation, Turn
-from edgen.reading.answers.probability import parse_probability
 from edgen.reading.assembly import add_repairs
 from edgen.reading.other_speaker import holds_other_speaker
+from edgen.reading.probability import parse_probability
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import find_marks, fold

@@ -19,10 +19,10 @@ from edgen.evaluation.drawings import Axis, Interval, Intervals, Picture, Table,
 from edgen.stats.ratios import RatioEstimate
 from edgen.stats.significance import SIGNIFICANT
 
-_MOST = 20  # rows of a forest
-_DRAWN = 4  # arms whose pictures are not collapsed
-_NAMED = 6  # metrics without difference that are listed
-_ACROSS = 4  # arms next to each other in a table
+_MOST = 20  # most rows of a forest
+_DRAWN = 4  # most arms whose pictures are not collapsed
+_NAMED = 6  # most metrics without difference that are listed
+_ACROSS = 4  # most arms next to each other in a table
 _Row = tuple[Metric, Difference, Interval]
 
 
@@ -100,14 +100,14 @@ def _draw_forest(
 
 
 def _say_alike(titles: list[str]) -> str:
-    """Name the metrics in which no scenario differs, or count them if they are many."""
+    """List the metrics in which no scenario differs, or count them if there are many."""
     if len(titles) > _NAMED:
         return f" {len(titles)} other metrics do not differ in any scenario."
     return f" No difference in any scenario: {', '.join(titles)}." if titles else ""
 
 
 def _tabulate_numbers(rows: list[_Row], unit: str, *, paired: bool) -> Table:
-    """Return the figures of a forest; the number of changed scenarios is known only for paired ones."""
+    """Return the figures of a forest. Only paired ones have a number of changed scenarios."""
     head = ("metric", f"difference, {unit} (95%)", "p", "p (Holm)", "scenarios", *["changed"] * paired)
     cells = (
         (
@@ -163,8 +163,8 @@ def _is_significant(difference: Difference) -> bool:
 
 
 def tabulate_values(comparison: ComparisonResult) -> Iterator[Table]:
-    """Yield every metric's value in each arm with its 95% interval; those that differ from the baseline are
-    starred. Arms that do not fit side by side are in further, collapsed tables, each with the baseline."""
+    """Yield every metric's value in each arm with its 95% interval; a star marks a difference from the
+    baseline. Arms that do not fit side by side are in further, collapsed tables, each with the baseline."""
     labels = [arm.label for arm in comparison.arms]
     for names, title in _split_arms(labels):
         rows = []
@@ -198,7 +198,7 @@ def tabulate_differences(comparison: ComparisonResult) -> Iterator[Table]:
 
 
 def _split_arms(labels: Sequence[str]) -> Iterator[tuple[list[str], str]]:
-    """Yield the arms of each table and, from the second on, its name."""
+    """Yield the arms of each table with its name, which is empty for the first table."""
     baseline, *others = labels
     for start in range(0, max(len(others), 1), _ACROSS - 1):
         names = others[start : start + _ACROSS - 1]

@@ -1,8 +1,8 @@
 """Drawing of vector pictures for a page.
 
 matplotlib draws through its Figure and the SVG backend, without pyplot. A colour is a placeholder for a
-variable of the page's style, so pictures follow light and dark mode; text stays text; output is independent
-of time, and names within a picture have its own prefix. The palette is that of Okabe and Ito (2008, Color
+variable of the page's style, so pictures follow light and dark mode. Text stays text. Output does not depend
+on time, and each picture has its own prefix of names. The palette is that of Okabe and Ito (2008, Color
 Universal Design), which is distinguishable with colour-blindness.
 
 Every picture is WIDTH units wide, a unit being a pixel at full size.
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 400
-_FOOT, _TICKS = 40, 24  # below an axis: ticks and title; ticks alone
-_BEYOND = 0.02  # of the axis, left free at both ends
+_FOOT, _TICKS = 40, 24  # units below an axis: for ticks and title, and for ticks alone
+_BEYOND = 0.02  # share of the axis left free at both ends
 _TICK = 52  # maximum units for the text of a tick
 
-# Variables of report.css; a line's position is its placeholder.
+# Variables of report.css. A variable's position is its placeholder.
 VARIABLES = (
     *("ink", "muted", "rule", "track", "paper", "card"),
     *("blue", "orange", "green", "purple", "vermillion", "sky", "grey"),
@@ -96,7 +96,7 @@ class Canvas:
         """Return the picture as an element of a page; `label` is its text alternative."""
         file = io.StringIO()
         with warnings.catch_warnings():
-            # a letter missing in the measuring font is in the reader's own
+            # the reader's own font may have a letter that the measuring font lacks
             warnings.simplefilter("ignore", UserWarning)
             self.figure.savefig(
                 file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -105,7 +105,7 @@ class Canvas:
 
 
 def has_font_list() -> bool:
-    """Return whether matplotlib has listed this machine's fonts, as it does at its first import."""
+    """Return whether matplotlib has listed this machine's fonts, as it does when it is first imported."""
     import matplotlib
 
     return any(Path(matplotlib.get_cachedir()).glob("fontlist-*.json"))
@@ -125,7 +125,7 @@ def configure_drawing() -> Iterator[None]:
         | {
             "svg.fonttype": "none",
             "svg.hashsalt": "edgen",
-            "font.family": "DejaVu Sans",  # comes with matplotlib; for measuring only
+            "font.family": "DejaVu Sans",  # ships with matplotlib; only measures text
             "font.size": SIZE,
             "text.parse_math": False,
             "axes.unicode_minus": True,
@@ -136,8 +136,9 @@ def configure_drawing() -> Iterator[None]:
 
 
 def _embed(text: str, name: str, label: str) -> str:
-    """Return matplotlib's file as an `<svg>` of a page: variables for colours, own names, the page's font."""
-    old = ElementTree.fromstring(text)  # noqa: S314 - matplotlib's own
+    """Return matplotlib's file as the `<svg>` of a page, with variables for colours, prefixed names and the
+    page's font."""
+    old = ElementTree.fromstring(text)  # noqa: S314 - matplotlib's own output
     names = {node.get("href", node.get(_HREF, "")).removeprefix("#") for node in old.iter()}
     names |= {_rename_url(node.get("clip-path", "")) for node in old.iter()}
     new = ElementTree.Element(
@@ -183,7 +184,7 @@ def _rename_url(value: str) -> str:
     return value.removeprefix("url(#").removesuffix(")")
 
 
-_PAGES = ("font-family", "text-anchor:start", f"font-size:{SIZE}px")  # set by the page's own style
+_PAGES = ("font-family", "text-anchor:start", f"font-size:{SIZE}px")  # the page's style sets it
 
 
 def _clean_style(value: str) -> str:
@@ -211,7 +212,7 @@ def set_ticks(axes: Axes, places: Sequence[float], labels: Sequence[str]) -> Non
 
 
 def compute_foot(title: str) -> float:
-    """Return the units below an axis: for its ticks, and for its title if it has one."""
+    """Return the units below an axis for its ticks, and its title if it has one."""
     return _FOOT if title else _TICKS
 
 
@@ -239,7 +240,7 @@ def set_scale(axes: Axes, axis: Axis, values: Sequence[float]) -> None:
 
 
 def _choose_ticks_with_room(axes: Axes, axis: Axis, low: float, high: float, count: int) -> list[float]:
-    """Return round ticks, only the first and the last if more would overlap."""
+    """Return round ticks, or only the first and the last if more would overlap."""
     places = choose_ticks(low, high, count, whole=axis.whole)
     room = axes.get_position().width * WIDTH
     if sum(measure_width(axis.tick(place)) + 8 for place in places) > room and len(places) > 2:

@@ -32,14 +32,14 @@ from edgen.stats.distributions import Bin
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_ROWS = 20  # of a picture that is not collapsed
-_STACK = 46  # of a line of words and its stacked bar
+_MOST_ROWS = 20  # most rows of a picture that is not collapsed
+_STACK = 46  # units of a line of words and its stacked bar
 _BOLD = 1.15  # relative width of bold text
-_MARGIN = 14  # of an axis: half of a tick's text
-_SINGLE, _PANEL = 120, 60  # of a single histogram, and of one among several
+_MARGIN = 14  # units next to an axis: half of a tick's text
+_SINGLE, _PANEL = 120, 60  # units of a single histogram, and of one among several
 _CURVES = 190
-_TOP = 20  # of cells: the numbers of the columns
-_NAMES = 160  # of cells: minimum units for the names of the rows
+_TOP = 20  # units above cells, for the numbers of the columns
+_NAMES = 160  # minimum units next to cells, for the names of the rows
 
 
 def draw(picture: Picture) -> str:
@@ -63,7 +63,7 @@ def draw(picture: Picture) -> str:
 
 
 def make_key(picture: Picture) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the meanings of the numbers of rows and columns, without rows whose whole names are in the
+    """Return the meanings of the numbers of rows and columns, except rows whose full names are in the
     picture."""
     chart = picture.chart
     if not isinstance(chart, Cells):
@@ -77,7 +77,7 @@ def make_key(picture: Picture) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def count_folded_rows(picture: Picture) -> int:
-    """Return the number of rows of a picture collapsed for its length; 0 if it is not."""
+    """Return the number of rows of a picture that is collapsed because it is long; else 0."""
     chart = picture.chart
     count = len(chart.rows) if isinstance(chart, Bars | Intervals | Histograms | Stacks) else 0
     return count if count > _MOST_ROWS else 0
@@ -121,7 +121,7 @@ def _draw_histograms(rows: Sequence[HistogramBars], axis: Axis) -> Canvas:
     single = len(rows) == 1
     tall = _SINGLE if single else _PANEL
     canvas = Canvas(tall * len(rows) + compute_foot(axis.title))
-    # a bar of whole numbers from 3 up to 5 covers 3 and 4: it is drawn around them
+    # a bar from 3 up to 5 covers the whole numbers 3 and 4, so it is drawn around them
     shift = 0.5 if axis.whole else 0.0
     edges = [edge - shift for row in rows for b in row.distribution.bins for edge in (b.low, b.high)]
     for place, row in enumerate(rows):
@@ -180,7 +180,7 @@ def _draw_curves(chart: Curves) -> Canvas:
 
 
 def _list_decades(low: float, high: float) -> list[float]:
-    """Return powers of ten within the range, with twos and fives between few ones."""
+    """Return powers of ten within the range; with twos and fives if there are few powers."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for steps in ((1,), (1, 3), (1, 2, 5)):
         found = [s * 10.0**e for e in range(first, last + 1) for s in steps if low <= s * 10.0**e <= high]
@@ -197,7 +197,7 @@ def _format_short(value: float) -> str:
 
 
 def _draw_cells(chart: Cells) -> Canvas:
-    """Draw cells with stronger colour for larger counts. Rows and columns are numbered from 1."""
+    """Draw cells; larger counts have stronger colours. Rows and columns are numbered from 1."""
     from matplotlib.collections import PolyCollection
 
     rows, columns, planned, accepted = chart

@@ -1,4 +1,4 @@
-"""Collection of a report's contents from a run's folder: one pass over the conversations, one over the
+"""Collection of a report's contents from a run's folder, in one pass over the conversations and one over the
 rejections."""
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
 CUT = 1_500  # characters of a raw reply that are shown
-EXAMPLES = 3  # per reason
+EXAMPLES = 3  # examples per reason
 LONGEST_TURN = 4_000  # characters of a turn that are shown
 MOST_TURNS = 200  # turns of a conversation that are shown
 _MOST_INPUTS = 100_000  # bytes of templates and spaces on the page
@@ -58,7 +58,7 @@ Progress = Callable[[str], None]
 def gather(run: Path, progress: Progress = lambda _: None) -> Report:
     """Return the contents of the report of the run in the folder `run`. It calls `progress` with each step.
 
-    Raises RunError if there is no run or it cannot be read, ShortError if nothing in it is settled,
+    Raises RunError if there is no run or it cannot be read, ShortError if no conversation is settled,
     LockedError if a process works on it.
     """
     rundir = RunFolder(run).require()
@@ -92,7 +92,7 @@ def gather(run: Path, progress: Progress = lambda _: None) -> Report:
 
 
 def _compare(run: Path, arms: list[str], progress: Progress) -> tuple[ComparisonResult | None, str | None]:
-    """Return the comparison of these arms, or why there is none."""
+    """Return the comparison of these arms, or the reason why there is none."""
     if len(arms) < 2:
         return None, f"only {arms[0]} has answers so far."
     try:
@@ -170,7 +170,7 @@ def _list_rejections(job: Job, view: LedgerReader) -> tuple[RejectionGroup, ...]
 
 
 def _read_conversation(pick: PickedConversation, readers: Mapping[str, RunReader]) -> ShownConversation:
-    """Return a chosen conversation, read again."""
+    """Read a chosen conversation again and return it."""
     for label, reader in readers.items():
         if reader.scenario_of(pick.id) is None:
             continue
@@ -211,22 +211,23 @@ LEFT_OUT = "(left out here)"
 
 
 def _read_portable_job(path: Path) -> str:
-    """Return the job without the run's notes, which are meaningless for another run and name local
+    """Return the job without the run's notes, which have no meaning for another run and name local
     folders."""
     job = read_yaml(read_text(path, JobError), str(path), JobError)
     for values in (job, *(job.get("arms") or {}).values()):
         for backend in (values.get("backends") or {}).values():
             for key in ("extra_body", "headers"):
                 if backend.get(key):
-                    # Additional settings for a service may be private.
+                    # Other settings for a service may be private.
                     backend[key] = dict.fromkeys(backend[key], LEFT_OUT)
     job.pop("resolved", None)
     return yaml.safe_dump(job, sort_keys=False, allow_unicode=True, width=100)
 
 
 def _read_inputs(rundir: RunFolder, job: str) -> dict[str, str] | None:
-    """Return the templates and spaces of the run, by their names in the job. None if a page cannot contain
-    them all and the job: too large, named outside the run, or with parts that a page omits or alters."""
+    """Return the templates and spaces of the run, by their names in the job. None if a page cannot hold all
+    of them and the job: they are too large, are named outside the run, or have parts that a page omits or
+    alters."""
     texts: dict[str, str] = {}
     room = _MOST_INPUTS
     named = find_named_inputs(yaml.safe_load(job))

@@ -1,4 +1,4 @@
-"""Collection of a report's contents on pairs.jsonl: one pass that keeps little per pair."""
+"""Collection of a report's contents from pairs.jsonl, in one pass that keeps little per pair."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from edgen.store.run_folder import RunFolder
 from edgen.store.run_parts import ComparedPair
 from edgen.store.run_reader import RunReader
 
-_TURNS = 3  # of each side, from where they part
+_TURNS = 3  # turns of each side, from where they part
 _CUT = 400  # characters of a turn
 
-# The basis of a label, by source; judges state themselves what they compared.
+# The basis of a label, by source; judges themselves state what they compared.
 _RESTS = {
     "probability": "the conversations' own {probabilities}",
     "human": "people's votes",
@@ -39,7 +39,8 @@ _JUDGED = {
 
 
 def gather_pairs(run: RunFolder, progress: Callable[[str], None]) -> PairsReport | str | None:
-    """Return the report on the run's pairs, None if it has none, or why they cannot be read."""
+    """Return the report on the run's pairs; None if it has none; a text with the reason if they cannot be
+    read."""
     if not run.pairs.exists():
         return None
     progress("reading the preference pairs")
@@ -53,7 +54,7 @@ def gather_pairs(run: RunFolder, progress: Callable[[str], None]) -> PairsReport
 
 
 class _SeenPairs:
-    """Counts of the seen pairs, and the few that are shown. `words`: the family's."""
+    """Counts of all pairs, and the few that are shown. `words`: the words of the family."""
 
     def __init__(self, words: ReportWords) -> None:
         self._words = words
@@ -65,7 +66,7 @@ class _SeenPairs:
         self._left_out: dict[str, ComparedPair] = {}
 
     def note(self, one: ComparedPair) -> ComparedPair:
-        """Count a pair, and return it."""
+        """Count a pair, and return the pair."""
         pair = one.pair
         self._counts.add(pair)
         if pair.label is None:

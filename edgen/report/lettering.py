@@ -1,7 +1,7 @@
 """Width of text in a picture, measured in DejaVu Sans.
 
-The page is shown in the reader's own font. DejaVu Sans comes with matplotlib and is wider than most system
-fonts, so text that fits by its measure fits on the page.
+The page uses the reader's own font. DejaVu Sans ships with matplotlib and is wider than most system fonts, so
+text that fits in DejaVu Sans fits on the page.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pathlib import Path
 
 from edgen.core.text import escape_invisible
 
-SIZE = 12  # of text, in units of a picture
-_WIDE = 1.0  # of an East Asian letter, in sizes of the text
-_UNKNOWN = 0.8  # of a letter missing in the font, combining marks included: the reader's font may show a box
-_READ = 1_000  # letters of a text that are measured
+SIZE = 12  # size of text, in units of a picture
+_WIDE = 1.0  # width of an East Asian letter, in sizes of the text
+_UNKNOWN = 0.8  # width of a letter missing in the font, for which the reader's font may show a box
+_READ = 1_000  # most letters of a text that are measured
 
 
 def measure_width(words: str, size: float = SIZE) -> float:
@@ -39,7 +39,7 @@ def fit(words: str, room: float, size: float = SIZE) -> str:
 
 
 def fit_ends(words: str, room: float) -> str:
-    """Return the text on one line, truncated in its middle: names of arms often differ only at their ends."""
+    """Return the text on one line, truncated in the middle: names of arms often differ only at their ends."""
     flat = fit(words, float("inf"))
     if measure_width(flat) <= room:
         return flat

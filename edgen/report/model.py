@@ -1,4 +1,4 @@
-"""A report's contents as values: collected from a run, then laid out as a page."""
+"""A report's contents as values, first collected from a run, then laid out as a page."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class RejectedExample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RejectionGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """The conversations not accepted for one reason. `status` is rejected or failed; `examples` are the
-    first."""
+    """The conversations not accepted for one reason. `status` is rejected or failed; `examples` are the first
+    ones."""
 
     status: str
     reason: str
@@ -88,14 +88,14 @@ class PickedConversation(msgspec.Struct, frozen=True, kw_only=True):
 class ShownConversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation on the page."""
 
-    id: str  # as in the shards
+    id: str  # id as in the shards
     arm: str  # empty without arms
     why: tuple[str, ...]  # reasons for the choice
     record: Recorded  # record of the conversation
-    turns: tuple[Turn, ...]  # its first ones
-    words: int  # of all turns
+    turns: tuple[Turn, ...]  # first turns
+    words: int  # number of words of all turns
     roles: tuple[str, ...]  # speakers
-    pictures: dict[int, str] = {}  # SVG, by the place of their turn
+    pictures: dict[int, str] = {}  # SVG, by the index of the turn
 
     @property
     def title(self) -> str:
@@ -104,21 +104,21 @@ class ShownConversation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def about(self) -> list[tuple[str, str]]:
-        """The rest of the scenario, for a table of two columns."""
+        """The scenario without its first dimension, for a table of two columns."""
         row = {
             key: describe_value(said) for key, said in self.record.scenario.as_row().items() if key != "index"
         }
         row.pop(next(iter(self.record.scenario.values), ""), None)
         layout = find_layout(self.record.scenario.values)
         for phrase, names in layout.phrases.items() if layout is not None else ():
-            if row.keys() >= {*names}:  # else the first dimension, which is the title
+            if row.keys() >= {*names}:  # otherwise it includes the first dimension, which is the title
                 row[phrase] = " ".join([row.pop(name) for name in names])
         return [(readable_name(key).replace(".", ", ").capitalize(), said) for key, said in row.items()]
 
 
 class PairSide(msgspec.Struct, frozen=True, kw_only=True):
-    """One side of a shown pair: its turns from where the two part, and the number of `more` ones. `verdict`
-    is chosen, rejected, or "" without a label."""
+    """One side of a shown pair: its turns from where the sides part, and the number of `more` turns.
+    `verdict` is chosen, rejected, or "" without a label."""
 
     name: str
     id: str
@@ -134,7 +134,7 @@ class PairExample(msgspec.Struct, frozen=True, kw_only=True):
     why: str  # the reason for the choice
     facts: tuple[tuple[str, str], ...]  # each source's signal: name and value
     shared: int  # turns that both sides share
-    before: Turn | None  # the last shared turn; None without one
+    before: Turn | None  # the last shared turn; None if there is none
     sides: tuple[PairSide, PairSide]  # after the shared turns
 
 
@@ -144,9 +144,9 @@ class PairsReport(msgspec.Struct, frozen=True, kw_only=True):
     train: int  # labelled pairs of the training side
     test: int  # labelled pairs of the test side
     left_out: dict[str, int]  # unlabelled pairs by reason
-    simulated: bool  # no model judged
+    simulated: bool  # True if no model judged
     rests: dict[str, int]  # labels by their basis
-    margins: Distribution  # of the labels
+    margins: Distribution  # distribution over the labels
     bias: dict[str, Any]  # from `preferences.bias`
     probability_of: str  # see `ReportWords`
     examples: tuple[PairExample, ...]  # shown pairs
@@ -173,9 +173,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...]
     """Arms that were not begun."""
     chosen: tuple[ShownConversation, ...]  # conversations on the page
-    comparison: ComparisonResult | None  # of the arms; None without one
-    uncompared: str | None = None  # why arms are not compared
+    comparison: ComparisonResult | None  # comparison of the arms; None without one
+    uncompared: str | None = None  # reason why arms are not compared
     pairs: PairsReport | str | None = None
-    """A text says why they cannot be read."""
+    """A text if they cannot be read: the reason."""
     section_words: Mapping[str, tuple[str, str]] = {}
     """The family's titles and texts of sections, by name."""

@@ -1,4 +1,4 @@
-"""The page: collected contents, drawn, laid out and written atomically. Jinja or matplotlib escapes all
+"""The page: collected contents, drawn, laid out and written atomically. Jinja and matplotlib escape all
 text."""
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _GENERATOR = "edgen report"
-_MARK = f'<meta name="generator" content="{_GENERATOR}'.encode()  # marks of an earlier report
+_MARK = f'<meta name="generator" content="{_GENERATOR}'.encode()  # sign of an earlier report
 _HERE = Path(__file__).parent
 _INTERVAL = re.compile(r"(\S+) (\(\S+ to \S+\).*)")
 _MOST_SESSIONS = 20
-_MOST_NAMED = 3  # arms that share a value; values of one fact
-_LONGEST_REMARK = 40  # characters below a figure at the top
+_MOST_NAMED = 3  # most arms named for one value, and most values of one fact
+_LONGEST_REMARK = 40  # most characters below a figure at the top
 
 
 @dataclass(frozen=True)
 class WrittenReport:
     """A written report."""
 
-    path: Path  # of the page
+    path: Path  # path of the page
     size: int  # size in bytes
     pending: int  # conversations without an outcome
     accepted: int  # accepted conversations
     refused: int  # conversations rejected or failed
     missing: tuple[str, ...]  # arms without settled conversations
-    uncompared: str | None  # why arms are not compared; None if they are
+    uncompared: str | None  # reason why arms are not compared; None if they are
 
 
 def write_report(
@@ -66,13 +66,13 @@ def write_report(
 ) -> WrittenReport:
     """Make the report of the run in the folder `run`: `report.html` in it, or the file `output`.
 
-    An earlier report is replaced. Raises UsageError if another file is there or the file cannot be written,
-    and the errors of `gather`; partial files are never left.
+    An earlier report is replaced. Raises UsageError if another file is at its path or the file cannot be
+    written, and the errors of `gather`. It never leaves a partial file.
     """
     RunFolder(run).require()
     path = RunFolder(run).report if output is None else output
     check_file(path, RunFolder(run), _MARK, "report")
-    # until the file is complete: no process remakes the run meanwhile
+    # locked until the file is complete, so that no process changes the run meanwhile
     with RunFolder(run).lock_for_reading():
         found = gather(run, progress)
         progress("drawing")
@@ -92,7 +92,7 @@ def write_report(
 
 
 def render_page(report: Report) -> str:
-    """Return the whole file as HTML. The same report gives the same text."""
+    """Return the whole file as HTML. Equal reports give equal texts."""
     template = _make_environment().get_template("report.html.j2")
     with configure_drawing():
         return template.render(
@@ -142,8 +142,8 @@ def _make_environment() -> Environment:
 
 
 def _split_interval(cell: str) -> tuple[str, str]:
-    """Split a value and its interval, "(1.2 to 3.4) *", for a line break in a narrow column; "" without
-    one."""
+    """Split a value and its interval, "(1.2 to 3.4) *", for a line break in a narrow column; "" without an
+    interval."""
     found = _INTERVAL.fullmatch(cell)
     return (found[1], found[2]) if found else (cell, "")
 
@@ -226,7 +226,8 @@ def _list_notes(arms: Iterable[ArmReport]) -> Iterator[str]:
 def _merge_facts(
     arms: Iterable[ArmReport], get: Callable[[ArmReport], Iterable[tuple[str, str]]]
 ) -> Iterator[tuple[str, str]]:
-    """Yield facts of the arms by name, for a table of two columns; different values with their arms."""
+    """Yield facts of the arms by name, for a table of two columns. Different values have the names of their
+    arms."""
     found: dict[str, dict[str, list[str]]] = {}
     for arm in arms:
         for name, value in get(arm):
@@ -278,7 +279,7 @@ def _list_facts(arm: ArmReport) -> Iterable[tuple[str, str]]:
 
 
 def _describe_scenarios(job: dict[str, Any]) -> str:
-    """Describe the number of scenarios; for a piece, its range."""
+    """Describe the number of scenarios; for a piece of a run, its range."""
     if piece := job.get("piece"):
         first, end, of = piece
         return f"{number(first)} to {number(end - 1)} of {number(of)}"

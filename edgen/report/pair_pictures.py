@@ -34,7 +34,7 @@ Get = Callable[[Values], Values | None]
 
 
 def describe_pairs(pairs: PairsReport) -> str:
-    """Return how many pairs there are and how many have labels."""
+    """Return the number of pairs and of labelled pairs, in words."""
     simulated = " A simulator had a part in them." if pairs.simulated else ""
     return (
         f"{number(pairs.labelled)} of {quantity(pairs.count, 'pair')} of "
@@ -146,7 +146,7 @@ _BIASES: dict[str, Get] = {
 
 
 def _list_estimates(figures: Mapping[str, Get], judges: Sequence[Values]) -> Iterator[Interval]:
-    """Yield each figure of each judge that has it."""
+    """Yield each figure, for each judge that has it."""
     for words, get in figures.items():
         for place, judge in enumerate(judges):
             if (estimate := get(judge)) is not None:
@@ -159,7 +159,7 @@ def _make_interval(label: str, estimate: Values, place: int) -> Interval:
 
 
 def _name(judge: Values, judges: Sequence[Values]) -> str:
-    """Return the judge's name if there are several."""
+    """Return the judge's name if there are several judges, else ""."""
     return f"{judge['model']} {judge['judge'][:6]}" if len(judges) > 1 else ""
 
 

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EDGE = 2
-_MARGIN = 14  # of an axis: half of a tick's text
-_ROW, _MARK = 28, 21  # a line of words with its mark below; position of the mark
-_HEAD, _LINE, _GAP = 18, 16, 6  # words that head several lines; one of these lines; after the last
+_MARGIN = 14  # units next to an axis: half of a tick's text
+_ROW, _MARK = 28, 21  # units of a line of words with its mark below, and position of the mark
+_HEAD, _LINE, _GAP = 18, 16, 6  # units of a head of several lines, of a line, and after the last line
 _LEAST_MARK = 105  # minimum units for marks in a line with words and a number
 _LEAST_NAME = 70  # minimum units for a long arm's name
-_BAR = 7  # height of a bar
+_BAR = 7  # height of a bar, in units
 
 
 class Rows:
-    """A canvas with words and numbers, and axes in which y is in units from the top. `marks` has the y of
-    each row's mark."""
+    """A canvas with words and numbers, and axes whose y is in units from the top. `marks` has the y of each
+    row's mark."""
 
     def __init__(self, labels: Sequence[str], said: Sequence[str], foot: float, margin: float = _MARGIN):
         groups = _group(labels, said)
@@ -66,7 +66,7 @@ class Rows:
             self._write(baseline, head, name, text, left)
 
     def _write(self, y: float, head: str, name: str, said: str, left: float) -> None:
-        # grid lines do not cross words
+        # no grid lines across words
         behind = {"facecolor": make_placeholder("card"), "edgecolor": "none", "pad": 1.5}
         if head:
             room = WIDTH - 2 * EDGE - (measure_width(said) + 10 if said else 0)
@@ -95,7 +95,7 @@ def _group(labels: Sequence[str], said: Sequence[str]) -> dict[str, list[tuple[i
 
 
 def _fit_label(words: str, room: float) -> str:
-    """Truncate words to the room. Of two names, the second keeps at least a third."""
+    """Truncate words to the room. If there are two names, the second keeps at least a third."""
     head, separator, arm = words.rpartition(ARM_SEPARATOR)
     if not separator:
         return fit(words, room)
@@ -127,7 +127,7 @@ def draw_intervals(chart: Intervals) -> Canvas:
     known = [v for row in rows for v in (row.value, row.low, row.high) if _is_finite(v)]
     set_scale(axes, axis, [*known, *([] if reference is None else [reference])])
     if reference is not None:
-        # only next to the marks: a full line would cross the words
+        # only next to the marks: a longer line would cross the words
         axes.vlines(
             [reference] * len(rows), [y - 6 for y in found.marks], [y + 6 for y in found.marks],
             color=make_placeholder("muted"), linewidth=1.4, linestyle=(0, (2, 2)),

@@ -58,15 +58,15 @@ _MEASURED = {
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the page."""
 
-    name: str  # also of the template's own part
+    name: str  # name, also of the template's own part
     title: str  # of the part
-    lead: str  # first sentences
-    pictures: tuple[Picture, ...] = ()  # shown first
-    remarks: tuple[str, ...] = ()  # sentences
+    lead: str  # first sentences below the title
+    pictures: tuple[Picture, ...] = ()  # pictures shown first
+    remarks: tuple[str, ...] = ()  # remarks, in sentences
     folded: dict[str, tuple[Picture, ...]] = {}  # collapsed pictures by title
     blocks: tuple[Table | Drawing, ...] = ()  # tables and drawings
-    method: tuple[str, ...] = ()  # sentences
-    definitions: tuple[tuple[str, str], ...] = ()  # name and definition each
+    method: tuple[str, ...] = ()  # methods, in sentences
+    definitions: tuple[tuple[str, str], ...] = ()  # names with definitions
 
     @property
     def folded_tables(self) -> list[Table]:
@@ -74,8 +74,8 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def group_tables(tables: Iterable[Table]) -> Iterator[tuple[str, list[Table]]]:
-    """Yield tables with shared words in their titles ("words · arm") under these words, each named after its
-    arm; any other table separately, under ""."""
+    """Yield tables whose titles share words ("words · arm") under these words, each named after its arm; any
+    other table separately, under ""."""
     groups: dict[str, list[tuple[str, Table]]] = {}
     for table in tables:
         words, _, arm = table.title.partition(ARM_SEPARATOR)
@@ -176,7 +176,7 @@ def lay_out(
     definitions: tuple[tuple[str, str], ...] = (),
     arms: Sequence[str] = (),
 ) -> Section:
-    """Return a section of these blocks, each kind in its place."""
+    """Return a section of these blocks, sorted by kind."""
     folded: dict[str, list[Picture]] = {}
     for block in blocks:
         if isinstance(block, Picture):

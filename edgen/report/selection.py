@@ -1,6 +1,6 @@
 """The choice of conversations for a report: twelve different ones, each with a reason.
 
-Extremes are kept while all conversations pass; typical ones are chosen among those whose ids have the
+One pass over all conversations keeps the extremes. Typical ones are chosen from a sample, the ids with the
 smallest digests (a bottom-k sample: Cohen and Kaplan 2007, PODC). The choice is order-independent; memory
 does not grow with the number of conversations.
 """
@@ -36,17 +36,17 @@ class ConversationFacts(msgspec.Struct, frozen=True):
     id: str  # of the conversation
     turns: int  # number of turns
     words: int  # number of words
-    share: float  # of the words, the talker's
+    share: float  # share of the words that the talker has
     talker: str  # the role with the most words
-    probability: float | None  # of its family's event; None if unknown
+    probability: float | None  # probability of the family's event; None if unknown
     repairs: tuple[str, ...]  # the reader's fixes
     ended_by: str | None  # the speaker of the end marker; None without one
-    different: str  # a clause where its roles want different things; empty: they do not, or it is unknown
-    measured: str = "probability"  # the probability's name
+    different: str  # a clause if its roles want different things; empty if not, or if unknown
+    measured: str = "probability"  # name of the probability
 
 
 Score = Callable[[ConversationFacts], float | None]
-# Kinds of extremes, by a score, and their wording; None: not of the kind.
+# Kinds of extremes: a score, None for conversations not of the kind, and the wording.
 _EXTREMES: tuple[tuple[Score, Callable[[ConversationFacts], str]], ...] = (
     (lambda f: -f.words, lambda f: f"shortest: {quantity(f.words, 'word')}"),
     (lambda f: f.words, lambda f: f"longest: {quantity(f.words, 'word')}"),
@@ -82,7 +82,7 @@ class ReportSelection:
         self._measured = measured
         self._best: list[tuple[float, ConversationFacts] | None] = [None] * len(_EXTREMES)
         self._stating = False  # whether any conversation states a probability
-        self._unstated: str | None = None  # the first by id without one
+        self._unstated: str | None = None  # the first conversation by id that states none
         self._ended: dict[str | None, tuple[int, str]] = {}
         self._sample: list[tuple[int, str, ConversationFacts]] = []
 
@@ -109,8 +109,8 @@ class ReportSelection:
     def choose_picks(
         self, qualities: Iterable[Quality], is_known: Callable[[str], bool] = lambda _: True
     ) -> list[PickedConversation]:
-        """Return at most SHOWN different conversations. An extreme of several kinds has a clause for each.
-        `is_known`: whether there is a conversation with this id."""
+        """Return at most SHOWN different conversations. A conversation that is extreme in several ways has a
+        clause for each. `is_known`: whether there is a conversation with this id."""
         why: dict[str, list[str]] = {}
         for name, clause in self._iterate_kinds(qualities, is_known):
             if name in why:
@@ -143,7 +143,7 @@ class ReportSelection:
 
 
 def _list_findings(qualities: Sequence[Quality], is_known: Callable[[str], bool]) -> Iterator[_Clause]:
-    """Yield the measures' findings: of each the first example of any arm."""
+    """Yield the measures' findings: for each measure, the first example in any arm."""
     for measure in list_measures({name for quality in qualities for name in quality.values}):
         for quality in qualities:
             if measure.name not in quality.values:
@@ -189,7 +189,7 @@ def _collect_facts(sample: Sample, words: Words, measured: str) -> ConversationF
 
 
 def _find_typical(sampled: Sequence[ConversationFacts]) -> Iterator[_Clause]:
-    """Yield the nearest to the medians, each measure in units of its middle half's width."""
+    """Yield the conversations nearest to the medians, each measure scaled by the width of its middle half."""
     if not sampled:
         return
     columns = zip(*((facts.turns, facts.words, facts.share) for facts in sampled), strict=True)

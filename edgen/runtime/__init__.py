@@ -1,1 +1,1 @@
-"""Supervision of work on ledgers: progress, deadlines, signals, open backends, and which key may go where."""
+"""Supervision of work on ledgers: progress, deadlines, signals, open backends, and consent for keys."""

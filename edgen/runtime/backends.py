@@ -1,4 +1,4 @@
-"""The backends of a job, and their batch services, open while a command works and closed in its end."""
+"""The backends of a job, and their batch services: opened for a command's work, and closed at its end."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def list_configs(plan: Plan) -> dict[str, BackendConfig]:
 def count_arms_at_once(whole: Job, plans: Mapping[str, Plan]) -> int:
     """Return how many arms of a job run at once.
 
-    The job's own number; else all if they use different services, so that none waits for another, and one if
-    they share services.
+    The job's own number; without it, all arms if they use different services, so that none waits for another,
+    else one.
     """
     if whole.limits.arms_at_once is not None:
         return whole.limits.arms_at_once
@@ -56,7 +56,7 @@ def count_arms_at_once(whole: Job, plans: Mapping[str, Plan]) -> int:
 
 
 def do_services_differ(plans: Iterable[Plan]) -> bool:
-    """Return whether some plans use other services than others."""
+    """Return whether some plans use different services."""
     services = {
         frozenset(
             (config.provider, getattr(config, "base_url", None)) for config in list_configs(plan).values()
@@ -79,13 +79,13 @@ async def open_backends(
     arm: str | None = "",
     together: Iterable[str] = (),
 ) -> AsyncIterator[dict[str, Backend]]:
-    """Open a backend for each configuration; without `trust` they send nothing and have no keys.
+    """Open a backend for each configuration; without `trust`, backends send nothing and have no keys.
 
-    The backends of so many `arms` are open at once, of which `at_once` are active. `functions`: those that
-    are backends, by their names. `run`: the folder of the run that people answer for, in this arm; without
-    an `arm` each backend is answered apart, as several annotators are. `together`: the roles that people play
-    in one conversation. Raises ProviderError for a missing key, InputError for a key that may not be sent to
-    the backend's server."""
+    `arms`: how many arms' backends are open at once; `at_once` of them are active. `functions`: functions
+    that are backends, by their names. `run`: the folder of the run that people answer for, in this `arm`;
+    None: people answer each backend separately, as several annotators do. `together`: the roles that people
+    play in one conversation. Raises ProviderError for a missing key, InputError for a key that may not be
+    sent to the backend's server."""
     if trust is not None:
         check_budget(configs, limits)
     services = {(type(config), getattr(config, "base_url", None)) for config in configs.values()}
@@ -129,7 +129,7 @@ async def close_backends(plan: Plan, backends: Mapping[str, Backend]) -> None:
 
 
 async def close_backend(provider: str, backend: Backend) -> None:
-    """Close a backend. Raises FaultyPluginError for the error of a plugin's."""
+    """Close a backend. Raises FaultyPluginError for an error of a plugin's backend."""
     try:
         await backend.aclose()
     except Exception as error:  # noqa: BLE001 - raised again
@@ -137,8 +137,8 @@ async def close_backend(provider: str, backend: Backend) -> None:
 
 
 def require_backend(provider: str, backend: Any) -> None:
-    """Raise FaultyPluginError unless an object is a backend whose identity, a part of the address of its
-    answers, is a mapping of JSON values with the provider's name as `type`."""
+    """Raise FaultyPluginError unless an object is a backend. Its identity, a part of its answers' addresses,
+    must be a mapping of JSON values with the provider's name as `type`."""
     if missing := [one for one in _PARTS if not hasattr(backend, one)]:
         said = f"returned {shorten(repr(backend), 80)} from `create`, which has no `{missing[0]}`"
         refuse_value("provider", provider, f"{said}; a backend has {', '.join(_PARTS)}")
@@ -183,8 +183,8 @@ async def open_scheduler(
     trust: Trust | None,
     write_only: Path | None = None,
 ) -> AsyncIterator[tuple[Mapping[str, Backend], SchedulerFactory]]:
-    """Open what makes calls: the backends as a scheduler uses them, and its factory, with the batch services
-    or the cluster that it needs. Raises UsageError for a way that does not exist."""
+    """Open the backends as a scheduler uses them, and the scheduler's factory, with the necessary batch
+    services or cluster. Raises UsageError for an unsupported way."""
     if on := find_address(job, way):
         if way.via != "online":
             raise UsageError("--on goes with single calls; leave it or --via batch out.")
@@ -200,8 +200,8 @@ async def open_scheduler(
 
 
 def find_address(job: Job, way: CallMode) -> str:
-    """Return the cluster, `ray` or `ray://ADDRESS`, that a command uses: the option's, else the job's for
-    single calls; empty for none. Raises UsageError for anything else."""
+    """Return the cluster, `ray` or `ray://ADDRESS`, that a command uses: from the option, else from the job
+    for single calls; empty without a cluster. Raises UsageError for anything else."""
     on = way.on or (job.on if way.via == "online" else None) or HERE
     if on == HERE and way.workers is None:
         return ""
@@ -235,14 +235,13 @@ async def _open_cluster(
         await cluster.aclose()
 
 
-_ROOM = 64  # a comfortable number of files in addition to connections
-_LEAST = 32  # and without which nothing works: ledger, lock, finished files, names that are looked up
-_RUN = 8  # of each further run that is open at once
+_ROOM = 64  # files besides connections, with room to spare
+_LEAST = 32  # files besides connections, at least: ledger, lock, finished files, host names
+_RUN = 8  # files of each further run that is open at once
 
 
 def _allow_connections(in_flight: int, services: int, runs: int) -> None:
-    """See that the system lets us have a connection per call in flight, to each service. Raises
-    UsageError."""
+    """Raise UsageError unless the system allows a connection to each service for every call in flight."""
     needed = in_flight * services + _RUN * (runs - 1)
     if (most := limit_open_files(needed + _ROOM, needed + _LEAST)) is not None:
         raise UsageError(_explain_too_few(most, in_flight, services, runs))

@@ -22,15 +22,15 @@ class CapStatus(msgspec.Struct, frozen=True):
     """One cap of a shared budget."""
 
     cap: str  # name of the cap
-    period: str  # day or month that it counts now
-    unit: Literal["usd", "tokens"]  # of the amounts
-    used: float  # with the part that runs hold at present
-    left: float  # of the cap
+    period: str  # the day or month that the cap counts now
+    unit: Literal["usd", "tokens"]  # unit of the amounts
+    used: float  # including the part that runs reserve at present
+    left: float  # rest of the cap
     most: float  # amount of the cap
 
     @classmethod
     def of(cls, stand: CapUse) -> CapStatus:
-        """Return the cap, its dollars rounded."""
+        """Return the status of a cap, with rounded dollars."""
         if not stand.money:
             return cls(stand.cap, stand.period, "tokens", stand.used, stand.left, stand.most)
         amounts = (round_usd(value / _PICO) or 0.0 for value in (stand.used, stand.left, stand.most))
@@ -51,12 +51,12 @@ def read_budget_status(job: Path) -> BudgetStatus | None:
     try:
         values = read_yaml(read_text(job, FileError), str(job), FileError)
     except EdgenError:
-        return None  # the rest of the status does not need the job
+        return None  # the rest of the status needs no job
     limits = values.get("limits") if isinstance(values, dict) else None
     file = limits.get("budget") if isinstance(limits, dict) else None
     if not isinstance(file, str):
         return None
-    from edgen.store.budget_book import BudgetBook  # brings all that reads jobs
+    from edgen.store.budget_book import BudgetBook  # imports everything that reads jobs
 
     try:
         stands = BudgetBook(Path(file), create=False).list_stands()

@@ -1,7 +1,7 @@
 """The callbacks and decisions of a caller during work: listeners, deadline, consents.
 
-Every pair of a variable and a host is reported once, before the first call; a key never is. A yes is
-remembered in the user's own file, next to the lines that they wrote there.
+Every pair of a variable and a host is reported once, before the first call. A key is never reported. A yes is
+remembered in the user's own file, next to the user's own lines.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ T = TypeVar("T")
 
 # Answers a question with yes or no.
 Confirm = Callable[[str], bool]
-# Calls what it is given with the number of each signal that comes while its context is open.
+# Takes a function, and calls it with the number of each signal while the context is open.
 Interrupts = Callable[[Callable[[int], None]], AbstractContextManager[None]]
 
 
 class Trust:
-    """Consents. `hosts` are in the form of `--trust-host`; `confirm` asks a person, None without one; `tell`
-    gets every pair of variable and host. `code`: Python files that may run."""
+    """Consents. `hosts` are in the form of `--trust-host`; `confirm` asks a person, None if no person can be
+    asked; `tell` receives every pair of variable and host. `code`: Python files that may run."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Trust:
         self.code = frozenset(Path(os.path.realpath(file)) for file in code)
         self.confirm = confirm
         self._told: set[str] = set()
-        self.variables: set[str] = set()  # those that hold keys of the backends that were judged
+        self.variables: set[str] = set()  # variables with keys of the judged backends
 
     @cached_property
     def consents(self) -> Consents:
@@ -71,10 +71,7 @@ class Trust:
         return gather_consents(self.environ)
 
     def settle(self, configs: Iterable[BackendConfig]) -> Consents:
-        """Return all consents, with those that are given now for these backends.
-
-        Raises InputError for a key that may not be sent to a backend's server.
-        """
+        """Return all consents, after asking for the missing ones of these backends."""
         for config in configs:
             for variable, decision in self.judge(*config.each_server):
                 self._settle(variable, decision)
@@ -120,14 +117,14 @@ class Trust:
 
 
 def remember_consent(file: Path, pair: str) -> None:
-    """Add a pair to the user's file, which nobody else may read. Raises UsageError where it cannot be
+    """Add a pair to the user's file, which only the user may read. Raises UsageError if it cannot be
     written."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         before = file.read_text(encoding="utf-8").rstrip() if file.exists() else _HEAD
         text = f"{before}\n- {render_line(pair)}\n"
-        read_consents(text, str(file))  # a list that somebody wrote in brackets has no line more
-        file = file.resolve()  # it is the user's own, also where they keep it elsewhere
+        read_consents(text, str(file))  # no line can be added to a list in brackets
+        file = file.resolve()  # the file is the user's own, also if it is a link
         write_whole(file, text)
         file.chmod(0o600)
     except OSError as problem:
@@ -141,7 +138,7 @@ _HEAD = "# Where edgen may send a key: HOST=VARIABLE, a line a pair. See docs/tr
 
 
 def ignore_interrupts(_on_signal: Callable[[int], None]) -> AbstractContextManager[None]:
-    """Let nothing interrupt the work."""
+    """Ignore interrupts during the work."""
     return contextlib.nullcontext()
 
 
@@ -149,12 +146,12 @@ def ignore_interrupts(_on_signal: Callable[[int], None]) -> AbstractContextManag
 class Control:
     """Callbacks and consents of a command's work."""
 
-    events: Events = field(default_factory=Events)  # sent to listeners
-    deadline: Deadline | None = None  # end of the work; None: none
-    trusting: Callable[[], Trust] = Trust  # makes `trust` once something asks for it
+    events: Events = field(default_factory=Events)  # passes events to listeners
+    deadline: Deadline | None = None  # end of the work, if any
+    trusting: Callable[[], Trust] = Trust  # makes `trust` when it is first needed
     agree: Confirm | None = None
-    """Asked before anything is undone or paid for again; None: no person can be asked."""
-    interrupts: Interrupts = ignore_interrupts  # the signals that stop the work cleanly
+    """Asked before anything is undone or paid for again; None if no person can be asked."""
+    interrupts: Interrupts = ignore_interrupts  # context of the signals that stop the work cleanly
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """Backends, by their names in the job."""
 
@@ -175,13 +172,13 @@ class Control:
         self.events.send(Event("run", "", {"run": run, "unit": unit, **place}))
 
     def check_deadline(self) -> None:
-        """Raise StoppedError where it has gone by; to be asked once something is known to be left to do."""
+        """Raise StoppedError if the deadline has passed. Call it when it is known that work is left."""
         if self.deadline is not None:
             self.deadline.check()
 
     def require_consent(self, losses: Iterable[object]) -> None:
-        """Return if there is nothing to lose, or the person agrees. Raises UsageError if not, or where nobody
-        can be asked. Each loss reads as a sentence."""
+        """Return if there is nothing to lose, or the person agrees. Raises UsageError if the person refuses
+        or cannot be asked. Each loss reads as a sentence."""
         sentences = " ".join(str(loss) for loss in losses)
         if not sentences:
             return
@@ -221,7 +218,7 @@ def _refuse_stop() -> NoReturn:
 
 def run_in_own_loop(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in an event loop of its own, as asyncio.run does. `stop` of that loop raises
-    RuntimeError in the code that calls it: else the work would end without a word about that code."""
+    RuntimeError in the calling code: otherwise the work would end without a message about that code."""
     return asyncio.run(_keep_running(work))
 
 

@@ -11,17 +11,17 @@ from edgen.core.text import compile_later, seconds
 
 _HOUR = compile_later(r"([01]?\d|2[0-3]):([0-5]\d)")
 _DAY = 24 * 60  # minutes
-_LONGEST = 366 * 86_400.0  # seconds that `--for` can span
+_LONGEST = 366 * 86_400.0  # most seconds that `--for` can span
 
 Clock = Callable[[], float]
 
 
 class Deadline:
-    """The earlier of both. `wall` and `passed` are clocks in seconds: since the epoch, and one that never
-    jumps.
+    """The earlier of two deadlines. `wall` and `passed` are clocks in seconds: one since the epoch, one that
+    never jumps.
 
-    The wall clock is read anew at every look, so one that is set, or goes on after the machine slept, counts
-    as it then is. Raises UsageError for what is no time.
+    The wall clock is read at every look, so it may be set, or jump after the machine slept. Raises UsageError
+    for an invalid time.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Deadline:
         self._until, self._for = until, for_
 
     def check(self) -> None:
-        """Raise DeadlineError where the moment has gone by: to be asked before anything is begun."""
+        """Raise DeadlineError if the deadline has passed. Call it before any work begins."""
         if self._at is not None and self._at <= self._wall():
             raise DeadlineError(
                 f"--until {self._until}: this time has passed, so nothing was started. "
@@ -42,7 +42,7 @@ class Deadline:
             )
 
     def count_seconds_left(self) -> float:
-        """Seconds until it comes, 0 or less once it has; infinite where none was set."""
+        """Return the seconds until the deadline: 0 or less after it, infinite without one."""
         left = float("inf")
         if self._at is not None:
             left = self._at - self._wall()
@@ -70,12 +70,12 @@ def _parse_span(text: str) -> float:
 
 
 def _parse_moment(text: str, now: float) -> float:
-    """Return a moment in seconds since the epoch: the next HH:MM, or an ISO date and time; local, unless it
-    names a zone."""
+    """Return a moment in seconds since the epoch, from the next HH:MM or an ISO date and time, local unless
+    it names a zone."""
     if hour := _HOUR.fullmatch(text):
         return _find_next_moment(int(hour[1]) * 60 + int(hour[2]), now)
     try:
-        if "T" not in text.upper() and " " not in text:  # a date alone says no time
+        if "T" not in text.upper() and " " not in text:  # a date alone has no time
             raise ValueError
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError, OSError):
@@ -88,7 +88,7 @@ def _parse_moment(text: str, now: float) -> float:
 def _find_next_moment(wanted: int, now: float) -> float:
     """Return the first moment after `now` at which a wall clock reaches or jumps over that minute of the day.
 
-    It is found minute by minute in the system's time zone, since an hour occurs twice when clocks are put
+    It searches minute by minute in the system's time zone, since an hour occurs twice when clocks are put
     back.
     """
     before = _round_to_minute(now)

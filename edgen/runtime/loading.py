@@ -1,4 +1,4 @@
-"""Patience with a server that is still loading its model."""
+"""Patience with a server that is loading its model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Loading:
-    """Waits until one server has loaded its model, at most `patience` seconds for all calls together. `tell`
+    """A wait for one server that loads its model, at most `patience` seconds for all calls together. `tell`
     gets a sentence when the wait begins."""
 
     def __init__(self, tell: Callable[[str], None], patience: float = PATIENCE) -> None:
@@ -29,8 +29,8 @@ class Loading:
         """Seconds that the model took to load; None if no call had to wait for it."""
 
     async def answer(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of `ask`, trying again while the server loads its model. Raises the CallError of
-        `ask`, also when the patience ends."""
+        """Return the result of `ask`; retry while the server loads its model. Raises the CallError of `ask`,
+        also after the patience ends."""
         while True:
             try:
                 answer = await ask()

@@ -1,5 +1,5 @@
-"""A watch on the event loop: it names plugins whose code keeps the loop, since no answer and no signal is
-handled meanwhile."""
+"""A watch on the event loop. It names plugins that block the loop, since a blocked loop handles no answer and
+no signal."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ _EVERY = 1.0  # seconds between two looks
 
 
 class LoopWatch:
-    """Compares the times at which a loop came by with the clock of a thread."""
+    """A watch that compares the times noted by a loop with the clock of a thread."""
 
     def __init__(self, thread: int) -> None:
-        self._thread = thread  # the loop's, by its identifier
+        self._thread = thread  # identifier of the loop's thread
         self._came_by = time.monotonic()
         self._named: set[str] = set()
         self._ended = threading.Event()
 
     async def note_time(self) -> None:
-        """Note again and again that the loop is not kept."""
+        """Note the time at intervals, as a sign that the loop is not blocked."""
         while True:
             self._came_by = time.monotonic()
             await asyncio.sleep(_EVERY)
 
     def watch(self) -> None:
-        """Look again and again until `end`."""
+        """Check at intervals until `end`."""
         while not self._ended.wait(_EVERY):
             self.look(time.monotonic())
 
     def look(self, now: float) -> None:
-        """Warn, once for each place, of a plugin that keeps the loop."""
+        """Warn, once for each place, of a plugin that blocks the loop."""
         if now - self._came_by < BLOCKED:
             return
         said = describe_running(sys._current_frames().get(self._thread))
@@ -58,7 +58,7 @@ class LoopWatch:
 
 @contextlib.asynccontextmanager
 async def watch_loop() -> AsyncIterator[None]:
-    """Watch the running loop meanwhile."""
+    """Watch the running loop while the body runs."""
     watch = LoopWatch(threading.get_ident())
     beat = asyncio.create_task(watch.note_time())
     thread = threading.Thread(target=watch.watch, name="loop watch", daemon=True)

@@ -1,4 +1,4 @@
-"""Waiting for people: the side of a mailbox that asks, in an event loop."""
+"""Waiting for people's answers, in an event loop: the side of a mailbox that asks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OVERDUE = 1.0  # seconds between two looks for people who left
 class PeopleRequests:
     """A desk that puts requests into the mailbox of the run in `folder`, and waits for their answers. The
     mailbox is made with the first request. `arm`: the arm of the run, or the judge or annotator, for which
-    people answer: each is answered apart. `together`: the roles that people play in one conversation."""
+    people answer, each separately. `together`: the roles that people play in one conversation."""
 
     def __init__(self, folder: Path, arm: str = "", together: tuple[str, ...] = ()) -> None:
         self._folder, self._arm, self._together = folder, arm, together
@@ -36,7 +36,7 @@ class PeopleRequests:
         key = hashlib.sha256(f"{self._arm}/{request.key}".encode()).hexdigest() if self._arm else request.key
         request = msgspec.structs.replace(request, key=key, arm=self._arm, together=self._together)
         if any(field.kind == "json" for field in list_fields(request)):
-            request = msgspec.structs.replace(request, schema=b"")  # nobody writes JSON: prose is read, too
+            request = msgspec.structs.replace(request, schema=b"")  # people write prose, not JSON
         if await run_in_thread(self._mailbox.has_left, ConversationPlace.of(request), request.role):
             return None
         await run_in_thread(self._mailbox.put, request, time.time())
@@ -51,12 +51,12 @@ class PeopleRequests:
         return await asyncio.shield(waiting)
 
     async def end(self, scenario: int, task: TaskId) -> None:
-        """Note that nothing more is asked about a task."""
+        """Note that no more requests follow about a task."""
         if self._mailbox is not None:
             await run_in_thread(self._mailbox.end, ConversationPlace(self._arm, scenario, task), time.time())
 
     async def _watch(self, mailbox: Mailbox) -> None:
-        """Hand out answers while anybody waits."""
+        """Hand out answers as long as anyone waits."""
         looked, known = 0.0, -1
         while self._waiting:
             now = time.time()
@@ -75,7 +75,7 @@ class PeopleRequests:
             await asyncio.sleep(_EVERY)
 
     async def close(self) -> None:
-        """Stop waiting; requests stay."""
+        """Stop waiting. The requests stay in the mailbox."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)

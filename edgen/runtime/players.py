@@ -1,7 +1,7 @@
 """People who play in a run: their roles, and the texts and questionnaires around the conversations.
 
-A paper is a text to agree to, or a questionnaire. The text is kept with the agreement; after a change of the
-text, people are asked again.
+A form is a text to agree to, or a questionnaire. The text is stored with the agreement; if the text changes,
+people are asked again.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ CONSENT, BEFORE, AFTER = "consent", "before", "after"
 
 
 class PlayerForm(NamedTuple):
-    """A paper of a person. `name`: `consent`, `before` or `after`; `unit` names it among the person's
-    answers. `text` is that of a consent, `request` a questionnaire."""
+    """A form for a person. `name`: `consent`, `before` or `after`; `unit` names the form among the person's
+    answers. `text` is the text of a consent, `request` a questionnaire."""
 
     name: str
     unit: str
@@ -35,24 +35,24 @@ class PlayerForm(NamedTuple):
 
     @property
     def shown(self) -> Any:
-        """The text, or the questions in their order, as kept with the answer."""
+        """The text, or the questions in order, as stored with the answer."""
         if self.request is None:
             return self.text
         return {"name": self.request.key, "questions": dict(self.request.view.questions)}
 
     def name_form(self, role: str, person: str) -> str:
-        """Return the name of the page, of which one answer is kept."""
+        """Return the name of the form's page; one answer is stored per page."""
         digest = hashlib.sha256(repr(self.shown).encode("utf-8", "surrogatepass")).hexdigest()[:16]
         return f"{make_task_name(role)}/{self.unit}/{person}/{digest}"
 
 
 def make_task_name(role: str) -> str:
-    """Return the task to which people are invited who play a role."""
+    """Return the name of the task to which people are invited to play a role."""
     return f"play {role}"
 
 
 def find_role(task: str) -> str | None:
-    """Return the role that people play in a task; None for another task."""
+    """Return the role that people play in a task; None for other tasks."""
     word, _, role = task.partition(" ")
     return role if word == "play" else None
 
@@ -74,8 +74,8 @@ def find_players(run: Path) -> dict[str, HumanConfig]:
 
 
 def find_paper_before(config: HumanConfig, answered: Mapping[str, UnitAnswer]) -> PlayerForm | None:
-    """Return the next paper of a person before the first conversation; None if nothing is left. `answered`:
-    the person's answers that count, by unit."""
+    """Return a person's next form before the first conversation; None if none is left. `answered`: the
+    person's answers that count, by unit."""
     if config.consent is not None:
         paper = PlayerForm(CONSENT, CONSENT, read_text(Path(config.consent), QuestionnaireError))
         if CONSENT not in answered or answered[CONSENT].shown != paper.shown:
@@ -86,7 +86,7 @@ def find_paper_before(config: HumanConfig, answered: Mapping[str, UnitAnswer]) -
 
 
 def find_paper_after(config: HumanConfig, answered: Mapping[str, UnitAnswer], game: str) -> PlayerForm | None:
-    """Return the paper after a conversation, whose token is `game`; None if nothing is left."""
+    """Return the form after a conversation, whose token is `game`; None if none is left."""
     unit = f"{AFTER} {game}"
     if config.after is None or unit in answered:
         return None
@@ -102,7 +102,7 @@ def _make_paper(path: str, name: str, unit: str) -> PlayerForm:
 
 
 def read_person_answers(people: People | None, role: str, person: str) -> dict[str, UnitAnswer]:
-    """Return the answers of a person who plays a role that count, by unit."""
+    """Return the answers that count of a person who plays a role, by unit."""
     if people is None:
         return {}
     return {unit: one for (unit, _), one in people.read_latest_answers(make_task_name(role), person).items()}

@@ -1,7 +1,7 @@
 """Work in several processes: of this machine, or of a Ray cluster.
 
 A piece of work is a function of a module with its arguments, such as a partial, and has a result that can be
-pickled. A process of this machine does one piece after another, and ends when the one that started it does.
+pickled. A process of this machine does one piece after another, and ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ import msgspec
 from edgen.core.errors import EdgenError, UsageError
 from edgen.core.version import __version__
 
-_HEAD = 8  # bytes of the length of a pickle
-_AHEAD = 2  # pieces of work for each process: it does one while the result of another one is read
-HERE = "here"  # no cluster
+_HEAD = 8  # bytes of the length field of a pickle
+_AHEAD = 2  # pieces of work for each process: it does one while the result of another is read
+HERE = "here"  # this machine, no cluster
 
 Work = Callable[[], Any]
 
 
 class _Result(msgspec.Struct, frozen=True):
-    """The pickled value of a piece of work, or the error that ended it: `fault`, a bug's traceback, or the
-    sentence of an EdgenError with its exit code."""
+    """The pickled value of a piece of work, or the error that ended it: a bug's traceback (`fault`), or an
+    EdgenError's sentence with its exit code."""
 
     value: bytes = b""
     error: str = ""
@@ -51,11 +51,11 @@ class _Result(msgspec.Struct, frozen=True):
             raised = EdgenError(self.error)
             raised.exit_code = self.code
             raise raised
-        return pickle.loads(self.value)  # noqa: S301 - from a process that this one started
+        return pickle.loads(self.value)  # noqa: S301 - from a process that this one has started
 
 
 class Processes:
-    """So many processes at work side by side. Leaving the context ends them."""
+    """A number of processes that work at the same time. Leaving the context ends them."""
 
     def __init__(self, count: int, on: str = HERE) -> None:
         require_place(on)
@@ -71,8 +71,8 @@ class Processes:
         self._place.end()
 
     def iterate_results(self, work: Iterable[Work]) -> Iterator[Any]:
-        """Begin pieces of work at once, a few for each process, and return an iterator over all results in
-        the order of the work. It begins the next pieces, and raises the error that ended one."""
+        """Begin a few pieces of work for each process, and return an iterator over all results in the order
+        of the work. The iterator begins the next pieces, and raises the error that ended one."""
         each = iter(work)
         begun = deque(map(self._begin, islice(each, _AHEAD * self._count)))
         return self._collect(begun, each)
@@ -99,7 +99,7 @@ class _Place(Protocol):
 
 def require_place(on: str) -> None:
     """Raise UsageError unless `on` names this machine or a cluster."""
-    if on == "ray://":  # as of a variable that is not set
+    if on == "ray://":  # for example from an unset variable
         raise UsageError("--on ray://: the address is missing, as in ray://10.0.0.1:6379.")
     if on not in (HERE, "ray") and not on.startswith("ray://"):
         raise UsageError(f"--on {on}: write ray for a cluster of this machine, ray://ADDRESS, or here.")
@@ -113,8 +113,8 @@ def require_several(on: str, workers: int) -> None:
 
 
 class _OnThisMachine:
-    """Processes of this machine: `python -m edgen.runtime.processes`. Each takes its turn with the next piece
-    of work."""
+    """Processes of this machine: `python -m edgen.runtime.processes`. They take the pieces of work in
+    turn."""
 
     def __init__(self, count: int) -> None:
         self._count, self._begun = count, 0
@@ -128,12 +128,12 @@ class _OnThisMachine:
             self._processes.append(_start())
         process = self._processes[place]
         assert process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # where the result is read, its death is an error
-            send(process.stdin, given)  # and stays open while this process lives
+        with contextlib.suppress(BrokenPipeError):  # a dead process is reported when its result is read
+            send(process.stdin, given)  # stdin stays open, since the process ends with it
         return lambda: _read_result(process)
 
     def end(self) -> None:
-        """Kill all."""
+        """Kill all processes."""
         for process in self._processes:
             process.kill()
             process.wait()
@@ -148,7 +148,7 @@ def _start() -> subprocess.Popen[bytes]:
         [sys.executable, "-P", "-m", "edgen.runtime.processes"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        start_new_session=True,  # signals of a terminal are for this process, which ends the others
+        start_new_session=True,  # only this process handles signals of a terminal, and ends the others
     )
 
 
@@ -168,7 +168,7 @@ def _on_ray(on: str, count: int) -> _Place:
 
 
 def _run(given: bytes) -> bytes:
-    """Do a piece of work; return its result. A process with another version of edgen does none."""
+    """Do a piece of work; return its result. Refuse the work of another version of edgen."""
     try:
         version, work = pickle.loads(given)  # noqa: S301 - from the process that started this one
         if version != __version__:
@@ -176,7 +176,7 @@ def _run(given: bytes) -> bytes:
                 f"A process on {socket.gethostname()} has edgen {__version__}, this one {version}. Install "
                 "the same on all nodes."
             )
-        result = _Result(pickle.dumps(pickle.loads(work)()))  # noqa: S301 - the same
+        result = _Result(pickle.dumps(pickle.loads(work)()))  # noqa: S301 - from that process, too
     except EdgenError as error:
         result = _Result(error=str(error), code=error.exit_code)
     except OSError as error:
@@ -186,7 +186,7 @@ def _run(given: bytes) -> bytes:
             said = f"{error.filename}: {error.strerror} (a process on {socket.gethostname()})."
             said += " The nodes of a cluster need the same files at the same paths."
             result = _Result(error=said, code=2)
-    except Exception:  # noqa: BLE001 - the process that started this one raises it
+    except Exception:  # noqa: BLE001 - raised in the process that started this one
         result = _Result(fault=traceback.format_exc())
     return msgspec.msgpack.encode(result)
 
@@ -206,7 +206,7 @@ def _read_frame(pipe: IO[bytes]) -> bytes | None:
 
 
 def _read(pipe: IO[bytes], size: int) -> bytes:
-    """Return so many bytes, or fewer at the end."""
+    """Read `size` bytes, or fewer at the end."""
     data = bytearray()
     while len(data) < size and (more := pipe.read(size - len(data))):
         data += more
@@ -214,22 +214,22 @@ def _read(pipe: IO[bytes], size: int) -> bytes:
 
 
 def report(line: msgspec.Struct) -> None:
-    """Write a line of JSON for the process that started this one; if that is gone, nothing happens."""
+    """Write a line of JSON for the process that started this one. If that process is gone, do nothing."""
     with contextlib.suppress(OSError):
         sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
         sys.stdout.buffer.flush()
 
 
 def receive() -> Iterator[bytes]:
-    """Return an iterator over the pickles that the process that started this one sends on standard input.
-    This process ends when that one does."""
+    """Return an iterator over the pickles on standard input, from the process that started this one. This
+    process ends when that one does."""
     received: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(received,), daemon=True).start()
     return iter(received.get, None)
 
 
 def _receive(received: queue.SimpleQueue[bytes]) -> None:
-    # Not sys.stdin.buffer, whose lock this thread would hold while Python shuts down, which is a fatal error.
+    # Not sys.stdin.buffer: this thread would hold its lock while Python shuts down, a fatal error.
     pipe: Any = io.FileIO(0, closefd=False)
     while (data := _read_frame(pipe)) is not None:
         received.put(data)
@@ -237,7 +237,7 @@ def _receive(received: queue.SimpleQueue[bytes]) -> None:
 
 
 def _main() -> None:
-    """Do pieces of work until the process that started this one ends."""
+    """Do pieces of work until the process that started this one has ended."""
     out, sys.stdout = sys.stdout.buffer, sys.stderr
     for given in receive():
         send(out, _run(given))

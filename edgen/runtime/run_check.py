@@ -1,5 +1,5 @@
-"""A whole run looked through: ledgers, inputs, layers, pairs, votes, written texts, notes, comparisons,
-finished files."""
+"""Checks of a whole run: ledgers, inputs, layers, pairs, votes, written texts, notes, comparisons, finished
+files."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from edgen.validation.checker import FileReport
 from edgen.validation.findings import Finding
 from edgen.validation.reading import make_printable
 
-_LARGE = 1 << 26  # bytes of a ledger that takes seconds to look through
-_LARGEST = 1 << 30  # bytes of a comparison
+_LARGE = 1 << 26  # bytes of a ledger that takes seconds to check
+_LARGEST = 1 << 30  # most bytes of a comparison
 
 
 _NO_TALLY = (
@@ -56,7 +56,7 @@ class _Found(NamedTuple):
 
 
 class RunCheck(NamedTuple):
-    """The files of a run that something is wrong with, and sentences about what repairs them."""
+    """The files of a run with problems, and sentences about their repair."""
 
     folder: Path
     reports: tuple[FileReport, ...]
@@ -64,14 +64,16 @@ class RunCheck(NamedTuple):
 
     @property
     def damaged(self) -> bool:
-        """True if there is an error."""
+        """True if any problem is an error."""
         return any(one.severity == "error" for report in self.reports for one in report.problems)
 
 
 def check_run(run: RunFolder, note: Callable[[str], None], others: FindReaders) -> RunCheck:
-    """Look through all that a run and its arms contain but the records of its finished files. `note` hears of
-    long work; `others` returns readers of further files.
-    Nothing is changed."""
+    """Check everything that a run and its arms contain, except the records of its finished files. `note`
+    receives remarks on long work; `others` returns readers of further files.
+
+    Nothing is changed.
+    """
     folders = [run, *(RunFolder(path) for path in sorted(run.arms_folder.glob("*")) if path.is_dir())]
     found = [*_find_missing_arms(run), *_check_ledgers(folders, note)]
     for folder in folders:
@@ -95,13 +97,13 @@ def check_run(run: RunFolder, note: Callable[[str], None], others: FindReaders) 
 
 
 def _find_missing_arms(run: RunFolder) -> Iterator[_Found]:
-    """Yield the folders of arms that the run had and that are missing."""
+    """Yield the missing folders of arms that the run had."""
     with _report_errors(run.arm_numbers, "damaged") as told:
         for arm in run.number_arms():
             if not run.arm(arm).path.is_dir():
                 problem = "the folder of this arm is missing, with its ledger"
                 yield _Found(run.arm(arm).path, "missing", problem, _describe_copy(run.arm(arm).path))
-    if not has_digest(run.arm_numbers):  # else its digest reports it
+    if not has_digest(run.arm_numbers):  # with a digest, the digest check reports it
         yield from told
 
 
@@ -140,7 +142,7 @@ def _check_ledgers(folders: Iterable[RunFolder], note: Callable[[str], None]) ->
 
 
 def _list_asker_ledgers(folder: RunFolder) -> Iterator[Path]:
-    """Yield the ledgers of askers in a folder, with those that are empty, or missing next to files that only
+    """Yield the ledgers of askers in a folder, including empty ones, and missing ones next to files that only
     accompany a ledger."""
     for place in folder.list_asker_folders():
         for pattern in ("*.db", f"*.db{ACKNOWLEDGED}", "*.json"):
@@ -149,7 +151,7 @@ def _list_asker_ledgers(folder: RunFolder) -> Iterator[Path]:
 
 
 def _check_digests(folder: RunFolder, run: RunFolder, others: FindReaders) -> Iterator[_Found]:
-    """Yield the files that differ from their digests; those without one are counted."""
+    """Yield the files that differ from their digests; count those without one."""
     if not (folder.path / DIGESTS).is_file():
         problem = "there are no digests, so nothing says whether the run's files are as edgen wrote them"
         yield _Found(folder.path / DIGESTS, "missing", problem)
@@ -186,7 +188,7 @@ def _has_digest(path: Path) -> bool:
 def _list_derived_files(
     folder: RunFolder, others: FindReaders
 ) -> Iterator[tuple[Path, Callable[[], object]]]:
-    """Yield the files made of a run's answers, or given by people, each with its reader."""
+    """Yield the files made from a run's answers or given by people, each with its reader."""
     for own in list_places_of_pairs(folder):
         for name in list_pair_sets(own):
             use_pair_set(own, name)
@@ -207,14 +209,14 @@ def _list_derived_files(
 
 
 def _read_comparison(path: Path) -> None:
-    """Read a comparison, which contains its own digest: a command that only reads the run writes it, without
-    the lock that digests.json needs."""
+    """Read a comparison, which contains its own digest: it may be written without the lock that digests.json
+    needs, by a command that only reads the run."""
     data = read_regular(path, _LARGEST)
     msgspec.json.decode(data)
     if is_sealed_as_written(data) is False:
         raise DataError(
             str(path),
-            "its content is not what its own digest says; `edgen compare` with the same runs and arms "
+            "its content does not match its own digest; `edgen compare` with the same runs and arms "
             "writes it again",
         )
 
@@ -224,12 +226,12 @@ def _exhaust_pairs(path: Path, run: Path) -> None:
 
 
 def _check_readability(folders: Iterable[RunFolder], others: FindReaders) -> Iterator[_Found]:
-    """Yield the files that no command could read. Damaged ones are reported by their digests."""
+    """Yield the files that no command could read, except damaged ones, which their digests report."""
     for folder in folders:
         for path, read in _list_derived_files(folder, others):
             try:
                 read()
-            except DamagedError:  # reported by its digest
+            except DamagedError:  # its digest reports it
                 continue
             except FileError as problem:
                 yield _Found(path, "unreadable_file", problem.summary)
@@ -256,7 +258,7 @@ def _check_finished_files(run: RunFolder) -> Iterator[_Found]:
 
 @contextlib.contextmanager
 def _report_errors(path: Path, kind: str, repair: str | None = None) -> Iterator[list[_Found]]:
-    """Turn an error of the body into a finding."""
+    """Add an error of the body as a finding."""
     found: list[_Found] = []
     try:
         yield found
@@ -289,7 +291,7 @@ def _describe_copy(path: Path) -> str:
 
 
 def describe_rewriting(run: RunFolder) -> str:
-    """Return a sentence about what repairs a run's finished files."""
+    """Return a sentence about the repair of a run's finished files."""
     return (
         f"`edgen generate` the job of {run.path} again: it writes finished files from the ledger, without a "
         "call."

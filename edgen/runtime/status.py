@@ -1,6 +1,6 @@
 """Status of a run from its ledgers: the values that `edgen status --json` prints.
 
-A key that does not apply is left out.
+Keys that do not apply are left out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ State = Literal["complete", "short", "running", "stopped"]
 
 
 class ScenarioRange(msgspec.Struct, frozen=True):
-    """The scenarios of a piece of its job, half open."""
+    """The scenarios of a piece of a job: `first` up to, but without, `end`."""
 
     first: int
     end: int
@@ -51,17 +51,17 @@ class ScenarioRange(msgspec.Struct, frozen=True):
 
 
 class RoundStatus(msgspec.Struct, frozen=True):
-    """The present round of a run, from 1, and their number."""
+    """The present round of a run, from 1, and the number of rounds."""
 
     number: int
     of: int
 
 
 class OpenBatch(msgspec.Struct, frozen=True):
-    """A provider's batch that is out."""
+    """A batch that the provider has not finished."""
 
     number: int  # in its ledger, from 1
-    state: str  # its last noted one
+    state: str  # last recorded state
     backend: str  # its name in the job
     id: str | None  # the provider's; None before it is created
     requests: int  # number of requests
@@ -69,9 +69,9 @@ class OpenBatch(msgspec.Struct, frozen=True):
 
 
 class Stopped(msgspec.Struct, frozen=True):
-    """The reason why the last start ended before all was made.
+    """The reason why the last start ended early.
 
-    `reason` in one word: useless, budget, deadline, interrupted, killed, refused, failures, short, bug, or
+    `reason`: one word, useless, budget, deadline, interrupted, killed, refused, failures, short, bug, or
     another error's; `at`: the time, ISO 8601, UTC.
     """
 
@@ -83,19 +83,19 @@ class Stopped(msgspec.Struct, frozen=True):
 class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Status of the tasks of an asker's ledger."""
 
-    done: ClassVar[str]  # the key that counts answered tasks
-    parts: ClassVar[dict[str, int]]  # the place of each name in the ledger's path, without its suffix
+    done: ClassVar[str]  # the key for the number of answered tasks
+    parts: ClassVar[dict[str, int]]  # position of each name in the ledger's path without suffix
 
     planned: int  # tasks
-    rejected: dict[str, int]  # tasks by reason
-    failed: dict[str, int]  # tasks by reason
+    rejected: dict[str, int]  # rejected tasks by reason
+    failed: dict[str, int]  # failed tasks by reason
     pending: int  # tasks without an outcome
     calls: CallCounts  # over all sessions
     tokens: Tokens  # over all sessions
     cost_usd: float | None  # US dollars; None without a price
-    out: Amount | UnsetType = UNSET  # set aside for outstanding calls
+    out: Amount | UnsetType = UNSET  # reserved for outstanding calls
     unanswered: Amount | UnsetType = UNSET  # charged for calls without a kept answer
-    lost_replies: int | UnsetType = UNSET  # stored once, and missing from the ledger
+    lost_replies: int | UnsetType = UNSET  # replies that were stored once and are missing from the ledger
     retried: dict[str, int] | UnsetType = UNSET  # calls by reason
     timeouts: int | UnsetType = UNSET  # attempts without an answer in time
     stopped: Stopped | UnsetType = UNSET  # why the last start ended early
@@ -103,7 +103,7 @@ class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read_from(cls, ledger: Path) -> Self:
-        """Return how the tasks of this ledger stand."""
+        """Return the status of the tasks of this ledger."""
         status = _read_ledger_status(str(ledger.parent), ledger, held=False)
         facts: dict[str, Any] = {key: getattr(status, key) for key in TasksStatus.__struct_fields__}
         path = ledger.with_suffix("").parts
@@ -111,7 +111,7 @@ class TasksStatus(msgspec.Struct, frozen=True, kw_only=True):
         return cls(**{**facts, cls.done: status.accepted})
 
     def require_answers(self, what: str) -> None:
-        """Raise ShortError where some of them got no answer; `what` they are."""
+        """Raise ShortError if tasks have no answer. `what`: a plural for the tasks."""
         if failed := sum(self.failed.values()) + self.pending:
             raise ShortError(
                 f"{failed} of {self.planned:,} {what} got no answer ({describe_counts(self.failed)}). "
@@ -130,7 +130,7 @@ class JudgeStatus(TasksStatus, frozen=True, kw_only=True):
 
 
 class RolloutStatus(TasksStatus, frozen=True, kw_only=True):
-    """Status of the rollouts of one run, or arm. `agents` names the players, in 16 hex digits."""
+    """Status of the rollouts of one run, or arm. `agents` identifies the players, in 16 hex digits."""
 
     done = "played"
     parts = {"agents": -1}
@@ -151,9 +151,9 @@ class AnnotatorStatus(TasksStatus, frozen=True, kw_only=True):
 
 
 class WriterStatus(TasksStatus, frozen=True, kw_only=True):
-    """Status of the texts of one writer: those for `written` of its `planned` turns.
+    """Status of the texts of one writer: turns with texts (`written`) of its `planned` turns.
 
-    `writer` names the writer and the request in 16 hex digits; `writes` is the kind.
+    `writer` identifies the writer and the request in 16 hex digits; `writes` is the kind.
     """
 
     done = "written"
@@ -165,8 +165,8 @@ class WriterStatus(TasksStatus, frozen=True, kw_only=True):
 
 
 class AskerStatus(TasksStatus, frozen=True, kw_only=True):
-    """Status of another asker: `answered` of its `planned` units. `answerer` names the answering party and
-    its settings in 16 hex digits."""
+    """Status of another asker: `answered` of its `planned` units. `answerer` identifies the answering party
+    and its settings in 16 hex digits."""
 
     done = "answered"
     parts = {"asker": -2, "answerer": -1}
@@ -177,46 +177,46 @@ class AskerStatus(TasksStatus, frozen=True, kw_only=True):
 
 
 class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The status of a run; of a run with arms the sums, and each arm's own under `arms`."""
+    """The status of a run. With arms: the sums, and each arm's own status under `arms`."""
 
     run: str  # path of the run
     state: State  # complete, short, running or stopped
     range: ScenarioRange | UnsetType = UNSET  # scenarios of a piece
-    round: RoundStatus | UnsetType = UNSET  # the present one of a run that is made in several
+    round: RoundStatus | UnsetType = UNSET  # the present round, if there are several
     planned: int  # conversations
     accepted: int  # conversations
     rejected: dict[str, int]  # conversations by reason
     failed: dict[str, int]  # conversations by reason
-    reasons: dict[str, str] | UnsetType = UNSET  # clauses that explain those that the protocol declares
+    reasons: dict[str, str] | UnsetType = UNSET  # clauses about reasons that the protocol declares
     pending: int  # conversations without an outcome
     calls: CallCounts  # over all sessions
     tokens: Tokens  # over all sessions
     cost_usd: float | None  # US dollars; None without a price
-    out: Amount | UnsetType = UNSET  # set aside for outstanding calls
+    out: Amount | UnsetType = UNSET  # reserved for outstanding calls
     unanswered: Amount | UnsetType = UNSET  # charged for calls without a kept answer
-    budget: BudgetStatus | UnsetType = UNSET  # shared with other runs
-    lost_replies: int | UnsetType = UNSET  # stored once, and missing from the ledger
+    budget: BudgetStatus | UnsetType = UNSET  # budget shared with other runs
+    lost_replies: int | UnsetType = UNSET  # replies that were stored once and are missing from the ledger
     retried: dict[str, int] | UnsetType = UNSET  # calls by reason
     timeouts: int | UnsetType = UNSET  # attempts without an answer in time
     servers: dict[str, ServerCounts] | UnsetType = UNSET  # calls to each of a backend's several servers
-    workers: dict[str, WorkerCounts] | UnsetType = UNSET  # of the last start on a cluster
+    workers: dict[str, WorkerCounts] | UnsetType = UNSET  # workers of the last start on a cluster
     stopped: Stopped | UnsetType = UNSET  # why the last start ended early
     last: str | UnsetType = UNSET  # how the last session ended, if the run is not complete
     batches: tuple[OpenBatch, ...] | UnsetType = UNSET  # open batches
-    arms: dict[str, StatusReport | None] | UnsetType = UNSET  # by name; None for one that was not begun
-    judges: tuple[JudgeStatus, ...] | UnsetType = UNSET  # of its pairs
-    rollouts: tuple[RolloutStatus, ...] | UnsetType = UNSET  # that labels of its pairs depend on
-    annotators: tuple[AnnotatorStatus, ...] | UnsetType = UNSET  # of its layers
-    layers: tuple[str, ...] | UnsetType = UNSET  # names of those that have labels
-    writers: tuple[WriterStatus, ...] | UnsetType = UNSET  # of its candidates
+    arms: dict[str, StatusReport | None] | UnsetType = UNSET  # by name; None for an arm that has not begun
+    judges: tuple[JudgeStatus, ...] | UnsetType = UNSET  # judges of its pairs
+    rollouts: tuple[RolloutStatus, ...] | UnsetType = UNSET  # rollouts that labels of its pairs depend on
+    annotators: tuple[AnnotatorStatus, ...] | UnsetType = UNSET  # annotators of its layers
+    layers: tuple[str, ...] | UnsetType = UNSET  # names of layers with labels
+    writers: tuple[WriterStatus, ...] | UnsetType = UNSET  # writers of its candidates
     asked: tuple[AskerStatus, ...] | UnsetType = UNSET  # status of other askers
 
     def begun_arms(self) -> dict[str, StatusReport]:
-        """Return the arms that began, by name; none for a run without arms."""
+        """Return the arms that have begun, by name; empty for a run without arms."""
         return {name: arm for name, arm in (self.arms or {}).items() if arm is not None}
 
     def with_calls_now(self, made: dict[str, int]) -> StatusReport:
-        """Return the status with the calls of this start, by arm, besides those of all starts."""
+        """Return the status with the calls of this start, by arm, in addition to those of all starts."""
         arms = self.arms
         if arms is not UNSET:
             arms = {name: arm and arm.with_calls_now({"": made.get(name, 0)}) for name, arm in arms.items()}
@@ -225,7 +225,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_run_status(rundir: RunFolder, *, held: bool = False) -> StatusReport:
-    """Return the status of a run; `held`: a live process works on it."""
+    """Return the status of a run. `held`: True if a live process works on it."""
     status = _run_status(rundir, held=held)
     asked = {
         key: tuple(map(kind.read_from, find_ledgers(rundir))) or UNSET
@@ -245,7 +245,7 @@ def _explain_reasons(rundir: RunFolder, status: StatusReport) -> dict[str, str]:
         return {}
     try:
         job = load_kept_job(rundir.job)
-    except EdgenError:  # the status of a run without its job is known all the same
+    except EdgenError:  # a run without a readable job still has a status
         return {}
     return explain_own_reasons(status.rejected, job.protocol)
 
@@ -256,11 +256,11 @@ _ASKERS: dict[str, tuple[type[TasksStatus], Callable[[RunFolder], list[Path]]]] 
     "annotators": (AnnotatorStatus, RunFolder.annotator_ledgers),
     "writers": (WriterStatus, RunFolder.writer_ledgers),
     "asked": (AskerStatus, RunFolder.list_asker_ledgers),
-}  # what the status of a run has of its askers, by key
+}  # each asker's status and ledgers, by key of the status of a run
 
 
 def read_partitions_status(rundir: RunFolder) -> StatusReport | None:
-    """Return the sums of a run's partitions that have begun, before they are merged; None without any."""
+    """Return the sums over the partitions that have begun, before they are merged; None without any."""
     parts = [run for run in rundir.partitions() if run.ledger.exists()]
     if not parts:
         return None
@@ -292,7 +292,7 @@ def _run_status(rundir: RunFolder, *, held: bool) -> StatusReport:
 
 
 def _read_ledger_status(run: str, ledger: Path, *, held: bool) -> StatusReport:
-    """Return the status by one ledger of its run."""
+    """Return the status that one ledger of a run gives."""
     kept = read_summary(ledger)
     status, plan, usage = kept.status, kept.status.plan, UsageCounts.of(kept.status.counts)
     return StatusReport(
@@ -320,7 +320,7 @@ def _read_ledger_status(run: str, ledger: Path, *, held: bool) -> StatusReport:
 
 
 def _find_stop_reason(kept: LedgerSummary, ledger: Path, *, held: bool) -> Stopped | UnsetType:
-    """Return why the last session ended before all was made; UNSET during work, or if nothing is missing."""
+    """Return why the last session ended early; UNSET during work, or if nothing is missing."""
     status = kept.status
     detail = status.describe_last_end(held=held)
     if detail is None or status.ended_at is None:
@@ -384,7 +384,7 @@ def _add_up(arms: list[StatusReport]) -> StatusReport:
 
 
 def list_last_messages(status: StatusReport) -> list[str]:
-    """Return the last messages of sessions, of a run that is not complete, and of its arms."""
+    """Return the last messages of sessions of an incomplete run and of its arms."""
     own = [status.last] if status.last is not UNSET else []
     arms = status.begun_arms().items()
     return own + [f"{name}: {text}" for name, arm in arms for text in list_last_messages(arm)]

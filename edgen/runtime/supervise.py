@@ -1,7 +1,7 @@
-"""Supervision of work on the ledgers of sessions: each change and, several times a second, the state are
-reported, until the work ends or is stopped cleanly.
+"""Supervision of work on ledgers: report each change and, several times a second, the state, until the work
+ends or is stopped cleanly.
 
-While it lasts, `FolderWatch` looks whether the run's folder is still the same one.
+Meanwhile `FolderWatch` checks that the run's folder is still the same.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def _with_arm(arm: str, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 class Monitor:
-    """One session's. What a ledger does not keep (retries by kind, pauses) is this start's."""
+    """A monitor of one session. Figures that the ledger does not keep (retries by kind, pauses) are of this
+    start."""
 
     def __init__(self, session: RunSession, title: Title, events: Events) -> None:
         self.session = session
@@ -75,7 +76,7 @@ class Monitor:
         self._before = count_usage_before(self._status)
         self._began = self._looked = time.monotonic()
         self._ended_before = session.counts.ended - session.counts.kept
-        self._seen = 0  # answers
+        self._seen = 0  # number of answers
         self._open: set[tuple[str, str]] = set()  # role and server
         self._rates: dict[tuple[str, str], tuple[int, str]] = {}
         self._retries: Counter[str] = Counter()
@@ -96,14 +97,14 @@ class Monitor:
             )
 
     async def watch(self) -> None:
-        """Look again and again until cancelled."""
+        """Look at intervals until cancelled."""
         while True:
             await asyncio.sleep(_LOOK_EVERY)
             self._look()
             self._send("progress")
 
     def finish(self) -> None:
-        """Look for the last time, while the ledger is open."""
+        """Look for the last time, before the ledger is closed."""
         self._next_rate = self._next_batches = 0.0
         self._look()
         self._send("finish")
@@ -124,7 +125,7 @@ class Monitor:
         self._events.send(StatusEvent(name, snapshot=self._make_snapshot()))
 
     def _look(self) -> None:
-        """Find the changes since the last look, and report them."""
+        """Find changes since the last look, and report them."""
         now, tally, admissions = time.monotonic(), self.session.counts, self.session.admissions
         paused = self._activity.paused_seconds
         for role, admission in admissions.items():
@@ -183,7 +184,7 @@ class Monitor:
         try:
             batches = ledger.list_batches(*OPEN)
             requests = sum(ledger.out.read_sums(batch.number)[0] for batch in batches)
-        except Exception:  # noqa: BLE001 - a ledger that cannot be read stops the run, not its figures
+        except Exception:  # noqa: BLE001 - an unreadable ledger stops the run, not its figures
             return
         self._activity = msgspec.structs.replace(
             self._activity, batches_out=len(batches), batch_requests_out=requests
@@ -215,7 +216,7 @@ class Monitor:
         )
 
     def _compute_budget_left(self) -> dict[str, Any]:
-        """Return the part of the budget that is neither spent nor reserved for calls under way."""
+        """Return the part of the budget that is neither spent nor reserved for outstanding calls."""
         budget, limits = self.session.budget, self.session.limits
         if budget is None:
             return {}
@@ -228,7 +229,7 @@ class Monitor:
 
 
 def _name_lanes(admission: Admission) -> list[tuple[str, Lane]]:
-    """Return the lanes of a service, by address if it has several; the name of a single one is empty."""
+    """Return the names of a service's lanes: addresses if there are several, else ""."""
     several = len(admission.lanes) > 1
     return [(address if several else "", lane) for address, lane in admission.lanes.items()]
 
@@ -238,7 +239,7 @@ _STAY_EVERY = 0.5  # seconds between two looks at the run's folder
 
 
 class SupervisedWork(NamedTuple):
-    """A session, what its work is called, and its work."""
+    """A session, the title of its work, and its work."""
 
     session: RunSession
     title: Title
@@ -246,31 +247,30 @@ class SupervisedWork(NamedTuple):
 
 
 async def supervise(parts: Sequence[SupervisedWork], control: Control) -> None:
-    """Do the work of all parts side by side. A signal, the deadline or a ledger that is gone stops it
-    cleanly, a second signal at once; what ends one of them before its work is done stops the others cleanly,
-    and is raised."""
+    """Do the work of all parts at the same time. A signal, the deadline or a missing ledger stops it cleanly,
+    a second signal at once. An error that ends one part stops the others cleanly, and is raised."""
     monitors = [Monitor(part.session, part.title, control.events) for part in parts]
     sessions = [part.session for part in parts]
     async with contextlib.AsyncExitStack() as stack:
         watches = [stack.enter_context(FolderWatch(session.ledger.path)) for session in sessions]
-        beside: list[Coroutine[Any, Any, None]] = []
+        background: list[Coroutine[Any, Any, None]] = []
         stack.callback(_finish, monitors)
         for monitor in monitors:
             monitor.start()
-            beside.append(monitor.watch())
-        beside += [_stop_when_gone(presence, monitors) for presence in watches]
+            background.append(monitor.watch())
+        background += [_stop_when_gone(presence, monitors) for presence in watches]
         if control.deadline is not None:
-            beside.append(_stop_in_time(control.deadline, monitors))
+            background.append(_stop_in_time(control.deadline, monitors))
         if list_foreign_plugins():
             await stack.enter_async_context(watch_loop())
-        for task in beside:
-            await stack.enter_async_context(_run_beside(task))
+        for task in background:
+            await stack.enter_async_context(_run_in_background(task))
         stack.enter_context(control.interrupts(partial(_on_signal, monitors)))
         try:
             await _work_together(parts, monitors)
         except EdgenError:
             for presence in watches:
-                if (gone := presence.look()) is not None:  # the error is one of these
+                if (gone := presence.look()) is not None:  # the missing ledger explains the error
                     raise gone from None
             raise
 
@@ -281,14 +281,14 @@ def _finish(monitors: Sequence[Monitor]) -> None:
 
 
 async def _work_together(parts: Sequence[SupervisedWork], monitors: Sequence[Monitor]) -> None:
-    """Run the work of all parts. Raises the error that ended one first, when all have ended; a part that
-    stops as useless leaves the others at work."""
+    """Run the work of all parts. Raises the error that ended the first one, after all have ended. A part that
+    stops as useless does not stop the others."""
     ended: list[Exception] = []
 
     async def work(part: SupervisedWork, monitor: Monitor) -> None:
         try:
             await part.work(monitor)
-        except Exception as problem:  # noqa: BLE001 - a bug, too, is raised when the others have ended
+        except Exception as problem:  # noqa: BLE001 - any error is raised when the others have ended
             ended.append(problem)
             if isinstance(problem, UselessError):
                 return
@@ -301,10 +301,10 @@ async def _work_together(parts: Sequence[SupervisedWork], monitors: Sequence[Mon
 
 
 @contextlib.asynccontextmanager
-async def _run_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run work concurrently with the body, until that ends.
+async def _run_in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run work concurrently with the body, and end it with the body.
 
-    An error of the body counts; else an error of the work, which is a bug, is raised then.
+    An error of the body is raised. Without one, an error of the work, which is a bug, is raised at the end.
     """
     task = asyncio.create_task(work)
     try:
@@ -319,15 +319,16 @@ async def _run_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 async def _stop_in_time(deadline: Deadline, monitors: Sequence[Monitor]) -> None:
-    """Stop when the deadline comes. Calls in flight may take as long as any call may."""
-    while (left := deadline.count_seconds_left()) > 0:  # noqa: ASYNC110 - time is what it waits for
+    """Stop when the deadline comes. Calls in flight may take their usual time."""
+    while (left := deadline.count_seconds_left()) > 0:  # noqa: ASYNC110 - it waits for the time
         await asyncio.sleep(min(left, _CLOCK_EVERY))
     _stop(monitors, deadline.make_reason(), max(one.session.limits.timeout for one in monitors))
 
 
 async def _stop_when_gone(presence: FolderWatch, monitors: Sequence[Monitor]) -> None:
-    """Stop when the ledger is missing. If it was moved, calls under way are stored; else they are lost."""
-    while (reason := presence.look()) is None:  # noqa: ASYNC110 - time is what it waits for
+    """Stop when the ledger is missing. If it was moved, calls in flight are stored; otherwise they are
+    lost."""
+    while (reason := presence.look()) is None:  # noqa: ASYNC110 - it waits for the time
         await asyncio.sleep(_STAY_EVERY)
     _stop(monitors, reason, None if isinstance(reason, StoppedError) else 0.0)
 
@@ -335,13 +336,13 @@ async def _stop_when_gone(presence: FolderWatch, monitors: Sequence[Monitor]) ->
 def _on_signal(monitors: Sequence[Monitor], number: int) -> None:
     if any(monitor.session.scheduler.stopped is None for monitor in monitors):
         _stop(monitors, make_signal_error(number))
-    elif not is_hangup(number):  # one closed terminal may send several
+    elif not is_hangup(number):  # one closed terminal may send several signals
         for monitor in monitors:
             monitor.session.scheduler.hurry()
 
 
 def _stop(monitors: Sequence[Monitor], reason: EdgenError, grace: float | None = None) -> None:
-    """Begin nothing more. `grace`: seconds that calls in flight are given to end, None for the usual."""
+    """Begin no new work. `grace`: seconds for calls in flight to end; None: the usual time."""
     going = [monitor for monitor in monitors if monitor.session.scheduler.stopped is None]
     # A call is in flight until its answer is stored.
     admissions = {one for monitor in going for one in monitor.session.admissions.values()}
@@ -363,5 +364,5 @@ def tell_lost_replies(ledger: Ledger, control: Control) -> None:
 
 
 def find_use_elsewhere(whole: RunFolder, *own: Path) -> Iterable[Charged]:
-    """Return the usage of the run's other ledgers from the shared budget."""
+    """Return the usage of the shared budget by the run's other ledgers."""
     return [partial(sum_charges_at, path) for path in whole.ledgers() if path not in own]

@@ -1,1 +1,1 @@
-"""A run made of another by choice: `edgen select`."""
+"""A run of conversations chosen from another run: `edgen select`."""

@@ -1,6 +1,6 @@
-"""Choice of the conversations of a run to keep, and of the clause that took each of the others.
+"""The choice of a run's conversations to keep, and the clause that removed each of the others.
 
-All of them are streamed once, in order. Memory: some bytes per conversation, and the index of
+Conversations are streamed once, in order. Memory: some bytes per conversation, and the index of
 near-duplicates.
 """
 
@@ -29,8 +29,8 @@ _TELL_EVERY = 1000
 
 
 class ConversationChoice:
-    """The choice among the accepted conversations of a run. `clauses` are in the order of the request;
-    `sha256` is of the records, in order."""
+    """The choice among the accepted conversations of a run. `clauses`: in the order of application. `sha256`:
+    digest of the records, in order."""
 
     def __init__(self, options: SelectOptions, names: ConversationNames) -> None:
         self.where = read_where(options, names)
@@ -39,9 +39,9 @@ class ConversationChoice:
         self.draw = options.draw
         self._seed = options.seed
         self._scenarios, self._tasks = array("q"), array("q")
-        self._groups = array("q")  # of the split
-        self._fates = array("h")  # the place of the clause that took it
-        self._ranks = array("Q")  # in this order caps and draws take
+        self._groups = array("q")  # groups of the split
+        self._fates = array("h")  # place of the clause that removed a conversation, or _KEPT
+        self._ranks = array("Q")  # order in which caps, balances and draws keep conversations
         self._values = [array("q") for _ in self.limits]
         self.clauses: list[Clause] = []
         self.sha256 = ""
@@ -55,13 +55,13 @@ class ConversationChoice:
         return self._fates.count(_KEPT)
 
     def list_removed(self) -> Iterator[tuple[int, int, Clause]]:
-        """(scenario, task, clause) of each that is not kept, in order."""
+        """Yield (scenario, task, clause) of each removed conversation, in order."""
         for scenario, task, fate in zip(self._scenarios, self._tasks, self._fates, strict=True):
             if fate != _KEPT:
                 yield scenario, task, self.clauses[fate]
 
     def iterate_groups(self) -> Iterator[tuple[int, int, int]]:
-        """(scenario, task, group of the split) of each that is kept, in order."""
+        """Yield (scenario, task, group of the split) of each kept conversation, in order."""
         rows = zip(self._scenarios, self._tasks, self._groups, self._fates, strict=True)
         return ((scenario, task, group) for scenario, task, group, fate in rows if fate == _KEPT)
 
@@ -72,7 +72,7 @@ class ConversationChoice:
 
     @property
     def asked_names(self) -> Iterator[str]:
-        """The names that anything asks for."""
+        """The names that clauses, limits and the split use."""
         yield from (name for one in self.where for name in one.expression.names)
         yield from (limit.of for limit in self.limits)
         if self.split is not None:
@@ -81,7 +81,8 @@ class ConversationChoice:
     # ---- each by itself
 
     def look(self, reader: RunReader, layers: LayerJoin, tell: Callable[[str], None]) -> None:
-        """Go through a run's conversations, and decide. `layers` are those that are asked for."""
+        """Read a run's conversations, and decide which to keep. `layers`: the layers that clauses use.
+        `tell`: gets progress messages."""
         plain = [one for one in self.where if not one.is_ordered]
         ordered = self.where[len(plain) :]
         in_order = None
@@ -166,7 +167,7 @@ class ConversationChoice:
         )
 
     def _take(self, clause: Clause, alive: list[int], over: Callable[[int], bool]) -> None:
-        """Take those that are over, in the order of their ranks."""
+        """Remove the conversations for which `over` returns True; they are tested in the order of ranks."""
         gone = [place for place in sorted(alive, key=self._ranks.__getitem__) if over(place)]
         for place in gone:
             self._fates[place] = len(self.clauses)
@@ -174,7 +175,7 @@ class ConversationChoice:
 
 
 class Numbers(dict[Any, int]):
-    """A number for each value, by first use; a missing value is one, too."""
+    """A number for each value, in the order of first use. A missing value counts as a value."""
 
     def __missing__(self, value: Any) -> int:
         self[value] = number = len(self)
@@ -182,7 +183,7 @@ class Numbers(dict[Any, int]):
 
 
 def _find_labels(found: LabelsByLayer) -> Labels:
-    """Return the majority's labels of a conversation, by layer, in the form of expressions."""
+    """Return the function that looks up a conversation's majority labels in expressions."""
 
     def get(layer: str, _conversation: str) -> Sequence[tuple[Role, str]] | float | None:
         if layer not in found:

@@ -15,7 +15,7 @@ MAX_CLAUSES = 100
 
 
 class WhereClause(msgspec.Struct, frozen=True):
-    """A clause that asks something of each conversation."""
+    """A condition on each conversation."""
 
     name: str
     expression: Expression
@@ -26,7 +26,8 @@ class WhereClause(msgspec.Struct, frozen=True):
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """At most `most` of each value of the name `of`; None: as many as the rarest value has."""
+    """A maximum number of conversations with each value of the name `of`. `most`: None for as many as the
+    rarest value has."""
 
     name: str
     says: str
@@ -36,8 +37,8 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 def read_where(options: SelectOptions, names: ConversationNames) -> list[WhereClause]:
-    """Return the clauses, those on near-duplicates last: these are searched among the conversations that
-    remain."""
+    """Return the clauses. Clauses on near-duplicates come last: they search only the conversations that
+    remain. Raises UsageError."""
     if len(options.where) > MAX_CLAUSES:
         raise UsageError(f"--where: at most {MAX_CLAUSES} of them; join some with `and`.")
     found = []

@@ -26,7 +26,7 @@ class SelectOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     draw: Annotated[int | None, option("Keep N of the rest, drawn at random.", metavar="N", ge=1)] = None
     seed: DrawSeed = 0
-    """It decides the draws of a cap, a balance and `draw`."""
+    """It decides the draws of `cap`, `balance` and `draw`."""
     split_by: Annotated[str | None, option("Split again, each value on one side.", metavar="NAME")] = None
     in_order: Annotated[bool, option("With --split-by: the last values become the test side.")] = False
     test: Annotated[

@@ -1,9 +1,8 @@
 """A run made of chosen conversations of another run.
 
-The whole ledger is copied. A conversation that was not chosen is rejected there, with the clause that took it
-as the reason. So the counts of the new run add up as in any run, and its measures show which scenarios were
-lost. The original run never changes. Its name and the clauses are in the new ledger, in the manifest and on
-the card.
+The whole ledger is copied. A conversation that was not chosen is rejected in the copy, with the clause that
+removed it as the reason. So the new run's counts add up as in any run, and its measures show which scenarios
+were lost. The original run never changes. The new ledger, the manifest and the card name it and the clauses.
 """
 
 from __future__ import annotations
@@ -49,12 +48,11 @@ def select(
     tell: Callable[[str], None] = lambda _stage: None,
     note: Callable[[str], None] = lambda _sentence: None,
 ) -> Selection:
-    """Make a run, in the folder `output`, of the conversations of the run at `path` that are chosen. `tell`
-    gets progress messages, `note` gets remarks for the user.
+    """Make a run, in the folder `output`, of chosen conversations of the run at `path`. `tell` gets progress
+    messages, `note` gets remarks for the user.
 
-    Raises UsageError for options that cannot be used and where `output` is taken, ShortError where nothing is
-    left (no run is made), RunError where the run cannot be read or has arms, LockedError where somebody works
-    on it.
+    Raises UsageError for invalid options, for a run with arms, or if `output` is taken; ShortError if nothing
+    is left (no run is made); RunError if the run cannot be read; LockedError if it is at work.
     """
     if options == SelectOptions(seed=options.seed):
         raise UsageError(
@@ -102,7 +100,7 @@ def _choose(
     if options.split_by is not None and rule is not None and rule.test and not side.count:
         raise _make_no_split_error(choice, rule)
     selection = Selection(
-        run=replace_surrogates(run.path.resolve().name),  # names of folders are any bytes
+        run=replace_surrogates(run.path.resolve().name),  # folder names may be any bytes
         sha256=choice.sha256,
         accepted=choice.accepted,
         kept=choice.kept,
@@ -116,10 +114,10 @@ def _choose(
 
 
 def _make_no_split_error(choice: ConversationChoice, rule: SplitRule) -> ShortError:
-    """Return the error for whole groups that do not come close to the share of the test side."""
+    """Return the error for a test side that would be empty, since groups are too large for its share."""
     counts = Counter(group for _, _, group in choice.iterate_groups())
     if len(counts) == 1:
-        why = f"all {choice.kept:,} hang together by it, or by their scenarios, which are never apart"
+        why = f"all {choice.kept:,} are linked by it, or by their scenarios, which stay together"
     else:
         why = (
             f"there are {len(counts):,} groups of conversations that stay together, the smallest of "
@@ -136,7 +134,7 @@ def _read_layer_note(run: RunFolder, layer: str) -> LabelledWith | None:
 
 
 class _Selector:
-    """The work, in the folder `work`."""
+    """The creation of a selected run in the folder `work`."""
 
     def __init__(
         self,
@@ -184,8 +182,7 @@ class _Selector:
             JOB: msgspec.json.encode(described).decode(),
             SELECTION: msgspec.json.encode(selection).decode(),
         }
-        # A ledger has no duplicates of its own, so nothing is dropped; what an earlier form of the job made
-        # stays.
+        # One ledger has no duplicates, so nothing is dropped. Outcomes of an earlier form of the job stay.
         with MergedLedger(self._work.ledger, source.fingerprint, lambda _facts: None) as ledger:
             ledger.add(source)
             ledger.reject(self._list_removed(selection.depth))
@@ -205,7 +202,7 @@ class _Selector:
 
 
 def refuse_selected(run: RunFolder) -> None:
-    """Raise UsageError where a run was selected: what was left out of it is not to be made again."""
+    """Raise UsageError if a run was selected: its removed conversations must not be made again."""
     with LedgerReader(run.ledger) as view:
         selection = view.selection
     if selection is not None:

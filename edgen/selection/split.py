@@ -1,9 +1,9 @@
 """A new split of the kept conversations, by the values of a name.
 
-No value is on both sides; or the latest values are the test side. The conversations of one scenario are never
-separated. So conversations with the same value, and those of one scenario, share a side, and so do all that
-are linked by either. In order, a scenario counts by its latest value: nothing on the train side is later than
-the beginning of the test side.
+No value is on both sides; in order, the latest values are the test side. Conversations of one scenario stay
+together. So conversations that are linked by equal values or scenarios, directly or through others, share a
+side. In order, a scenario counts by its latest value: nothing on the train side is later than the beginning
+of the test side.
 """
 
 from __future__ import annotations
@@ -26,21 +26,20 @@ _encode = msgspec.json.Encoder().encode
 
 
 class NewSplit:
-    """The values of a name, of one conversation after the other in a run's order, and the groups that come of
-    them. In memory is a number a conversation, and each different value once."""
+    """The values of a name for each conversation, in the run's order, and the groups from these values.
+    Memory: a number per conversation, and each distinct value once."""
 
     def __init__(self, name: str, value: NamedTerm, *, in_order: bool) -> None:
         self.name = name
         self._value, self._in_order = value, in_order
         self._kind: type | None = None
-        self._numbers: dict[bytes, int] = {}  # of each different value
+        self._numbers: dict[bytes, int] = {}  # number of each distinct value, by its JSON
         self._values: list[Any] = []
-        self._sets: dict[tuple[int, ...], int] = {}  # what a conversation has: one value, or those of a list
-        self._noted = array("q")  # a set each
+        self._sets: dict[tuple[int, ...], int] = {}  # number of each set: one value, or the values of a list
+        self._noted = array("q")  # the set of each conversation
 
     def note(self, facts: Facts) -> None:
-        """Add the next conversation. Raises UsageError for a value that cannot be ordered with the previous
-        ones."""
+        """Add the next conversation. Raises UsageError if values must be ordered and cannot be."""
         found = self._value.get(facts)
         if self._in_order:
             self._check(found, facts.id)
@@ -69,10 +68,10 @@ class NewSplit:
         self._kind = kind
 
     def list_groups(self, scenarios: Sequence[int], kept: Sequence[int]) -> list[int]:
-        """Return the group of each kept conversation; `kept` are places in the run's order, `scenarios` those
-        of all.
+        """Return the group of each kept conversation. `scenarios`: the scenario of every conversation.
+        `kept`: places of the kept ones, in the run's order.
 
-        Raises UsageError if none has a value.
+        Raises UsageError if no kept conversation has a value.
         """
         sets = [*self._sets]
         having = [sets[self._noted[place]] for place in kept]
@@ -83,8 +82,8 @@ class NewSplit:
         return self._list_ranks(where, having) if self._in_order else self._list_hashes(where, having)
 
     def _list_ranks(self, scenarios: Sequence[int], having: Sequence[tuple[int, ...]]) -> list[int]:
-        """Return the rank of each scenario's latest value, the latest first. A scenario without a value comes
-        before all others."""
+        """Return the rank of each conversation by its scenario's latest value; the latest has rank 0.
+        Scenarios without a value count as earliest."""
         latest: dict[int, Any] = {}
         for scenario, (number,) in zip(scenarios, having, strict=True):
             value, before = self._values[number], latest.setdefault(scenario, None)
@@ -95,8 +94,8 @@ class NewSplit:
         return [ranks.get(latest[scenario], len(ranks)) for scenario in scenarios]
 
     def _list_hashes(self, scenarios: Sequence[int], having: Sequence[tuple[int, ...]]) -> list[int]:
-        """Return the hash of the values linked with each conversation's. A single value hashes as in a job's
-        split by a dimension."""
+        """Return, for each conversation, the hash of all values linked with its own. A single value has the
+        same hash as in a job's split by a dimension."""
         together = [pair for one in {*having} for pair in itertools.pairwise(one)]
         neighbours = itertools.pairwise(zip(scenarios, having, strict=True))
         together += [(one[0], other[0]) for (here, one), (there, other) in neighbours if here == there]

@@ -1,6 +1,6 @@
 """The simulator as a Backend: no network, no key, the same answer for the same request.
 
-`text.respond` makes the text. Latency and transport faults only decide when, and at which attempt, it
+`text.respond` makes the text. Latency and transport faults only decide when, and at which attempt, the text
 arrives.
 """
 
@@ -17,7 +17,7 @@ from edgen.simulator import faults as fault
 from edgen.simulator.config import SimulatorConfig
 from edgen.simulator.text import VERSION, make_request_key, respond
 
-_REMEMBERED = 100_000  # requests whose tries are counted; only failed ones are kept
+_REMEMBERED = 100_000  # requests whose attempts are counted; only failed ones are kept
 
 
 class Simulator:
@@ -52,7 +52,7 @@ class Simulator:
 
     @property
     def model(self) -> str:
-        """The model's name, as in the job."""
+        """The model's name in the job."""
         return self._config.model
 
     async def complete(self, request: Request) -> Reply:
@@ -92,7 +92,7 @@ class Simulator:
         """Do nothing: there are no connections."""
 
     def _score(self, request: Request, reply: Reply) -> Reply:
-        """Return the reply with its tokens."""
+        """Return the reply with the log probabilities of its tokens."""
         from edgen.simulator.logprobs import score
 
         return score(

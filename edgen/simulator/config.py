@@ -12,7 +12,7 @@ class SimulatorConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type"
     """The embedded simulator. `faults` like "refusal=0.02,429=0.1"; see `edgen simulator --help`."""
 
     KNOBS: ClassVar[frozenset[str]] = BackendConfig.KNOBS | {"latency_ms"}  # settings that shape no answer
-    ALWAYS_SEEDED: ClassVar[bool] = True  # equal calls are answered anew, by a seed
+    ALWAYS_SEEDED: ClassVar[bool] = True  # a repeated equal call gets a new answer, by its seed
 
     model: Text = "edgen-simulator"
     """The model's name in records."""

@@ -1,11 +1,11 @@
 """Faults on demand: one specification for the job (`faults:`) and the command (`--faults`).
 
 `refusal=0.02,429=0.1:2` means: 2% of the answers refuse, and 10% of the attempts get an HTTP 429 that asks
-for 2 seconds. Content faults follow from the request alone, so the same request always gets the same one.
-Transport faults do not change the answer: they are drawn anew for each try, so that a retry can succeed. At
-most one fault of each class occurs; a content fault that does not fit the request has no effect. In a batch,
-a transport fault with an HTTP status fails one line; others have no effect. Batch faults affect the calls
-about batches.
+for 2 seconds. Content faults depend only on the request, so the same request always gets the same fault.
+Transport faults do not change the answer. They are drawn for each attempt, so a retry can succeed. At most
+one fault of each class occurs. A content fault that does not fit the request has no effect. In a batch, a
+transport fault with an HTTP status fails one line; other transport faults have no effect. Batch faults affect
+the calls about batches.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ BATCH: dict[str, tuple[str, float | None]] = {
 
 
 class Fault(NamedTuple):
-    """A fault, its share of the requests, and its seconds, if any."""
+    """A fault, the share of requests with it, and its seconds, if any."""
 
     name: str
     share: float
@@ -75,7 +75,7 @@ class Fault(NamedTuple):
 
 
 class Faults(NamedTuple):
-    """The classes, each sorted by name, so that specifications are order-independent."""
+    """The faults of each class, sorted by name, so that specifications are order-independent."""
 
     content: tuple[Fault, ...] = ()
     transport: tuple[Fault, ...] = ()
@@ -86,7 +86,7 @@ NO_FAULTS = Faults()
 
 
 def parse(spec: str) -> Faults:
-    """Parse a specification; the empty one has no faults. Raises InputError."""
+    """Parse a specification; an empty one has no faults. Raises InputError."""
     classes: dict[str, dict[str, Fault]] = {"content": {}, "transport": {}, "batch": {}}
     for part in filter(None, (piece.strip() for piece in spec.split(","))):
         fault = _parse_fault(part)
@@ -134,7 +134,7 @@ def _parse_number(text: str) -> float | None:
 
 
 def list_fault_names() -> tuple[str, ...]:
-    """Return every name for specifications."""
+    """Return all names of faults for specifications."""
     return (*CONTENT, *layout_defects.NAMES, *TRANSPORT, *BATCH)
 
 
@@ -153,12 +153,12 @@ def choose_struck(faults: tuple[Fault, ...], u: float) -> Fault | None:
 
 
 def choose_transport_fault(faults: Faults, key: bytes, tries: int) -> Fault | None:
-    """Return the transport fault of this request at its try number `tries` (from 0)."""
+    """Return the transport fault of this request at attempt number `tries` (from 0)."""
     return _draw_fault(faults.transport, b"transport", key, tries)
 
 
 def choose_batch_fault(faults: Faults, name: str, key: bytes, tries: int = 0) -> Fault | None:
-    """Return the batch fault `name` if it strikes the call `key` at its try number `tries` (from 0)."""
+    """Return the batch fault `name` if it strikes the call `key` at attempt number `tries` (from 0)."""
     asked = tuple(fault for fault in faults.batch if fault.name == name)
     return _draw_fault(asked, name.encode()[:16], key, tries)
 

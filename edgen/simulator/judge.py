@@ -1,12 +1,12 @@
 """The simulated judge: two numbered transcripts in, `1` or `2` out.
 
 A prompt is a judge's if its last user message shows two numbered interactions, conversations, responses or
-the like and asks for 1 or 2, or which is better. The judge's preference is `rate_quality`, a function of one
-transcript's text. Planted faults make it prefer a slot or length instead, or obey a line in a text that looks
-like one of the prompt's.
+the like, and asks for 1 or 2, or which is better. The judge's preference is `rate_quality`, a function of one
+transcript's text. Planted faults make it prefer a slot or length instead, or obey a line in a text that
+imitates the prompt.
 
 A judge with a rubric gets a fenced conversation and criteria, and answers with a JSON object of scores. All
-criteria follow from the tone of the turns, each with its own error.
+scores depend on the tone of the turns, each with its own error.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ import msgspec
 from edgen.core.values import Message
 from edgen.reading.answers.scores import MOST_SCORE
 from edgen.reading.answers.verdict import read_verdict
-from edgen.simulator.conversation.tone import measure_tone
 from edgen.simulator.phrases.book import PhraseSpeaker
 from edgen.simulator.prompts import conversation_prompt
+from edgen.simulator.tone import measure_tone
 
 
 class ShownPair(NamedTuple):
-    """Two texts to compare, and the prompt's word for them (`Interaction`)."""
+    """Two texts to compare, and the prompt's word for them, such as `Interaction`."""
 
     noun: str
     first: str
     second: str
-    told: int | None = None  # the text with a line that instructs the judge to choose it, 1 or 2
+    told: int | None = None  # the text (1 or 2) with a line that instructs the judge to choose it
 
 
 _HEADING = (
@@ -54,7 +54,7 @@ _ASKING = re.compile(
 _RULE = re.compile(r"\n[ \t]*(?:#+|-{3,}|={3,}|\*{3,}|</[^<>\n]{1,40}>)[ \t]*(?=\n|$)")
 _TURN = re.compile(r"[\s>*_#\-\d.\"“]{0,12}(?:teacher|student)\b[^:\n]{0,40}:", re.IGNORECASE)
 _ANY_TURN = re.compile(r"[^\W\d_][\w-]{0,30}: ")  # a role of any name
-# A text between two marked lines; a line that continues with a turn begins with a bar.
+# A text between two marked lines; a line that continues a turn begins with a bar.
 _FENCED = re.compile(
     r"^\[([0-9a-f]{16})\] (Interaction|Response) 1 begins\n(.*?)\n\[\1\] \2 1 ends\n\s*"
     r"^\[\1\] \2 2 begins\n(.*?)\n\[\1\] \2 2 ends$",
@@ -86,7 +86,7 @@ _BIASES = ("judge_first", "judge_second", "judge_longer", "judge_obeys")
 
 
 def read(messages: Sequence[Message]) -> ShownPair | None:
-    """Read the requested comparison, None if there is none."""
+    """Read the requested comparison; None if the messages request none."""
     if not messages or messages[-1].role != "user":
         return None
     text = messages[-1].content
@@ -125,7 +125,7 @@ def _asks_for_choice(outside: str, messages: Sequence[Message]) -> bool:
 
 
 def _find_order(shown: Sequence[str]) -> int | None:
-    """Return the only shown text with an instruction to the judge, if exactly one has it."""
+    """Return the shown text with an instruction to the judge, if exactly one has one."""
     told = [number for number, text in enumerate(shown, start=1) if _TELLS.search(text)]
     return told[0] if len(told) == 1 else None
 
@@ -168,10 +168,10 @@ def split_turns(text: str) -> list[str]:
 def rate_quality(text: str) -> float:
     """Return the quality of one shown transcript, in [-1, 1]: the mean tone of both sides, equally weighted.
 
-    The longer of two conversations of a scenario, in words, is better in half of all pairs, one-shot,
-    self-play or branched (within a point; over both shipped spaces): an unbiased judge shows almost no length
-    bias. For that, openings are excluded and the remaining effect of length on a lesson's tone is subtracted.
-    A hash of the text breaks ties, by a millionth.
+    The longer of two conversations of a scenario, in words, is better in half of all pairs (within a
+    percentage point, over both shipped spaces; one-shot, self-play or branched). So an unbiased judge shows
+    almost no length bias. For that, openings are excluded, and the remaining effect of length on a lesson's
+    tone is subtracted. A hash of the text breaks ties, by a millionth.
     """
     return _cached(text) if len(text) <= _CACHED else _rate_shown(text)
 
@@ -190,7 +190,7 @@ def _compute_course(turns: Sequence[str]) -> float:
     whole = len(turns) >= _WHOLE
     if whole:
         del tones[:2]  # an initial doubt or friendly greeting would weigh less in a longer lesson
-    # The sides alternate, so with an odd number of turns one has more.
+    # The sides alternate, so with an odd number of turns one side has more.
     sides = [side for side in (tones[::2], tones[1::2]) if side]
     mean = sum([sum(side) / len(side) for side in sides]) / len(sides)
     if not whole:
@@ -206,7 +206,7 @@ _cached = lru_cache(maxsize=1_024)(_rate_shown)
 def answer(
     comparison: ShownPair, fault: str | None, rng: Random, quality: Callable[[str], float] = rate_quality
 ) -> str:
-    """Return the judge's answer; every choice of words is drawn from `rng`. `quality` rates a text."""
+    """Return the judge's answer. Every choice of words is drawn from `rng`. `quality` rates a text."""
     if fault == "judge_both":
         return "Both are good."
     if fault in _PICKS_NONE:
@@ -232,12 +232,12 @@ def _choose(comparison: ShownPair, fault: str | None, quality: Callable[[str], f
 
 
 def compute_leaning(messages: Sequence[Message], text: str, fault: str | None) -> float | None:
-    """Return the probability, for the judge whose verdict is `text` or begins with it, that the first text is
-    better; None if it is not a verdict. A verdict may be in JSON.
+    """Return the probability that the first text is better, for the judge whose verdict is `text` or begins
+    with it; None if it is not a verdict. A verdict may be in JSON.
 
-    It is a logistic function of the difference in quality, and calibrated: with this probability the closing
-    judge finds it more probable for the preferred one of two self-play conversations that the student
-    understood. A judge with a planted bias is certain.
+    It is a logistic function of the difference in quality, and calibrated: it equals the share of pairs of
+    self-play conversations in which the closing judge gives the preferred one the higher probability that the
+    student understood. A judge with a planted bias is certain.
     """
     comparison = None if fault in _PICKS_NONE else read(messages)
     if comparison is None:
@@ -288,7 +288,7 @@ class RubricSheet(NamedTuple):
 
 
 def read_rubric(messages: Sequence[Message]) -> RubricSheet | None:
-    """Read the requested scores, None if there are none."""
+    """Read the requested scores; None if the messages request none."""
     text = messages[-1].content.rstrip() if messages else ""
     asked, _, form = text.rpartition("\n")
     if not form.startswith("{") or _RUBRIC_ASKED not in asked[-200:] or (shown := find_fenced(text)) is None:
@@ -301,7 +301,7 @@ def read_rubric(messages: Sequence[Message]) -> RubricSheet | None:
 
 
 def answer_rubric(sheet: RubricSheet, fault: str | None, rng: Random) -> str:
-    """Return the judge's scores; every error is drawn from `rng`."""
+    """Return the judge's scores. Every error is drawn from `rng`."""
     if fault in _PICKS_NONE:
         return PhraseSpeaker(rng, {"noun": "conversation"}).say("judge.prose")
     course = sum(map(measure_tone, sheet.turns)) / max(1, len(sheet.turns))

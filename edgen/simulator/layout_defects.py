@@ -1,7 +1,7 @@
-"""Spoiled layouts as models write them, one function per family.
+"""Spoiled layouts, as models write them, one function per family.
 
-A defect changes the form of an answer and keeps its content, so that a good reader gets the same turns. Every
-family has a name for faults specifications.
+A defect changes the form of an answer and keeps its content, so a good reader gets the same turns. Faults
+specifications name the families.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def code_fence(answer: CleanAnswer, rng: Random) -> str:
 
 
 def preamble(answer: CleanAnswer, rng: Random) -> str:
-    """Add a sentence before the answer, sometimes one after it."""
+    """Add a sentence before the answer, and sometimes one after it."""
     after = f"\n\n{_pick(_CLOSINGS, rng)}" if rng.random() < 0.4 else ""
     return f"{_pick(_PREAMBLES, rng)}\n\n{answer.clean}{after}"
 
 
 def thinking(answer: CleanAnswer, rng: Random) -> str:
-    """Add a reasoning block that should not have been sent."""
+    """Add a reasoning block that a service should not have sent."""
     tag = _pick(("think", "thinking", "reasoning"), rng)
     return f"<{tag}>\n{_pick(_THOUGHTS, rng)}\n</{tag}>\n\n{answer.clean}"
 
@@ -124,7 +124,7 @@ def named_roles(answer: CleanAnswer, rng: Random) -> str:
 
 
 def quoting(answer: CleanAnswer, rng: Random) -> str:
-    """Use other quotation marks than requested, or none."""
+    """Use other quotation marks than requested, or no marks."""
     opening, closing = (("“", "”"), ("'", "'"), ("«", "»"), ("", ""), ('"', ""))[int(rng.random() * 5)]
     turns = [f"   {role}: {opening}{text}{closing}," for role, text in answer.entries]
     return _bracket(turns, f"Probability: {opening}{answer.probability}{closing}")

@@ -1,8 +1,8 @@
-"""The simulated answer to a request for more values of a list: made up, one per line.
+"""The simulated answer to a request for more values of a list: invented values, one per line.
 
-A prompt is such a request if its one user message asks for a number of new or further items, one per line.
-Existing values are read from the lines of the list, and new ones combine the beginning of one with the end of
-another, so that they have the list's form on any subject. About one line in six repeats an existing or a new
+A prompt is such a request if its only user message asks for a number of new or further items, one per line.
+Existing values are read from the lines of the list. New ones combine the beginning of one value with the end
+of another, so they have the list's form on any subject. About one line in six repeats an existing or a new
 value in slightly other words, as models do.
 """
 
@@ -19,7 +19,7 @@ from edgen.simulator.prompts import conversation_prompt
 
 
 class ListRequest(NamedTuple):
-    """A request: the number of values, and the shown existing ones."""
+    """A request for `number` values. `shown`: the existing values."""
 
     number: int
     shown: tuple[str, ...]
@@ -32,7 +32,7 @@ _LINES = re.compile(
 _ITEM = re.compile(r"^[-*] (\S[^\n]*)$", re.MULTILINE)
 _MOST = 500  # lines of one answer
 _SAID_AGAIN = 1 / 6
-_OWN_ENDS = 8  # counts as many as the ends of this number of existing values
+_OWN_ENDS = 8  # the simulator's own ends count as this number of values
 
 # The simulator's own ends, for lists with few or short values.
 _DOING = (
@@ -47,7 +47,7 @@ _HOW = (
 )
 _OWN = re.compile(rf"(?:^| )(?:{_DOING}) (?:{_HOW})", re.IGNORECASE)
 _ENDS = [" ".join(words) for words in product(_DOING.split("|"), _HOW.split("|"))]
-# Split a value before one of these words, if it has any.
+# A value is split before one of these words, if it has any.
 _PARTS = re.compile(
     "a|about|across|after|and|as|at|because|before|but|by|for|from|how|if|in|into|of|on|or|otherwise|out|so|than|"
     "that|the|to|what|when|where|which|while|who|why|with|without",
@@ -56,7 +56,7 @@ _PARTS = re.compile(
 
 
 def read(messages: Sequence[Message]) -> ListRequest | None:
-    """Read the request in the messages, None if there is none."""
+    """Read the request in the messages; None if there is none."""
     asked = [message for message in messages if message.role != "system"]
     if len(asked) != 1 or asked[0].role != "user":
         return None
@@ -69,7 +69,7 @@ def read(messages: Sequence[Message]) -> ListRequest | None:
 
 
 def answer(wish: ListRequest, rng: Random) -> str:
-    """Return at most the requested number of distinct lines; every choice is drawn from `rng`."""
+    """Return at most the requested number of distinct lines. Every choice is drawn from `rng`."""
     parted = [_split_value(value) for value in wish.shown]
     heads = list(dict.fromkeys(head for head, _ in parted if head)) or [""]
     tails = list(dict.fromkeys(tail for _, tail in parted if tail))
@@ -87,7 +87,8 @@ def answer(wish: ListRequest, rng: Random) -> str:
 
 
 def _split_value(value: str) -> tuple[str, str]:
-    """Split a value near its middle; the end is empty for one word or one of the simulator's."""
+    """Split a value near its middle. The end is empty for a single word or one of the simulator's own
+    ends."""
     if (own := _OWN.search(value)) is not None:
         return value[: own.start()], ""
     words = value.split()
@@ -97,7 +98,7 @@ def _split_value(value: str) -> tuple[str, str]:
 
 
 def _choose_end(tails: Sequence[str], rng: Random) -> str:
-    """Return an end of one of the values, or one of the simulator's own."""
+    """Return an end of one of the values, or one of the simulator's own ends."""
     if rng.random() * (len(tails) + _OWN_ENDS) < len(tails):
         return rng.choice(tails)
     return rng.choice(_ENDS)

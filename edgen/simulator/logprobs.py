@@ -1,9 +1,9 @@
 """Log probabilities of the simulated model's tokens, and of alternatives.
 
-A token is four characters, as in usage. The numbers follow from the request, like the answer. A judge that
-answers with a number is as certain as the qualities differ: the token with the number and the same token with
-the other number share their probability according to `judge.compute_leaning`. At the first token, unless that
-begins JSON, `1` and `2` do so, regardless of further words.
+A token is four characters, as in usage. Like the answer, the numbers follow from the request. A judge that
+answers with a number is as certain as the qualities differ: the token with the number, and the same token
+with the other number, share their probability by `judge.compute_leaning`. `1` and `2` also share it at the
+first token, unless that begins JSON.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from edgen.simulator.faults import Faults
 from edgen.simulator.text import CHARS_PER_TOKEN, choose_content_fault, make_request_key
 
 MOST = 20  # tokens returned at one position
-_BARE = 0.85  # of a verdict that begins with its number
-_DRESSED = 0.12  # of a verdict that begins otherwise
-_SAID = 0.97  # of the number of a verdict that began otherwise
-_LIKELY = 0.98  # share of the remaining probability that the listed tokens have
+_BARE = 0.85  # share of the number, in a verdict that begins with its number
+_DRESSED = 0.12  # share of the numbers, in a verdict that begins otherwise
+_SAID = 0.97  # share of the number, in a verdict that began otherwise
+_LIKELY = 0.98  # share of the listed tokens in the remaining probability
 _NUMBER, _OTHER = re.compile("[12]"), str.maketrans("12", "21")
 _COMMON = (
     " the", " and", " you", " are", " for", " not", " but", " can", " how", " why", " one", " two", " let",
@@ -59,20 +59,20 @@ def score(
 
 def _share_numbers(said: str, leaning: float, share: float) -> dict[str, float]:
     """Return the probabilities of the token with a verdict's number, and of the same token with the other
-    one, which sum to `share`."""
+    number. They sum to `share`."""
     own = leaning if "1" in said else 1 - leaning
     return {said: share * own, said.translate(_OTHER): share * (1 - own)}
 
 
 def _share_opening(said: str, shares: dict[str, float], leaning: float) -> dict[str, float]:
-    """Return the first tokens of a verdict: either number, and this verdict's beginning if it does not start
+    """Return the first tokens of a verdict: both numbers, and this verdict's beginning if it does not start
     with its number."""
     begun = shares if _NUMBER.search(said) else {said: _DRESSED}
     return {**begun, "1": _BARE * leaning, "2": _BARE * (1 - leaning)}
 
 
 def _make_token(said: str, shares: dict[str, float], top: int, rng: Random) -> Token:
-    """Return a token with its `top` alternatives, itself included; `shares` has the known probabilities."""
+    """Return a token with its `top` alternatives, including itself. `shares` has the known probabilities."""
     left = (1 - sum(shares.values())) * _LIKELY
     start = int(rng.random() * len(_COMMON))
     for other in _COMMON[start:] + _COMMON[:start]:

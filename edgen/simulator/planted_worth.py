@@ -2,9 +2,9 @@
 
 With `planted: SEED` a simulator draws the worth of a turn from that seed and the turn's words. The answer to
 the closing question is the sum over the teacher's turns, with noise. A judge sees each turn's worth with an
-error also drawn from its words, so the error is constant. A goodbye is worth 0, with the usual error for a
-judge. So labels of pairs can be compared with the truth (`python -m bench credit`); they say nothing about
-real lessons.
+error, which is also drawn from its words and so is constant. A goodbye is worth 0, with the usual error for a
+judge. So labels of pairs can be compared with the truth (`python -m bench credit`). The results say nothing
+about real lessons.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def compute_worth(seed: int, text: str) -> float:
 
 @lru_cache(maxsize=8_192)
 def is_goodbye(text: str) -> bool:
-    """Return whether a turn is one of the teacher's last words."""
+    """Return whether a turn is one of the teacher's goodbyes."""
     return any(part in text for part in _list_goodbyes())
 
 
 @lru_cache(maxsize=1)
 def _list_goodbyes() -> tuple[str, ...]:
-    """Return an identifying part of each of the teacher's last words; its first letter may be a capital."""
+    """Return an identifying part of each goodbye. Its first letter may be a capital."""
     ways = [way for rule, ways in BOOK.items() if rule.startswith("t.close.") for way in ways]
     return tuple({max(way[::2], key=len)[1:] for way in ways})
 
@@ -79,11 +79,11 @@ def answer_probability(seed: int, taught: Iterable[str], rng: Random) -> str:
 
 
 def pick_teacher_turns(turns: Sequence[str], place: AgentPrompt | None) -> list[str]:
-    """Return the teacher's turns among those of a closing question. `place` is the messages as a side's
-    prompt, with the question as the last heard turn; without it, the teacher has every other turn, beginning
-    with the first."""
+    """Return the teacher's turns among the turns of a closing question. `place`: the messages as a side's
+    prompt, with the question as the last heard turn. Without it, the teacher has every other turn, from the
+    first."""
     if place is None:
-        return [text for text in turns if any(map(str.isalnum, text))][::2]  # a rule precedes the first
+        return [text for text in turns if any(map(str.isalnum, text))][::2]  # a rule precedes the first turn
     own = [own for own, _ in place.said[:-1]]
     flags = [*own, *[False] * (len(turns) - len(own))]  # the text before the question is the other side's
     teaches = place.side.role == "Teacher"

@@ -39,7 +39,7 @@ class SimulatorProvider(RequestFeatures, BatchAnswers, LocalCalls, Provider):
         return found
 
     def schema_problem(self, config: SimulatorConfig, schema: bytes) -> str | None:  # noqa: ARG002
-        """Return the part of the schema that cannot be simulated."""
+        """Return the part of the schema that the simulator does not support."""
         from edgen.simulator.schemas.schema_patterns import UnfitSchema
         from edgen.simulator.schemas.structured import read_schema_text
 

@@ -1,7 +1,7 @@
-"""Requests as the answering protocols see them, and the search for that protocol.
+"""Requests as the answering protocols see them, and the search for the right protocol.
 
-The embedded simulator knows the requesting protocol. A server does not: it asks the protocols in sequence
-whether the prompt is theirs. A run that only requests whole conversations never loads the others.
+The embedded simulator knows the requesting protocol. A server does not, so it asks the protocols in turn
+whether the prompt is theirs. A run that only requests whole conversations never loads the other protocols.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class SimulatedRequest:
         self._speakers = tuple(speakers)
         self._scene, self._find_scene = scene, find_scene
         self._asker: str | None = None
-        self._wants_less = False  # than a conversation, as far as the protocol is known
+        self._wants_less = False  # less than a conversation, as far as the protocol is known
         self._planted = planted
 
     @functools.cached_property
     def text(self) -> str:
-        """The text of all messages, one below the other."""
+        """The text of all messages, separated by newlines."""
         return "\n".join([message.content for message in self.messages])
 
     @functools.cached_property
@@ -79,7 +79,7 @@ class SimulatedRequest:
         return ways[int(self.random() * len(ways))]
 
     def answer(self, protocol: str | None) -> str:
-        """Return the answer to any request, from a protocol if its name is known."""
+        """Return the answer to any request. `protocol`: its name, if known."""
         self._asker = protocol
         if protocol:
             # Load the others only if the requesting protocol does not recognise the prompt.
@@ -101,15 +101,15 @@ class SimulatedRequest:
         return self._answer_anything() if answer is None else answer
 
     def _hear(self, protocol: Any) -> str | None:
-        """Return a protocol's answer; None if it does not know the prompt."""
+        """Return a protocol's answer; None if it does not recognise the prompt."""
         answer = part_of(protocol, SimulatedAnswers).simulated(self)
         if answer is None or type(answer) is str:
             return answer
         return require_type("protocol", protocol.name, answer, str, "a str or None")  # type: ignore[no-any-return]
 
     def conversation(self) -> str | None:
-        """Return a whole conversation; an explaining sentence if one is requested, but its speakers are
-        unknown."""
+        """Return a whole conversation. If its speakers are unknown, return a sentence that explains it. None
+        if no conversation is requested."""
         if self._wants_less:
             return None
         speakers = self._speakers
@@ -152,7 +152,7 @@ class SimulatedRequest:
         return converse_about(scene, task, self._rng)
 
     def talk(self) -> Talk | None:
-        """Return the part of the scene's role; None without a scene or a role."""
+        """Return the scene's role as a speaker; None without a scene or a role."""
         if self.scene is None or self.scene.role is None:
             return None
         from edgen.simulator.phrases.turns import Talk
@@ -161,12 +161,12 @@ class SimulatedRequest:
 
     @property
     def _speaking_scene(self) -> Scene | None:
-        """The scene whose values turns are about; None where the prompt alone says what to speak of."""
+        """The scene whose values turns are about; None if the prompt alone defines the subject."""
         return self.scene if self.scene is not None and self.scene.book.speaks else None
 
     @staticmethod
     def _list_aspects(scene: Scene | None) -> tuple[Way, ...]:
-        """Return the aspects that the space names of the scene's topic."""
+        """Return the aspects that the space names for the scene's topic."""
         if scene is None or not (facts := scene.book.phrases.facts.get("topic")):
             return ()
         texts = facts.get(scene.scenario.values.get("topic", ""), {}).get("aspects", ())
@@ -188,7 +188,7 @@ class SimulatedRequest:
         )
 
     def probability(self) -> str | None:
-        """Return the number for a closing question."""
+        """Return the answer to a closing question."""
         from edgen.simulator.conversation import closing_question
 
         asked = closing_question.read(self.messages, self._place)
@@ -212,7 +212,7 @@ class SimulatedRequest:
         return planted_worth.answer_probability(self._planted, taught, self._rng)
 
     def verdict(self) -> str | None:
-        """Return which of two conversations is better."""
+        """Return the verdict on two conversations."""
         # A turn may contain anything, so heard turns are never read as a judge's prompt.
         if self._place is not None and self._place.said:
             return None
@@ -267,7 +267,8 @@ class SimulatedRequest:
         return " ".join(voice.say("garbage") for _ in range(1 + int(self.random() * 4)))
 
     def as_json(self, key: str, words: str) -> str:
-        """Return an answer in words, as a JSON object under a key if the request asks for JSON."""
+        """Return an answer in words, or a JSON object with the words under a key if the request asks for
+        JSON."""
         return msgspec.json.encode({key: words}).decode() if self._json_mode else words
 
 
@@ -289,7 +290,7 @@ def list_own_protocols() -> list[str]:
 
 @functools.cache
 def _sort_by_precedence(names: tuple[str, ...]) -> list[SimulatedAnswers]:
-    """Return the loadable protocols that the simulator can answer, by precedence."""
+    """Return the protocols that can be loaded and that the simulator can answer, by precedence."""
     usable = [_find_protocol(name) for name in names if name in list_own_protocols()]
     if len(usable) < len(names):
         usable = [protocol for protocol in registry.find_all("protocol") if protocol.name in names]

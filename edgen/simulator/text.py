@@ -1,8 +1,8 @@
 """The simulated model: text in, text out.
 
 `respond` is a pure function: the same messages and seed give the same reply in any process on any machine.
-VERSION goes up whenever an answer changes that makes a conversation, a judgement or a label; it is part of
-the ledger's keys. DRAWS is part of every draw, and goes up where all answers may change.
+VERSION increases whenever an answer changes that makes a conversation, a judgement or a label, and is part of
+the ledger's keys. DRAWS is part of every draw, and increases if all answers may change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from edgen.space.model import Scene
 
 VERSION = 10
 DRAWS = 3
-CHARS_PER_TOKEN = 4  # the usual rule of thumb for English; no tokenizer is simulated
+CHARS_PER_TOKEN = 4  # the usual rule of thumb for English; the simulator has no tokenizer
 
 
 def make_request_key(messages: Sequence[Message], seed: int, salt: int = 0) -> bytes:
@@ -52,13 +52,13 @@ def respond(
 ) -> Reply:
     """Return the reply to the messages.
 
-    Of `faults` only the content faults count here. `stop` ends the text before any of its strings.
-    `json_mode` wraps a sentence, a turn or a number in JSON; an answer without a fault fits `schema` (see
+    Of `faults`, only the content faults count here. `stop` ends the text before any of its strings.
+    `json_mode` wraps a sentence, a turn or a number in JSON. An answer without a fault fits `schema` (see
     `structured`). Usage is counted in tokens of four characters, and `max_tokens` cuts there. `protocol`: the
-    requesting protocol, None to infer it from the prompt; `speakers`: the roles of the requested
-    conversation; `scene`: its scenario, None if only the prompt is known, in which `find_scene` looks for it.
-    `planted`: the seed of planted
-    worths, None without them. `confusion`: how often a labeller confuses a label with which other.
+    requesting protocol; None to infer it from the prompt. `speakers`: the roles of the requested
+    conversation. `scene`: its scenario; None if only the prompt is known, in which `find_scene` looks for it.
+    `planted`: the seed of planted worths; None without them. `confusion`: how often a labeller confuses each
+    label with others.
     """
     key = make_request_key(messages, seed, salt)
     messages = _replace_pictures(messages)
@@ -91,14 +91,14 @@ def respond(
 
 
 def _replace_pictures(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return the messages with words for pictures, which the simulator does not look at."""
+    """Return the messages with words in place of pictures, which the simulator does not read."""
     if not any(BEGIN in message.content and pictures_in(message.content) for message in messages):
         return messages
     return [Message(message.role, without_pictures(message.content)) for message in messages]
 
 
 def choose_content_fault(faults: Faults, key: bytes) -> Fault | None:
-    """Return the content fault of the request with this key."""
+    """Return the content fault of the request with this key; None without one."""
     return choose_struck(faults.content, int.from_bytes(key[8:], "big") / 2**64)
 
 

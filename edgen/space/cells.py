@@ -1,10 +1,10 @@
 """The cells of a space that its conditions and exclusions allow: their number, and the cell of each rank.
 
-The product is never built. Dimensions without linking conditions multiply. For linked ones, values that all
-conditions treat alike form a class; classes are counted by variable elimination along a tree of the
-dimensions, and a rank is found by descending that tree (bucket elimination: Dechter, "Bucket elimination: a
-unifying framework for reasoning", Artificial Intelligence 113, 1999). If that takes more than MAX_STATES
-states, nothing is counted.
+The product is never built. Dimensions without linking conditions multiply. In linked dimensions, values that
+all conditions treat alike form a class. Classes are counted by variable elimination along a tree of the
+dimensions, and descending that tree finds the cell of a rank (bucket elimination: Dechter, "Bucket
+elimination: a unifying framework for reasoning", Artificial Intelligence 113, 1999). If counting needs more
+than MAX_STATES states, nothing is counted.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from itertools import accumulate
 
 from edgen.space.model import Combination, Dimension, Entry, Space
 
-MAX_STATES = 2**20  # each checked by its rules
+MAX_STATES = 2**20  # states; the rules are checked for each
 
-Allows = Callable[[Sequence[int]], bool]  # for the chosen class of each dimension
+Allows = Callable[[Sequence[int]], bool]  # takes the chosen class of each dimension
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A condition on a choice. `scope`: the numbers of its dimensions."""
+    """A condition on a choice. `scope`: the places of the dimensions that it links."""
 
     scope: frozenset[int]
     allows: Allows
@@ -42,10 +42,11 @@ class _Node:
 
 
 class AllowedCells:
-    """The allowed cells of a space: `count` of them. None: too many to count, and none has a rank.
+    """The allowed cells of a space. `count` is their number; None if they are too many to count, and then no
+    cell has a rank.
 
-    `classes` are the entries, by place, that all conditions treat alike; by dimension. `unfit`: entries of a
-    further dimension, none of which may fit.
+    `classes`: for each dimension, groups of entries (by place) that all conditions treat alike. `unfit`:
+    entries of a further dimension that must not fit any cell.
     """
 
     def __init__(self, space: Space, unfit: Sequence[Entry] = ()) -> None:
@@ -89,11 +90,11 @@ class AllowedCells:
 
     @property
     def linked(self) -> bool:
-        """True if anything is ruled out."""
+        """True if conditions or exclusions rule out any cell."""
         return bool(self._roots) or self._roots is None
 
     def is_possible(self, places: Mapping[int, int]) -> bool:
-        """Return whether an allowed cell has these entries: places by dimension."""
+        """Return whether an allowed cell has these entries. `places`: the place of an entry, by dimension."""
         fixed = {one: self._class_of[one][place] for one, place in places.items() if one in self._class_of}
         key = frozenset(fixed.items())
         if key not in self._possible:
@@ -103,8 +104,8 @@ class AllowedCells:
         return self._possible[key]
 
     def example(self, places: Mapping[int, int]) -> list[int]:
-        """Return the first allowed cell with these entries, which must be possible: the place of each
-        dimension's entry."""
+        """Return the first allowed cell with these entries, as the place of each dimension's entry. Call it
+        only if `is_possible(places)`."""
         found = [places.get(one, 0) for one in range(len(self.dimensions))]
         fixed = dict(places)
         for one in self._class_of:
@@ -128,7 +129,7 @@ class AllowedCells:
         return known[key]
 
     def counts_by_entry(self) -> list[list[int]]:
-        """Return how many allowed cells each entry has, by dimension."""
+        """Return the number of allowed cells with each entry, by dimension."""
         assert self.count is not None
         counts = [[self.count // len(one.entries)] * len(one.entries) for one in self.dimensions]
         for place in self._class_of:
@@ -156,7 +157,7 @@ class AllowedCells:
         return known[key]
 
     def _list_classes(self, dimension: Dimension) -> list[list[int]]:
-        """Return the places of the entries that all conditions treat alike."""
+        """Group the places of the entries that all conditions treat alike."""
         named = self._named.get(dimension.name, [])
         found: dict[object, list[int]] = {}
         for place, entry in enumerate(dimension.entries):
@@ -166,7 +167,7 @@ class AllowedCells:
         return list(found.values())
 
     def _list_condition_rules(self) -> Iterable[Rule]:
-        """Yield a rule for each two dimensions of which one has conditions on the other."""
+        """Yield a rule for each pair of dimensions of which one has conditions on the other."""
         for place, samples in enumerate(self._samples):
             for name in dict.fromkeys(name for sample in samples for name in sample.when):
                 other = self.places[name]
@@ -188,15 +189,14 @@ class AllowedCells:
         )
 
     def _find_classes(self, name: str, values: Iterable[str]) -> frozenset[int]:
-        """Return the classes of a dimension whose entries have one of these values, which some condition
-        names."""
+        """Return the classes of a dimension whose entries have one of these values."""
         wanted, samples = frozenset(values), self._samples[self.places[name]]
         return frozenset(number for number, sample in enumerate(samples) if sample.value in wanted)
 
     def _build_tree(self, rules: Sequence[Rule], waiting: set[int]) -> list[_Node] | None:
         """Return the roots of the tree in which dimensions are chosen; None if it has too many states.
 
-        The dimension with the fewest dependencies is taken out first, and is lowest.
+        The dimension with the fewest dependencies is eliminated first and is lowest.
         """
         scopes = [(rule.scope, rule) for rule in rules]
         pending: list[_Node] = []  # nodes without a parent so far
@@ -218,7 +218,8 @@ class AllowedCells:
         return pending
 
     def _count_cells(self, node: _Node) -> list[int]:
-        """Return the number of cells below, given the choices above: running sums by class."""
+        """Return running sums, by class of the node's dimension, of the number of cells in this part of the
+        tree, given the choices above."""
         chosen = self._chosen
         key = tuple([chosen[place] for place in node.separator])
         row = node.counted.get(key)
@@ -249,7 +250,7 @@ class AllowedCells:
 
 
 def _find_linked_places(place: int, scopes: Iterable[frozenset[int]], pending: Sequence[_Node]) -> set[int]:
-    """Return the dimensions on which a choice in this one depends, including itself."""
+    """Return the dimensions on which a choice in dimension `place` depends, including that dimension."""
     separators = [node.separator for node in pending if place in node.separator]
     return {place}.union(*[scope for scope in scopes if place in scope], *separators)
 

@@ -1,4 +1,4 @@
-"""Checks of a space's conditions: circles, impossible values, dimensions without any value."""
+"""Checks of a space's conditions: circles, impossible values, dimensions without any possible value."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from edgen.core.yaml_values import shorten_word, suggest_name
 from edgen.space.cells import AllowedCells
 from edgen.space.model import Combination, Dimension, Space
 
-_MOST = 100  # problems of one kind
+_MOST = 100  # problems reported of one kind
 
 
 def find_condition_problems(space: Space, paths: Mapping[str, str]) -> list[Problem]:
-    """Return every problem of the conditions of a space with valid entries. `paths`: the places of each
-    dimension's entries."""
+    """Return every problem of the conditions of a space with valid entries. `paths`: the path of each
+    dimension's entries in the file."""
     problems = [*islice(_find_unknown(space, paths), _MOST)]
     if not problems:
         problems = [*_find_circles(space, paths)]
@@ -28,7 +28,8 @@ def find_condition_problems(space: Space, paths: Mapping[str, str]) -> list[Prob
 
 
 def order_by_dependency(space: Space) -> list[int]:
-    """Return the dimensions by place, each after those that its conditions name. There must be no circle."""
+    """Return the places of the dimensions, each after those that its conditions name. Call it only for
+    conditions without a circle."""
     places = {dimension.name: place for place, dimension in enumerate(space.dimensions)}
     found: dict[int, None] = {}
 
@@ -43,7 +44,7 @@ def order_by_dependency(space: Space) -> list[int]:
 
 
 def list_parents(dimension: Dimension) -> tuple[str, ...]:
-    """Return the dimensions named in the conditions of this one."""
+    """Return the names of the dimensions in the conditions of this one."""
     return tuple(dict.fromkeys(name for entry in dimension.entries for name in entry.when))
 
 
@@ -57,7 +58,7 @@ def _find_unknown(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
 def _iterate_combinations(
     space: Space, paths: Mapping[str, str]
 ) -> Iterator[tuple[str, Combination, str | None]]:
-    """Yield every condition and exclusion with its path, and the dimension whose condition it is."""
+    """Yield every condition and exclusion with its path, and the dimension that has the condition."""
     for dimension in space.dimensions:
         for i, entry in enumerate(dimension.entries):
             if entry.when:
@@ -94,7 +95,7 @@ def _find_circles(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]:
         start = circle.index(min(circle, key=space.names.index))
         circle = [*circle[start:], *circle[: start + 1]]
         place = next(i for i, entry in enumerate(space[circle[0]].entries) if circle[1] in entry.when)
-        message = f"these conditions go round in a circle ({' → '.join(circle)}); take one of them away"
+        message = f"these conditions form a circle ({' → '.join(circle)}); remove one of them"
         yield Problem(f"{paths[circle[0]]}[{place}].when", message)
 
 
@@ -117,13 +118,14 @@ def _find_dead_ends(space: Space, paths: Mapping[str, str]) -> Iterator[Problem]
                 if one.name in names
             )
             message = (
-                f"no value is left of {dimension.name} with {shown}; add one without a condition, or for that"
+                f"no value of {dimension.name} is possible with {shown}; add one for that case, or one without "
+                "a condition"
             )
             yield Problem(paths[dimension.name], message)
 
 
 def _with_all_above(space: Space, names: Sequence[str]) -> tuple[Dimension, ...]:
-    """Return these dimensions and all that their conditions lead to."""
+    """Return these dimensions and all on which they depend through conditions."""
     found = set(names)
     waiting = list(names)
     while waiting:

@@ -20,14 +20,14 @@ from edgen.space.cells import AllowedCells
 from edgen.space.covering_constructions import construct_rows, list_affine_maps
 
 MAX_TUPLES = 1_000_000  # tuples to be covered
-_EFFORT = 4_000  # approximate total of candidates
-_MOST_CANDIDATES = 40  # per cell
-_MOST_DEVELOPED = 200  # minimum cells
+_EFFORT = 4_000  # approximate total of candidate cells
+_MOST_CANDIDATES = 40  # candidates per cell
+_MOST_DEVELOPED = 200  # cells of the smallest possible array: above, none is developed
 _RESTARTS = 5  # arrays, of which the smallest is used
 _DEVELOPED = ((1, 60), (10, 20))  # candidates per cell, and the number of arrays developed with them
 
 Row = tuple[int, ...]  # the place of each dimension's entry
-_Part = tuple[int, ...]  # dimensions, and their places: one value fewer than a tuple
+_Part = tuple[int, ...]  # dimensions, then their places: one value fewer than a tuple
 
 
 def build_covering_array(cells: AllowedCells, strength: int, key: bytes) -> list[Row]:
@@ -71,10 +71,10 @@ def build_covering_array(cells: AllowedCells, strength: int, key: bytes) -> list
 
 @dataclass(slots=True)
 class _Uncovered:
-    """The tuples not covered yet.
+    """The tuples that no cell covers yet.
 
-    `lanes[part][dimension]` has 16 bits per place: 1 where the part with this place of this dimension is
-    uncovered. So one addition counts for all places at once. `left[part]` is the number of a part's uncovered
+    `lanes[part][dimension]` has 16 bits per place: 1 if no cell covers the part with this place of this
+    dimension. So one addition counts for all places at once. `left[part]` is the number of a part's uncovered
     tuples.
     """
 
@@ -102,7 +102,7 @@ class _Uncovered:
         return new
 
     def iterate_parts(self, row: Row) -> Iterator[_Part]:
-        """Yield the parts of a cell."""
+        """Yield the parts of a cell: all its combinations of `strength` - 1 values."""
         for dimensions in combinations(range(len(row)), self.strength - 1):
             yield *dimensions, *[row[one] for one in dimensions]
 
@@ -114,14 +114,14 @@ def _list_uncovered(cells: AllowedCells, sizes: Sequence[int], strength: int) ->
         for places in product(*[range(sizes[one]) for one in dimensions]):
             fixed = dict(zip(dimensions, places, strict=True))
             lanes[*dimensions, *places] = [
-                _open(cells, fixed, other, size) for other, size in enumerate(sizes)
+                _mark_possible_places(cells, fixed, other, size) for other, size in enumerate(sizes)
             ]
     left = {part: sum(lane.bit_count() for lane in own) for part, own in lanes.items()}
     return _Uncovered(sizes, strength, lanes, left)
 
 
-def _open(cells: AllowedCells, fixed: dict[int, int], other: int, size: int) -> int:
-    """Return the places of a dimension compatible with the fixed ones, 16 bits each."""
+def _mark_possible_places(cells: AllowedCells, fixed: dict[int, int], other: int, size: int) -> int:
+    """Return 16 bits for each place of dimension `other`: 1 if the place is possible with the fixed ones."""
     if other in fixed:
         return 0
     return sum(1 << (16 * place) for place in range(size) if cells.is_possible({**fixed, other: place}))
@@ -139,7 +139,7 @@ class _Builder:
         self._candidates = candidates
 
     def build_array(self, known: Sequence[Sequence[int | None]]) -> list[Row]:
-        """Return the array that begins with the rows of a known construction, in which None is any place."""
+        """Return an array that begins with the rows of a known construction. None in a row is any place."""
         rows = []
         for partial in sorted(known, key=lambda row: sum(place is None for place in row)):
             grown, _ = self._grow_cell({one: place for one, place in enumerate(partial) if place is not None})
@@ -151,8 +151,8 @@ class _Builder:
         return rows
 
     def develop_array(self, maps: Sequence[Sequence[int]]) -> list[Row]:
-        """Return an array that contains with every cell its images under the maps, place by place: a cell
-        then covers the images of its own tuples (Chateauneuf and Kreher, Journal of Combinatorial Designs 10,
+        """Return an array that contains, with every cell, its images under the maps, place by place. A cell's
+        images cover the images of its tuples (Chateauneuf and Kreher, Journal of Combinatorial Designs 10,
         2002)."""
         rows: list[Row] = []
         new: Row | None = (0,) * len(self._uncovered.sizes)
@@ -164,8 +164,8 @@ class _Builder:
         return rows
 
     def _choose_next_row(self) -> Row | None:
-        """Return the best of several cells with one of the most uncovered parts; None if nothing is
-        uncovered."""
+        """Return the best of several cells that contain one of the parts with most uncovered tuples; None if
+        no tuple is uncovered."""
         most = max(self._uncovered.left.values())
         if not most:
             return None
@@ -178,8 +178,12 @@ class _Builder:
         return max(rows, key=lambda grown: grown[1])[0]
 
     def _grow_cell(self, chosen: dict[int, int]) -> tuple[Row, int]:
-        """Return a cell with these places, and how many tuples it covers beyond them: each dimension in
-        random order takes the place that covers the most with the previous ones."""
+        """Complete a cell that has the chosen places. Return it, and the number of tuples that it newly
+        covers.
+
+        The other dimensions are filled in random order, each with the place that covers most with the
+        previous ones.
+        """
         sizes, lanes = self._uncovered.sizes, self._uncovered.lanes
         chosen = dict(chosen)
         waiting = [one for one in range(len(sizes)) if one not in chosen]
@@ -203,7 +207,7 @@ class _Builder:
         return tuple([chosen[one] for one in range(len(sizes))]), gain
 
     def _choose_place(self, chosen: dict[int, int], dimension: int, score: int) -> int:
-        """Return a random one of the possible places with the highest score."""
+        """Return one of the possible places with the highest score, at random."""
         size = self._uncovered.sizes[dimension]
         scores = struct.unpack(f"<{size}H", score.to_bytes(2 * size, "little"))
         highest = max(scores)

@@ -1,10 +1,10 @@
 """Covering arrays in closed form, for dimensions of similar size.
 
-Over a field of q elements: an orthogonal array of q**t rows and q + 1 columns, q + 2 for t = 3 and even q
-(Bush, "Orthogonal arrays of index unity", Annals of Mathematical Statistics 23, 1952); for t = 2, its product
+Over a field of q elements: an orthogonal array of q**t rows and q + 1 columns (q + 2 for t = 3 and even q;
+Bush, "Orthogonal arrays of index unity", Annals of Mathematical Statistics 23, 1952). For t = 2: its product
 with itself, of q**2 + m(q**2 - q) rows and more than (q + 1) q**m columns (Stevens and Mendelsohn, "New
-recursive methods for transversal covers", Journal of Combinatorial Designs 7, 1999). For two values and t = 2
-the optimum (Katona 1973; Kleitman and Spencer 1973); for two values and t = 3, Paley's matrix of order 12.
+recursive methods for transversal covers", Journal of Combinatorial Designs 7, 1999). For two values and t =
+2: the optimum (Katona 1973; Kleitman and Spencer 1973). For two values and t = 3: Paley's matrix of order 12.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import combinations, product
 Partial = tuple[int | None, ...]  # None: any place
 _PRIME_POWERS = (2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25)  # the sizes of fields
 _MOST_ROWS = 20_000
-# x**m as lower powers, by the size of the field: the digits of an irreducible polynomial, lowest first.
+# x**m in lower powers, by the size of the field: digits of an irreducible polynomial, lowest first.
 _REDUCED = {4: (1, 1), 8: (1, 1, 0), 9: (2, 0), 16: (1, 1, 0, 0), 25: (3, 0)}
 
 
@@ -58,8 +58,8 @@ def _build_over_field(largest: int, columns: int, strength: int) -> list[tuple[i
 
 
 def _build_orthogonal(q: int, strength: int) -> list[tuple[int, ...]]:
-    """Return a row per polynomial of degree below `strength`: its values, and its coefficients that serve as
-    columns."""
+    """Return a row for each polynomial of degree below `strength`: its values, then the coefficients that
+    serve as further columns."""
     add, times = _build_field(q)
     rows = []
     for coefficients in product(range(q), repeat=strength):
@@ -88,8 +88,8 @@ def _build_product(q: int, rows: list[tuple[int, ...]], columns: int) -> list[tu
 
 
 def _build_binary(columns: int) -> list[tuple[int, ...]]:
-    """Return a row of zeros, and below it columns that are different sets of the same size with pairwise
-    intersections."""
+    """Return the optimal array of two values and strength 2: a row of zeros above columns that are different
+    sets of the same size, any two of which intersect."""
     count = next(n for n in range(4, 64) if math.comb(n - 1, math.ceil(n / 2)) >= columns)
     chosen = combinations(range(count - 1), math.ceil(count / 2))
     sets = [frozenset(one) for _, one in zip(range(columns), chosen, strict=False)]

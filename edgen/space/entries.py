@@ -1,9 +1,9 @@
 """The dimensions of a space file and their entries, with every problem and its path.
 
-A text is one visible line without control characters. A name is an identifier that templates can use and
-edgen does not. A value ends up in prompts, records and terminals. Joiners and direction marks are allowed, as
-some scripts need them; control characters, line separators, lone surrogates and bidirectional overrides are
-not.
+A text is one visible line without control characters. A name is an identifier that templates can use and that
+has no meaning for edgen. Values end up in prompts, records and terminals. Joiners and direction marks are
+allowed, since some scripts need them; control characters, line separators, lone surrogates and bidirectional
+overrides are not.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def is_blank(text: str) -> bool:
 def normalize_likeness(text: str) -> str:
     """Return the common form of values that a reader cannot distinguish.
 
-    That is the text without format characters, such as a zero-width space, in Unicode's compatibility form
+    The form has no format characters, such as a zero-width space. It is in Unicode's compatibility form
     (NFKC), which composes an e and an accent to an é.
     """
     if text.isascii():
@@ -42,7 +42,7 @@ def normalize_likeness(text: str) -> str:
 
 
 def find_text_problems(text: str, path: str) -> Iterator[Problem]:
-    """Yield problems of a text as a value or a field."""
+    """Yield the problems of a text as a value or a field."""
     if is_blank(text):
         yield Problem(path, "this text is empty or blank")
         return
@@ -57,13 +57,13 @@ def find_text_problems(text: str, path: str) -> Iterator[Problem]:
 
 
 def find_remark_problems(key: str, text: str) -> Iterator[Problem]:
-    """Yield problems of a name, description or source; the last two may have several lines."""
+    """Yield the problems of a name, description or source. A description or source may have several lines."""
     line = text if key == "name" else text.translate(_LAYOUT).strip()
     yield from find_text_problems(line, f"$.{key}")
 
 
 def value_problem(text: str) -> str | None:
-    """Return the problem of a text as a value of a space, None if there is none."""
+    """Return the problem of a text as a value of a space; None if it is valid."""
     problem = next(find_text_problems(text, "$"), None)
     return None if problem is None else problem.message
 
@@ -84,7 +84,7 @@ _OF_JINJA = frozenset({
     "in", "include", "is", "kwargs", "loop", "macro", "missing", "none", "not", "or", "pluralize", "range",
     "recursive", "required", "scoped", "self", "set", "super", "trans", "true", "varargs", "with", "without",
 })  # fmt: skip
-# Further variables of edgen's own templates, and further columns of its tables.
+# Other variables of edgen's own templates, and columns of its tables.
 OF_EDGEN = frozenset({
     "arm", "brief", "compare", "conversation", "conversation_1", "conversation_2", "count", "description",
     "dimension",
@@ -104,7 +104,7 @@ _OF_ROLES = frozenset({
 
 
 def find_dimension_problem(name: str) -> str | None:
-    """Return the problem of a dimension's name, None if there is none."""
+    """Return the problem of a dimension's name; None if it is valid."""
     return (
         _find_shape_problem(name)
         or _explain_taken(name, _OF_JINJA, "Jinja")
@@ -113,12 +113,12 @@ def find_dimension_problem(name: str) -> str | None:
 
 
 def find_field_problem(name: str) -> str | None:
-    """Return the problem of an entry field's name, None if there is none."""
+    """Return the problem of an entry field's name; None if it is valid."""
     return _find_shape_problem(name) or _explain_taken(name, _OF_TEXTS, "texts in templates")
 
 
 def find_role_problem(name: str) -> str | None:
-    """Return the problem of a role's name, None if there is none."""
+    """Return the problem of a role's name; None if it is valid."""
     return _find_shape_problem(name) or _explain_taken(name.lower(), _OF_ROLES, "jobs and providers")
 
 
@@ -133,11 +133,11 @@ def _explain_taken(name: str, taken: frozenset[str], whose: str) -> str | None:
     return f"the name {name} means something else to {whose}; choose another" if name in taken else None
 
 
-# This many are read in seconds, and fit within the size limit of files.
+# Limits that keep reading within seconds, and files within their size limit.
 MAX_DIMENSIONS = 64
-MAX_ENTRIES = 20_000  # per dimension
+MAX_ENTRIES = 20_000  # entries per dimension
 MAX_TOTAL = 40_000  # entries of a space
-MAX_DEPTH = 8  # of lists and mappings in a field
+MAX_DEPTH = 8  # levels of lists and mappings in a field
 _KINDS = {
     bool: "true or false",
     int: "a number",
@@ -157,8 +157,11 @@ def read_entries(
     fields: Collection[str] | None = None,
     elsewhere: Mapping[str, str] | None = None,
 ) -> tuple[Entry, ...]:
-    """Read the entries of a list. `keep`: allow repeated values. `fields`: the only allowed fields, all
-    texts, without conditions; None for any. `elsewhere`: the lists that have the fields of the layout."""
+    """Read the entries of a list.
+
+    `keep` allows repeated values. `fields` are the only allowed fields, all texts, and then conditions are
+    not allowed; None allows any. `elsewhere` maps the layout's fields of other lists to these lists.
+    """
     if not isinstance(values, list):
         problems.append(Problem(path, "expected a list, each entry on a line of its own after '- '"))
         return ()
@@ -178,7 +181,7 @@ def read_entries(
 
 
 def read_combination(value: Any, path: str, problems: list[Problem]) -> Combination:
-    """Read a mapping of dimensions, each to a value or to a list of values."""
+    """Read a mapping of each dimension to a value or a list of values."""
     if not isinstance(value, dict) or not value:
         problems.append(Problem(path, "expected a mapping of dimensions to values, as in {topic: Tides}"))
         return {}
@@ -202,7 +205,7 @@ def _read_entry(
     fields: Collection[str] | None,
     elsewhere: Mapping[str, str],
 ) -> Entry | None:
-    """Read an element of a list as an Entry, None if it has no value."""
+    """Read an element of a list as an Entry; return None if it has no value."""
     if isinstance(value, str):
         return Entry(value)
     if isinstance(value, dict):
@@ -266,7 +269,7 @@ def _read_field(key: Any, value: Any, path: str, problems: list[Problem]) -> Any
 
 
 def _is_too_deep(value: Any, most: int = MAX_DEPTH) -> bool:
-    """Return whether lists and mappings are nested deeper than this."""
+    """Return whether lists and mappings are nested more than `most` levels deep."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
     return inner is not None and (most == 0 or any(_is_too_deep(one, most - 1) for one in inner))
 
@@ -309,7 +312,7 @@ def _find_entry_problems(entry: Entry, path: str, *, check_fields: bool) -> Iter
 
 
 def _check_field_kinds(path: str, entries: Sequence[Entry | None]) -> Iterator[Problem]:
-    """Yield fields whose kind differs from an earlier entry's."""
+    """Yield a problem for each field whose kind differs from an earlier entry's."""
     kinds: dict[str, tuple[str, int]] = {}
     for i, entry in enumerate(entries):
         for name, value in entry.fields.items() if entry is not None else ():
@@ -336,7 +339,7 @@ def _describe_duplicate(value: str, earlier: Entry | None, path: str, first: str
 def read_lists(
     value: dict[str, Any], layout: SpaceLayout, problems: list[Problem], keep: bool
 ) -> tuple[Dimension, ...]:
-    """Read the lists of a layout."""
+    """Read the lists of a layout as dimensions."""
     listed = [one for one in layout.dimensions if one.list in value]
     _check_total([value[one.list] for one in listed], problems)
     elsewhere = {field: layout.lists[name] for field, name in layout.fields.items()}

@@ -2,7 +2,7 @@
 courses.
 
 Scenarios are not drawn from it and no role sees it: a space's values state what a role knows. Runs keep a
-copy, and formats whose users look facts up write it next to their data.
+copy. Formats whose users look up facts write it next to their data.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ FILE_NAME = r"^(?!.*\.schema\.json$)[A-Za-z0-9][A-Za-z0-9_.-]{0,95}\.json$"
 
 
 class Knowledge(msgspec.Struct, frozen=True, dict=True):
-    """A knowledge file: its name, and its exact text, empty if the space was read without its folder."""
+    """A knowledge file: its name, and its exact text, which is empty if the space was read without its
+    folder."""
 
     file: str
     text: str = ""
@@ -41,13 +42,13 @@ class Knowledge(msgspec.Struct, frozen=True, dict=True):
 
 
 def is_file_name(name: str) -> bool:
-    """Return whether this is a valid name of a knowledge file: not a path."""
+    """Return whether `name` is valid for a knowledge file, and not a path."""
     return re.fullmatch(FILE_NAME, name) is not None
 
 
 def find_knowledge(name: Any, space: Path | None, problems: list[Problem]) -> Knowledge | None:
-    """Return the knowledge file of a space by its name in the file; without its text where the space has no
-    folder. Problems are noted."""
+    """Return the knowledge file that a space names. Without the space's path, its text is not read. Problems
+    are added to `problems`."""
     if not isinstance(name, str) or not is_file_name(name):
         message = "expected the name of a file next to this one that ends in .json, as in course-info.json"
         problems.append(Problem("$.knowledge", message))
@@ -56,8 +57,11 @@ def find_knowledge(name: Any, space: Path | None, problems: list[Problem]) -> Kn
 
 
 def read_knowledge(name: str, space: Path) -> Knowledge:
-    """Read the file of that name next to the space. Raises SpaceError for one that is too large or not a JSON
-    object or list, and for a link out of the folder, since the file is copied into runs and exports."""
+    """Read the file of that name next to the space.
+
+    Raises SpaceError for a file that is too large or not a JSON object or list. Raises it also for a link out
+    of the folder, since runs and exports copy the file.
+    """
     path = space.parent / name
     real = Path(os.path.realpath(path))
     if real.parent not in (Path(os.path.realpath(space.parent)), Path(os.path.realpath(space)).parent):

@@ -1,10 +1,13 @@
-"""The design `even` of dimensions that conditions or exclusions link.
+"""The design `even` for dimensions that conditions or exclusions link.
 
-They are drawn in sequence, each in separate passes for every combination of previously drawn classes. A class
-holds the values that all conditions treat alike. So the values possible with a combination are equally
-frequent with it. If exclusions are among the links, the combinations get weights that bring every value close
-to its share (iterative proportional fitting: Deming and Stephan, Annals of Mathematical Statistics 11, 1940),
-but no allowed combination below a quarter of its share without them.
+They are drawn in sequence, with separate passes for every combination of previously drawn classes. A class
+holds the values that all conditions treat alike. So the values that are possible with a combination are
+equally frequent with it.
+
+Exclusions between linked dimensions would make some values rarer. Then the combinations get weights that
+bring every value close to its share (iterative proportional fitting: Deming and Stephan, Annals of
+Mathematical Statistics 11, 1940). No allowed combination gets less than a quarter of its share without these
+weights.
 """
 
 from __future__ import annotations
@@ -18,20 +21,20 @@ from edgen.space.cells import AllowedCells
 from edgen.space.conditions import list_parents, order_by_dependency
 from edgen.space.model import Space
 
-_MOST_COMBINATIONS = 20_000  # weighted combinations of classes
+_MOST_COMBINATIONS = 20_000  # combinations of classes that are fitted
 _FITTING_STEPS = 300
 _CLOSE = 1e-9
-_LEAST = 0.25  # of a combination's share before fitting
+_LEAST = 0.25  # minimum share of a combination, as a part of its share before fitting
 _MOST_CONTEXTS = 4_096  # contexts whose passes are kept
 
 _Table = dict[tuple[int, ...], float]  # the share of each combination of classes of linked dimensions
 
 
 class EntryDraws(Protocol):
-    """Draws of a dimension's entries."""
+    """The draws of a dimension's entries."""
 
     def draw(self, index: int) -> tuple[int, int]:
-        """Return the entry of draw `index`, from 0, and how many earlier draws were of its group."""
+        """Return the entry of draw `index`, from 0, and the number of earlier draws of its group."""
 
 
 MakeDraws = Callable[[Sequence[float], Sequence[int] | None, str], EntryDraws]
@@ -45,7 +48,7 @@ def list_linked_draws(space: Space, cells: AllowedCells, make_draws: MakeDraws) 
 
 
 def _group_linked_places(space: Space) -> list[list[int]]:
-    """Group the dimensions that conditions or exclusions link, by place, in the order of drawing."""
+    """Group the places of the dimensions that conditions or exclusions link, in the order of drawing."""
     order = order_by_dependency(space)
     group = {place: {place} for place in order}
     scopes = [*_list_scopes(space)]
@@ -60,7 +63,7 @@ def _group_linked_places(space: Space) -> list[list[int]]:
 
 
 def _list_scopes(space: Space) -> Iterator[frozenset[int]]:
-    """Yield the places of the dimensions in one condition or exclusion."""
+    """Yield the places of the dimensions in each condition and exclusion."""
     places = {name: place for place, name in enumerate(space.names)}
     for place, dimension in enumerate(space.dimensions):
         for name in list_parents(dimension):
@@ -70,7 +73,8 @@ def _list_scopes(space: Space) -> Iterator[frozenset[int]]:
 
 
 class LinkedDraws:
-    """Linked dimensions, drawn in sequence: those at `places`. `cells` must be countable."""
+    """The draws of linked dimensions, one after the other. `places` are the dimensions; `cells` must be
+    countable."""
 
     def __init__(self, space: Space, cells: AllowedCells, places: list[int], make_draws: MakeDraws) -> None:
         self._cells = cells
@@ -97,7 +101,7 @@ class LinkedDraws:
 
     def draw(self, index: int, found: list[int]) -> None:
         """Write the place of each dimension's entry in scenario `index` into `found`."""
-        # the class of each earlier dimension that matters to a later one
+        # the class of each earlier dimension; None if no later dimension depends on it
         context: tuple[int | None, ...] = ()
         for number, place in enumerate(self.places):
             passes = self._passes.get(context) or self._make_passes(context, found)
@@ -108,8 +112,8 @@ class LinkedDraws:
                 context = (*context, None)
 
     def _make_passes(self, context: tuple[int | None, ...], found: Sequence[int]) -> EntryDraws:
-        """Make the passes of the next dimension after these classes. Raises SpaceError if no value can be
-        drawn."""
+        """Return the passes of the next dimension after the drawn classes. Raises SpaceError if the
+        conditions leave no value."""
         number = len(context)
         place, weights = self.places[number], self._weights[number]
         classes = self._cells.classes[place]
@@ -195,8 +199,8 @@ def _fit(
 
 
 def _compute_plain_shares(allowed: Sequence[tuple[int, ...]], weights: Sequence[Sequence[float]]) -> _Table:
-    """Return the share of each combination if each class is drawn by weight among those possible with the
-    previous ones."""
+    """Return the share of each combination if each class is drawn by weight among those that are possible
+    with the previous ones."""
     possible: dict[tuple[int, ...], dict[int, float]] = {}
     for classes in allowed:
         for number, one in enumerate(classes):

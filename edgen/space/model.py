@@ -1,10 +1,10 @@
 """A space as immutable values: dimensions with entries, and roles with their views.
 
-Sections are parts of a space that domains add (`SpaceSection`). Dimensions that a domain names have a layout
-(`edgen.core.space_layouts`), and may have a file that lists values only.
+Sections are parts of a space that domains add (`SpaceSection`). A domain can name dimensions by a layout
+(`edgen.core.space_layouts`); a file with such dimensions may list values only.
 
-A `Scene` is a scenario of a space as the simulator knows it besides its prompt. A model never sees it. A
-request of a role holds what that role sees.
+A `Scene` is the simulator's knowledge of a scenario besides its prompt. A model never sees it: a request to a
+role holds only what that role sees.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ class SpaceSection:
     """A section of space files."""
 
     name: ClassVar[str]
-    """Its key in the file."""
+    """The section's key in the file."""
     help: ClassVar[str]
     """One sentence for the reference of space files."""
     shown: ClassVar[tuple[str, ...]] = ()
-    """Names of template variables that roles see through it, beyond the dimensions."""
+    """Names of template variables, beyond the dimensions, that roles see through the section."""
     structs: ClassVar[tuple[type[msgspec.Struct], ...]]
-    """The structs of its values, for the JSON Schema of space files."""
+    """The structs of the section's values, for the JSON Schema of space files."""
     root: ClassVar[str]
     """The name of the outermost struct."""
     drawn: ClassVar[str] = ""
-    """Help of the option of `edgen space show` that has the section's name: how many examples to print and
-    draw. Empty for a section whose examples cannot be drawn."""
+    """Help text of the option of `edgen space show` with the section's name, which sets how many examples are
+    printed and drawn. Empty for a section without drawings."""
 
     @abstractmethod
     def read(self, value: Any, dimensions: Collection[str], problems: list[Problem]) -> Any:
-        """Return the parsed section of a space with these dimensions; None if it is invalid, after adding to
-        `problems`."""
+        """Return the parsed section of a space with these dimensions; None if it is invalid, after adding its
+        problems to `problems`."""
 
     def widen(self, definitions: dict[str, Any]) -> None:
-        """Add the short forms that `read` also accepts to the definitions of a JSON Schema."""
+        """Add the short forms that `read` accepts to the definitions of a JSON Schema."""
 
     @abstractmethod
     def content(self, section: Any) -> Any:
@@ -85,20 +85,19 @@ class SpaceSection:
 
     @abstractmethod
     def draw(self, space: Space, folder: Path, examples: int) -> tuple[int, Path]:
-        """Draw this many examples into a new folder. Return the number of pictures, and the page that shows
-        them.
+        """Draw this many examples into a new folder. Return the number of pictures, and the page with them.
 
         Raises UsageError if the section has no pictures or the folder is not empty.
         """
 
 
 def list_section_names() -> list[str]:
-    """Return the keys that space files may have beyond edgen's own."""
+    """Return the keys of sections that space files may have."""
     return registry.list_names("space_section")
 
 
 def find_section(name: str) -> SpaceSection:
-    """Return the section with this key. Raises PluginError."""
+    """Return the section with this key. Raises PluginError for an unknown one."""
     found: SpaceSection = registry.find("space_section", name)
     return found
 
@@ -109,12 +108,12 @@ def iterate_sections(space: Space) -> Iterator[tuple[SpaceSection, Any]]:
         yield find_section(name), content
 
 
-Combination = dict[str, tuple[str, ...]]  # one of these values of each of these dimensions
+Combination = dict[str, tuple[str, ...]]  # a scenario has one of these values of each of these dimensions
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One value of a dimension. `weight` is relative to the others of the dimension; `fields` are its further
-    fields. `when`: it only occurs with these values of other dimensions."""
+    """One value of a dimension. `weight` is relative to the dimension's other entries. `fields` are further
+    fields of the entry. With `when`, the entry occurs only with these values of other dimensions."""
 
     value: str
     weight: float = 1.0
@@ -123,7 +122,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Dimension(msgspec.Struct, frozen=True):
-    """One dimension of scenarios. Templates call it `name`, people read `label`."""
+    """A dimension of scenarios. Templates use `name`, people read `label`."""
 
     name: str
     entries: tuple[Entry, ...]
@@ -136,16 +135,16 @@ class Dimension(msgspec.Struct, frozen=True):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields that any entry has, in order of first appearance."""
+        """The names of all fields of the entries, in order of first appearance."""
         return tuple(dict.fromkeys(name for entry in self.entries for name in entry.fields))
 
     def find_entry(self, value: str) -> Entry:
-        """Return the first entry of an existing value."""
+        """Return the first entry with a value, which must exist."""
         return next(entry for entry in self.entries if entry.value == value)
 
 
 class SpaceRole(msgspec.Struct, frozen=True):
-    """A speaker in a space's conversations, and the dimensions that it may know."""
+    """A speaker in a space's conversations, and the dimensions that it sees."""
 
     name: str
     sees: tuple[str, ...]
@@ -158,7 +157,7 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     description: str | None = None  # for people
     source: str | None = None  # origin of its values
     duplicates: Literal["refuse", "keep"] = "refuse"
-    """With `keep`, a value may be listed more than once, each copy being a separate entry."""
+    """With `keep`, a value may be listed more than once; each copy is a separate entry."""
     dimensions: tuple[Dimension, ...]  # in order
     roles: tuple[SpaceRole, ...]  # in order
     exclude: tuple[Combination, ...] = ()
@@ -166,12 +165,12 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     sections: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """The sections of domains, by key (see `SpaceSection`)."""
     knowledge: Knowledge | None = None
-    """The file of facts on its values."""
+    """The file of facts about the values."""
     pictures: Mapping[str, PromptPicture] = msgspec.field(default_factory=dict)
-    """The pictures that its entries and sections name, by the names of their files."""
+    """The pictures that entries and sections name, by the names of their files."""
     family: str | None = None
-    """The family that a job names for its records, which no space file has; None for the first of edgen's own
-    that fits."""
+    """The family that a job names for its records; never in a space file. None: the first of edgen's own that
+    fits."""
 
     def __getitem__(self, name: str) -> Dimension:
         for dimension in self.dimensions:
@@ -186,12 +185,12 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def product(self) -> int:
-        """The product of the sizes: the number of cells if nothing is ruled out."""
+        """The product of the dimensions' sizes: the number of cells if no cell is ruled out."""
         return math.prod(len(dimension.entries) for dimension in self.dimensions)
 
     @property
     def conditional(self) -> bool:
-        """True if conditions or exclusions rule anything out."""
+        """True if the space has conditions or exclusions."""
         return bool(self.exclude) or any(entry.when for one in self.dimensions for entry in one.entries)
 
     def replace_entries(self, name: str, entries: tuple[Entry, ...]) -> Space:
@@ -207,35 +206,36 @@ PICTURE = "picture"  # a field with an image file; the variable with the first p
 
 
 def list_layout_roles(names: Collection[str] | None = None) -> tuple[SpaceRole, ...]:
-    """Return the roles of the layout of a space with these dimensions, none without a layout. Without names,
-    those of edgen's own first layout."""
+    """Return the roles of the layout of a space with the dimensions `names`; empty without a layout. Without
+    `names`, return the roles of edgen's own first layout."""
     layout = next(iter(list_layouts()), None) if names is None else find_layout(names)
     return () if layout is None else tuple(SpaceRole(role, sees) for role, sees in layout.roles.items())
 
 
 def name_list(space: Space, dimension: str) -> str:
-    """Return the key of a dimension's list by the layout of the space, else the dimension's name."""
+    """Return the key of a dimension's list in the layout of the space, or the dimension's name without a
+    layout."""
     layout = find_layout(space.names)
     return dimension if layout is None else layout.lists.get(dimension, dimension)
 
 
 def find_turn_templates(names: Collection[str] | None) -> Mapping[str, str]:
-    """Return the shipped templates of turns in a space with these dimensions, by role in lower case; without
-    names, those of edgen's own first layout."""
+    """Return the shipped templates of turns in a space with the dimensions `names`, by role in lower case.
+    Without `names`, return those of edgen's own first layout."""
     layout = next(iter(list_layouts()), None) if names is None else find_layout(names)
     return {} if layout is None else layout.templates
 
 
 def list_usual_variables() -> tuple[str, ...]:
-    """Return the variables of templates about a scenario of any layout, for a template without a space."""
+    """Return the scenario variables of all layouts, for a template without a space."""
     layouts = list_layouts()
     names = [one.name for layout in layouts for one in layout.dimensions]
     return tuple(dict.fromkeys(("index", *names, *(field for one in layouts for field in one.fields))))
 
 
 def template_variables(space: Space, sees: Collection[str] | None = None) -> tuple[str, ...]:
-    """Return the variables of a template, all or those of a role that sees these dimensions. The index comes
-    first."""
+    """Return the variables of a template: all, or those of a role that sees the dimensions `sees`. The index
+    comes first."""
     seen = [name for name in space.names if sees is None or name in sees]
     layout = find_layout(space.names)
     said = () if layout is None else [field for field, named in layout.fields.items() if named in seen]
@@ -250,7 +250,7 @@ def _has_pictures(dimension: Dimension) -> bool:
 
 
 def list_template_fields(space: Space) -> dict[str, tuple[str, ...]]:
-    """Return the fields of entries, by dimension: `{{ topic.grade }}`."""
+    """Return the fields of entries, by dimension, as in `{{ topic.grade }}`."""
     return {dimension.name: dimension.fields for dimension in space.dimensions}
 
 
@@ -261,9 +261,11 @@ def find_phrases(space: Space) -> Phrases:
 
 
 def find_persona(space: Space) -> frozenset[str]:
-    """Return the dimensions that say how a role is or behaves: the space's own list, else those whose name or
-    label says so: `tone`, `manner`, "How you write", a role as in `learner`, or its trait as in
-    `tutor_move`."""
+    """Return the dimensions that describe how a role is or behaves.
+
+    These are the space's own list. Without a list: dimensions whose name or label says so, such as `tone`,
+    `manner`, "How you write", a role as in `learner`, or its trait as in `tutor_move`.
+    """
     declared = find_phrases(space).persona
     if declared is not None:
         return frozenset(declared)
@@ -272,7 +274,7 @@ def find_persona(space: Space) -> frozenset[str]:
 
 
 class SpaceBook:
-    """A space as the simulator speaks of it, made once for a job."""
+    """A space as the simulator uses it, made once for a job."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -284,27 +286,28 @@ class SpaceBook:
 
     @cached_property
     def persona(self) -> frozenset[str]:
-        """The dimensions that say how a role is."""
+        """The dimensions that describe how a role is."""
         return find_persona(self.space)
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """The label of each dimension, as it stands inside a sentence."""
+        """The label of each dimension, for the middle of a sentence."""
         return {one.name: _fit_inside_sentence(one.name, one.label) for one in self.space.dimensions}
 
     @cached_property
     def persona_labels(self) -> frozenset[str]:
-        """The labels of these, as briefs have them."""
+        """The labels of the dimensions in `persona`, as briefs write them."""
         return frozenset(self.space[name].label or name.replace("_", " ") for name in self.persona)
 
     @cached_property
     def sees(self) -> dict[str, tuple[str, ...]]:
-        """The dimensions of each role."""
+        """The dimensions that each role sees."""
         return {role.name: role.sees for role in self.space.roles}
 
     @cached_property
     def speaks(self) -> bool:
-        """True if talk follows the space's values: not where the simulator has another one for its layout."""
+        """True if simulated talk follows the space's values; False if the simulator has its own talk for the
+        layout."""
         layout = find_layout(self.space.names)
         if layout is None or not layout.simulated:
             return True
@@ -337,8 +340,8 @@ _CLAUSE = compile_later(r"(?:how|what|who|which|why|when|where|whether)\b", re.I
 
 
 def _fit_inside_sentence(name: str, label: str | None) -> str:
-    """Return a label for the middle of a sentence, after an article: a clause gives way to the dimension's
-    name, and an abbreviation keeps its capitals."""
+    """Return a label for the middle of a sentence, after an article. A clause is replaced by the dimension's
+    name; an abbreviation keeps its capitals."""
     if label is None or _CLAUSE.match(label):
         return name.replace("_", " ")
     label = re.sub(r"(?i)^(?:the|an?) ", "", label)
@@ -346,7 +349,7 @@ def _fit_inside_sentence(name: str, label: str | None) -> str:
 
 
 def _without_pictures(scenario: Scenario) -> Scenario:
-    """Return the scenario without the fields that are pictures, which nobody can say."""
+    """Return the scenario without fields that are pictures, since nobody can say them."""
     fields = {
         name: {key: said for key, said in own.items() if key != PICTURE or not pictures_in(str(said))}
         for name, own in scenario.fields.items()
@@ -355,8 +358,8 @@ def _without_pictures(scenario: Scenario) -> Scenario:
 
 
 class Scene:
-    """A scenario, and the role that speaks; None: one writer speaks for all roles. Two are equal if they are
-    of the same space, scenario and role, so that requests can be keys."""
+    """A scenario and the role that speaks; None: one writer speaks for all roles. Scenes of the same space,
+    scenario and role are equal, so that requests can be keys."""
 
     __slots__ = ("book", "role", "scenario")
 
@@ -375,5 +378,5 @@ class Scene:
         return self.book.space.name, self.scenario.index, self.role
 
     def list_visible(self, role: str) -> tuple[str, ...]:
-        """Return the dimensions of which this role may speak: all that it sees."""
+        """Return the dimensions that this role may mention: all that it sees."""
         return self.book.sees.get(role, tuple(self.scenario.values))

@@ -1,4 +1,4 @@
-"""The file of a space counted from a user's files: its text, and its place."""
+"""A new space file, counted from a user's files: its text and its location."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from edgen.core.text import is_forbidden
 from edgen.core.yaml_values import MAX_BYTES
 from edgen.space import Space, dump_space, parse_space
 
-MAX_DATA_BYTES = 256 * 1024 * 1024  # of a file that is counted; the largest of ED's release is a tenth of it
+MAX_DATA_BYTES = 256 * 1024 * 1024  # bytes of a counted file; Education Dialogue's largest has a tenth
 MAX_PROBLEMS = 20  # a file
 
 
 def clean(text: str) -> str:
-    """`text` stripped, each control character, surrogate or bidirectional override made a blank."""
+    """Return `text`, stripped, with a blank in place of each control character, surrogate or bidirectional
+    override."""
     if not text.isprintable():
         text = "".join(" " if is_forbidden(char) else char for char in text)
     return text.strip()
 
 
 def choose_name(name: str | None, output: Path | None, otherwise: str) -> str:
-    """Return the space's name: the given one, else after the new file, else `otherwise`. Raises UsageError
-    for a blank one."""
+    """Return the space's name: the given one, else the new file's, else `otherwise`. Raises UsageError for a
+    blank name."""
     if not (chosen := clean(name if name is not None else output.stem if output else otherwise)):
         raise UsageError("--name: a space needs a name that is not blank.")
     return chosen
 
 
 class NewSpace(NamedTuple):
-    """The text of a space file, of how many records it was made, the values of each dimension, and
+    """The text of a new space file, the number of counted records, the values of each dimension, and
     remarks."""
 
     text: str
@@ -42,8 +43,8 @@ class NewSpace(NamedTuple):
 
 
 def dump(space: Space, source: str, too_large: str) -> str:
-    """Return the space as a file's text. Raises DataError if edgen could not read it back; `too_large` is the
-    advice."""
+    """Return the text of a space's file. Raises DataError if edgen could not read it back; `too_large` is the
+    advice in that case."""
     text = dump_space(space)
     if len(text.encode()) > MAX_BYTES:
         size = f"{MAX_BYTES // 1024 // 1024} MiB"
@@ -56,14 +57,15 @@ def dump(space: Space, source: str, too_large: str) -> str:
 
 
 def write(path: Path, text: str, *, force: bool) -> None:
-    """Write `text` to a new file, or with `force` to any. Raises UsageError if that cannot be done."""
+    """Write `text` to a new file; with `force`, also to an existing one. Raises UsageError if that is
+    impossible."""
     try:
         if not force:
             write_new(path, text)
         elif path.exists() and not path.is_file():
             raise UsageError(f"-o {path}: this is not a file, and it is not replaced; choose another name.")
         else:
-            write_whole(Path(os.path.realpath(path)), text)  # what a link of the person's own leads to
+            write_whole(Path(os.path.realpath(path)), text)  # a link is the user's own: write to its target
     except FileExistsError:
         raise UsageError(
             f"-o {path}: this already exists; choose another name, or pass --yes to overwrite it."

@@ -19,15 +19,15 @@ from edgen.space.conditions import list_parents, order_by_dependency
 from edgen.space.model import Dimension, Space
 from edgen.space.permutation import Permutation, derive_permutation
 
-MAX_DRAWS = 100_000  # draws of one scenario with excluded values
-_MOST_KNOWN = 4096  # combinations of earlier values for which a dimension's bounds are kept
+MAX_DRAWS = 100_000  # draws of a scenario until no exclusion matches
+_MOST_KNOWN = 4096  # combinations of earlier values for which a dimension's thresholds are kept
 
 
 class RandomDraws:
-    """Weighted draws with replacement, dimension by dimension, each among the values that its conditions
-    allow, 64 bits per dimension.
+    """Weighted draws with replacement. Each dimension is drawn among the values that its conditions allow,
+    with 64 bits.
 
-    Excluded combinations are drawn again, at most MAX_DRAWS times.
+    A scenario with an excluded combination is drawn again, at most MAX_DRAWS times.
     """
 
     def __init__(self, space: Space, key: bytes, *, weighted: bool) -> None:
@@ -119,7 +119,7 @@ class BalancedDraws:
 
 
 def _hash_draws(key: bytes, name: str, size: int) -> tuple[int, ...]:
-    """Return this many numbers of 64 bits, from one keyed hash."""
+    """Return `size` numbers of 64 bits from one keyed hash."""
     if size <= 8:
         digest = hashlib.blake2b(name.encode(), digest_size=8 * size, key=key).digest()
     else:

@@ -1,10 +1,10 @@
-"""Space files: read whole or refused with every problem and its path, and written.
+"""Space files: parsing, with every problem and its path, and writing.
 
 A file has `dimensions:`, each a list of entries, or the lists of a layout. An entry is a plain text, or a
 mapping with a weight, conditions, and fields. Values are kept exactly: Jinja code in one is plain text. Two
-values that look the same to a reader count as one value listed twice.
+values that a reader cannot distinguish count as one value listed twice.
 
-`render_space_files` writes a run's copy, and `digest_content` names all that shapes conversations.
+`render_space_files` writes a run's copy. `digest_content` covers everything that shapes conversations.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from edgen.space.model import (
 )
 from edgen.space.pictures import format_kept_text, name_kept_file, with_names, with_pictures
 
-MAX_EXCLUDED = 1_000  # combinations
+MAX_EXCLUDED = 1_000  # excluded combinations
 MAX_ROLES = 20
 
 
 class Head(msgspec.Struct, kw_only=True):
-    """The head of a space file. With `duplicates: keep` a value may be listed more than once."""
+    """The head of a space file."""
 
     name: str
     """The space's name."""
@@ -79,15 +79,15 @@ class OpenSpace(Head, kw_only=True):
 
 
 def load_space(path: Path) -> Space:
-    """Return the space in the file at `path`. Raises SpaceError with every problem found."""
+    """Return the space in the file at `path`. Raises SpaceError with every problem."""
     return parse_space(read_text(path, SpaceError), str(path), path)
 
 
 def parse_space(text: str, source: str, path: Path | None = None) -> Space:
-    """Parse a space in YAML; error messages call it `source`. `path`: the file's location, possibly in
-    future; without it, its knowledge file is not read.
+    """Parse a space in YAML; error messages call it `source`. `path` is the file's present or future
+    location. Without it, the knowledge file is not read.
 
-    Raises SpaceError with every problem found.
+    Raises SpaceError with every problem.
     """
     value = read_yaml(text, source, SpaceError)
     if not isinstance(value, dict):
@@ -149,24 +149,24 @@ def _may_have_pictures(space: Space) -> bool:
 
 
 def _describe_layouts() -> str:
-    """Return a clause on each layout and its lists."""
+    """Describe each layout and its lists in a clause."""
     described = (f", or with {one.title} ({', '.join(one.lists.values())})" for one in list_layouts())
     return "".join(described)
 
 
 def _guess_layout(value: dict[str, Any]) -> SpaceLayout | None:
-    """Return the layout with the most lists in a file, the first one of several."""
+    """Return the layout that has the most lists in a file; the first one of several."""
     return max(list_layouts(), key=lambda one: len(value.keys() & {*one.lists.values()}), default=None)
 
 
 @functools.cache
 def _make_form(keys: tuple[str, ...]) -> type[msgspec.Struct]:
-    """Return the struct of a file with these lists."""
+    """Return a struct of a file with these lists."""
     return msgspec.defstruct("ListedSpace", [(key, Any) for key in keys], bases=(Head,), kw_only=True)
 
 
 def _list_paths(value: dict[str, Any], layout: SpaceLayout | None) -> dict[str, str]:
-    """Return the places of each dimension's entries."""
+    """Return the path of each dimension's entries in the file."""
     listed = value.get("dimensions", {})
     paths = {name: f"$.dimensions.{name}" for name in listed}
     inner = {name: f"{paths[name]}.values" for name, one in listed.items() if isinstance(one, dict)}
@@ -175,8 +175,8 @@ def _list_paths(value: dict[str, Any], layout: SpaceLayout | None) -> dict[str, 
 
 
 def make_default_roles(names: list[str]) -> tuple[SpaceRole, ...]:
-    """Return the roles of a space that names none: those of its layout, else the usual ones, each with all
-    dimensions except those that the layout hides from it or that are named after another role."""
+    """Return the roles of a space that names none: those of its layout, else the usual ones. Each role sees
+    all dimensions except those that the layout hides from it or that are named after another role."""
     layout = find_layout(names)
     sees = dict.fromkeys(ROLES, frozenset(names)) if layout is None else layout.roles
     hidden = {role: set[str]() if layout is None else layout.names - {*own} for role, own in sees.items()}
@@ -188,7 +188,8 @@ def make_default_roles(names: list[str]) -> tuple[SpaceRole, ...]:
 
 
 def _read_head(value: dict[str, Any], form: type[msgspec.Struct], problems: list[Problem]) -> Head:
-    """Read everything but the entries: missing and unknown keys, name, description, source, duplicates."""
+    """Read everything but the entries: name, description, source and duplicates. Report missing and unknown
+    keys."""
     if value.setdefault("duplicates", "refuse") not in ("refuse", "keep"):
         problems.append(Problem("$.duplicates", "expected refuse (the default) or keep"))
         value["duplicates"] = "refuse"
@@ -246,9 +247,9 @@ def _read_exclude(value: Any, problems: list[Problem]) -> tuple[Combination, ...
 
 
 def digest_content(space: Space) -> str:
-    """Return the SHA-256, in hex, of the entries with all their contents in order, the exclusions, the
-    sections of domains, and the knowledge file. Name, description, source, roles, labels and layout are not
-    included."""
+    """Return the SHA-256, in hex, of everything that shapes conversations: the entries with all their
+    contents in order, the exclusions, the sections of domains, and the knowledge file. Name, description,
+    source, roles, labels and layout are not included."""
     layout = find_layout(space.names)
     if layout is not None and has_list_content(space, layout) and not (space.knowledge or space.pictures):
         fields = tuple(layout.fields)
@@ -281,12 +282,12 @@ def _read_base(entry: Entry) -> tuple[str, float]:
 
 
 def has_list_content(space: Space, layout: SpaceLayout) -> bool:
-    """Return whether the lists of a layout can express everything that determines the space's scenarios."""
+    """Return whether a layout's lists can express everything that determines the space's scenarios."""
     return [*space.names] == [*layout.lists] and not space.conditional and _are_lists(space, layout)
 
 
 def fits_lists(space: Space, layout: SpaceLayout) -> bool:
-    """Return whether the lists of a layout can express the whole space."""
+    """Return whether a layout's lists can express the whole space."""
     labelled = any(dimension.label is not None for dimension in space.dimensions)
     return (
         has_list_content(space, layout)
@@ -308,8 +309,8 @@ def _are_lists(space: Space, layout: SpaceLayout) -> bool:
 
 
 def dump_space(space: Space, *, lists: bool = True) -> str:
-    """Return the text of a space file, as the lists of its layout if these suffice and `lists` is true. Every
-    text is quoted and unprintable characters are escaped, so it is safe to print."""
+    """Return the text of a space file. With `lists`, it has the lists of the space's layout if these can
+    express the space. Every text is quoted and unprintable characters are escaped, so it is safe to print."""
     lines = [f"name: {as_text(space.name)}"]
     if space.description is not None:
         lines.append(f"description: {as_text(space.description)}")
@@ -348,7 +349,7 @@ def dump_space(space: Space, *, lists: bool = True) -> str:
 
 
 def render_space_files(space: Space, name: str = "space.yaml") -> dict[str, str]:
-    """Return the texts of a space's files by name: its own, its knowledge file, and its pictures."""
+    """Return the texts of a space's files, by name: the space, its knowledge file, and its pictures."""
     beside = {} if space.knowledge is None else {space.knowledge.file: space.knowledge.text}
     if space.pictures:
         beside[name_kept_file(name)] = format_kept_text(space.pictures)
@@ -356,7 +357,7 @@ def render_space_files(space: Space, name: str = "space.yaml") -> dict[str, str]
 
 
 def _render_block(named: dict[str, Any], indent: str) -> Iterator[str]:
-    """Yield a mapping of names, with a line per value of a name."""
+    """Yield the lines of a mapping by names, one for each value of a name."""
     for name, one in named.items():
         yield f"{indent}{as_key(name)}:"
         if isinstance(one, dict):
@@ -373,7 +374,7 @@ def _render_heading(dimension: Dimension) -> list[str]:
 
 
 def _dump_entry(entry: Entry, weighted: bool, last: Sequence[str]) -> str:
-    """Return an entry, with the fields named `last` after all others."""
+    """Return an entry as a mapping, with the fields in `last` after all others."""
     value = as_text(entry.value)
     extra = [f"weight: {as_number(entry.weight)}"] if weighted else []
     extra += [f"when: {flow(entry.when)}"] if entry.when else []

@@ -7,12 +7,12 @@ import math
 import struct
 from collections.abc import Sequence
 
-ROUNDS = 6  # with four, some orders of five or fewer points are visibly more frequent than others
+ROUNDS = 6  # four rounds make some orders of five or fewer points visibly more frequent than others
 MASK = 2**64 - 1
 
 
 def mix(value: int) -> int:
-    """Return 64 well mixed bits: the finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
+    """Return `value` mixed to 64 bits: the finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
     value &= MASK
     value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & MASK
     value = (value ^ (value >> 27)) * 0x94D049BB133111EB & MASK
@@ -20,12 +20,12 @@ def mix(value: int) -> int:
 
 
 class Permutation:
-    """A bijection of [0, size), determined by `ROUNDS` keys of 64 bits each.
+    """A bijection of [0, size), determined by `ROUNDS` keys of 64 bits each. For shuffling, not for secrets.
 
-    A generalised Feistel network over Z_a x Z_b, with a and b near the square root of `size` and a*b just
-    above it, and cycle walking for the points in between (Black and Rogaway, "Ciphers with arbitrary finite
-    domains", 2002). Each round adds to one half a function of the other, which can be subtracted again, so it
-    is a bijection for any `mix`. For shuffling, not for secrets.
+    It is a generalised Feistel network over Z_a x Z_b, with a and b near the square root of `size` and a*b
+    just above it, and cycle walking for the points in between (Black and Rogaway, "Ciphers with arbitrary
+    finite domains", 2002). Each round adds a function of one half to the other half. A round can be reversed
+    by subtraction, so the network is a bijection for any `mix`.
     """
 
     def __init__(self, size: int, keys: Sequence[int]) -> None:

@@ -1,7 +1,7 @@
-"""Phrases of a space: sentences of the simulator in its file, and the names of dimensions that are personas.
+"""Phrases of a space: sentences for the simulator in the space's file, and the names of persona dimensions.
 
-A space needs none: its values, their fields and its knowledge file are said as they are. Phrases shape no
-prompt and no scenario, so they are not part of a space's content.
+A space needs no phrases: the simulator can say its values, their fields and its knowledge file as they are.
+Phrases shape no prompt and no scenario, so they are not part of a space's content.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ class Phrases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     wrong: Ways = ()
     """Dimensions whose values are not true, and are rarely believed."""
     right: Ways = ()
-    """Dimensions whose values answer what is asked. Without any, all that is not `wrong` may be an
-    answer."""
+    """Dimensions whose values answer questions. Without any, all but those in `wrong` may answer."""
     said: dict[str, dict[str, Ways]] = {}
     """By dimension and value: ways to say that value in speech."""
     facts: dict[str, dict[str, dict[str, str | Ways]]] = {}
@@ -82,7 +81,8 @@ _PEOPLE = ("learner", "student", "pupil", "teacher", "tutor", "speaker")
 
 
 def find_persona_among(labels: Mapping[str, str], roles: Iterable[str]) -> frozenset[str]:
-    """Return those of the dimensions, given with their labels, that say how one of the roles is."""
+    """Return the dimensions, of those in `labels`, that describe how one of the roles is, by their names and
+    labels."""
     people = {*_PEOPLE, *(role.lower() for role in roles)}
     return frozenset(name for name, label in labels.items() if _is_persona(name.lower(), label, people))
 

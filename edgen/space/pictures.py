@@ -1,6 +1,7 @@
-"""Pictures of a space: image files in its folder that its entries and sections name, and their drawings.
+"""Pictures of a space: image files in its folder that its entries and sections name, and the sections'
+drawings.
 
-An entry's field `picture` that is the name of an image file is that picture. Templates get its mark
+An entry's field `picture` with the name of an image file is that picture. Templates get its mark
 (`edgen.core.pictures`), and content digests include its digest. A run keeps the pictures of its space in
 base64, in one JSON file.
 """
@@ -24,8 +25,8 @@ from edgen.core.text import compile_later
 from edgen.core.yaml_values import read_text, shorten_word
 from edgen.space.model import PICTURE, Dimension, Entry, Space, iterate_sections
 
-MOST_TOTAL = 6_000_000  # bytes of all pictures of a space
-_MOST_SHOWN = 20  # problems
+MOST_TOTAL = 6_000_000  # total bytes of a space's pictures
+_MOST_SHOWN = 20  # problems reported
 _FILE = compile_later(r"(?i)[^\0-\x1f]{1,250}\.(?:png|jpe?g|gif|webp)")
 
 
@@ -35,19 +36,19 @@ def names_picture(value: Any) -> bool:
 
 
 def name_kept_file(space: str) -> str:
-    """Return the name of the file with a run's copy of pictures, by the name of the space's file."""
+    """Return the name of the file with a run's copy of pictures. `space`: the name of the space's file."""
     return f"{Path(space).stem}.pictures.json"
 
 
 def format_kept_text(pictures: Mapping[str, PromptPicture]) -> str:
-    """Return the text of that file."""
+    """Return the text of the file with a run's copy of pictures."""
     return msgspec.json.format(
         msgspec.json.encode({name: one.base64 for name, one in pictures.items()})
     ).decode()
 
 
 def with_pictures(space: Space, path: Path, problems: list[Problem]) -> Space:
-    """Return the space in that file with its pictures. Problems are noted at their paths."""
+    """Return the space with the pictures of its file at `path`. Problems are added with their paths."""
     found = _load(_find_pictures(space.dimensions), path, problems)
     if found:
         marked = _rename_pictures(space.dimensions, {name: one.mark for name, one in found.items()})
@@ -67,12 +68,12 @@ def with_pictures(space: Space, path: Path, problems: list[Problem]) -> Space:
 
 
 def with_names(space: Space) -> tuple[Dimension, ...]:
-    """Return the dimensions with the names of pictures in place of their marks."""
+    """Return the dimensions with the file names of pictures in place of their marks."""
     return _rename_pictures(space.dimensions, {one.mark: name for name, one in space.pictures.items()})
 
 
 def _find_pictures(dimensions: Iterable[Dimension]) -> Iterator[tuple[str, str]]:
-    """Yield (path of the field, name of the file) for each entry that names a picture."""
+    """Yield (path of the field, file name) for each entry that names a picture."""
     for one in dimensions:
         for number, entry in enumerate(one.entries):
             if names_picture(name := entry.fields.get(PICTURE)):
@@ -80,7 +81,7 @@ def _find_pictures(dimensions: Iterable[Dimension]) -> Iterator[tuple[str, str]]
 
 
 def _load(names: Iterable[tuple[str, str]], space: Path, problems: list[Problem]) -> dict[str, PromptPicture]:
-    """Return the pictures of these names (path in the space, name of the file)."""
+    """Return the pictures in the files `names` (path in the space, file name)."""
     wanted: dict[str, str] = {}
     for path, name in names:
         wanted.setdefault(name, path)
@@ -100,8 +101,8 @@ def _load(names: Iterable[tuple[str, str]], space: Path, problems: list[Problem]
 def _draw(
     drawn: Iterable[tuple[str, str, str]], space: Path, name: str, problems: list[Problem]
 ) -> dict[str, PromptPicture]:
-    """Return the pictures that a section draws. A run keeps them, so that another version of the library that
-    draws changes none of its requests."""
+    """Return the pictures that a section draws. A run keeps them, so that another version of the drawing
+    library does not change its requests."""
     kept = _read_kept(space.parent / name_kept_file(name))
     found: dict[str, PromptPicture] = {}
     for path, file, svg in drawn:
@@ -114,10 +115,10 @@ def _draw(
 
 
 def draw_png(svg: str) -> bytes:
-    """Return an SVG picture as PNG. Raises UsageError without the extra `pictures`, ValueError for an invalid
-    one.
+    """Return an SVG picture as PNG.
 
-    Texts need fonts, which differ from machine to machine, so pictures with texts are refused.
+    Raises UsageError without the extra `pictures`, and ValueError for an invalid picture or one with texts:
+    fonts differ from machine to machine.
     """
     if "<text" in svg:
         raise ValueError("it has words (a card or a label), and fonts differ from machine to machine")
@@ -137,7 +138,7 @@ def _read_file(name: str, space: Path) -> bytes:
 
 
 def _read_kept(path: Path) -> dict[str, bytes]:
-    """Return the pictures that a run keeps next to its space."""
+    """Return the pictures in a run's copy, next to its space."""
     if not path.exists():
         return {}
     try:
@@ -148,7 +149,7 @@ def _read_kept(path: Path) -> dict[str, bytes]:
 
 
 def _rename_pictures(dimensions: Iterable[Dimension], texts: Mapping[str, str]) -> tuple[Dimension, ...]:
-    """Return the dimensions with other texts in the field of pictures."""
+    """Return the dimensions with other texts in their `picture` fields: `texts` by present text."""
     return tuple(
         msgspec.structs.replace(one, entries=tuple(_with(entry, texts) for entry in one.entries))
         if PICTURE in one.fields

@@ -7,8 +7,8 @@ the smaller N's scenarios. Four designs:
 * `random`: each dimension is drawn by weight, with replacement, among the values that its conditions allow;
   excluded combinations are drawn again.
 * `balanced`: every allowed cell is equally frequent, to within one, in every prefix, in a pseudo-random
-  order. It ignores weights: all cells count alike, also those of weight 0. If there are too many links to
-  count the allowed cells, values are drawn as in `random`, with equal weights.
+  order. It ignores weights, so entries of weight 0 occur, too. If conditions link too many values to count
+  the allowed cells, values are drawn as in `random`, with equal weights.
 * `pairwise`: first a covering array, in which every allowed pair (or triple) of values occurs, then
   `balanced`.
 
@@ -17,11 +17,11 @@ own order, independent of the other dimensions: Latin hypercube sampling, repeat
 Conover, Technometrics 21, 1979). Dimensions that conditions or exclusions link are drawn together
 (`linked_draws`).
 
-With weights a pass has many copies of an entry, in proportion to its weight. Copy k of m, in a pass of n
-slots, is placed in the window of slots [floor((k - 1) n / m) + 1, ceil(k n / m)], which keeps the count of
-the entry within one of its share at every slot (Baruah, Cohen, Plaxton and Varvel, "Proportionate progress: a
-notion of fairness in resource allocation", Algorithmica 15, 1996). At each slot one of the copies with an
-open window is drawn by weight, among those that leave a place for all others (Hall's condition, kept as
+With weights, a pass has several copies of an entry, in proportion to its weight. Copy k of m, in a pass of n
+slots, is placed in the window of slots [floor((k - 1) n / m) + 1, ceil(k n / m)]. This keeps the count of
+each entry within one of its share at every slot (Baruah, Cohen, Plaxton and Varvel, "Proportionate progress:
+a notion of fairness in resource allocation", Algorithmica 15, 1996). At each slot one of the copies with an
+open window is drawn by weight, among those that leave a slot for all others (Hall's condition, kept as
 slack). Pseudo-random numbers come from a keyed hash, so they are the same on every machine.
 """
 
@@ -44,15 +44,15 @@ from edgen.space.permutation import MASK, mix
 
 Design = Literal["even", "balanced", "random", "pairwise"]
 _STEP = 0x9E3779B97F4A7C15  # of splitmix64: 2**64 divided by the golden ratio
-_MOST_SLOTS = 4_000  # of a pass with weights, unless it has more entries
+_MOST_SLOTS = 4_000  # slots of a pass with weights, unless the dimension has more entries
 _ERA = 100  # passes
 _EXACT = 1e-7  # tolerance, in slots, for an exact number of copies
 
 
 class Sampler:
-    """The scenarios of one space, seed and design. `space` must be valid, as from `load_space`.
+    """The scenarios of one space, seed and design. `space` must be valid, as returned by `load_space`.
 
-    `covering` is the number of scenarios in the covering array of `pairwise`.
+    `covering` is the number of scenarios in the covering array of `pairwise`; 0 in other designs.
     """
 
     def __init__(self, space: Space, seed: int, design: Design, strength: int = 2) -> None:
@@ -91,7 +91,7 @@ class Sampler:
         return self.make_scenario(index, self._design.list_positions(index - self.covering))
 
     def make_scenario(self, index: int, positions: Sequence[int]) -> Scenario:
-        """Return the scenario of these entries: the place of each dimension's."""
+        """Return the scenario with these entries. `positions`: the place of each dimension's entry."""
         values = {name: texts[at] for (name, texts), at in zip(self._values, positions, strict=True)}
         if not self._fields:
             return Scenario(index, values)
@@ -99,12 +99,12 @@ class Sampler:
         return Scenario(index, values, {name: fields for name, fields in said if fields})
 
 
-# The covering arrays of this process, by everything that determines them.
+# This process's covering arrays, by everything that determines them.
 _ARRAYS: dict[bytes, list[tuple[int, ...]]] = {}
 
 
 def _make_covering_rows(cells: AllowedCells, strength: int, key: bytes) -> list[tuple[int, ...]]:
-    """Return the covering array, made once: it may take seconds, and every arm and plan uses it."""
+    """Return the covering array, which is made once: it can take seconds, and every arm and plan uses it."""
     if key not in _ARRAYS:
         _ARRAYS[key] = build_covering_array(cells, strength, key)
     return _ARRAYS[key]
@@ -112,17 +112,18 @@ def _make_covering_rows(cells: AllowedCells, strength: int, key: bytes) -> list[
 
 class _Draws(Protocol):
     def list_positions(self, index: int) -> Sequence[int]:
-        """Return the place of each dimension's entry."""
+        """Return the place of each dimension's entry in scenario `index`."""
 
 
 class EvenDraws:
-    """Draws for one space and key. `cells`: the allowed cells of a space with conditions or exclusions."""
+    """The draws of the design `even`, for one space and key. `cells`: the allowed cells, if the space has
+    conditions or exclusions."""
 
     def __init__(self, space: Space, key: bytes, cells: AllowedCells | None = None) -> None:
         self._dimensions = space.dimensions
         self._make_draws = partial(Passes, key=hashlib.blake2b(b"even", digest_size=32, key=key).digest())
         self._linked = [] if cells is None else list_linked_draws(space, cells, self._make_draws)
-        self._passes: list[tuple[int, Passes]] = []  # of the other dimensions, once anything is drawn
+        self._passes: list[tuple[int, Passes]] = []  # of unlinked dimensions, made at the first draw
 
     def list_positions(self, index: int) -> list[int]:
         """Return the place of each dimension's entry in scenario `index`."""
@@ -158,10 +159,10 @@ def _derive_state(name: str, key: bytes) -> int:
 
 
 class Passes:
-    """Draws of entries, pass after pass. An entry of weight 0 is never drawn; at least one must weigh more.
+    """Draws of entries, pass after pass. Entries of weight 0 are never drawn; at least one needs more weight.
 
-    `groups`: the group of each entry, whose earlier draws are counted; None: no counting. `name` and `key`
-    determine the order.
+    `groups`: the group of each entry, for counting earlier draws of a group; None: no counting. `name` and
+    `key` determine the order.
     """
 
     def __init__(self, weights: Sequence[float], groups: Sequence[int] | None, name: str, key: bytes) -> None:
@@ -170,13 +171,13 @@ class Passes:
         self._groups = groups
         self._name = name
         self._key = key
-        # The latest pass: the index of its first draw, its order, and earlier draws of the same group by
-        # slot.
+        # The latest pass: the index of its first draw, its order, and the number of earlier draws of the same
+        # group, by slot.
         self.first, self.order = 0, list[int]()
         self._before: list[int] = []
 
     def draw(self, index: int) -> tuple[int, int]:
-        """Return the entry of draw `index`, from 0, and how many earlier draws were of its group."""
+        """Return the entry of draw `index`, from 0, and the number of earlier draws of its group."""
         slot = index - self.first
         if not 0 <= slot < len(self.order):
             number, slot = divmod(index, self._copies.slots)
@@ -205,13 +206,13 @@ class Passes:
 
 
 class _Copies:
-    """The number of times that each entry occurs in each pass.
+    """The number of copies of each entry in each pass.
 
-    If the weights are in the ratio of small whole numbers, these are the copies of every pass. If not, each
-    pass has the shares rounded down, and the slots that are left go to the entries in turn by what was cut
-    off: the earliest deadline first (Tijdeman, "The chairman assignment problem", Discrete Mathematics 32,
-    1980). Then the copies of all passes so far are within one of the share. This repeats after `_ERA` passes,
-    so that any pass is found in a moment.
+    If the weights are in the ratio of small whole numbers, these numbers are the copies in every pass. If
+    not, each pass has the shares rounded down, and the remaining slots go to the entries in turn: the
+    earliest deadline first (Tijdeman, "The chairman assignment problem", Discrete Mathematics 32, 1980). Then
+    the copies in all passes so far are within one of the share. The sequence repeats after `_ERA` passes, so
+    any pass is quick to compute.
     """
 
     def __init__(self, weights: Sequence[float]) -> None:
@@ -221,12 +222,12 @@ class _Copies:
         self._least = exact or [int(share) for share in shares]
         self._left = self.slots - sum(self._least)  # slots of each pass
         rest = [(share - least) * _ERA for share, least in zip(shares, self._least, strict=True)]
-        self._more = _round_to_sum(rest, self._left * _ERA)  # copies beyond the least, in an era
-        self._pass = 0  # within an era
-        self._given = [0] * len(weights)  # of these, before this pass
+        self._more = _round_to_sum(rest, self._left * _ERA)  # copies beyond the minimum, in an era
+        self._pass = 0  # the current pass within an era
+        self._given = [0] * len(weights)  # extra copies before the current pass
 
     def of_pass(self, number: int) -> tuple[list[int], list[int]]:
-        """Return the copies of each entry in a pass, from 0, and in all passes before it."""
+        """Return the copies of each entry in pass `number`, from 0, and in all passes before it."""
         if not self._left:
             return self._least, [number * many for many in self._least]
         era, place = divmod(number, _ERA)
@@ -243,7 +244,7 @@ class _Copies:
         )
 
     def _give(self) -> list[int]:
-        """Return `_given` after the present pass."""
+        """Return `_given` after the current pass."""
         given = [*self._given]
         entries = [one for one, more in enumerate(self._more) if more]
         margin = 1 / max(2, 2 * len(entries) - 2)
@@ -266,11 +267,11 @@ def _round_to_sum(numbers: Sequence[float], total: int) -> list[int]:
 
 
 def shuffle(size: int, name: str, key: bytes) -> list[int]:
-    """Return [0, size) in a pseudo-random order (Fisher and Yates), by the numbers of `derive_numbers`."""
+    """Return [0, size) in a pseudo-random order (Fisher and Yates), with the numbers of `derive_numbers`."""
     order = list(range(size))
     state = _derive_state(name, key)
     for last in range(size - 1, 0, -1):
-        # `derive_numbers`, without its calls: every scenario takes one number for each of its dimensions
+        # `derive_numbers` inlined: every scenario takes one number for each of its dimensions
         state = (state + _STEP) & MASK
         value = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 & MASK
         value = (value ^ (value >> 27)) * 0x94D049BB133111EB & MASK
@@ -280,8 +281,8 @@ def shuffle(size: int, name: str, key: bytes) -> list[int]:
 
 
 def find_whole_numbers(weights: Sequence[float]) -> list[int] | None:
-    """Return the smallest whole numbers in the ratio of positive weights; None if they would sum to too many
-    slots."""
+    """Return the smallest whole numbers in the ratio of positive weights; None if their sum exceeds the slots
+    of a pass."""
     total = sum(weights)
     shares = [weight / total for weight in weights]
     for slots in range(len(weights), max(_MOST_SLOTS, len(weights)) + 1):
@@ -297,13 +298,13 @@ def find_whole_numbers(weights: Sequence[float]) -> list[int] | None:
 
 
 def order_by_weight(copies: Sequence[int], numbers: Iterator[int]) -> list[int]:
-    """Return an order of one pass: each entry as often as it has copies, each copy within its window.
+    """Return the order of one pass: each entry once per copy, each copy within its window.
 
-    `numbers`: pseudo-random ones of 64 bits.
+    `numbers`: pseudo-random numbers of 64 bits.
     """
     slots = sum(copies)
     slack = _find_slack(copies, slots)
-    # slots fully used by copies that are due
+    # slots that copies due by then fill completely
     tight = [slot for slot in range(1, slots + 1) if not slack[slot]]
     used, order = [0] * len(copies), []
     for slot in range(1, slots + 1):
@@ -315,7 +316,7 @@ def order_by_weight(copies: Sequence[int], numbers: Iterator[int]) -> list[int]:
                 continue
             first, last = used[one] * slots // many + 1, -(-(used[one] + 1) * slots // many)
             if first <= slot and last <= tight[0]:
-                left = (used[one] + 1) * slots - (slot - 1) * many  # of the window, in fractions of a slot
+                left = (used[one] + 1) * slots - (slot - 1) * many  # of the window, in 1 / many slots
                 open_now.append((many / left, one, last))
         one, last = _choose(open_now, next(numbers))
         used[one] += 1
@@ -328,7 +329,7 @@ def order_by_weight(copies: Sequence[int], numbers: Iterator[int]) -> list[int]:
 
 
 def _find_slack(copies: Sequence[int], slots: int) -> list[int]:
-    """Return for each slot, from 1, how many slots up to it are not needed by copies due by then."""
+    """Return, for each slot from 1, the number of slots up to it that copies due by then do not need."""
     due = [0] * (slots + 1)
     for many in copies:
         for copy in range(1, many + 1):
@@ -340,7 +341,7 @@ def _find_slack(copies: Sequence[int], slots: int) -> list[int]:
 
 
 def _choose(open_now: Sequence[tuple[float, int, int]], number: int) -> tuple[int, int]:
-    """Draw an entry, with the last slot of its window, by its weight."""
+    """Draw one of the open copies by weight. A copy is (weight, entry, last slot of its window)."""
     at = number / 2**64 * sum(weight for weight, _, _ in open_now)
     for weight, one, last in open_now[:-1]:
         at -= weight

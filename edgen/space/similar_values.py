@@ -1,12 +1,12 @@
-"""Near-duplicates among a space's values, judged by their text.
+"""Near-duplicates among a space's values, found by their text.
 
-Two values are nearly the same if, in their plain form, they have the same words in any order, or share at
-least 0.8 of their words, or at least 0.65 of their three-letter pieces (both as the Jaccard index:
-intersection over union; Jaccard 1912, and Broder 1997 for pieces of text). The first finds "The Water Cycle"
-and "water cycles, the", the last "Photosynthesis" and "Photosyntesis".
+Two values are near-duplicates if their plain forms have the same words in any order, or share at least 0.8 of
+their words, or at least 0.65 of their three-letter pieces (both as the Jaccard index: intersection over
+union; Jaccard 1912, and Broder 1997 for pieces of text). The first rule finds "The Water Cycle" and "water
+cycles, the", the last "Photosynthesis" and "Photosyntesis".
 
 The plain form has no case, accents, punctuation, small words ("the", "of") and plural endings. Words that
-change a value's meaning, numbers and negations, have to agree: World War 1 is not World War 2. Synonyms are
+change a value's meaning, numbers and negations, must be equal: World War 1 is not World War 2. Synonyms are
 not found; that takes a human reader.
 """
 
@@ -20,9 +20,9 @@ from typing import Literal
 from edgen.core.text import compile_later
 from edgen.space.entries import normalize_likeness
 
-SAME_WORDS = 0.8  # minimum share of common words of nearly equal values
+SAME_WORDS = 0.8  # minimum share of common words of near-duplicates
 SAME_PIECES = 0.65  # minimum share of common three-letter pieces
-_LEAST_WORDS = 3  # of two words, one that differs is half
+_LEAST_WORDS = 3  # minimum number of common words: of two words, one differing word is half
 
 _WORD = compile_later(r"[^\W_]+(?:['’][^\W_]+)?")
 _SMALL_WORDS = "a an the of in on at to for and or by with from into its his her their is are be as"
@@ -35,7 +35,7 @@ Kind = Literal["identical", "near_duplicate"]
 
 
 class PlainForm:
-    """A value in its plain form: its words, the distinguishing ones, its pieces."""
+    """A value in its plain form: its words, those among them that change the meaning, and its pieces."""
 
     def __init__(self, value: str) -> None:
         folded = unicodedata.normalize("NFKD", normalize_likeness(value).casefold())
@@ -51,7 +51,7 @@ class PlainForm:
 
 
 def _strip_ending(word: str) -> str:
-    """Return a word without a possessive or plural ending, as far as its letters show."""
+    """Return a word without a possessive or plural ending, judged by its letters."""
     for ending in ("'s", "’s"):
         word = word.removesuffix(ending)
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
@@ -60,9 +60,9 @@ def _strip_ending(word: str) -> str:
 
 
 class KnownValues:
-    """A set of existing values to compare new ones with: `twin` finds one that is nearly the same.
+    """An index of values, in which `twin` finds a near-duplicate of a new value.
 
-    Candidates are found by common pieces, so a lookup costs the pieces of the value times their frequency,
+    Candidates are found by common pieces, so a look-up costs the pieces of the value times their frequency,
     not the number of values times their length.
     """
 
@@ -76,7 +76,7 @@ class KnownValues:
             self.add(value)
 
     def add(self, value: str) -> None:
-        """Add a value to the existing ones."""
+        """Add a value to the index."""
         number, plain = len(self.values), PlainForm(value)
         self.values.append(value)
         self._plain.append(plain)
@@ -86,10 +86,9 @@ class KnownValues:
             self._by_piece[piece].append(number)
 
     def twin(self, value: str) -> tuple[Kind, str] | None:
-        """Return an existing value that is nearly the same, and the kind of similarity; None if there is
-        none.
+        """Return a near-duplicate among the values, and the kind of similarity; None if there is none.
 
-        `identical`: equal except for case and invisible characters.
+        The kind `identical` means equal except for case and invisible characters.
         """
         number = self._letters.get(normalize_likeness(value).casefold())
         if number is not None:

@@ -23,7 +23,7 @@ from edgen.core.yaml_values import suggest_name
 from edgen.space.model import Space
 
 By = str | tuple[str, ...]  # `scenario`, a group of a layout, or names of dimensions
-Group = tuple[int, int]  # hash, conversations
+Group = tuple[int, int]  # hash, number of conversations
 
 # Number of groups that are optimised together.
 WINDOW = 256
@@ -51,8 +51,8 @@ def hash_group(by: By, seed: int, scenario: Scenario) -> int:
 
 
 def _find_group(name: str, names: Collection[str]) -> tuple[str, ...]:
-    """Return the dimensions of a layout's group, all of which a space has; none if a dimension has its name,
-    or if there is no such group."""
+    """Return the dimensions of a layout's group of this name if the space has all of them. Return none if
+    there is no such group, or a dimension has its name."""
     if name in names:
         return ()
     found = (one.groups[name] for one in list_layouts() if name in one.groups)
@@ -60,12 +60,12 @@ def _find_group(name: str, names: Collection[str]) -> tuple[str, ...]:
 
 
 def hash_key(key: Sequence[object]) -> int:
-    """Return the hash of a group by its identity: plain values."""
+    """Return the hash of a group by its identity, a sequence of plain values."""
     return int.from_bytes(hashlib.blake2b(_encode(key), digest_size=8).digest()) >> 1
 
 
 def explain_split_problem(by: By, space: Space) -> str | None:
-    """Explain why a space's conversations cannot be split this way; None if they can."""
+    """Explain why a space's conversations cannot be split by `by`; None if they can."""
     if by == "scenario" or (isinstance(by, str) and _find_group(by, space.names)):
         return None
     names = (by,) if isinstance(by, str) else by
@@ -79,7 +79,7 @@ def explain_split_problem(by: By, space: Space) -> str | None:
 
 
 class HeldOutGroups(msgspec.Struct, frozen=True):
-    """The test side: all groups with a hash below `below` except those in `spared`, and those in `chosen`."""
+    """The test side: groups with a hash below `below` that are not in `spared`, and those in `chosen`."""
 
     below: int = 0
     chosen: frozenset[int] = frozenset()
@@ -94,13 +94,13 @@ class HeldOutGroups(msgspec.Struct, frozen=True):
 def choose_test_side(groups: Iterable[Group], share: float) -> HeldOutGroups:
     """Return the test side whose count is as close to `share` of the total as whole groups allow.
 
-    `groups` are (hash, count) by ascending hash; counts of one hash add up. They are read once and held as 16
-    bytes each. Up to WINDOW groups the choice is exactly the closest. With more, the heavy ones, which hold
-    over 1/WINDOW of the total each, are chosen first; the others are taken in the order of their hash, and
-    WINDOW of them, half of these the smallest, are chosen last to fill the remainder.
+    `groups` are (hash, count) by ascending hash; counts with the same hash add up. They are read once and
+    held in 16 bytes each. With up to WINDOW groups, the choice is the closest possible. With more, the heavy
+    ones, which hold over 1/WINDOW of the total each, are chosen first. The others follow in the order of
+    their hash. WINDOW of them, half of these the smallest, are chosen last to fill the remainder.
 
-    Of two equally close choices the larger is taken. The test side never gets everything, and gets nothing if
-    nothing is closer to the share than the smallest group is. Raises ValueError if the hashes do not ascend.
+    Of two equally close choices, the larger is taken. The test side never gets everything. It gets nothing if
+    even the smallest group is not closer to the share. Raises ValueError if the hashes do not ascend.
     """
     if share <= 0:
         return HeldOutGroups()
@@ -117,7 +117,7 @@ def choose_test_side(groups: Iterable[Group], share: float) -> HeldOutGroups:
     spare = _choose_spare(counts, weighed)
     weighed.update(spare)
     light = total - sum(counts[i] for i in heavy)
-    # These take their part of the remainder, so that they can correct in both directions.
+    # The spare groups take a part of the remainder, so that they can correct it in both directions.
     part = min(max(target - taken, _NONE), Fraction(light)) / light
     aim = int(target - part * sum(counts[i] for i in spare))
     end = None
@@ -141,8 +141,7 @@ def choose_test_side(groups: Iterable[Group], share: float) -> HeldOutGroups:
 
 
 def choose_first_groups(groups: Iterable[Group], share: float) -> HeldOutGroups:
-    """Choose a test side as `choose_test_side` does for numbered groups: the first ones, as many as come
-    closest to `share`."""
+    """Return the test side of numbered groups: the first ones, as many as come closest to `share`."""
     if share <= 0:
         return HeldOutGroups()
     hashes, counts = _read(groups)
@@ -156,18 +155,18 @@ def choose_first_groups(groups: Iterable[Group], share: float) -> HeldOutGroups:
 
 
 class GroupedRun(Protocol):
-    """A ledger of a run or of an arm: its groups, and the selection that it was made by."""
+    """A ledger of a run or of an arm: its groups, and the selection from which it was made."""
 
     @property
     def selection(self) -> Any:
-        """The selection; None for a run that was generated. Its `split` may state another rule."""
+        """The selection; None for a generated run. Its `split` may state another rule."""
 
     def iterate_groups(self) -> Iterable[Group]:
         """Return the groups, by ascending hash."""
 
 
 def choose_side(views: Collection[GroupedRun], share: float) -> HeldOutGroups:
-    """Return the test side of these arms together: by the split that was chosen for it later, if any."""
+    """Return the common test side of these arms: by a split that was chosen afterwards if there is one."""
     selections = (view.selection for view in views)
     rule = next((one.split for one in selections if one is not None and one.split is not None), None)
     groups = [view.iterate_groups() for view in views]
@@ -179,14 +178,14 @@ def choose_side(views: Collection[GroupedRun], share: float) -> HeldOutGroups:
 def choose_common_side(
     parts: Iterable[Iterable[Group]], share: float, *, in_order: bool = False
 ) -> HeldOutGroups:
-    """Return the test side of several data sets together: no group is on both sides of any of them. `parts`
-    are the groups of each, by ascending hash. `in_order`: the first groups."""
+    """Return the common test side of several data sets, so that no group is on both sides. `parts` are the
+    groups of each data set, by ascending hash. With `in_order`, the first groups are the test side."""
     choose = choose_first_groups if in_order else choose_test_side
     return choose(heapq.merge(*parts), share)
 
 
 def _read(groups: Iterable[Group]) -> tuple[array[int], array[int]]:
-    """Return the hashes and the counts of all non-empty groups."""
+    """Return the hashes and the counts of all groups that are not empty."""
     hashes, counts = array("q"), array("q")
     previous = -1
     for group, count in groups:
@@ -214,7 +213,7 @@ def _choose_spare(counts: Sequence[int], apart: set[int]) -> list[int]:
 
 
 def _choose_heavy_side(heavy: Sequence[Group], total: int, target: Fraction) -> set[int]:
-    """Return the heavy groups to take: their part of the target, if the light ones can fill the rest."""
+    """Return the heavy groups to choose: their part of the target if the light ones can fill the rest."""
     counts = [count for _, count in heavy]
     part = target / total
     light = total - sum(counts)
@@ -230,12 +229,12 @@ def _find_closest(
     under: Fraction = _NONE,
     over: Fraction = _NONE,
 ) -> list[int]:
-    """Return the indexes of the counts whose sum is closest to `target` without being `forbidden` (0: none
-    is).
+    """Return the indexes of the counts whose sum is closest to `target` but is not `forbidden` (0: every sum
+    is allowed).
 
-    Others can compensate a deficit up to `under` or an excess up to `over`: such a sum is better than all
-    with a larger deviation. Subset sum by dynamic programming: bit s of `reach[i]` is set if the first i
-    counts can make the sum s. No sum beyond the mask can be closer than the empty one, so none is kept.
+    Others can compensate a deficit up to `under` or an excess up to `over`, so sums within these limits are
+    preferred. Subset sum by dynamic programming: bit s of `reach[i]` is set if the first i counts can make
+    the sum s. Sums beyond the mask are not kept, since the empty sum is closer.
     """
     mask = (1 << (int(2 * target + over) + 1)) - 1
     reach = [1]

@@ -1,10 +1,10 @@
 """Agreement of sources beyond chance: Cohen's kappa, Krippendorff's alpha, and the MASI distance of sets.
 
 Cohen 1960, Educ. Psychol. Meas. 20; Krippendorff 2011, Computing Krippendorff's Alpha-Reliability; Passonneau
-2006, LREC. Only items that a source labels count for it; abstentions and ties are missing values. If all
-labels are equal, no correction for chance is possible, and both are None. Intervals of two sources are 95%
-percentiles of a seeded bootstrap over whole scenarios (Field and Welsh 2007, J. R. Stat. Soc. B 69). Linear
-in the labels.
+2006, LREC. A source counts only on items that it labels; abstentions and ties are missing values. If all
+labels are equal, chance cannot be corrected for, and kappa and alpha are None. Intervals of two sources are
+95% percentiles of a seeded bootstrap over whole scenarios (Field and Welsh 2007, J. R. Stat. Soc. B 69).
+Linear in the labels.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ L = TypeVar("L", bound=Hashable)
 
 _RESAMPLES = 500
 _AT_ONCE = 50  # resamples at once, so that memory stays at some bytes per scenario
-_MOST_UNDEFINED = 0.05  # of the resamples; with more there is no interval
+_MOST_UNDEFINED = 0.05  # with a larger share of undefined resamples, there is no interval
 
 
 def masi(a: frozenset[str], b: frozenset[str]) -> float:
@@ -43,8 +43,8 @@ def nominal(a: Hashable, b: Hashable) -> float:
 
 
 def krippendorff(items: Iterable[Sequence[L]], distance: Callable[[L, L], float] = nominal) -> float | None:
-    """Return alpha of the labels of each item; those with fewer than two do not count. None if all labels are
-    equal."""
+    """Return alpha of the labels of items; items with fewer than two labels do not count. None if all labels
+    are equal."""
     given: Counter[L] = Counter()
     observed = 0.0
     for labels in items:
@@ -65,9 +65,9 @@ def _sum_distances(given: Counter[L], distance: Callable[[L, L], float]) -> floa
 
 
 def alphas(observed: Floats, given: Floats, distances: Floats) -> Floats:
-    """Return alpha of each draw, from the observed distances (draws), each item's divided by its labels less
-    one; how often each label was given (draws, labels); the distances of every two labels. NaN if no
-    correction for chance is possible."""
+    """Return alpha of each draw, shape (draws,). `observed` (draws): sum of the items' distances, each
+    divided by the item's labels minus 1. `given` (draws, labels): counts of each label. `distances` (labels,
+    labels): between labels. NaN if chance cannot be corrected for."""
     expected = ((given @ distances) * given).sum(axis=1)
     known = expected > 0
     found = _alpha(observed, np.where(known, expected, 1.0), np.where(known, given.sum(axis=1), 2.0))
@@ -79,8 +79,8 @@ def _alpha(observed: Any, expected: Any, n: Any) -> Any:
 
 
 def kappas(alike: Floats, first: Floats, second: Floats) -> Floats:
-    """Return Cohen's kappa of each draw, from how many items two sources label alike (draws), and how often
-    each gives each label (draws, labels). NaN if no correction for chance is possible."""
+    """Return Cohen's kappa of each draw, shape (draws,). `alike` (draws): items with equal labels. `first`,
+    `second` (draws, labels): counts of each source's labels. NaN if chance cannot be corrected for."""
     n = first.sum(axis=1, keepdims=True)
     chance = (
         divide(first, np.broadcast_to(n, first.shape)) * divide(second, np.broadcast_to(n, second.shape))
@@ -89,8 +89,7 @@ def kappas(alike: Floats, first: Floats, second: Floats) -> Floats:
 
 
 def correct_for_chance(alike: Floats, chance: Floats) -> Floats:
-    """Return the share of agreement beyond chance, out of the possible; NaN if chance is 1 except for
-    rounding."""
+    """Return the agreement beyond chance as a share of the possible; NaN if chance is 1, up to rounding."""
     left = 1 - chance
     return divide(alike - chance, np.where(left > 1e-12, left, 0.0), np.nan)
 
@@ -168,14 +167,14 @@ def _percentiles(values: Floats) -> list[float] | None:
 
 
 def _kappas(tables: Floats) -> Floats:
-    """Cohen's kappa of each row of counts (n, 4)."""
+    """Return Cohen's kappa of each row of counts (n, 4)."""
     first = np.stack([tables[:, 0] + tables[:, 1], tables[:, 2] + tables[:, 3]], axis=1)
     second = np.stack([tables[:, 0] + tables[:, 2], tables[:, 1] + tables[:, 3]], axis=1)
     return kappas(tables[:, 0] + tables[:, 3], first, second)
 
 
 def _alphas(tables: Floats) -> Floats:
-    """Krippendorff's alpha of each row of counts (n, 4): two labels an item."""
+    """Return Krippendorff's alpha of each row of counts (n, 4), with two labels per item."""
     apart = tables[:, 1] + tables[:, 2]
     given = np.stack([2 * tables[:, 0] + apart, 2 * tables[:, 3] + apart], axis=1)
     return alphas(2 * apart, given, 1.0 - np.eye(2))

@@ -1,12 +1,13 @@
 """Agreement of annotators beyond chance on units with sets of labels: kappas and Krippendorff's alpha.
 
-Cohen 1960, Educ. Psychol. Meas. 20, for every two annotators over the units that both label, each set being
-one category. Fleiss 1971, Psychol. Bull. 76, over the units that all annotators label. Krippendorff 2011,
-Computing Krippendorff's Alpha-Reliability, over the units with at least two labels: nominal, comparing sets
-as equal or not; and by the MASI distance of sets (Passonneau 2006). If all labels are equal, no correction
-for chance is possible, and the value is None. Intervals are expanded 95% percentiles of a seeded bootstrap
-over whole scenarios (see `edgen.stats.resampling`). Memory: some numbers per label and pair of annotators for
-each cluster of scenarios, of which there are at most 500 (`edgen.stats.clusters`).
+Cohen's kappa (1960, Educ. Psychol. Meas. 20) is for every two annotators over the units that both label; each
+set is one category. Fleiss' kappa (1971, Psychol. Bull. 76) is over the units that all annotators label.
+Krippendorff's alpha (2011, Computing Krippendorff's Alpha-Reliability) is over the units that at least two
+annotators label: nominal, with sets equal or not; and by the MASI distance of sets (Passonneau 2006). If all
+labels are equal, chance cannot be corrected for, and the value is None. Intervals are expanded 95%
+percentiles of a seeded bootstrap over whole scenarios (see `edgen.stats.resampling`). Memory: some numbers
+per label and pair of annotators for each cluster of scenarios, of which there are at most 500
+(`edgen.stats.clusters`).
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class AgreementCounts:
     def add(self, said: Mapping[str, Sequence[str]], cluster: int = 0) -> None:
         """Add a unit: each annotator's labels, and the cluster of its scenario."""
         sets = {name: frozenset(labels) for name, labels in sorted(said.items())}
-        if not self._all >= sets.keys():  # the counts so far lack an annotator
+        if not self._all >= sets.keys():  # counts of units by all annotators start again with a new annotator
             self._all |= sets.keys()
             self._by_all = ClusterSums()
         if len(sets) < 2:
@@ -86,7 +87,7 @@ class AgreementCounts:
             alike += a == b
             apart += masi(a, b)
         pairs = len(sets) * (len(sets) - 1) / 2
-        # of m annotators each pair counts twice, by 1 / (m - 1)
+        # Krippendorff's weights for m annotators: both orders of a pair, each 1 / (m - 1)
         self._sums.add(cluster, "apart", (pairs - alike) * 2 / (len(sets) - 1))
         self._sums.add(cluster, "masi", apart * 2 / (len(sets) - 1))
         everybody = len(sets) == len(self._all)

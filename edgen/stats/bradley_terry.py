@@ -1,15 +1,15 @@
 """Bradley-Terry strengths of a scenario's candidates from soft results.
 
 Candidate i beats j with probability sigmoid(strength i - strength j) (Bradley and Terry 1952, Biometrika 39).
-A result p of n verdicts counts as n p wins and n (1 - p) losses, so a tie is half a win to each. A normal
-prior on each strength keeps them finite if a candidate won every match or no match links two groups (Caron
-and Doucet 2012, J. Comput. Graph. Stat. 21, for the Bayesian view).
+A result p of n verdicts counts as n p wins and n (1 - p) losses, so a tie is half a win for each. A normal
+prior on each strength keeps strengths finite if a candidate won every match or no match links two groups
+(Caron and Doucet 2012, J. Comput. Graph. Stat. 21, for the Bayesian view).
 
 Intervals are the posterior's by Laplace's approximation. Simulated, with 2 to 8 candidates, two matches per
 candidate and 2 to 20 independent verdicts per match, they cover 94 to 99% if true strengths spread by 1 logit
-(sd), 94 to 98% at 2 and 87 to 93% at 3. If matches whose orders disagree count as ties they cover 92 to 100%,
-88 to 97% and 82 to 93%. A judge's repeated equal verdicts carry less information than their count; the
-intervals ignore that.
+(sd), 94 to 98% at 2 and 87 to 93% at 3. If matches whose two orders disagree count as ties, the intervals
+cover 92 to 100%, 88 to 97% and 82 to 93%. A judge's repeated equal verdicts carry less information than their
+count; the intervals ignore this.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PRIOR_SD = 3.0  # logits: wide enough for a judge who almost always decides the 
 
 
 def strengths(results: Sequence[tuple[Name, Name, float, float]]) -> dict[Name, Strength]:
-    """Return the strength of every candidate in `results`, in logits, of mean 0, with a 95% interval.
+    """Return the strength of every candidate in `results`, in logits with mean 0, with a 95% interval.
 
     A result (i, j, p, weight) means that i beat j with p in [0, 1] by `weight` verdicts; a pair may occur
     several times.

@@ -21,8 +21,9 @@ BINS = 10
 def calibration(p: ArrayLike, outcome: ArrayLike, scenarios: ArrayLike) -> dict[str, Any] | None:
     """Return `{"n", "brier", "expected_calibration_error", "bins"}`; None without data.
 
-    `p` in [0, 1] and `outcome`, 0 or 1, have one value per pair, `scenarios` the scenario of each. A bin is
-    `{"from", "to", "n", "mean", "share"}` with the outcomes' share as an estimate; empty bins have n 0.
+    `p` (n) in [0, 1] and `outcome` (n), 0 or 1, have one value per case; `scenarios` (n) names the cluster of
+    each. A bin is `{"from", "to", "n", "mean", "share"}` with the share of outcomes as an estimate; empty
+    bins have n 0.
     """
     said = np.asarray(p, dtype=np.float64)
     came = np.asarray(outcome, dtype=np.float64)

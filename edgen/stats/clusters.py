@@ -1,8 +1,8 @@
 """Sums by scenario, for bootstraps over whole scenarios, in bounded memory.
 
-Each of the first MOST scenarios is its own cluster; a later one joins one of these, by hash. Clusters may
-hold any number of scenarios (Cochran 1977, Sampling Techniques, chapter 9A); with this many, an interval is
-hardly longer.
+Each of the first MOST scenarios is its own cluster; a later scenario joins one of these, by hash. Clusters
+may hold any number of scenarios (Cochran 1977, Sampling Techniques, chapter 9A); with MOST clusters,
+intervals are hardly longer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ClusterSums:
 
     def __init__(self) -> None:
         self._columns: dict[Hashable, int] = {}
-        self._rows: list[list[float]] = []  # of varying length
+        self._rows: list[list[float]] = []  # one row per cluster, of varying length
 
     def add(self, cluster: int, column: Hashable, value: float = 1.0) -> None:
         """Add to a column of a cluster."""
@@ -56,7 +56,7 @@ class ClusterSums:
         return np.array([0.0 if at is None or at >= len(row) else row[at] for row in self._rows])
 
     def draw(self) -> ResampledSums:
-        """Return the totals of all clusters, and of as many clusters drawn repeatedly (seeded)."""
+        """Return the totals over all clusters, and over seeded bootstraps of the clusters."""
         table = np.zeros((len(self._rows), len(self._columns)))
         for row, found in zip(table, self._rows, strict=True):
             row[: len(found)] = found

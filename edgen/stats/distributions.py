@@ -23,7 +23,7 @@ class Bin(msgspec.Struct, frozen=True):
 class Distribution(msgspec.Struct, frozen=True, kw_only=True):
     """A summary of numbers; quantiles are values of the data. All but `n` and `bins` are None if `n` is 0."""
 
-    n: int  # how many numbers
+    n: int  # count of numbers
     mean: float | None = None  # arithmetic mean
     sd: float | None = None  # standard deviation
     min: float | None = None  # the least
@@ -33,7 +33,7 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True):
     p75: float | None = None  # 75th percentile
     p95: float | None = None  # 95th percentile
     max: float | None = None  # the greatest
-    bins: tuple[Bin, ...] = ()  # of a histogram
+    bins: tuple[Bin, ...] = ()  # bars of a histogram
 
 
 MOST_BINS = 40
@@ -42,8 +42,8 @@ _POINTS = ("min", "p5", "p25", "median", "p75", "p95", "max")
 
 
 def summarize_counts(counts: Mapping[int, int]) -> Distribution:
-    """Summarise whole numbers given by their counts: memory does not grow with their total. A bar is one
-    number, or as many as needed for at most 40 bars. Quantiles are those of `summarize`."""
+    """Summarise whole numbers given by their counts. A bar covers one number, or as many as needed for at
+    most 40 bars. Quantiles are defined as in `summarize`."""
     values = sorted(value for value, count in counts.items() if count)
     if not values:
         return Distribution(n=0)
@@ -60,7 +60,7 @@ def summarize_counts(counts: Mapping[int, int]) -> Distribution:
     total = sum(value * counts[value] for value in values)
     squares = sum(value * value * counts[value] for value in values)
     upto = list(accumulate(counts[value] for value in values))
-    # the smallest value with at least that many at or below it, in whole numbers
+    # the smallest value with at least this share at or below it, in integer arithmetic
     quantiles = (values[bisect_left(upto, -(-n * percent // 100))] for percent in _PERCENT)
     points = map(float, (values[0], *quantiles, values[-1]))
     sd = math.sqrt((n * squares - total * total) / (n * (n - 1))) if n > 1 else None

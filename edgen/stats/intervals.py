@@ -3,9 +3,9 @@
 The variance is that of a ratio estimator over clusters, by linearisation, with the factor G / (G - 1)
 (Cochran 1977, Sampling Techniques). A share in [0, 1] gets Wilson's interval (1927, JASA 22) with the sample
 size that would have this variance (compared by Franco, Little, Louis and Slud 2019, J. Survey Stat. Methodol.
-7); a share without any variance counts its scenarios. Quantiles are those of Student's t with G - 1 degrees
-of freedom, for G scenarios (Korn and Graubard 1998, Survey Methodology 24). So with few scenarios it is much
-wider than Wilson's own: for 1 of 2 it is 0.2% to 99.8%.
+7); without variance, with the number of scenarios. Quantiles are those of Student's t with G - 1 degrees of
+freedom, for G scenarios (Korn and Graubard 1998, Survey Methodology 24). So with few scenarios the interval
+is much wider than Wilson's own: 0.2% to 99.8% for 1 of 2.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ShareCount:
         self._hits, self._of, self._scenarios = array("I"), array("I"), array("q")
 
     def add(self, scenario: int, hits: int, of: int = 1) -> None:
-        """Count things of one scenario."""
+        """Count `of` things of one scenario, with `hits` among them."""
         if of:
             self._hits.append(hits)
             self._of.append(of)
@@ -83,7 +83,7 @@ class ShareCount:
         return sum(self._of)
 
     def result(self) -> Estimate | None:
-        """Return the share, None without things."""
+        """Return the share; None without things."""
         return share(self._hits, self._scenarios, self._of)
 
 

@@ -1,10 +1,10 @@
 """Scores of one source's labels against a reference: precision, recall, F1, Jaccard, by label, micro, macro.
 
-A unit carries a set of labels on each side. By label: true positives are units that carry it on both sides.
-Micro: over the counts of all labels together. Macro: the mean over the labels that either side uses, where
-scores without a denominator count as 0 (as scikit-learn's averages with zero_division=0 do). Source: Sokolova
-and Lapalme 2009, Inf. Process. Manag. 45. Bias: the share of units with the label by the one minus that by
-the other. Intervals are expanded 95% percentiles of a seeded bootstrap over whole scenarios (see
+A unit has a set of labels on each side. By label: true positives are units with the label on both sides.
+Micro: over the counts of all labels together. Macro: the mean over the labels that either side uses; scores
+without a denominator count as 0 (as in scikit-learn with zero_division=0). Source: Sokolova and Lapalme 2009,
+Inf. Process. Manag. 45. Bias: the share of units with the label by the source, minus the share by the
+reference. Intervals are expanded 95% percentiles of a seeded bootstrap over whole scenarios (see
 `edgen.stats.resampling`). Memory: some numbers per scenario.
 """
 
@@ -21,8 +21,8 @@ from edgen.stats.intervals import Estimate
 from edgen.stats.resampling import divide, interval, resample_sums, round_number
 
 Floats = NDArray[np.float64]
-_OF_UNITS = 3  # columns of the units themselves, before those of the labels
-_TRUE, _GOLD, _GIVEN = range(3)  # columns of a label: units on both sides, by the reference, by the other
+_OF_UNITS = 3  # number of columns about units, before the columns of labels
+_TRUE, _GOLD, _GIVEN = range(3)  # columns of a label: units by both, by the reference, by the source
 
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LabelScores(Scores, frozen=True, kw_only=True):
-    """The scores of a label, on `gold` units by the reference and on `given` by the other source."""
+    """The scores of a label, which the reference gives `gold` units, and the source `given` units."""
 
     gold: int
     given: int
@@ -66,7 +66,7 @@ class LabelCounts:
         self._counts: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0, 0])
 
     def add(self, scenario: int, gold: Collection[str], given: Collection[str]) -> None:
-        """Add a unit: its labels by the reference, and by the other source."""
+        """Add a unit: its labels by the reference (`gold`), and by the source (`given`)."""
         units = self._units[scenario]
         units[0] += 1
         units[1] += {*gold} == {*given}
@@ -79,7 +79,7 @@ class LabelCounts:
             counts[_GIVEN] += label in given
 
     def figures(self) -> LabelFigures:
-        """Return the scores of all units so far, with labels by frequency."""
+        """Return the scores of all units so far, labels by descending frequency."""
         scenarios = {scenario: row for row, scenario in enumerate(sorted(self._units))}
         table = np.zeros((len(scenarios), _OF_UNITS + 3 * len(self._labels)))
         for scenario, units in self._units.items():
@@ -139,7 +139,7 @@ def _compute_scores(counts: Floats) -> dict[str, Floats]:
 
 
 def _estimate(values: Floats, n: int, scenarios: int) -> Estimate | None:
-    """Return the first of the values with the interval of the others."""
+    """Return the first value with the interval of the others; None if it is undefined."""
     if np.isnan(values[0]):
         return None
     span = interval(values[1:], scenarios) if len(values) > 1 else None

@@ -1,11 +1,11 @@
 """Logistic regression by maximum a posteriori, for soft outcomes.
 
 Each coefficient has a normal prior around 0, so that the solution is unique and finite even for separated
-outcomes or dependent columns. Newton's method with step halving on the log posterior, which is concave. An
-outcome p in [0, 1] counts as p wins and 1 - p losses (a quasi-likelihood: Papke and Wooldridge 1996, J. Appl.
-Econometrics 11). The robust covariance allows for clusters: it is the jackknife that leaves out one cluster
-at a time, by one Newton step, which with few clusters is not too small as the plain sandwich is (Lipsitz,
-Dear and Zhao 1994, Biometrics 50; CR3 of Bell and McCaffrey 2002, Survey Methodology 28).
+outcomes or dependent columns. It is found by Newton's method with step halving on the log posterior, which is
+concave. An outcome p in [0, 1] counts as p wins and 1 - p losses (a quasi-likelihood: Papke and Wooldridge
+1996, J. Appl. Econometrics 11). The robust covariance allows for clusters: it is the jackknife that leaves
+out one cluster at a time, by one Newton step. With few clusters, the plain sandwich would be too small
+(Lipsitz, Dear and Zhao 1994, Biometrics 50; CR3 of Bell and McCaffrey 2002, Survey Methodology 28).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Fit:
 
 
 def slope(x: ArrayLike, y: ArrayLike, clusters: ArrayLike, *, prior_sd: float) -> Estimate:
-    """Return the coefficient of the second column of `x`, by `fit`, with its 95% interval; none for a single
-    cluster."""
+    """Return the coefficient of the second column of `x`, by `fit`, with its 95% interval; a single cluster
+    has no interval."""
     fitted, groups = fit(x, y, prior_sd=prior_sd, clusters=clusters), len(np.unique(clusters))
     value, n = float(fitted.coefficients[1]), len(np.asarray(y))
     if fitted.robust is None:
@@ -56,8 +56,8 @@ def fit(
 ) -> Fit:
     """Fit coefficients for rows `x` (n, k) and outcomes `y` (n) in [0, 1].
 
-    `prior_sd` is the prior's standard deviation, finite and positive; `weights` (n) count rows; `clusters`
-    (n) name the group of each row, at least two for `robust`.
+    `prior_sd`: the prior's standard deviation, finite and positive. `weights` (n): the counts of rows.
+    `clusters` (n): the group of each row; `robust` needs at least two groups.
     """
     rows = np.asarray(x, dtype=np.float64)
     outcome = np.asarray(y, dtype=np.float64)

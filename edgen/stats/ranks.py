@@ -1,8 +1,8 @@
 """Rank tests for ratings and counts: Mann and Whitney's of two groups, Spearman's of two paired values.
 
-Equal values share the mean of their ranks. The tests are of single observations. Intervals cluster by
-scenario, summing each observation's influence (the linearised variance, with the factor G / (G - 1)), with
-quantiles of Student's t with G - 1 degrees of freedom.
+Equal values share the mean of their ranks. The tests treat observations as independent. Intervals are
+clustered by scenario: they use the linearised variance from sums of influences, with the factor G / (G - 1),
+and quantiles of Student's t with G - 1 degrees of freedom.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class RankTest(msgspec.Struct, frozen=True, kw_only=True):
     """End of the 95% interval; None for fewer than five scenarios, and if all observations agree."""
     high: float | None
     """End of the 95% interval; None for fewer than five scenarios, and if all observations agree."""
-    p: float  # of no effect, two-sided
-    exact: bool  # p counts every possibility, else it is approximate
+    p: float  # two-sided p-value of no effect
+    exact: bool  # p is exact, not approximate
     n: int  # number of observations
-    scenarios: int  # number of their scenarios
+    scenarios: int  # number of scenarios
 
 
 def superiority(
@@ -100,8 +100,8 @@ def _make_rank_test(
 
 
 def _compute_half_width(influence: Floats, clusters: NDArray[np.int64], scale: float) -> float | None:
-    """Return half the interval of an estimate on a scale whose derivative is 1 / `scale`; None for too little
-    data."""
+    """Return half the width of an estimate's interval, on a scale whose derivative is 1 / `scale`; None with
+    too few scenarios."""
     groups, member = np.unique(clusters, return_inverse=True)
     if len(groups) < FEWEST_SCENARIOS:
         return None
@@ -111,7 +111,7 @@ def _compute_half_width(influence: Floats, clusters: NDArray[np.int64], scale: f
 
 
 def _placements(values: Floats, among: Floats) -> Floats:
-    """Return for each value the share of `among` below it, equal ones counting half."""
+    """Return for each value the share of `among` below it; equal ones count half."""
     there = np.sort(among)
     low, high = np.searchsorted(there, values, "left"), np.searchsorted(there, values, "right")
     found: Floats = (low + high) / (2 * there.size)
@@ -119,7 +119,7 @@ def _placements(values: Floats, among: Floats) -> Floats:
 
 
 def _mid_shares(values: Floats) -> Floats:
-    """Return the ranks of values as shares, equal ones at their middle: 0.5 on average."""
+    """Return the ranks of values as shares with mean 0.5; equal values share their middle rank."""
     return _placements(values, values)
 
 
@@ -130,8 +130,9 @@ def _double_ranks(values: Floats) -> NDArray[np.int64]:
 
 
 def _test_groups_exactly(x: Floats, y: Floats) -> float:
-    """Return the share of all assignments to two groups of these sizes with a rank sum at least as far from
-    the expected one. Equal values are assigned together, in a table of assignments by group size and sum."""
+    """Return the exact p-value: the share of all assignments to two groups of these sizes with a rank sum at
+    least as far from the expected one. Dynamic programming counts the assignments by group size and rank
+    sum."""
     ranks = _double_ranks(np.concatenate([x, y]))
     m, total = x.size, int(ranks.sum())
     ways = np.zeros((m + 1, total + 1))
@@ -142,7 +143,7 @@ def _test_groups_exactly(x: Floats, y: Floats) -> float:
             step = taken * int(rank)
             more[taken:, step:] += math.comb(int(count), taken) * ways[: m + 1 - taken, : total + 1 - step]
         ways = more
-    expected = m * total  # all times the number of values
+    expected = m * total  # sums are multiplied by the number of values, so that all are integers
     far = np.abs(np.arange(total + 1) * ranks.size - expected)
     mine = abs(int(ranks[:m].sum()) * ranks.size - expected)
     return float(ways[m, far >= mine].sum() / ways[m].sum())
@@ -174,7 +175,7 @@ def _test_pairs_exactly(first: Floats, second: Floats) -> float:
 
 
 def _influence(first: Floats, second: Floats, value: float) -> Floats:
-    """Return each pair's influence on the correlation of the shares, including its effect on the others'
+    """Return each pair's influence on the correlation of the shares, including its effect on other pairs'
     shares."""
     a, b = (one - 0.5 for one in (first, second))
     together, one, other = (float(np.mean(p * q)) for p, q in ((a, b), (a, a), (b, b)))
@@ -187,7 +188,7 @@ def _influence(first: Floats, second: Floats, value: float) -> Floats:
 
 
 def _mean_above(shares: Floats, weights: Floats) -> Floats:
-    """Return for each pair the mean weight above it, equal ones counting half."""
+    """Return for each pair the mean weight of pairs above it; equal ones count half."""
     levels, place = np.unique(shares, return_inverse=True)
     sums = np.bincount(place, weights=weights, minlength=len(levels))
     above = np.cumsum(sums[::-1])[::-1] - sums / 2
@@ -196,14 +197,14 @@ def _mean_above(shares: Floats, weights: Floats) -> Floats:
 
 
 def _test_correlation(correlation: float, freedom: int) -> float:
-    """Return the two-sided p-value of a correlation, the incomplete beta function I(1 - r²; freedom / 2, 1 /
-    2)."""
+    """Return the two-sided p-value of a correlation, by the incomplete beta function I(1 - r²; freedom / 2, 1
+    / 2)."""
     return _incomplete_beta(1 - correlation**2, freedom / 2, 0.5)
 
 
 def _incomplete_beta(x: float, a: float, b: float) -> float:
-    """Return the regularised function, by its continued fraction (Abramowitz and Stegun 1964, 26.5.8), to
-    1e-12."""
+    """Return the regularised incomplete beta function, by its continued fraction (Abramowitz and Stegun 1964,
+    26.5.8), to 1e-12."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     if x > (a + 1) / (a + b + 2):

@@ -1,6 +1,6 @@
 """Metrics that are ratios of sums over clusters: values and differences, with intervals and p-values.
 
-`resampling` describes draws and tests. A cluster is a scenario, or a group or block of them.
+`resampling` describes draws and tests. A cluster is a scenario, or a group or block of scenarios.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from edgen.stats.resampling import (
     sign_flip_test,
 )
 
-Columns = Callable[[str], Array]  # a column's name to its sums, one per cluster
+Columns = Callable[[str], Array]  # maps a column's name to its sums, one per cluster
 _TIE = 1e-9  # relative: rounding error of equal numbers
 
 
@@ -43,7 +43,7 @@ class Ratio(Protocol):
 
 
 class RatioEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """The value of a ratio with its 95% interval; None if unknown. `n` is its denominator."""
+    """The value of a ratio with its 95% interval (None if unknown). `n`: its denominator."""
 
     value: float | None = None
     low: float | None = None
@@ -52,7 +52,7 @@ class RatioEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RatioDifference(msgspec.Struct, frozen=True):
-    """A difference of two ratios. All but counts are None for too little data."""
+    """A difference of two ratios. With too little data, everything but counts is None."""
 
     value: float | None = None  # the difference
     low: float | None = None  # end of the 95% interval
@@ -61,7 +61,7 @@ class RatioDifference(msgspec.Struct, frozen=True):
     n: int = 0  # clusters that count
     changed: int = 0  # clusters that contribute to the difference
     events: int | None = None
-    """Of a share: occurrences of its event on both sides, or of its absence, the rarer of the two."""
+    """For a share: occurrences of its event on both sides, or of its absence if that is rarer."""
 
 
 def estimate_ratios(
@@ -83,7 +83,7 @@ def estimate_ratios(
 def compare_paired(
     a: Columns, b: Columns, metrics: Sequence[Ratio], rng: np.random.Generator, resamples: int, flips: int
 ) -> list[RatioDifference]:
-    """Return each metric of b minus that of a, over the clusters that count in both and correspond."""
+    """Return each metric of b minus the metric of a, over corresponding clusters that count in both."""
     size = min(len(a(metrics[0].top)), len(b(metrics[0].top)))
     counted = [(a(metric.counts)[:size] > 0) & (b(metric.counts)[:size] > 0) for metric in metrics]
     every = np.any(counted, axis=0)
@@ -106,7 +106,7 @@ def compare_paired(
 def compare_unpaired(
     a: Columns, b: Columns, metrics: Sequence[Ratio], rng: np.random.Generator, resamples: int, flips: int
 ) -> list[RatioDifference]:
-    """Return each metric of b minus that of a, with the clusters of each drawn independently."""
+    """Return each metric of b minus the metric of a; clusters of both are drawn independently."""
     sides, draws, counts = [], [], []
     for columns in (a, b):
         counted = [columns(metric.counts) > 0 for metric in metrics]
@@ -162,7 +162,8 @@ def _compute_deviations(pooled: Array, tops: Array, bottoms: Array) -> Array:
 
 
 def _count_events(metric: Ratio, tops: Sequence[Array], bottoms: Sequence[Array]) -> int | None:
-    """Return the occurrences of a share's event on both sides, or of its absence, whichever is rarer."""
+    """Return the occurrences of a share's event on both sides, or of its absence if that is rarer; None for
+    other kinds."""
     if metric.kind != "share":
         return None
     there, every = sum(float(top.sum()) for top in tops), sum(float(bottom.sum()) for bottom in bottoms)

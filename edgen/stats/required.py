@@ -1,4 +1,4 @@
-"""An import guard that names the extra if numpy is missing. `quantiles` does not need it."""
+"""An import guard: without numpy, the error names the extra to install. `quantiles` does not need it."""
 
 from edgen.core.extras import require_extra
 

@@ -3,12 +3,12 @@
 A metric of an arm is a ratio of sums over scenarios. Intervals are percentiles of the ratios, or of their
 differences, over resampled scenarios (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapters 8
 and 13; a paired scenario is drawn with both arms' results). Over n clusters these are too short, by the
-factor sqrt((n - 1) / n) and by normal quantiles in place of Student's; the percentiles are moved out by as
-much (the expanded percentile interval: Hesterberg 2015, What Teachers Should Know About the Bootstrap, The
-American Statistician 69).
+factor sqrt((n - 1) / n) and by normal quantiles in place of Student's. So the percentiles are moved outwards
+by as much (the expanded percentile interval: Hesterberg 2015, What Teachers Should Know About the Bootstrap,
+The American Statistician 69).
 
-A p-value is of the hypothesis that the arms are exchangeable. Paired: in each scenario the sign of d = (n_b -
-R d_b) / D_b - (n_a - R d_a) / D_a is drawn anew, D being the arms' total denominators and R the ratio of both
+p-values test the hypothesis that the arms are exchangeable. Paired: in each scenario the sign of d = (n_b - R
+d_b) / D_b - (n_a - R d_a) / D_a is drawn anew, D being the arms' total denominators and R the ratio of both
 arms together, around which the difference is linear (Cochran 1977, Sampling Techniques, chapter 6); the sum
 of all d is the difference itself. If the arms have equal denominators, exchanging them in a scenario only
 changes the sign of its d, so the test is exact however rare the event (Fisher 1935, The Design of
@@ -32,7 +32,7 @@ from edgen.stats.quantiles import t95
 Array = NDArray[np.float64]
 FEWEST = 5  # minimum clusters of an interval
 _RESAMPLES = 1000
-_CELLS = 2_000_000  # weights held at once
+_CELLS = 2_000_000  # maximum weights in memory
 
 
 def bootstrap(columns: Array, rng: np.random.Generator, resamples: int) -> Array:
@@ -49,7 +49,7 @@ def bootstrap(columns: Array, rng: np.random.Generator, resamples: int) -> Array
 
 
 def ratios(sums: Array) -> Array:
-    """Return (resamples, k) ratios of sums (resamples, 2k), the k numerators before the k denominators; NaN
+    """Return ratios (resamples, k) of sums (resamples, 2k), which hold k numerators, then k denominators; NaN
     where a denominator is 0."""
     half = sums.shape[1] // 2
     return divide(sums[:, :half], sums[:, half:], np.nan)
@@ -62,8 +62,8 @@ def divide(tops: Array, bottoms: Array, otherwise: float = 0.0) -> Array:
 
 
 def resample_sums(table: Array) -> Array:
-    """Return the sums (1 + draws, columns) of a table (clusters, columns): the observed ones, and those of
-    1,000 seeded bootstraps; the observed ones alone for fewer than two clusters."""
+    """Return the sums (1 + draws, columns) of a table (clusters, columns): first the observed sums, then
+    1,000 seeded bootstraps. With fewer than two clusters, only the observed sums."""
     sums: Array = table.sum(axis=0, keepdims=True)
     if len(table) < 2:
         return sums
@@ -86,7 +86,7 @@ def sign_flip_test(differences: Array, rng: np.random.Generator, draws: int) -> 
     moved = differences[np.any(differences != 0, axis=1)]
     hits = np.zeros(differences.shape[1])
     if len(moved):
-        # minus the rounding of another order of summation
+        # tolerance for rounding in another order of summation
         least = np.abs(moved.sum(axis=0)) - 1e-9 * np.abs(moved).sum(axis=0)
         for _, count in _iterate_chunks(draws, len(moved)):
             bits = np.frombuffer(rng.bytes(-(-count * len(moved) // 8)), dtype=np.uint8)
@@ -97,8 +97,8 @@ def sign_flip_test(differences: Array, rng: np.random.Generator, draws: int) -> 
 
 
 def permutation_test(a: Array, b: Array, rng: np.random.Generator, draws: int) -> Array:
-    """Return two-sided p-values (k) of equal ratios of a (clusters, 2k) and b (clusters, 2k), the k
-    numerators before the k denominators, by assigning the clusters anew.
+    """Return two-sided p-values (k) of equal ratios in a and b, by assigning clusters to arms anew. `a`, `b`
+    (clusters, 2k): k numerators, then k denominators.
 
     The statistic is the difference over its standard error: the bare difference is misleading if the arms
     differ in number and spread of their clusters (Janssen 1997, Statistics and Probability Letters 36; Chung
@@ -123,8 +123,8 @@ def permutation_test(a: Array, b: Array, rng: np.random.Generator, draws: int) -
 
 def _studentise(of_b: Array, total: Array, sizes: tuple[int, int]) -> Array:
     """Return the absolute differences (deals, k) of two arms over their standard errors; infinite for a
-    standard error of 0. `of_b` (deals, 3k) has b's sums of the residuals around the pooled ratio, of their
-    squares and of the denominators, `total` (3k) both arms', `sizes` the clusters of each."""
+    standard error of 0. `of_b` (deals, 3k): b's sums of residuals around the pooled ratio, of their squares,
+    and of denominators. `total` (3k): the same sums of both arms. `sizes`: the clusters of each arm."""
     apart, variance = np.zeros((2, len(of_b), of_b.shape[1] // 3))
     for sign, sums, size in ((-1.0, total - of_b, sizes[0]), (1.0, of_b, sizes[1])):
         left, squares, bottoms = np.split(sums, 3, axis=1)

@@ -1,4 +1,4 @@
-"""Two tests that need no table: Fisher's exact test, and Holm's correction for multiple tests."""
+"""Fisher's exact test, and Holm's correction for multiple tests."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def log_factorials(most: int) -> NDArray[np.float64]:
 def fisher(hits: int, size: int, all_hits: int, total: int, logs: NDArray[np.float64]) -> float:
     """Return the two-sided p-value of `hits` in a group of `size`, given `all_hits` of `total`.
 
-    Fisher's exact test (1935, JRSS 98): the probability, with all margins fixed, of every table that is no
-    likelier than this one. `logs` are `log_factorials` up to `total` at least.
+    Fisher's exact test (1935, JRSS 98): the total probability, with all margins fixed, of the tables that are
+    at most as likely as this one. `logs`: `log_factorials` up to at least `total`.
     """
     low, high = max(0, size + all_hits - total), min(size, all_hits)
     k = np.arange(low, high + 1)
@@ -40,7 +40,7 @@ def _choose(logs: NDArray[np.float64], n: int, k: NDArray[np.int64]) -> NDArray[
 
 def holm(values: Sequence[float]) -> list[float]:
     """Return the p-values adjusted for multiple tests (Holm 1979, Scandinavian Journal of Statistics 6): if
-    those below 0.05 count as findings, the probability of even one false finding is at most 0.05."""
+    adjusted values below 0.05 count as findings, the probability of any false finding is at most 0.05."""
     adjusted = [0.0] * len(values)
     worst = 0.0
     for rank, place in enumerate(sorted(range(len(values)), key=values.__getitem__)):

@@ -1,12 +1,12 @@
-"""The book of a budget over time: daily spending of all runs that share it, and their open leases.
+"""The book of a budget over time: the daily spending of all runs that share it, and their open leases.
 
-It lies next to the budget's file, as FILE.db. Money leaves it in leases: a process takes a lease for several
-calls at once and returns the unused part at its end. An open lease counts as spent, so total spending never
-exceeds the caps, whichever process is killed. The run that took a lease settles it at its next start, by the
+It is stored next to the budget's file, as FILE.db. A process takes a lease on money for several calls at
+once, and returns the unused part at its end. An open lease counts as spent, so total spending never exceeds
+the caps, even if processes are killed. The run that took a lease settles it at its next start, by the
 spending in its own ledger; no process number or lock is needed. The lease of a run that never starts again
 stays spent.
 
-Days follow the budget file's time zone. Spending noted for a later day counts for today, too: setting a clock
+Days follow the budget file's time zone. Spending on a later day counts for today, too, so setting a clock
 back brings no second allowance.
 """
 
@@ -33,7 +33,7 @@ PICO = 10**12  # picodollars in a US dollar
 _APPLICATION_ID = 0x65646262  # "edbb"
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
 _PATIENCE = 30.0  # seconds to wait for a book that another process is writing
-_PART = 16  # a lease takes at most this fraction of the rest, unless a single call needs more
+_PART = 16  # a lease takes at most this fraction of the remaining budget, unless a single call needs more
 _CALLS = 32  # number of calls that a lease should cover
 _TABLES = """
 CREATE TABLE spent (day TEXT PRIMARY KEY, tokens INTEGER NOT NULL, pico INTEGER NOT NULL, checksum INTEGER NOT NULL);
@@ -73,7 +73,8 @@ _NO_CAP = 2**62
 
 
 class CapUse(NamedTuple):
-    """Use of one cap: used amount, limit, unit, day or month; `left` is never negative."""
+    """Use of one cap. `money`: amounts are picodollars, else tokens. `period`: day or month. `left` is never
+    negative."""
 
     cap: str
     money: bool
@@ -91,8 +92,8 @@ class CapUse(NamedTuple):
 
 
 class BudgetBook:
-    """The book of the budget file at `path`. `create`: create a missing book. Raises BudgetFileError for the
-    file, RunError if the book cannot be used."""
+    """The book of the budget file at `path`. `create`: create a missing book. Raises BudgetFileError for an
+    invalid file, and RunError if the book cannot be used."""
 
     def __init__(self, path: Path, *, create: bool = True) -> None:
         self.file = Path(os.path.realpath(path))
@@ -115,7 +116,7 @@ class BudgetBook:
             remove_leftovers_for(self.path.parent, self.path.name.__eq__)
         kind = self.path.lstat()
         if not stat.S_ISREG(kind.st_mode) or kind.st_nlink > 1:
-            raise RunError(f"{self.path}: the budget's book is a link or no file; move it away.")
+            raise RunError(f"{self.path}: the budget's book is a link or not a file; move it away.")
         with self._open() as connection:
             connection.execute("SELECT 1")
 
@@ -144,10 +145,10 @@ class BudgetBook:
     # -- leases
 
     def take_lease(self, owner: str, day: str, need: BudgetUse, base: BudgetUse) -> BudgetUse | None:
-        """Reserve more for an owner, at least `need`. Return the additional amount, None if too little is
+        """Reserve more for an owner, at least `need`. Return the additional amount; None if too little is
         left.
 
-        `base`: the owner's spending before this day, noted with its first lease of the day.
+        `base`: the owner's spending before this day. It is stored with its first lease of the day.
         """
         with self._open() as connection:
             left = self._compute_left(connection, day)
@@ -168,8 +169,8 @@ class BudgetBook:
         return grant
 
     def end(self, owner: str, now_at: BudgetUse, base: BudgetUse | None = None) -> None:
-        """Settle the lease of an owner, if it has one, by the owner's spending; return the rest to the
-        book. `base`: the owner's spending before the lease's day, None: as noted with it."""
+        """Settle an owner's lease, if it has one, by the owner's spending, and return the rest to the book.
+        `base`: the owner's spending before the lease's day; None: the stored amount."""
         with self._open() as connection:
             row = connection.execute(
                 "SELECT day, base_tokens, base_pico FROM leases WHERE owner = ?", (owner,)
@@ -197,13 +198,13 @@ class BudgetBook:
         return self.stands(self.find_day(time.time()))
 
     def sum_later_days(self, day: str) -> BudgetUse:
-        """Return what is noted for later days, by a clock that was ahead."""
+        """Return the spending on later days, which a clock that was ahead recorded."""
         with self._open() as connection:
             return self._sum(connection, "day > ?", day)
 
     @staticmethod
     def _sum(connection: sqlite3.Connection, condition: str, *values: object) -> BudgetUse:
-        """Return what is spent and held on the days of a condition."""
+        """Return the spent and the leased amounts on the days of a condition."""
         sums = [
             connection.execute(
                 f"SELECT IFNULL(SUM(tokens), 0), IFNULL(SUM(pico), 0) FROM {table} WHERE {condition}",  # noqa: S608 - ours
@@ -264,7 +265,7 @@ class BudgetBook:
             raise RunError(
                 f"{self.path}: another version of edgen made the budget's book; this one cannot read it. "
                 "Use that version, "
-                "or move the book away to begin a new one, which knows nothing of what was spent before."
+                "or move the book away to begin a new one, without the earlier spending."
             )
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
@@ -297,7 +298,7 @@ class BudgetBook:
             )
         return RunError(
             f"{self.path}: the budget's book is damaged ({text}). Restore it from a copy, or move it away "
-            "to begin a new one, which knows nothing of what was spent before."
+            "to begin a new one, without the earlier spending."
         )
 
 
@@ -307,14 +308,14 @@ def _compute_checksum(*values: object) -> int:
 
 @functools.cache
 def _make_image() -> bytes:
-    """Return an empty book as file content, so that no process ever sees one without tables."""
+    """Return an empty book as file content, so that no process ever sees a book without tables."""
     with contextlib.closing(_make_empty_book()) as connection:
         return bytes(connection.serialize())
 
 
 @functools.cache
 def _list_schema() -> list[tuple[str, ...]]:
-    """Return the tables and indexes of a book, as SQLite notes them."""
+    """Return the tables and indexes of a book, in SQLite's own notation."""
     with contextlib.closing(_make_empty_book()) as connection:
         return connection.execute(_SCHEMA).fetchall()
 

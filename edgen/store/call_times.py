@@ -1,7 +1,7 @@
-"""Timed calls of `edgen doctor`, kept in the user's cache folder for `edgen estimate`.
+"""Timed calls of `edgen doctor`, stored in the user's cache folder for `edgen estimate`.
 
-A file there holds the latest timed call of each model at each address. Without a home, or if the file cannot
-be read or written, there is no figure.
+The file holds the latest timed call of each model at each address. Without a home folder or a readable file
+there are no times.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from edgen.core.files import read_regular, write_whole
 from edgen.core.resources import cache_file
 
 _FILE = "call_times.json"
-_MOST = 500  # models: the latest
+_MOST = 500  # models with the latest calls
 _BYTES = 1024 * 1024
-_OLD = 30 * 86_400.0  # seconds after which a figure counts no more
+_OLD = 30 * 86_400.0  # seconds after which a time is ignored
 
 
 class CallTime(msgspec.Struct, frozen=True):
-    """One timed call: its seconds, the tokens of its answer, how many calls the server answers at once (None:
-    it does not say), and when it was made (seconds since the epoch)."""
+    """One timed call: its seconds, the tokens of its answer, the calls that the server answers at once (None:
+    unknown), and its time (seconds since the epoch)."""
 
     seconds: float
     completion: int
@@ -38,7 +38,7 @@ _decode = msgspec.json.Decoder(dict[str, CallTime]).decode
 
 
 def note_call_time(config: BackendConfig, timed: CallTime, environ: Mapping[str, str]) -> None:
-    """Keep a timed call to one server of a backend."""
+    """Store a timed call to one server of a backend."""
     if (file := cache_file(_FILE, environ)) is None:
         return
     with contextlib.suppress(OSError):
@@ -56,7 +56,7 @@ def read_call_time(config: BackendConfig, environ: Mapping[str, str]) -> CallTim
 
 
 def _name(config: BackendConfig) -> str:
-    """Return the name of a model at its address, or in its file."""
+    """Return a digest of a model and its address or file."""
     place = {key: str(getattr(config, key, None) or "").rstrip("/") for key in ("base_url", "path")}
     return compute_fingerprint({"type": config.provider, "model": config.model, **place})
 

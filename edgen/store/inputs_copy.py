@@ -1,7 +1,7 @@
 """The ledger's copy of a run's inputs, and its restoration.
 
-Each ledger of a run's conversations keeps the texts of its folder's job.yaml and inputs as the fact `inputs`;
-an arm's ledger also keeps those of the whole run. The copy has its own digest, so a damaged copy is never
+Each ledger of a run's conversations holds the texts of its folder's job.yaml and inputs as the fact `inputs`.
+An arm's ledger also holds those of the whole run. The copy has its own digest, so a damaged copy is never
 restored.
 """
 
@@ -24,7 +24,7 @@ from edgen.store.run_folder import RunFolder
 
 INPUTS = "inputs"  # the fact's name
 _UP = "../../"  # from an arm to its run
-_LARGEST = 1 << 26  # bytes of an input
+_LARGEST = 1 << 26  # bytes of one input
 
 
 class _Copy(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class _Copy(msgspec.Struct, frozen=True):
 
 
 def keep_copy(ledger: Ledger, run: RunFolder) -> None:
-    """Queue a copy of the newly written inputs of the ledger's run, unless the ledger has it."""
+    """Queue a copy of the newly written inputs of the ledger's run, unless the ledger already has it."""
     files = _read_texts(run.path)
     if (whole := run.whole) is not None:
         files |= {f"{_UP}{name}": text for name, text in _read_texts(whole.path).items()}
@@ -45,7 +45,7 @@ def keep_copy(ledger: Ledger, run: RunFolder) -> None:
 
 
 def restore_inputs(run: RunFolder) -> list[Path]:
-    """Restore every changed input of a run and its arms; return their paths.
+    """Restore every changed input of a run and its arms. Return their paths.
 
     A damaged or missing digests.json is rewritten for the inputs, and is among the paths. The caller holds
     the run's lock. Raises DamagedError if no ledger has a copy.
@@ -78,10 +78,9 @@ def _restore(folder: Path, copies: list[dict[str, str]]) -> list[Path]:
         good = {text for text in found if held is None or compute_sha256(text) in held}
         if len(good) != 1:
             raise DamagedError(
-                f"{folder / name}: it is not what the run was made with, and the ledger has no copy that "
-                "is. Restore it from a "
-                "copy of the run, or `edgen generate` the job from its project again: it writes the run's "
-                "inputs again, and pays only for what they change."
+                f"{folder / name}: it has changed since the run was made, and the ledger has no copy of the "
+                "original. Restore it from a copy of the run, or `edgen generate` the job from its project "
+                "again: it writes the run's inputs again, and pays only for calls that they change."
             )
         text = good.pop()
         texts[folder / name] = text
@@ -110,7 +109,7 @@ def _of_the_whole(copy: dict[str, str]) -> dict[str, str]:
 
 
 def _read_copy(ledger: Path) -> dict[str, str]:
-    """Return the copy in a ledger; empty if there is no undamaged one."""
+    """Return the copy in a ledger; empty if it is missing or damaged."""
     with contextlib.suppress(EdgenError, ValueError, RecursionError):
         if ledger.exists():
             with LedgerReader(ledger) as view:
@@ -125,8 +124,8 @@ def _digest_files(files: dict[str, str]) -> str:
 
 
 def find_named_inputs(job: Mapping[str, Any]) -> set[str]:
-    """Return the files that the jobs of a run and its arms name as templates and spaces, and those of their
-    backends. For files next to them, see `find_inputs_beside`."""
+    """Return the templates, spaces and files of backends that the jobs of a run and its arms name. For files
+    next to them, see `find_inputs_beside`."""
     found: set[Any] = set()
     for values in (job, *(job.get("arms") or {}).values()):
         found |= {values.get("space"), values.get("prompt"), *(values.get("prompts") or {}).values()}

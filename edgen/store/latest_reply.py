@@ -1,4 +1,4 @@
-"""The latest raw reply of a run: to a conversation, a judge, an annotator, or another asker."""
+"""The latest raw reply of a run, to a conversation, a judge, an annotator or another asker."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class LatestReply(msgspec.Struct, frozen=True, kw_only=True):
 
     ledger: str  # path of the ledger
     at: str  # the time of the answer, ISO 8601, UTC
-    scenario: int  # of the call
-    task: TaskId  # of the call
-    step: int  # of the call
-    attempt: int  # of the call
+    scenario: int  # index of the call's scenario
+    task: TaskId  # the call's task in the scenario
+    step: int  # the call's step in the task
+    attempt: int  # the call's attempt, from 0
     model: str | None  # as the service names it
     finish_reason: str  # as in Reply
-    refusal: str | None  # the service's words if it refused
+    refusal: str | None  # the service's text if it refused
     text: str  # raw text
 
 
 def find_latest(run: Path) -> LatestReply:
-    """Return the reply that was stored last in any ledger of a run, or in the ledger that `run` is. Raises
-    RunError for what is no run, UsageError where nothing was answered."""
+    """Return the reply that was stored last in any ledger of a run, or in the ledger `run`. Raises RunError
+    if there is no run, UsageError if there is no answer."""
     ledgers = [run] if run.is_file() else RunFolder(run).require().ledgers()
     found = [(path, latest) for path in ledgers if (latest := read_latest_reply(path)) is not None]
     if not found:

@@ -1,4 +1,4 @@
-"""Reading of a run's layers: annotators' labels of its turns or conversations, stored apart from the
+"""Reader of a run's layers: annotators' labels of its turns or conversations, stored apart from the
 conversations.
 
     layers/<layer>/labels.jsonl    one line per labelled unit, by scenario, arm, replicate and turn
@@ -30,9 +30,9 @@ from edgen.store.ordered_lines import iterate_lines_between
 from edgen.store.run_folder import RunFolder
 
 _FILE = "labels.jsonl"
-_NAME = re.compile(r"[^\W_][\w .:@+-]{0,99}")  # of a layer and of an annotator, for columns and cards
+_NAME = re.compile(r"[^\W_][\w .:@+-]{0,99}")  # layers and annotators, for columns and cards
 _MAX_LINE = 1 << 24  # bytes
-_MAX_SCENARIO = 1 << 28  # bytes of lines on one scenario
+_MAX_SCENARIO = 1 << 28  # bytes of the lines about one scenario
 _MAX_LAYERS = _MAX_ANNOTATORS = 200
 _AGAIN = "`edgen annotate` with the same labels writes the file again from its annotators' answers."
 
@@ -40,11 +40,11 @@ _AGAIN = "`edgen annotate` with the same labels writes the file again from its a
 class UnitLabels(msgspec.Struct, frozen=True, kw_only=True):
     """A line of labels.jsonl."""
 
-    id: str  # of the conversation
+    id: str  # the conversation's id
     turn: int | None  # from 0; None if the whole conversation is labelled
     role: Role | None  # the speaker; None if the whole conversation is labelled
-    labels: Labels  # the majority's; empty if `tie`
-    annotators: dict[str, Labels]  # labels by each annotator's name
+    labels: Labels  # the majority's labels; empty if `tie`
+    annotators: dict[str, Labels]  # labels by annotator
     tie: bool  # no labels have a majority
     agreement: float | None
     """Mean overlap (Jaccard) of the label sets over all pairs of annotators; None for one annotator."""
@@ -52,7 +52,8 @@ class UnitLabels(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LayerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts on a layer: whether its units are whole conversations, their number, and its annotators."""
+    """Facts about a layer: whether its units are whole conversations, the number of units, and its
+    annotators."""
 
     name: str
     whole: bool
@@ -92,8 +93,8 @@ def list_layer_names(run: RunFolder) -> list[str]:
 
 
 def describe_layers(run: RunFolder) -> tuple[LayerFacts, ...]:
-    """Return facts on the layers of a run, by name. Raises DataError for a layer that cannot be read or mixes
-    turns and conversations."""
+    """Return facts about the layers of a run, by name. Raises DataError for a layer that cannot be read or
+    that mixes turns and conversations."""
     return tuple(_describe(name, path) for name, path in find_layer_files(run).items())
 
 
@@ -123,7 +124,7 @@ def _describe(name: str, path: Path) -> LayerFacts:
 
 
 def require_turns_labelled(run: RunFolder, name: str, layers: Sequence[LayerFacts]) -> None:
-    """Raise UsageError unless there is a layer of turns with that name."""
+    """Raise UsageError unless a layer of turns has that name."""
     found = {layer.name: layer for layer in layers}
     if name not in found:
         there = suggest_name(name, found) if found else ": it has none yet, and `edgen annotate` makes one"
@@ -135,8 +136,8 @@ def require_turns_labelled(run: RunFolder, name: str, layers: Sequence[LayerFact
 
 
 def label_record(recorded: Recorded, layers: Sequence[Sequence[UnitLabels]]) -> Recorded:
-    """Return a record whose turns have the majority's labels in these layers instead of their own.
-    Alternatives have no labels in a layer and are dropped."""
+    """Return a record whose turns have the majority's labels of these layers instead of their own.
+    Alternatives are dropped, since layers do not label them."""
     labels: defaultdict[int | None, dict[str, None]] = defaultdict(dict)
     for unit in (unit for units in layers for unit in units):
         labels[unit.turn].update(dict.fromkeys(unit.labels))
@@ -174,8 +175,9 @@ def read_layer(path: Path) -> Iterator[UnitLabels]:
 
 class LayerJoin(contextlib.AbstractContextManager["LayerJoin"]):
     """The labels of a run, joined with its conversations by scenario. Use as a context manager. `names`: only
-    these layers. `within`: only the labels of these scenarios, from files as edgen wrote them, whose digests
-    are not checked. `left_out` counts skipped labels by layer and reason; it is complete after `finish`.
+    these layers. `within`: only the labels of these scenarios; the digests of the files are then not checked,
+    so the files must be unchanged. `left_out` counts skipped labels by layer and reason; it is complete after
+    `finish`.
 
     Raises DataError for a file with invalid or unordered lines.
     """
@@ -184,7 +186,7 @@ class LayerJoin(contextlib.AbstractContextManager["LayerJoin"]):
         self, run: RunFolder, names: Sequence[str] | None = None, within: range | None = None
     ) -> None:
         self.left_out: Counter[str] = Counter()
-        self._is_arm = run.whole is not None  # its run's layers have units of other arms
+        self._is_arm = run.whole is not None  # layers of the whole run also have units of other arms
         files = find_layer_files(run).items()
         self._cursors = {
             name: _Cursor(path, within) for name, path in files if names is None or name in names
@@ -215,14 +217,14 @@ class LayerJoin(contextlib.AbstractContextManager["LayerJoin"]):
 
 
 class _Cursor:
-    """A reader of one labels.jsonl in step with a run's scenarios. `unasked` counts the units of
+    """A reader of one labels.jsonl, in step with a run's scenarios. `unasked` counts the units of
     conversations that were not requested."""
 
     def __init__(self, path: Path, within: range | None) -> None:
         self._path = path
         self._lines = _read(path, within)
         self._found: dict[str, list[UnitLabels]] = {}
-        self._scenario = self._place = -1  # of the last result, and of the next unit
+        self._scenario = self._place = -1  # scenario of the last result, and of the next unit
         self._next: tuple[int, int, UnitLabels] | None = None
         self.unasked = 0
         self._advance()
@@ -231,7 +233,7 @@ class _Cursor:
         self._lines.close()
 
     def take(self, scenario: int, identifier: str) -> list[UnitLabels]:
-        """Return the units of a conversation, once."""
+        """Return the units of a conversation; empty at the second call."""
         if scenario != self._scenario:
             self._read_to(scenario)
         return self._found.pop(identifier, [])
@@ -243,7 +245,7 @@ class _Cursor:
         self._read_to(self._place + 1)
 
     def _read_to(self, scenario: int) -> None:
-        """Read on to a scenario's units, dropping earlier ones."""
+        """Read on to a scenario's units, and drop earlier ones."""
         self.unasked += sum(map(len, self._found.values()))
         self._found, self._scenario, size = {}, scenario, 0
         while self._next is not None and self._place <= scenario:
@@ -262,7 +264,7 @@ class _Cursor:
             self._advance()
 
     def _advance(self) -> None:
-        """Read the next unit of a valid conversation; scenarios must not descend."""
+        """Read the next unit of a valid conversation. Raises DataError if the scenarios descend."""
         while (line := next(self._lines, None)) is not None:
             if (place := read_record_id(line[2].id)) is not None:
                 if place[1] < self._place:
@@ -275,7 +277,7 @@ class _Cursor:
         self._next = line
 
     def _make_order_error(self, number: int, what: str) -> DataError:
-        order = "units stand once each, by scenario, arm, replicate and turn"
+        order = "each unit occurs once, in the order of scenario, arm, replicate and turn"
         return DataError(str(self._path), f"line {number}: {what}; {order}. {_AGAIN}")
 
 
@@ -291,8 +293,8 @@ def _holds(unit: UnitLabels, turns: Sequence[Turn]) -> bool:
 
 
 def _read(path: Path, within: range | None = None) -> Generator[tuple[int, int, UnitLabels], None, None]:
-    """Yield (number, bytes, labels) of every line, after a check of the whole file's digest; or, unchecked,
-    of the lines of these scenarios, whose numbers count from the first of them."""
+    """Yield (number, bytes, labels) of every line, after a check of the whole file's digest. With `within`,
+    yield only the lines of these scenarios, unchecked, numbered from the first of them."""
     if within is None:
         require_kept(path, _AGAIN)
     with contextlib.ExitStack() as stack:

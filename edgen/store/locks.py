@@ -1,9 +1,9 @@
 """Locks of a run: one process that writes, or several that read.
 
-A lock belongs to the operating system and ends with its holder's process, so the file of a dead process locks
-nothing. Unlocking clears the holder's name, so a name in an unlocked file is that of a killed process.
-`lock_run` keeps this process from working on a run twice. `FolderWatch` notices if the run's folder is moved
-or removed meanwhile.
+A lock belongs to the operating system and ends with its process, so the file of a dead process locks nothing.
+Unlocking clears the holder's name, so a name in an unlocked file belongs to a killed process. `lock_run`
+keeps this process from working on a run twice. `FolderWatch` notices if the run's folder is moved or removed
+meanwhile.
 """
 
 from __future__ import annotations
@@ -46,11 +46,10 @@ class Holder(NamedTuple):
 
 @contextlib.contextmanager
 def lock_for_writing(lock: Path, taken: str, other: str) -> Iterator[str | None]:
-    """Hold a lock file exclusively; yield the name of a killed former holder, None if there is none.
+    """Hold a lock file exclusively. Yield the name of a killed former holder; None if there is none.
 
-    Raises UsageError on a system without such locks. Raises LockedError, which begins with `taken`, if a live
-    process holds it; `other` is an alternative to suggest. Raises RunError if the file cannot be made or
-    locked.
+    Raises UsageError on a system without such locks. Raises LockedError if a live process holds it; the
+    message begins with `taken` and suggests `other`. Raises RunError if the file cannot be made or locked.
     """
     system.require_locks()
     try:
@@ -79,9 +78,9 @@ def lock_for_writing(lock: Path, taken: str, other: str) -> Iterator[str | None]
 
 @contextlib.contextmanager
 def lock_for_reading(lock: Path, taken: str) -> Iterator[None]:
-    """Keep others from writing. Raises LockedError, which begins with `taken`, if a process writes. A lock
-    file that is missing, or on a read-only disk, is free. On a disk without locks no process can write, so
-    none is needed."""
+    """Keep others from writing. Raises LockedError, which begins with `taken`, if a process writes. A missing
+    lock file, or one on a read-only disk, counts as free. On a disk without locks no process can write, so no
+    lock is needed."""
     try:
         file = open_lock(lock, make=False)
     except OSError:
@@ -137,7 +136,8 @@ def _is_named(lock: Path) -> bool:
 
 
 def _name_holder(taken: str, lock: Path) -> str:
-    """Return `taken`, a phrase on another process, with that process's name, or a phrase on this process."""
+    """Return `taken`, a phrase about another process, with that process's name; or a phrase about this
+    process."""
     who = _read_holder(lock)
     if who == f"process {os.getpid()} on {socket.gethostname()}":
         return taken.replace("another process", "another call in this process")
@@ -149,7 +149,7 @@ def _read_holder(lock: Path) -> str:
     return "it left no name" if holder is None else str(holder)
 
 
-_under_way: set[Path] = set()  # the folders that this process works on
+_under_way: set[Path] = set()  # folders on which this process works
 
 
 @contextlib.contextmanager
@@ -169,7 +169,8 @@ def lock_run(folder: Path) -> Iterator[None]:
 
 
 class FolderWatch:
-    """A watch on the ledger at `path`: whether it is still the same one. Use as a context manager."""
+    """A watch on the ledger at `path`, which notices if the file is replaced or moved. Use as a context
+    manager."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
@@ -191,7 +192,7 @@ class FolderWatch:
             gone = f"{self._shown}: this ledger has been replaced by another one"
         except (FileNotFoundError, NotADirectoryError):
             gone = f"{self._shown}: this ledger, or the folder that it was in, has been removed"
-        except OSError:  # an unresponsive disk; the writer notices it
+        except OSError:  # the disk does not respond; the writer notices it
             return None
         if self._is_moved():
             return StoppedError(

@@ -1,4 +1,4 @@
-"""Runs near a path that holds none: those that a person may have meant."""
+"""Runs near a path without a run, one of which the user may have meant."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 
 def find_near_runs(path: Path) -> list[Path]:
-    """Return the folders of runs in this folder; else of the run that it is a part of; else of the run next
-    to it whose name is closest."""
+    """Return the runs in this folder. Without any, return the run that contains the path, or else the run
+    next to it with the closest name."""
     try:
         if inside := _list_runs(path):
             return inside
@@ -25,5 +25,5 @@ def _list_runs(folder: Path) -> list[Path]:
 
 
 def _is_run(folder: Path) -> bool:
-    """Return whether a run was begun in a folder: a project has a job alone."""
+    """Return whether a run was started in a folder. A project's folder has only a job."""
     return (folder / "job.yaml").exists() and any((folder / part).exists() for part in ("run.db", "arms"))

@@ -1,4 +1,5 @@
-"""Lines of a file that are in order of their scenarios: those of some scenarios are found by halving."""
+"""Lines of a file in the order of their scenarios. A binary search finds the lines of a range of
+scenarios."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import IO
 
 ScenarioOf = Callable[[bytes], int | None]
-MOST = 2**40  # more than any scenario's number
+MOST = 2**40  # larger than any scenario's number
 
 
 def iterate_lines_between(
@@ -15,8 +16,8 @@ def iterate_lines_between(
 ) -> Iterator[bytes]:
     """Yield the lines of scenarios from a file of `size` bytes. `scenario_of` returns the scenario of a line.
 
-    A line without one belongs to the next line that has one; after all of these, to the range that ends with
-    MOST.
+    A line without a scenario belongs to the next line with one. After the last of these, it belongs to the
+    range that ends with MOST.
     """
     start = _find(file, size, scenarios.start, scenario_of)
     end = size if scenarios.stop >= MOST else _find(file, size, scenarios.stop, scenario_of)
@@ -40,7 +41,7 @@ def _find(file: IO[bytes], size: int, scenario: int, scenario_of: ScenarioOf) ->
 
 
 def _seek(file: IO[bytes], place: int) -> None:
-    """Go to the first line that begins at a place or after it."""
+    """Go to the first line that begins at or after a place."""
     file.seek(max(place - 1, 0))
     if place:
         file.readline()

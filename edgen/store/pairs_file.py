@@ -26,7 +26,7 @@ _pair = msgspec.json.Decoder(Pair).decode
 
 
 def read_pairs(run: RunFolder) -> Iterator[Pair]:
-    """Yield every pair, in order. Raises RunError if there is no such file, if it was changed, or a line is
+    """Yield every pair, in order. Raises RunError if the file is missing or was changed, or a line is
     invalid."""
     path = run.pairs
     if not path.exists():
@@ -45,18 +45,18 @@ def read_pairs_of(path: Path, run: Path) -> Iterator[Pair]:
 def read_pairs_of_scenario(run: RunFolder, scenario: int) -> list[Pair]:
     """Return the pairs of a scenario, in order. Raises RunError as `read_pairs`.
 
-    A file that is as edgen wrote it is ordered by scenario, so the place is found by halving.
+    An unchanged file is ordered by scenario, so a binary search finds the place.
     """
     path = run.pairs
-    if not has_digest(path):  # by somebody else, in any order
+    if not has_digest(path):  # changed by another program, in any order
         return [pair for pair in read_pairs(run) if pair.scenario == scenario]
     require_kept(path, f"Write it again with `edgen pairs {run.path} --signal …`; all verdicts are stored.")
     return [*read_pairs_between(run, range(scenario, scenario + 1))]
 
 
 def read_pairs_between(run: RunFolder, scenarios: range) -> Iterator[Pair]:
-    """Yield the pairs of some scenarios, in order, from a file as edgen wrote it: its digest is not checked.
-    Raises RunError for an invalid line."""
+    """Yield the pairs of some scenarios, in order. The file must be unchanged, since its digest is not
+    checked. Raises RunError for an invalid line."""
     path = run.pairs
 
     def read(line: bytes) -> Pair:
@@ -70,7 +70,7 @@ def read_pairs_between(run: RunFolder, scenarios: range) -> Iterator[Pair]:
 
 
 def _read(line: bytes, place: str, run: Path) -> Pair:
-    """Return the pair of a line. Raises RunError, which names its place."""
+    """Return the pair of a line. Raises RunError with its place."""
     try:
         pair = _pair(line)
         if not 0 <= pair.scenario < 2**40:
@@ -84,7 +84,7 @@ def _read(line: bytes, place: str, run: Path) -> Pair:
 
 
 def list_places_of_pairs(run: RunFolder) -> list[RunFolder]:
-    """Return a run's folder for its own pairs, and once more for each place of pairs with other runs."""
+    """Return a run's folder for its own pairs, and one more for each place of pairs with other runs."""
     places = [RunFolder(run.path)]
     for folder in sorted(run.against.glob("*/")):
         places.append(RunFolder(run.path))
@@ -93,8 +93,8 @@ def list_places_of_pairs(run: RunFolder) -> list[RunFolder]:
 
 
 def use_pair_set(run: RunFolder, name: str | None) -> None:
-    """Have a run's folder name the pairs of a set as its pairs; None and "default" mean the default set.
-    Raises UsageError for a name that cannot be one."""
+    """Make a run's folder use the pairs of a set; None and "default" mean the default set. Raises UsageError
+    for an invalid name."""
     if name is None or name == DEFAULT:
         run.pairs = run.pairs_folder / "pairs.jsonl"
         return
@@ -107,7 +107,7 @@ def use_pair_set(run: RunFolder, name: str | None) -> None:
 
 
 def require_pair_set(run: RunFolder, name: str | None) -> None:
-    """Use a set that exists, as `use_pair_set` does. Raises UsageError where there is none of that name."""
+    """Use an existing set, as `use_pair_set` does. Raises UsageError if there is no set of that name."""
     use_pair_set(run, name)
     if name not in (None, DEFAULT) and not run.pairs.exists():
         found = ", ".join(list_pair_sets(run)) or "none yet"
@@ -118,7 +118,7 @@ def require_pair_set(run: RunFolder, name: str | None) -> None:
 
 
 def list_pair_sets(run: RunFolder) -> list[str]:
-    """Return the names of the sets that a run has, the default one first."""
+    """Return the names of a run's sets, the default set first."""
     folder = run.pairs_folder
     named = sorted(path.parent.name for path in folder.glob("*/pairs.jsonl"))
     found = [name for name in named if _NAME.fullmatch(name) and name not in (*_TAKEN, DEFAULT)]

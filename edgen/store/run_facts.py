@@ -1,4 +1,4 @@
-"""Facts noted when a run was made: as plain values for cards, and those on its space for readers."""
+"""Facts stored when a run was made: as plain values for cards, and those about its space for readers."""
 
 from __future__ import annotations
 
@@ -24,33 +24,34 @@ SPACE = "space"  # the name of the fact in the ledger
 
 
 class SpaceFacts(msgspec.Struct, frozen=True):
-    """The facts on a run's space that every reader of the run needs, so that few have to parse the space."""
+    """The facts about a run's space that every reader of the run needs, so that most readers need not parse
+    the space."""
 
     sha256: str
     """The digest of the space's content."""
     family: str
     """The name of the family of the run's conversations."""
     roles: tuple[SpaceRole, ...]
-    """Its speakers."""
+    """The space's roles."""
 
 
 def has_noted_space(rundir: RunFolder, job: Job) -> bool:
-    """Return whether a run's copy of its space has a digest, and this version of edgen noted the facts in
-    `job`, so that they need not be found again."""
+    """Return whether this version of edgen stored the facts about the space in `job`, and the run's copy of
+    the space has a digest, so that the facts need not be derived again."""
     noted = job.resolved
     return noted is not None and noted.edgen == __version__ and has_digest(rundir.inputs / "space.yaml")
 
 
 def read_space_facts(rundir: RunFolder, view: LedgerReader, job: Job) -> SpaceFacts | None:
-    """Return the facts on a run's space; None if they are not noted, or may be those of another space.
-    `job`: the run's own copy, which has been checked."""
+    """Return the facts about a run's space; None if they are missing, or may be about another space. `job`:
+    the run's own copy, which has been checked."""
     noted = job.resolved
     if noted is None or not has_noted_space(rundir, job):
         return None
     facts = decode_fact(view.read_fact(SPACE), SpaceFacts, rundir.ledger, "a note on the space")
     if facts is None or facts.sha256 != noted.space_sha256 or job.family not in (None, facts.family):
         return None
-    return facts if facts.family in list_names("family") else None  # which may have been uninstalled
+    return facts if facts.family in list_names("family") else None  # the family may have been uninstalled
 
 
 def describe_selections(found: Mapping[str, Selection | None]) -> dict[str, Any]:
@@ -73,8 +74,8 @@ def _describe_selection(one: Selection) -> dict[str, Any]:
 
 
 def read_noted_facts(rundir: RunFolder, job: Job) -> dict[str, Any] | None:
-    """Return the facts in a run's copy of the job, and the sha256 of each of its templates; None if there are
-    none."""
+    """Return the facts in a run's copy of the job, and the sha256 of each of its templates; None without
+    facts."""
     if job.resolved is None:
         return None
     files = {use: rundir.path / name for use, name in {"default": job.prompt, **job.prompts}.items() if name}
@@ -92,8 +93,8 @@ def read_noted_facts(rundir: RunFolder, job: Job) -> dict[str, Any] | None:
 
 
 def _digest_template(file: Path, text: bytes) -> str:
-    """Return the digest of a run's own copy of a template; of its text alone if the schema next to it cannot
-    be read."""
+    """Return the digest of a run's own copy of a template; of its text alone if the schema next to it is
+    unreadable."""
     from edgen.prompting.prompt import digest_template, read_answer_schema
 
     try:

@@ -51,7 +51,7 @@ _IN_PLACE = (
     "run.db-shm",
     "run.db-journal",
     "run.db-acked",
-)  # written in place
+)  # files that are written in place
 _MADE = ("job.yaml", "inputs", "run.batches", "shards", "rejected.jsonl", "previous", "merged")
 _MADE_OF_IT = (
     DIGESTS,
@@ -66,7 +66,7 @@ _MADE_OF_IT = (
 )
 _SWEPT = (*_IN_PLACE, *_MADE, *_MADE_OF_IT)
 _OWN = frozenset((*_SWEPT, "arms"))
-SAMPLE = "sample"  # in the facts of an asker: conversations of each arm that it is asked about; None: all
+SAMPLE = "sample"  # in the facts of an asker: number of conversations of each arm; None: all
 
 
 class RunFolder:
@@ -99,8 +99,8 @@ class RunFolder:
         self.pairs, self.votes = folder / "pairs.jsonl", folder / "votes.jsonl"
 
     def arm(self, name: str) -> RunFolder:
-        """Return the folder of one arm. The only arm of a job without `arms:` is "", and its folder is this
-        one."""
+        """Return the folder of one arm. The only arm of a job without `arms:` is "", and its folder is the
+        run's."""
         return RunFolder(self.arms_folder / name) if name else self
 
     @property
@@ -116,7 +116,7 @@ class RunFolder:
         return self.layers.exists() or ((whole := self.whole) is not None and whole.layers.exists())
 
     def arms(self) -> list[tuple[str, RunFolder]]:
-        """Return name and folder of each arm, begun or not, of the job noted here: at least one."""
+        """Return name and folder of each arm of the job in this folder, started or not: at least one."""
         from edgen.config import load_kept_job
 
         names = ("",) if self.ledger.exists() else load_kept_job(self.job).arm_names
@@ -172,7 +172,7 @@ class RunFolder:
         return [path for folder in self.askers() for path in _list_ledgers(folder)]
 
     def askers(self) -> list[Path]:
-        """Return the folders of other askers' ledgers, one an asker."""
+        """Return the folders of other askers' ledgers, one for each asker."""
         return sorted(path for path in self.asked.glob("*") if path.is_dir())
 
     def locate_written_texts(self, kind: str) -> Path:
@@ -184,7 +184,7 @@ class RunFolder:
         return sorted(path for path in self.candidates.glob("*") if path.is_dir())
 
     def note_judge(self, judge: str, facts: dict[str, Any], folder: Path) -> None:
-        """Write, next to a judge's or rollout's ledger in `folder`, the backends and settings."""
+        """Write the facts of a judge, an asker or rollouts next to their ledger in `folder`."""
         self.note(folder / f"{judge}.json", facts)
 
     def note(self, path: Path, facts: Any) -> None:
@@ -202,8 +202,8 @@ class RunFolder:
         return write_kept_lines(self.path, path, lines, grows=grows)
 
     def number_arms(self, arms: Iterable[str] = ()) -> list[str]:
-        """Return every arm this run ever had, in order of first appearance, and note `arms` after them. Their
-        positions number the candidates, so they never change."""
+        """Return every arm that this run ever had, in order of first appearance, and store `arms` after them.
+        Their positions number the candidates, so they never change."""
         require_kept(self.arm_numbers, f"`edgen validate {self.path} --restore` puts back what it was.")
         try:
             known = msgspec.json.decode(self.arm_numbers.read_bytes(), type=list[str])
@@ -264,13 +264,13 @@ class RunFolder:
         )
 
     def _is_project(self) -> bool:
-        """Return whether a person wrote the job here: no file of a run lies next to it."""
+        """Return whether the folder is a project: it has a job that a person wrote, and no run."""
         parts = (self.ledger, self.lock, self.shards, self.inputs, self.arms_folder, self.path / DIGESTS)
         return self.job.exists() and not any(part.exists() for part in parts)
 
     def prepare(self, *, arms: bool = False) -> None:
-        """Create the folder. Raises RunError if it is something else or another program's. `arms`: it is for
-        the arms of a job, without a ledger of its own."""
+        """Create the folder. Raises RunError if the path is not a folder or belongs to another program.
+        `arms`: the folder is for the arms of a job, without a ledger of its own."""
         require_locks()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -305,23 +305,23 @@ class RunFolder:
             )
 
     def _is_own(self, path: Path) -> bool:
-        """Return whether a start that was killed before noting its job may have left this."""
+        """Return whether a start that was killed before it stored its job may have left this."""
         begun = self.lock.exists() and path in (self.inputs, self.arms_folder, self.path / DIGESTS)
         left = find_target(path.name) in _OWN or (path.name.startswith(".") and path.name.endswith(".tmp"))
         return path == self.lock or begun or left
 
     @contextlib.contextmanager
     def lock_for_writing(self) -> Iterator[str | None]:
-        """Hold the run for this process; yield the name of a killed former holder, None if there is none.
+        """Hold the run for this process. Yield the name of a killed former holder; None if there is none.
         Raises LockedError if a live process holds it."""
         with locks.lock_for_writing(self.lock, self._taken, "another run folder") as dead:
-            self._sweep()  # first: a kill may have left a second name of a ledger
+            self._sweep()  # first, since a kill may have left a second name of a ledger
             self._refuse_other_names()
             settle_digests(self.path)
             yield dead
 
     def _sweep(self) -> None:
-        """Remove temporary files of killed processes, also in arms that no other process works on."""
+        """Remove temporary files of killed processes, also in arms on which no other process works."""
         sweep(self.path, _SWEPT)
         sweep(self.arms_folder, (self.arm_numbers.name,))
         for arm in map(RunFolder, sorted(self.arms_folder.glob("*"))):
@@ -341,8 +341,8 @@ class RunFolder:
         return f"{self.path}: another process works on this run"
 
     def _refuse_other_names(self) -> None:
-        """Raise RunError if a ledger, or a file that SQLite keeps next to it, has a second hard link, which
-        writes would change as well."""
+        """Raise RunError if a ledger, or a file that SQLite keeps next to it, has a second hard link. Writes
+        would change the other file as well."""
         for path in (Path(f"{ledger}{end}") for ledger in self.ledgers() for end in ("", "-wal", "-shm")):
             if path.exists() and path.stat().st_nlink > 1:
                 raise RunError(
@@ -351,15 +351,15 @@ class RunFolder:
                 )
 
     def set_aside(self) -> Path | None:
-        """Move the finished files of an earlier form of the job to `previous/<n>/`; the ledger stays.
+        """Move the finished files of an earlier form of the job to `previous/<n>/`. The ledger stays.
 
-        They are gathered in a temporary folder first. After a kill, files there belong to the same form
-        unless they exist here, too.
+        The files are gathered in a temporary folder first. After a kill, files there belong to the same form
+        unless they also exist here.
         """
         made = (self.job, self.inputs, self.shards, self.rejected, self.pairs, self.comparisons, self.report)
         finished = [path for path in made if path.exists()]
         if finished == [self.inputs] and not (self._gathering / self.job.name).exists():
-            # a job is noted after its inputs: for this one nothing more was noted
+            # a job is stored after its inputs: nothing more was stored for this one
             return self.end_setting_aside()
         if any((self._gathering / path.name).exists() for path in finished):
             self.end_setting_aside()
@@ -371,7 +371,7 @@ class RunFolder:
         return self.end_setting_aside()
 
     def end_setting_aside(self) -> Path | None:
-        """Move gathered files, also those from before a kill, to `previous/`. None if there are none."""
+        """Move gathered files, also those from before a kill, to `previous/`. Return their folder, if any."""
         if not self._gathering.is_dir():
             return None
         if not any(self._gathering.iterdir()):

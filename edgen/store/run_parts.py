@@ -23,12 +23,12 @@ class AcceptedConversation(msgspec.Struct, frozen=True):
     """An accepted conversation with scenario, side of the split and record."""
 
     candidate: Candidate  # the conversation, as a candidate for pairs
-    scenario: Scenario  # its values
+    scenario: Scenario  # the values of the conversation
     split: Literal["train", "test"]  # side of the split
-    record: dict[str, Any]  # as in the shards
-    turns: tuple[Turn, ...]  # the record's, with an end marker
-    provenance: dict[str, Any]  # plain JSON
-    labels: LabelsByLayer = {}  # of each of the run's layers
+    record: dict[str, Any]  # number of its group, as in the shards
+    turns: tuple[Turn, ...]  # the record's turns, with an end marker
+    provenance: dict[str, Any]  # the record's data, plain JSON
+    labels: LabelsByLayer = {}  # labels of each of the run's layers
 
 
 class ComparedPair(msgspec.Struct, frozen=True):
@@ -49,8 +49,8 @@ class RunRange(msgspec.Struct, frozen=True):
 
 
 def require_order(run: RunFolder) -> None:
-    """Raise DamagedError for a changed file of pairs or labels, and RunError for one that edgen did not
-    write: its lines may be in any order."""
+    """Raise DamagedError for a changed file of pairs or labels, and RunError for a file that edgen did not
+    write, since its lines may be in any order."""
     for path in [*find_layer_files(run).values(), *filter(Path.exists, [run.pairs])]:
         if not has_digest(path):
             raise RunError(
@@ -61,7 +61,7 @@ def require_order(run: RunFolder) -> None:
 
 
 def cut_plan(scenarios: int, step: int) -> Iterator[range]:
-    """Yield ranges of `step` scenarios; the last one has all further numbers, too."""
+    """Yield ranges of `step` scenarios. The last range also has all higher numbers."""
     starts = [0, *range(step, scenarios, step)]
     for start, end in itertools.zip_longest(starts, starts[1:], fillvalue=MOST):
         yield range(start, end)

@@ -33,7 +33,7 @@ from edgen.core.pair import (
 )
 from edgen.core.registry import find, part_of
 from edgen.core.values import Scenario, Status
-from edgen.families.base import Recorded, blame_reader, family_of, read_record_id
+from edgen.families.base import Recorded, blame_reader, family_of, read_record, read_record_id
 from edgen.families.reader import RecordContents
 from edgen.space import Space, digest_content, load_space
 from edgen.space.sampling import Sampler
@@ -56,7 +56,7 @@ from edgen.store.run_parts import AcceptedConversation, ComparedPair, RunRange, 
 class RunReader(contextlib.AbstractContextManager["RunReader"]):
     """A reader of the run in the folder `path`. Use as a context manager while holding the run's lock.
     `labels_of`: turns in `conversations` have the labels of these layers instead of their own; `stale_labels`
-    counts those skipped once all is read. `of`: conversations and pairs of these scenarios only.
+    counts the skipped ones once all is read. `of`: only conversations and pairs of these scenarios.
 
     Raises RunError without a run or for contents of different jobs, UsageError for a layer not of turns.
     """
@@ -77,7 +77,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         for name in self.labels_of:
             require_turns_labelled(self.rundir, name, self.layers)
         with contextlib.ExitStack() as stack:
-            self.views: Mapping[str, LedgerReader] = {  # of each begun arm, by name
+            self.views: Mapping[str, LedgerReader] = {  # views of started arms, by name
                 arm: stack.enter_context(LedgerReader(run.ledger))
                 for arm, run in self.rundir.list_begun_arms()
             }
@@ -94,7 +94,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         self._stack.close()
 
     def _check(self, arm: str, view: LedgerReader, space: str) -> None:
-        """Raise RunError if a ledger's conversations do not match its job.yaml, after an early stop or a
+        """Raise RunError if a ledger's conversations do not match its job.yaml, as after an early stop or a
         manual change."""
         job = self.job_of(arm)
         noted = job.resolved
@@ -107,7 +107,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
             )
         alike = (job.seed, job.design, job.strength) == (self.job.seed, self.job.design, self.job.strength)
         made = noted is not None and (noted.space_sha256, noted.fingerprint) == (space, view.plan.fingerprint)
-        # The digest of an untouched run says as much as its first conversation.
+        # Unchanged inputs prove that the job draws these scenarios; otherwise compare the first conversation.
         known = has_noted_space(self.rundir, job)
         if not (alike and made and (known or self._is_drawn(view))):
             which = f"arm {arm}" if arm else "this run"
@@ -128,7 +128,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
     def read(self, data: bytes) -> Recorded:
         """Decode a record of a ledger. Raises RunError if it is invalid, or as `blame_reader` does."""
         try:
-            return self.family.read(data)
+            return read_record(self.family, data)
         except (ValueError, msgspec.MsgspecError) as problem:
             blame_reader(self.family, data, problem)
             raise RunError(
@@ -148,7 +148,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     @functools.cached_property
     def test_side(self) -> HeldOutGroups:
-        """The groups that are held out, of all arms together."""
+        """The held-out groups, of all arms together."""
         return choose_side(self.views.values(), self.job.split.test)
 
     @functools.cached_property
@@ -175,14 +175,14 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     @property
     def fingerprints(self) -> list[str]:
-        """The conversations' fingerprints and selections: they identify the set of conversations."""
+        """The conversations' fingerprints and selections, which identify the set of conversations."""
         selections = [view.selection for view in self.views.values()]
         chosen = [compute_fingerprint(msgspec.to_builtins(one)) for one in selections if one is not None]
         return [view.plan.fingerprint for view in self.views.values()] + chosen
 
     @property
     def piece(self) -> tuple[int, int, int] | None:
-        """First scenario, end and the job's total, if the run is a piece of its job."""
+        """First scenario, end and the job's total, if the run is a piece of its job; else None."""
         plans = [view.plan for view in self.views.values()]
         wholes = [plan.of for plan in plans if plan.of is not None]
         if len(wholes) < len(plans):
@@ -191,7 +191,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
 
     @property
     def pending(self) -> int:
-        """The number of planned conversations that are not settled."""
+        """The number of planned conversations without an outcome."""
         return sum(view.status.pending for view in self.views.values())
 
     @property
@@ -233,7 +233,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         return (self.candidate(index, name) for index, names in self.scenarios() for name in names)
 
     def place(self, candidate: Candidate) -> tuple[int, int]:
-        """Return a candidate's place among those of its scenario: the first one of a pair is its side a."""
+        """Return a candidate's place in its scenario. Side a of a pair has the lower place."""
         return self._arms.index(candidate.arm), candidate.replicate
 
     def scenario_of(self, identifier: str) -> int | None:
@@ -267,7 +267,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         return "test" if self.test_side.is_test(self.group(scenario)) else "train"
 
     def group(self, scenario: Scenario) -> int:
-        """Return the number of a scenario's group, which is never split. Raises as `split` does."""
+        """Return the number of a scenario's group; groups are never split. Raises as `split` does."""
         groups = (view.read_group(scenario.index) for view in self.views.values())
         group = next((one for one in groups if one is not None), None)
         if group is None:
@@ -275,7 +275,7 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         return group
 
     def hold_out(self, share: float) -> HeldOutGroups:
-        """Return whole groups that make up a share of the train side, such as for validation."""
+        """Return whole groups that form a share of the train side, for example for validation."""
         groups = heapq.merge(*(view.iterate_groups() for view in self.views.values()))
         return choose_test_side((one for one in groups if not self.test_side.is_test(one[0])), share)
 
@@ -313,8 +313,8 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
                 self.stale_labels.update(layers.left_out)
 
     def compared(self) -> Iterator[ComparedPair]:
-        """Yield every line of pairs.jsonl with its conversations. Raises RunError if there is none, or if the
-        run was remade or has grown since, which could change the judged texts and their sides."""
+        """Yield every line of pairs.jsonl with its conversations. Raises RunError if the file is missing, or
+        if the run was made again or has grown since, which could change the judged texts and their sides."""
         for pair in self.pairs():
             a, b = (self._find_side(pair, side) for side in (pair.a, pair.b))
             scenario = self.scenario(pair.scenario)
@@ -340,8 +340,8 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         return read_pairs(self.rundir)
 
     def divide(self, size: int) -> Iterator[RunRange]:
-        """Yield ranges of about `size` conversations for other readers of this run: together, they have all
-        of them, and every line of its pairs and layers. Raises RunError as `require_order`."""
+        """Yield ranges of about `size` conversations for parallel readers of this run. Together they cover
+        all conversations and every line of the pairs and layers. Raises RunError as `require_order`."""
         require_order(self.rundir)
         each = self.job.replicates * max(1, len(self.views))
         last = max((view.plan.scenarios for view in self.views.values()), default=0)
@@ -353,13 +353,13 @@ class RunReader(contextlib.AbstractContextManager["RunReader"]):
         return load_kept_job(self.rundir.arm(arm).job) if arm else self.job
 
     def noted_job(self) -> dict[str, Any]:
-        """Return the job as plain values, with the facts noted when it was resolved, as in `describe`."""
+        """Return the job as plain values, with the facts that `describe` reports."""
         return {**resolve_values(self.job), "resolved": read_noted_facts(self.rundir, self.job)}
 
     def describe(self) -> dict[str, Any]:
-        """Return the facts on the run for a card: resolved job, facts noted for each arm, counts, whether it
-        is simulated, missing arms; for a piece of its job also the `range`, as for `--range`. The noted facts
-        include `templates`, the sha256 of each template's text by its use."""
+        """Return the facts about the run for a card: the resolved job, the facts of each arm, counts, whether
+        it is simulated, missing arms, and for a piece of its job the `range`, as for `--range`. They include
+        `templates`, the sha256 of each template's text by its use."""
         statuses = {arm or self.name: view.status for arm, view in self.views.items()}
         return {
             "job": self.noted_job(),

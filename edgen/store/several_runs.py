@@ -1,8 +1,8 @@
-"""Several runs of the same scenarios, read as the arms of one: what pairs between runs are made of.
+"""Several runs of the same scenarios, read as the arms of one run, for pairs between runs.
 
-Scenarios are the same if their values and fields are; their numbers may differ. Of several equal ones in a
-run, the first meets the first. Pairs between runs and their verdicts are kept in the folder of the first run,
-in `pairs/against/<the others>/`; the other runs are only read.
+Scenarios are the same if their values and fields are equal; their numbers may differ. If a run has several
+equal scenarios, the first matches the first of another run. Pairs between runs and their verdicts are stored
+in the folder of the first run, in `pairs/against/<the others>/`. The other runs are only read.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from edgen.store.layers import LayerFacts
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
-_LONGEST_NAME = 120  # bytes of a file's name
+_LONGEST_NAME = 120  # bytes of a file name
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def label_runs(paths: Sequence[Path]) -> list[str]:
-    """Return the folders' names, with as many of their parents as needed to distinguish them."""
+    """Return the folders' names, with as many parents as needed to distinguish them."""
     parts = [path.resolve().parts for path in paths]
     for depth in range(1, max(map(len, parts)) + 1):
         labels = ["_".join(p.strip("/") for p in each[-depth:]) for each in parts]
@@ -41,7 +41,7 @@ def label_runs(paths: Sequence[Path]) -> list[str]:
 
 
 def name_together(labels: Sequence[str]) -> str:
-    """Return a file's name for runs or arms together."""
+    """Return a file name for several runs or arms."""
     name = "-vs-".join(labels)
     if len(name.encode()) <= _LONGEST_NAME:
         return name
@@ -51,7 +51,7 @@ def name_together(labels: Sequence[str]) -> str:
 
 
 def refuse_twins(paths: Sequence[Path]) -> None:
-    """Raise UsageError where a run, or a data set, is named twice."""
+    """Raise UsageError if a run or a data set is named twice."""
     seen: set[Path] = set()
     for path in paths:
         if path.resolve() in seen:
@@ -61,7 +61,7 @@ def refuse_twins(paths: Sequence[Path]) -> None:
 
 
 class AgainstFolder(RunFolder):
-    """The folder of the first of several runs, with a place of its own for pairs between them."""
+    """The folder of the first of several runs, with a place of its own for pairs between the runs."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         super().__init__(paths[0])
@@ -69,7 +69,7 @@ class AgainstFolder(RunFolder):
 
 
 def _make_arm_names(labels: Sequence[str]) -> list[str]:
-    """Return the labels as names of arms, which have a place in names of tasks."""
+    """Convert the labels to valid names of arms, which become parts of tasks' names."""
     plain = [re.sub(r"[^\w-]+", "_", label) for label in labels]
     if len(set(plain)) == len(plain):
         return plain
@@ -77,21 +77,21 @@ def _make_arm_names(labels: Sequence[str]) -> list[str]:
 
 
 def find_pairs_place(paths: Sequence[Path]) -> RunFolder:
-    """Return the folder of a run; of several runs, that of the first with the place of the pairs between
-    them."""
+    """Return the folder of a run. For several runs, return the first run's folder with the place of the pairs
+    between them."""
     return RunFolder(paths[0]) if len(paths) == 1 else AgainstFolder(paths)
 
 
 def open_together(paths: Sequence[Path]) -> RunReader:
-    """Return the reader of a run, or of several as the arms of one. Raises as they do."""
+    """Return the reader of one run, or of several as the arms of one. Raises as they do."""
     return RunReader(paths[0]) if len(paths) == 1 else SeveralRuns(paths)
 
 
 class SeveralRuns(RunReader):
-    """A reader of several runs, two or more. Use as a context manager while holding their locks.
+    """A reader of two or more runs. Use as a context manager while holding their locks.
 
-    Scenarios have the numbers of the first run. Raises UsageError where the runs share none, or have other
-    roles, and what reading a run raises.
+    Scenarios have the numbers of the first run. Raises UsageError if the runs share no scenario or have other
+    roles, and the errors of reading a run.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
@@ -124,10 +124,9 @@ class SeveralRuns(RunReader):
         for label, other in zip(self._numbers, others, strict=True):
             if not any(self._list_names(label, index) for index, _ in first.scenarios()):
                 raise UsageError(
-                    f"{other.rundir.path}: no accepted conversation is of a scenario that "
-                    f"{first.rundir.path} has one of, too, so "
-                    "there is nothing to compare. Name runs of the same scenarios: of one space, with the "
-                    "same seed and design."
+                    f"{other.rundir.path}: no accepted conversation is of the same scenario as one in "
+                    f"{first.rundir.path}, so there is nothing to compare. Name runs of the same scenarios: "
+                    "of one space, with the same seed and design."
                 )
 
     @property
@@ -161,8 +160,8 @@ class SeveralRuns(RunReader):
         return sum(reader.accepted for reader in self._readers.values())
 
     def describe(self) -> dict[str, Any]:
-        """Return the facts on the runs for a card: those of the first as a run's own, the others' jobs, and
-        the counts of all."""
+        """Return the facts about the runs for a card: the first run's, the others' jobs, and the counts of
+        all."""
         told = {label: reader.describe() for label, reader in self._readers.items()}
         first, *others = told.values()
         counts = ("planned", "accepted", "rejected", "failed", "pending")
@@ -203,7 +202,7 @@ class SeveralRuns(RunReader):
         return msgspec.structs.replace(found, id=identifier, scenario=index, arm=arm)
 
     def _locate(self, identifier: str) -> tuple[int, str] | None:
-        """Return scenario and name of an accepted conversation, by its id, in whichever run it is."""
+        """Return scenario and name of an accepted conversation, by its id, in any of the runs."""
         for label, reader in self._readers.items():
             own = identifier if self._own_names else identifier.removeprefix(f"{label}/")
             if (self._own_names or own != identifier) and (place := reader._locate(own)) is not None:
@@ -212,7 +211,7 @@ class SeveralRuns(RunReader):
         return None
 
     def _find_shared_number(self, label: str, index: int) -> int | None:
-        """Return the number that a scenario of a run has in the first one; None if that lacks it."""
+        """Return the first run's number of a scenario of a run; None if the first run lacks it."""
         if label not in self._numbers:
             return index
         if label not in self._shared_numbers:
@@ -238,7 +237,7 @@ def _require_same_roles(first: RunReader, other: RunReader) -> None:
 
 
 def _match(first: RunReader, other: RunReader) -> Mapping[int, int]:
-    """Return the number that each scenario of the first run has in the other one."""
+    """Return the other run's number of each scenario of the first run."""
     if _list_draw_settings(first) == _list_draw_settings(other):
         return {index: index for index, _ in other.scenarios()}
     places: defaultdict[bytes, list[int]] = defaultdict(list)
@@ -252,7 +251,7 @@ def _match(first: RunReader, other: RunReader) -> Mapping[int, int]:
 
 
 def _list_draw_settings(reader: RunReader) -> tuple[object, ...]:
-    """Return what determines a run's scenarios."""
+    """Return the settings that determine a run's scenarios."""
     job = reader.job
     return job.seed, job.design, job.strength, digest_content(reader.space)
 
@@ -264,8 +263,8 @@ def _identify_scenario(scenario: Scenario) -> bytes:
 
 
 def pair_between_arms(names: Sequence[str], most: int | None) -> list[tuple[str, str]]:
-    """Return the pairs of conversations of different arms, by their names: the first of each arm with the
-    first of every other one, then the second ones; `most` of them."""
+    """Return pairs of conversations of different arms, by name: the first of each arm with the first of every
+    other arm, then the second ones, and so on, at most `most`."""
     arms: dict[str, list[str]] = {}
     for name in names:
         arms.setdefault(read_candidate_name(name)[0], []).append(name)

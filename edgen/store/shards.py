@@ -1,7 +1,7 @@
-"""A finished data set on disk: ED's files in ED's layout, and a manifest with their digests.
+"""A finished data set on disk: files in ED's layout, and a manifest with their digests.
 
-`write_shards` streams; its memory does not grow with the number of records. All files are complete on disk
-before the first is renamed, and the manifest is renamed last. Until then the earlier files stay; after a
+`write_shards` streams, so its memory does not grow with the number of records. All files are complete on disk
+before the first is renamed, and the manifest is renamed last. Until then the earlier files stay. After a
 crash between renames the manifest does not match. The layout of a record is that of `json.dump(records, file,
 indent=4, ensure_ascii=False)`, except that a float below 0.0001 or from 1e16 keeps its original spelling.
 """
@@ -28,7 +28,7 @@ _NAME = re.compile(r"conversations_(?:train|eval)[0-9]*\.json")
 _LEFTOVER = re.compile(r"\.(?:conversations_(?:train|eval)[0-9]*|manifest)\.json(?:\.[0-9a-f]{16})?\.part")
 
 SideName = Literal["train", "test"]
-Planned = tuple[str, SideName, int]  # a file's name, its side, its number of records
+Planned = tuple[str, SideName, int]  # file name, side, number of records
 
 
 class SplitCounts(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class SplitCounts(msgspec.Struct, frozen=True):
 
 
 class ShardFile(msgspec.Struct, frozen=True):
-    """A file in the manifest. `path` is its name, `sha256` in hex."""
+    """A file in the manifest. `path` is its name; `sha256` is in hex."""
 
     path: str
     side: SideName
@@ -81,13 +81,13 @@ def write_shards(
 ) -> dict[str, Any]:
     """Write `records`, (is_test, compact JSON) in order, and return the manifest.
 
-    `counts` gives the number on each side (ValueError if wrong); `describe` is the rest of the manifest.
-    Shards named in the folder's earlier manifest and leftovers of killed writes are removed; other files
-    stay. Raises StoppedError if the disk is full, RunError if the folder cannot be written; the earlier files
-    then stay.
+    `counts` gives the number of records on each side (ValueError if wrong); `describe` is the rest of the
+    manifest. Removes shards named in the folder's earlier manifest and leftovers of killed writes; other
+    files stay. Raises StoppedError if the disk is full, RunError if the folder cannot be written; the earlier
+    files then stay.
     """
     with explain_write_errors(folder), contextlib.ExitStack() as undo:
-        folder.mkdir(exist_ok=True)  # do not recreate a run's folder that somebody removed
+        folder.mkdir(exist_ok=True)  # do not recreate a run's folder that the user removed
         for path in folder.iterdir():
             if _LEFTOVER.fullmatch(path.name):
                 path.unlink()
@@ -120,7 +120,8 @@ def write_shards(
 
 
 def write_list_atomic(path: Path, records: Iterable[bytes]) -> int:
-    """Write compact JSON records to one file of ED's layout; return their number. Errors as write_shards."""
+    """Write compact JSON records to one file in ED's layout. Return their number. Raises as
+    `write_shards`."""
     with explain_write_errors(path), contextlib.ExitStack() as undo:
         part = Part(path)
         undo.callback(part.discard)
@@ -153,7 +154,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 def verify_manifest(folder: Path, records: Mapping[str, int] | None = None) -> list[Problem]:
     """Return the differences between the files in `folder` and its manifest. Raises DataError as
-    read_manifest.
+    `read_manifest`.
 
     `records`, if given, holds the number of records found in each file, by name. Unlisted files are no
     difference: see `find_strays`.
@@ -178,7 +179,7 @@ def verify_manifest(folder: Path, records: Mapping[str, int] | None = None) -> l
 
 def find_strays(folder: Path) -> list[str]:
     """Return the names of files in `folder` that its manifest does not list, without hidden files. Raises
-    DataError as read_manifest."""
+    DataError as `read_manifest`."""
     listed = {MANIFEST, *(file.path for file in read_manifest(folder).files)}
     try:
         names = sorted(path.name for path in folder.iterdir())
@@ -205,8 +206,8 @@ def _describe_difference(folder: Path, file: ShardFile) -> str | None:
 def digest_shards(
     records: Iterable[tuple[bool, bytes]], counts: SplitCounts, shards: Shards
 ) -> list[ShardFile]:
-    """Return what `write_shards` would list for the same arguments, without writing. Raises ValueError as it
-    does."""
+    """Return the manifest entries that `write_shards` would make for the same arguments, without writing.
+    Raises ValueError as it does."""
     plan = _plan_files(counts, shards)
     train, test = (
         _SideFiles([file for file in plan if file[1] == side], lambda _name: None)
@@ -217,18 +218,17 @@ def digest_shards(
     return train.finish() + test.finish()
 
 
-_TOGETHER = 1 << 16  # bytes of records that are laid out, written and digested at once
+_TOGETHER = 1 << 16  # bytes of records that are formatted, written and digested at once
 
 
 class _List:
-    """A JSON list being written, to the file `part` or nowhere. `bytes` and `sha256` cover the bytes so
-    far."""
+    """A JSON list in the file `part`, or only digested. `bytes` and `sha256` cover the content so far."""
 
     def __init__(self, part: Part | None) -> None:
         self.part = part
         self._hash = hashlib.sha256()
-        self._waiting: list[bytes] = []  # records to be written
-        self._together = 0  # bytes of them
+        self._waiting: list[bytes] = []  # records that wait to be written
+        self._together = 0  # their bytes
         self.records = 0
         self.bytes = 0
 
@@ -257,7 +257,7 @@ class _List:
         return self._hash.hexdigest()
 
     def _write_waiting(self) -> None:
-        """Write the records that wait, with the indentation of elements of a list."""
+        """Write the waiting records, indented as elements of a list."""
         if self._waiting:
             laid_out = msgspec.json.format(b"[%b]" % b",".join(self._waiting), indent=4)
             self._write(b"," if self.bytes else b"[")
@@ -285,7 +285,7 @@ class _SideFiles:
         self.parts[-1].add(record)
 
     def finish(self) -> list[ShardFile]:
-        """Create the remaining empty files, too, and describe all of them."""
+        """Create the remaining empty files, too, and return the entries of all files."""
         while self._is_full() and len(self.parts) < len(self._plan):
             self._open_next()
         if not self._is_full():
@@ -297,7 +297,7 @@ class _SideFiles:
         ]
 
     def _is_full(self) -> bool:
-        """Return whether the present file has all its records; there is none at first."""
+        """Return whether the present file has all its records, or there is no file yet."""
         return not self.parts or self.parts[-1].records == self._plan[len(self.parts) - 1][2]
 
     def _open_next(self) -> None:
@@ -318,7 +318,7 @@ def _describe_files(
 
 
 def _list_previous_shards(folder: Path) -> set[str]:
-    """Return the shards that the folder's present manifest names: empty if it is missing or unreadable."""
+    """Return the shards in the folder's present manifest; empty if it is missing or unreadable."""
     if not (folder / MANIFEST).exists():
         return set()
     try:
@@ -328,8 +328,8 @@ def _list_previous_shards(folder: Path) -> set[str]:
 
 
 def list_file_warnings(split: Split, folder: Path) -> Iterator[str]:
-    """Yield warnings about a run's shards in `folder`: whole groups that do not allow the requested share of
-    test conversations, and foreign files among them."""
+    """Yield warnings about a run's shards in `folder`: a test share that whole groups cannot reach, and
+    foreign files among the shards."""
     counts = read_manifest(folder).counts
     total = counts.train + counts.test
     if total and abs(counts.test - split.test * total) > max(1.0, 0.01 * total):

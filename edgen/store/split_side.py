@@ -1,4 +1,4 @@
-"""The test side of a run: the groups of scenarios that are held out, of all its arms together."""
+"""The test side of a run: the held-out groups of scenarios, of all its arms together."""
 
 from __future__ import annotations
 

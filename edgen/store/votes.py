@@ -1,12 +1,12 @@
-"""People's choices between two conversations: those that people gave on the pages of the run (see
-`edgen.store.people`), and those of files, which are kept as JSON Lines with a digest of the shown texts.
+"""People's choices between two conversations: those given on the pages of the run (see `edgen.store.people`),
+and those of files, stored as JSON Lines with a digest of the shown texts.
 
     {"a": "algebra-000003-r0", "b": "algebra-000003-r1", "choice": "b", "rater": "rater_1"}
 
 `a` and `b` are ids of conversations of one scenario, in either order; `choice` is "a", "b" or "tie".
-`"texts"` may give the pairs' digest of the texts shown: a vote on texts that have changed since is ignored.
-If a rater votes on a pair again, the later line counts. Two responses to one turn are a pair of one
-conversation: `a` and `b` are equal, "a" is the response with the smaller number, and `"texts"` names the
+`"texts"` may give the pair's digest of the shown texts; a vote on texts that have changed since is ignored.
+If a rater votes on a pair again, the later line counts. Two responses to one turn are a pair within one
+conversation: `a` and `b` are equal, "a" is the response with the smaller number, and `"texts"` identifies the
 pair.
 """
 
@@ -37,7 +37,7 @@ _TURNED: dict[HumanChoice, HumanChoice] = {"a": "b", "b": "a", "tie": "tie"}
 
 VOTE = "vote"
 """The task of people who vote. Between runs, the name of the pairs' folder follows."""
-_BETWEEN = "~"  # stands in no conversation's id
+_BETWEEN = "~"  # occurs in no conversation's id
 
 _encode = msgspec.json.Encoder().encode
 
@@ -48,8 +48,8 @@ REMEDY = (
 
 
 def take_votes(reader: RunReader, path: Path, given: Votes | None = None) -> int:
-    """Add a file's votes to those kept with the run; return the number of new or changed lines. `given`: the
-    votes, where they are read already.
+    """Add a file's votes to the stored ones. Return the number of new or changed lines. `given`: the votes,
+    if they are already read.
 
     A rater's later vote on a pair replaces the earlier one. Raises DataError with every problem.
     """
@@ -73,9 +73,10 @@ def take_votes(reader: RunReader, path: Path, given: Votes | None = None) -> int
 
 
 def read_stored_votes(rundir: RunFolder) -> Votes:
-    """Return all votes kept with a run, including those on removed conversations: of files and of its pages.
+    """Return all votes stored with a run, from files and from its pages, including votes on removed
+    conversations.
 
-    What a person said on a page counts instead of a file's vote of that rater on the same texts.
+    A vote on a page replaces a file's vote of the same rater on the same texts.
     """
     found = {
         key: {(vote.rater, vote.texts): vote for vote in votes}
@@ -96,13 +97,14 @@ def order_vote(a: str, b: str, vote: HumanVote) -> tuple[tuple[str, str], HumanV
 
 
 def make_rater_key(pair: tuple[str, str], vote: HumanVote) -> tuple[str, str]:
-    """Return the key under which the votes on two ids are kept, a later one in place of an earlier one. One
-    conversation may hold several pairs of responses, which differ in the digest of their texts."""
+    """Return the key of a vote on two ids; a later vote with the same key replaces it. One conversation may
+    hold several pairs of responses, which differ in the digest of their texts."""
     return vote.rater, (vote.texts or "") if pair[0] == pair[1] else ""
 
 
 def make_vote_task(rundir: RunFolder) -> str:
-    """Return the task of people who vote on the pairs of a run, or on those between it and others."""
+    """Return the name of the task in which people vote on the pairs of a run, or on the pairs between it and
+    others."""
     between = rundir.pairs_folder.parent == rundir.against
     return f"{VOTE} {rundir.pairs_folder.name}" if between else VOTE
 
@@ -113,14 +115,14 @@ def is_vote(task: str) -> bool:
 
 
 def make_vote_unit(a: str, b: str, texts: str) -> str:
-    """Return the unit of the task "vote" for two conversations, in the order of their places in the run, and
-    the digest of their texts."""
+    """Return the unit of the task "vote" for two conversations, in the order of the run, and the digest of
+    their texts."""
     return _BETWEEN.join((a, b, texts))
 
 
 def read_vote_unit(unit: str) -> tuple[str, str, str] | None:
-    """Return the two ids and the digest in a unit; None for a repeat or a known answer, which check
-    attention and are no votes."""
+    """Return the two ids and the digest in a unit; None for a repeat or a known answer, which check attention
+    and are no votes."""
     parts = unit.split(_BETWEEN)
     if len(parts) != 3 or not _DIGEST.fullmatch(parts[2]):
         return None
@@ -143,15 +145,15 @@ def _read_given_on_pages(rundir: RunFolder) -> Iterator[tuple[tuple[str, str], H
 
 
 def read_filed_votes(rundir: RunFolder) -> Votes:
-    """Return the votes of files that were taken. Lines that people appended are accepted; those that edgen
-    wrote must be unchanged."""
+    """Return the stored votes of files. Lines that people appended are accepted; lines that edgen wrote must
+    be unchanged."""
     path = rundir.votes
     require_kept(path, REMEDY)
     return read_votes_of_file(path, lambda _identifier: 0) if path.exists() else {}
 
 
 def store_votes(rundir: RunFolder, votes: Mapping[tuple[str, str], Iterable[HumanVote]]) -> None:
-    """Replace the votes kept with a run."""
+    """Replace the stored votes of a run."""
     rundir.votes.parent.mkdir(parents=True, exist_ok=True)
     lines = (
         _encode({"a": a, "b": b, "choice": vote.choice, "rater": vote.rater, "texts": vote.texts})
@@ -167,17 +169,16 @@ def read_votes_of_file(path: Path, scenario_of: ScenarioOf) -> Votes:
 
 
 def select_votes_that_hold(votes: Votes, a: Candidate, b: Candidate) -> tuple[HumanVote, ...]:
-    """Return the votes on two conversations with their present texts; a comes first."""
+    """Return the votes on two conversations with their present texts, with `a` first."""
     cast = select_votes(votes, a.id, b.id)
     texts = digest_texts(a, b) if cast else None
     return tuple(vote for vote in cast if vote.texts in (None, texts))
 
 
 def read_votes(lines: Iterable[str], source: str, scenario_of: ScenarioOf) -> Votes:
-    """Return the votes of a file's lines, by pair of ids in alphabetical order, "a" meaning the first of
-    them.
+    """Return the votes of a file's lines, by pair of ids in alphabetical order; "a" is the first of them.
 
-    `source` names the file; `scenario_of` maps a conversation's id to its scenario, None if unknown. Empty
+    `source` names the file. `scenario_of` maps a conversation's id to its scenario, None if unknown. Empty
     lines are skipped. Raises DataError with every problem and its line, counted from 1.
     """
     found: dict[tuple[str, str], dict[tuple[str, str], HumanVote]] = {}
@@ -195,7 +196,7 @@ def read_votes(lines: Iterable[str], source: str, scenario_of: ScenarioOf) -> Vo
 
 
 def select_votes(votes: Votes, a: str, b: str) -> tuple[HumanVote, ...]:
-    """Return the votes on two conversations, with `a` and `b` as in the arguments."""
+    """Return the votes on two conversations, in the order of the arguments."""
     cast = votes.get((min(a, b), max(a, b)), ())
     return cast if a <= b else tuple(msgspec.structs.replace(v, choice=_TURNED[v.choice]) for v in cast)
 

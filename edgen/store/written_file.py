@@ -1,4 +1,5 @@
-"""Check of the place of a file that a command writes about a run: outside of runs, or its own inside one."""
+"""Check of the path of a file that a command writes about a run: outside of runs, or its own file inside
+one."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ from pathlib import Path
 from edgen.core.errors import UsageError
 from edgen.store.run_folder import RunFolder
 
-_HEAD = 2_000  # bytes of a file in which its mark stands
+_HEAD = 2_000  # bytes at the beginning of a file that contain its mark
 
 
 def run_around(place: Path) -> Path | None:
-    """Return the folder of the run that is or contains this place."""
+    """Return the folder of the run that is or contains this path."""
     real = Path(os.path.realpath(place))
     folders = (RunFolder(folder) for folder in (real, *real.parents))
     return next((run.path for run in folders if run.job.is_file() and run.begun), None)
@@ -21,7 +22,8 @@ def run_around(place: Path) -> Path | None:
 
 def check_file(path: Path, run: RunFolder, mark: bytes, what: str) -> None:
     """Raise UsageError unless a command may write `what` about `run` to the file `path`: it is new, or an
-    earlier one, with `mark` near its beginning. Inside a run's folder, each file has one fixed place."""
+    earlier version of the same file, with `mark` near its beginning. Inside a run's folder, each file has one
+    fixed path."""
     if not path.name or path.is_dir():
         raise UsageError(f"{path}: this is a folder; name a file in it with -o.")
     if path.is_symlink() and not path.exists():

@@ -23,8 +23,8 @@ _MAX_LINE = 1 << 24  # bytes
 class WrittenLine(msgspec.Struct, frozen=True, kw_only=True):
     """The texts on one turn."""
 
-    id: str  # of the conversation
-    turn: int  # from 0
+    id: str  # the conversation's id
+    turn: int  # number of the turn, from 0
     role: Role  # the speaker
     texts: tuple[str, ...]  # in the order of the answer
     writer: str  # identifies the author in 16 hex digits
@@ -42,7 +42,7 @@ def read_written(path: Path) -> Iterator[WrittenLine]:
 
 
 class WrittenTexts:
-    """The texts of a file, read on demand. `stale` counts turns that have changed since; their texts are not
+    """The texts of a file, read on demand. `stale` counts turns that have changed since, whose texts are not
     used."""
 
     def __init__(self, path: Path) -> None:
@@ -59,7 +59,7 @@ class WrittenTexts:
             self._places.setdefault(line.id, place)
 
     def of(self, conversation: str, turn: int, text: str) -> tuple[str, ...]:
-        """Return the texts on a turn with the words `text`; empty if there are none."""
+        """Return the texts for a turn with the words `text`; empty without any."""
         if self._last[0] != conversation:
             self._last = (conversation, self._read_lines(conversation))
         line = self._last[1].get(turn)
@@ -81,7 +81,7 @@ class WrittenTexts:
 
 
 def _read(path: Path, place: int = 0) -> Iterator[tuple[int, WrittenLine]]:
-    """(place in the file, line) of every line from a place on."""
+    """Yield (place in the file, line) of every line from a place on."""
     try:
         file = open_regular(path)
     except OSError:

@@ -6,8 +6,8 @@
     def test_conformance():
         check_measure(MEASURE)
 
-Each check uses the object as edgen does and raises ConformanceError, an AssertionError with a sentence, for
-the first fault. The package need not be installed. No check uses the network: `check_provider` calls a
+Each check uses the object as edgen does. At the first fault, it raises ConformanceError, an AssertionError
+with a sentence. The package need not be installed. No check uses the network: `check_provider` calls a
 backend only on request.
 
 These names stay, as those of `edgen.plugin` do. A later release may check more.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from edgen.core import registry, resources
-from edgen.core.plugins.checks import find_flaw
+from edgen.core.plugin_checks import find_flaw
 from edgen.core.registry import Kind
 from edgen.space import Space, load_space
 
@@ -17,7 +17,7 @@ SPACE = "education_dialogue_faithful"
 
 
 class ConformanceError(AssertionError):
-    """An object that does not do what edgen expects of its kind."""
+    """An object that does not behave as edgen expects of its kind."""
 
 
 class Check:
@@ -44,7 +44,7 @@ class Check:
 
 
 def begin_check(kind: Kind, checked: Any) -> Check:
-    """Return the check of an object that edgen would load as one of this kind."""
+    """Return the check of an object, which edgen must be able to load as one of this kind."""
     name = getattr(checked, "name", None)
     named = isinstance(name, str) and name != ""
     check = Check(kind, str(name) if named else repr(checked))
@@ -57,7 +57,7 @@ def begin_check(kind: Kind, checked: Any) -> Check:
 
 @contextlib.contextmanager
 def register_for_check(kind: Kind, checked: Any) -> Iterator[None]:
-    """Have edgen find an object by its name, whether its package is installed or not."""
+    """Have edgen find an object by its name while the body runs, installed or not."""
     with registry.lend(kind, checked.name, checked):
         yield
 
@@ -68,7 +68,7 @@ def find_space(space: str | Path | Space) -> Space:
 
 @contextlib.contextmanager
 def make_example_run(run: str | Path | None) -> Iterator[Path]:
-    """Yield the folder of a run: the given one, or a small one that is made and removed."""
+    """Yield the folder of a run: the given one, or a small temporary one."""
     if run is not None:
         yield Path(run)
         return

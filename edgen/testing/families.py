@@ -28,8 +28,8 @@ _TEXTS = (
 def check_family(
     family: Family, recorded: Iterable[Recorded] | None = None, *, space: str | Path | Space = SPACE
 ) -> None:
-    """Check a family: it reads back what it records, and its schema holds for it. `recorded` are the
-    conversations to try; without them, some are made up about `space`, a shipped space's name, a file or a
+    """Check that a family reads back its own records, and that they satisfy its schema. `recorded`: the
+    conversations to try; by default, invented ones about `space`, a shipped space's name, a file or a
     Space."""
     check = begin_check("family", family)
     about = find_space(space)
@@ -75,7 +75,7 @@ def _check_record(check: Check, family: Family, recorded: Recorded) -> None:
 
 
 def _invent_records(family: Family, space: Space) -> Iterator[Recorded]:
-    """Yield conversations of all sorts about a space."""
+    """Yield invented conversations of many forms about a space."""
     holds_events = part_of(family, RecordContents).holds_events
     sampler = Sampler(space, seed=7, design="even", strength=2)
     roles = [role.name for role in (space.roles or part_of(family, KindDefaults).roles)]

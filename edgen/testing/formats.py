@@ -20,8 +20,8 @@ from edgen.testing.check import Check, begin_check, make_example_run
 def check_format(
     format_: Format, run: str | Path | None = None, *, options: Mapping[str, Any] | None = None
 ) -> None:
-    """Check an export format on a run: its folder. Without one, a small run about Education Dialogue is made.
-    `options` are those that the format takes, by the names of their fields."""
+    """Check an export format on the run in a folder; by default, on a small new run about Education Dialogue.
+    `options`: the format's options by the names of their fields."""
     check = begin_check("format", format_)
     chosen = check.value("`read` refuses the options", format_.read, options or {})
     with (

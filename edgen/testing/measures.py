@@ -25,8 +25,8 @@ _WIDEST = 78  # columns of a measure's lines
 
 
 def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
-    """Check a measure on a run's folder, or on files of records. Without one, a small run about Education
-    Dialogue is made."""
+    """Check a measure on a run's folder, or on files of records; by default, on a small new run about
+    Education Dialogue."""
     check = begin_check("measure", measure)
     with register_for_check("measure", measure), make_example_run(run) as folder:
         for data in open_data_sets([folder]):
@@ -57,8 +57,8 @@ def check_measure(measure: Measure[Any], run: str | Path | None = None) -> None:
 def _find_unseen(
     measure: Measure[Any], samples: Sequence[tuple[Any, Words]], space: Space | None
 ) -> list[str]:
-    """Return the columns that an aggregate reads and no conversation has, not even as None. There are none
-    for a measure that is not counted by its columns alone, or that says nothing of this run."""
+    """Return the columns that an aggregate reads and no conversation has, not even as None. Empty for a
+    measure that does not count by its columns alone, or that has no columns for this run."""
     if isinstance(measure, OwnCount | NeedsDataSet):
         return []
     seen: set[str] = set()
@@ -84,7 +84,7 @@ def _list_all(
 def _count(
     check: Check, measure: Measure[Any], data: Any, samples: Sequence[tuple[Any, Words]]
 ) -> tuple[Any, bytes]:
-    """Count samples; return the value, and the value as JSON."""
+    """Count samples; return the value, and its JSON."""
     shared = Shared(data, partial(registry.find, "measure"))
     check.value("`start` raises", lambda: shared.start([measure.name]))
     for sample, words in samples:
@@ -105,7 +105,7 @@ def _check_one(check: Check, measure: Measure[Any], sample: Any, words: Words, s
     for name, figure in figures.items():
         kind = measure.figures.get(name)
         if kind is None:
-            continue  # a column that no expression knows
+            continue  # a column that is unknown to expressions
         right = figure is None or isinstance(figure, FIGURE_TYPES[kind])
         check.that(right, f"`of_one` has {figure!r} for {name!r}, which `figures` says is a {kind}")
     for column, amount in check.value(

@@ -35,9 +35,9 @@ def check_protocol(
     answer: Callable[[Request], str] | None = None,
     base: Path | None = None,
 ) -> None:
-    """Check a protocol of conversations. `job`: keys of a job that has it, on top of a small one about the
-    space education_dialogue_faithful; `base`: the folder that its files are named from. `answer` replies to
-    its requests; without it, the simulator does, so the protocol has to have SimulatedAnswers."""
+    """Check a protocol of conversations. `job`: keys of a job with the protocol, added to a small job about
+    the space education_dialogue_faithful. `base`: the folder to which paths in it are relative. `answer`
+    replies to its requests; by default the simulator does, so the protocol needs SimulatedAnswers."""
     check = begin_check("protocol", protocol)
     check.that(isinstance(protocol, ConversationProtocol), "is no edgen.plugin.ConversationProtocol")
     with register_for_check("protocol", protocol):

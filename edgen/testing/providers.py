@@ -28,8 +28,8 @@ def check_provider(
     key: str | None = "no-key",
     call: bool = False,
 ) -> None:
-    """Check a provider. `settings` are those of a backend in a job, without `type`; `call`: have the backend
-    answer one request, over the network if that is where it goes; `key`: the key that it is given."""
+    """Check a provider. `settings`: settings of a backend in a job, without `type`. `call`: have the backend
+    answer one request, over the network if it uses one. `key`: the key for the backend."""
     check = begin_check("provider", provider)
     config_type, tag = provider.Config, provider.name
     given = dict(settings or {})
@@ -72,8 +72,8 @@ def check_provider(
 
 
 def _find_identity_elsewhere(provider: Provider, config: Any, environ: Mapping[str, str]) -> bytes | None:
-    """Return the identity of a backend of this configuration in another process; None for a provider that
-    another process cannot import."""
+    """Return the identity of a backend of this configuration in another process; None if another process
+    cannot import the provider."""
     try:
         given = pickle.dumps((provider, msgspec.to_builtins(config), dict(environ)))
     except (pickle.PicklingError, AttributeError, TypeError):
@@ -116,8 +116,8 @@ async def _check_backend(check: Check, name: str, backend: Any, other: Any, *, c
                 stored is reply, "`complete` returns a Reply with a lone surrogate, which no file can hold"
             )
     for one in (backend, other):
-        for _ in range(2):  # calling it twice is allowed
+        for _ in range(2):  # calling it twice must be possible
             try:
                 await one.aclose()
-            except Exception as error:  # noqa: BLE001 - it may raise nothing
+            except Exception as error:  # noqa: BLE001 - it must raise nothing
                 check.fail(f"`aclose` raises {type(error).__name__}: {error}")

@@ -31,12 +31,12 @@ def find_problems(
     return broken + find_rule_violations(record, number, vocabulary, begins_anew, values_key)
 
 
-MOST = 10_000  # findings of a kind that are kept of a file; the others are counted
+MOST = 10_000  # most kept findings of a kind per file; the others are counted
 
 
 class FileReport(msgspec.Struct, frozen=True):
-    """The findings in one file; `valid` counts its records without an error. `more`: by kind, how many
-    findings there are beyond those kept."""
+    """The findings in one file; `valid` counts its records without an error. `more`: the number of findings
+    that were not kept, by kind."""
 
     path: str
     records: int
@@ -46,7 +46,7 @@ class FileReport(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> Counter[str]:
-        """The number of findings of each kind, of all that there are."""
+        """The number of all findings of each kind."""
         found = Counter(problem.kind for problem in self.problems)
         if self.more is not UNSET:
             found.update(self.more)
@@ -71,7 +71,7 @@ class _Kept:
 
 
 class SeenIds:
-    """The ids seen so far, with the first place of each: digests and numbers, about 27 bytes an id."""
+    """The ids seen so far, each with its first place. An id takes about 27 bytes."""
 
     def __init__(self) -> None:
         self._first = DigestTable()
@@ -80,8 +80,8 @@ class SeenIds:
     def find_repeated_id(
         self, identifier: str | None, path: str, number: int, *, within: str = ""
     ) -> str | None:
-        """Return the problem of a record's id, None if it is new or missing. `within`: what the id belongs
-        to, if it need not differ from those elsewhere."""
+        """Return the problem of a record's id; None if the id is new or missing. `within`: the scope in which
+        ids must differ; empty: everywhere."""
         if identifier is None:
             return None
         place = self._paths.setdefault(path, len(self._paths)) << _NUMBERS | number
@@ -97,8 +97,8 @@ _NUMBERS = 40  # bits of a record's number
 
 
 class RecordLayout(NamedTuple):
-    """The layout of one record: the file of its JSON Schema, further checks, and the problem of having this
-    layout among the others of the file, if there is one."""
+    """The layout of one record: the file of its JSON Schema, further checks, and the problem if the file's
+    other records have another layout."""
 
     schema: str = CONVERSATION
     checks: LayoutChecks = LayoutChecks()
@@ -116,7 +116,7 @@ class Checker:
     def check_file(
         self, path: str, records: Iterable[Piece], vocabulary: Vocabulary | None = None
     ) -> FileReport:
-        """Return the report on the records of one file, called `path` in it."""
+        """Return the report on the records of one file, which the report calls `path`."""
         kept = _Kept()
         count = valid = 0
         for number, piece in enumerate(records):

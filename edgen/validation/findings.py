@@ -16,7 +16,7 @@ Vocabulary = Mapping[str, frozenset[str]]
 
 class Finding(msgspec.Struct, frozen=True, gc=False):
     """A problem of a record, or of the file if `record` is None: records of a file count from 0. `path` is
-    its place, `problem` a clause in plain words, `kind` a key of KINDS."""
+    the place of the problem, `problem` a clause in plain words, `kind` a key of KINDS."""
 
     record: int | None
     path: str
@@ -30,7 +30,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
         return cls(record, path, problem, KINDS[kind][0], kind)
 
 
-# kind -> its severity, and a summary's name of such findings.
+# kind -> its severity, and the name of such findings in a summary.
 KINDS: dict[str, tuple[Severity, str]] = {
     "unreadable": ("error", "records that cannot be decoded"),
     "schema": ("error", "keys, types or values that the schema forbids"),

@@ -1,4 +1,4 @@
-"""The part of a reader of data sets, and so of a family, that checks records beyond their schema."""
+"""Checks of records beyond their schema: a part of readers of data sets, and so of families."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 
 class LayoutChecks:
-    """Check a record of the layout beyond its schema, and know its id."""
+    """Checks of records of the layout beyond its schema, and their ids."""
 
     values_key: ClassVar[str | None] = None
-    """The key of a record under which the scenario's values are, by the keys of `RecordContents.vocabulary`;
-    None for that of edgen's own layouts."""
+    """The key of a record with the scenario's values, by the keys of `RecordContents.vocabulary`; None for
+    the key of edgen's own layouts."""
 
     def schema_of(self, record: Any) -> str | None:  # noqa: ARG002
         """Return the file of the JSON Schema for a decoded record, if the layout has several; None for the
@@ -24,7 +24,7 @@ class LayoutChecks:
         yield from ()
 
     def begins_anew(self, turn: Any) -> bool:  # noqa: ARG002
-        """Return whether a turn of a decoded record begins a new part, so that it may follow one of the same
+        """Return whether a turn of a decoded record begins a new part, and so may follow a turn of the same
         role."""
         return False
 

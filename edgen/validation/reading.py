@@ -1,7 +1,7 @@
-"""Files of records of any origin: found, read and split into records, not decoded yet.
+"""Files of records of any origin: found, read and split into records, not yet decoded.
 
-`stream` splits a file. One that cannot be split raises DataError with the line; problems inside a record are
-found elsewhere.
+`stream` splits a file. An unsplittable file raises DataError with the line; other modules find problems
+inside a record.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ _PACKED = {
     b"PAR1": "a Parquet file",
     b"ARROW1": "an Arrow file",
 }
-_ABOUT = ("manifest.json", "croissant.json")  # these describe the files next to them
+_ABOUT = ("manifest.json", "croissant.json")  # these files describe the data files next to them
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files at one path. `manifest` is its folder, if there is one, `space` a run's space file."""
+    """The files at one path. `manifest` is the folder of a manifest, if there is one, `space` a run's space
+    file."""
 
     files: tuple[Path, ...]
     manifest: Path | None = None
@@ -54,7 +55,7 @@ def make_printable(path: Path | str) -> str:
 
 
 def list_runs(path: Path) -> list[Path]:
-    """Return the runs of a run with arms, in the order of their names; `path` itself for anything else."""
+    """Return the runs of a run with arms, in order of their names; for any other path, the path itself."""
     arms = path / "arms"
     try:
         if not arms.is_dir() or (path / "run.db").exists():
@@ -104,7 +105,7 @@ def _find_inputs(path: Path) -> Inputs:
 
 
 def _list_record_files(folder: Path, suffixes: tuple[str, ...] = _SUFFIXES) -> list[Path]:
-    """Return the files of records in a folder, in the order of their numbers; none if there is no folder."""
+    """Return the files of records in a folder, in the order of their numbers; empty without the folder."""
     if not folder.is_dir():
         return []
     return sorted(
@@ -114,8 +115,8 @@ def _list_record_files(folder: Path, suffixes: tuple[str, ...] = _SUFFIXES) -> l
 
 
 def _list_record_files_below(folder: Path) -> list[Path]:
-    """Return the JSON files in the folders inside a folder, which data sets of a file a conversation have;
-    none of a run's. Links to folders are not followed."""
+    """Return the JSON files in subfolders, for data sets with a file per conversation; empty for a run. Links
+    to folders are not followed."""
     found: list[Path] = []
     for place, inner, names in os.walk(folder):
         if "run.db" in names or "job.yaml" in names:
@@ -129,14 +130,14 @@ def _list_record_files_below(folder: Path) -> list[Path]:
 
 
 def read_records(path: Path, recognizes: Recognizes | None = None) -> Iterator[Piece]:
-    """Yield the records of a file of any size, in order; see `iterate_pieces`. A gzip file is unpacked on the
-    way. Raises DataError."""
+    """Yield the records of a file of any size, in order; see `iterate_pieces`. A gzip file is unpacked while
+    it is read. Raises DataError."""
     with open_data(path) as file:
         yield from iterate_pieces(file, make_printable(path), recognizes)
 
 
 def open_data(path: Path) -> IO[bytes]:
-    """Open a file of records, unpacked. Raises DataError for one that cannot be read or unpacked."""
+    """Open a file of records, unpacked. Raises DataError for a file that cannot be read or unpacked."""
     source = make_printable(path)
     with explain_read_errors(source, DataError):
         file = path.open("rb")
@@ -152,7 +153,7 @@ def open_data(path: Path) -> IO[bytes]:
 
 
 def read_data(path: Path) -> bytes:
-    """Return the contents of a file of at most MAX_BYTES. Raises DataError."""
+    """Return the contents of a file of at most MAX_BYTES bytes. Raises DataError."""
     source = str(path)
     with explain_read_errors(source, DataError), path.open("rb") as file:
         too_large = os.fstat(file.fileno()).st_size > MAX_BYTES
@@ -164,8 +165,8 @@ def read_data(path: Path) -> bytes:
 
 
 def lines_of(data: bytes, source: str) -> list[str]:
-    """Return the lines of a UTF-8 text file. Only line feeds end one, as a table's cells may have other
-    separators. Raises DataError."""
+    """Return the lines of a UTF-8 text file. Only line feeds end a line, since cells of a table may contain
+    other separators. Raises DataError."""
     data = data.removeprefix(codecs.BOM_UTF8)
     _check_utf8(data, source)
     return [line.removesuffix("\r") for line in data.decode().removesuffix("\n").split("\n")]
@@ -181,7 +182,7 @@ def _check_utf8(data: bytes, source: str) -> None:
         return
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(data), _CHUNK):
-        held = len(decoder.getstate()[0])  # bytes of a character cut by the last chunk
+        held = len(decoder.getstate()[0])  # bytes of a character that the last chunk has cut
         try:
             decoder.decode(data[start : start + _CHUNK], final=start + _CHUNK >= len(data))
         except UnicodeDecodeError as problem:

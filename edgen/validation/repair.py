@@ -2,7 +2,7 @@
 
 Each turn is cleaned, empty turns are dropped, and the end marker becomes the suffix of the last turn; text
 after it is dropped. If the marker was a separate turn of the other side, `ended_by` keeps its speaker. The
-result has no errors; a record for which that is impossible is left out with the reason.
+result has no errors. Irreparable records are left out, with the reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from edgen.validation.stream import Piece
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One change. `after` is None if a turn was dropped; `path` is the one in the input.
+    """One change. `after` is None if a turn was dropped; `path` is the path in the input.
 
     `before` is None if the key was missing.
     """
@@ -47,7 +47,7 @@ class IrreparableRecord(msgspec.Struct, frozen=True):
 
 
 class Fixer:
-    """A fixer of a data set's files; of two records with one id the first stays."""
+    """A fixer of a data set's files. Of two records with one id, it keeps the first."""
 
     def __init__(self, schema_of: Callable[[Any], str]) -> None:
         """Set up the fixer: `schema_of` names the schema of a decoded record."""
@@ -141,7 +141,7 @@ def _repair_turns(turns: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], li
 
 
 def _name_change(before: str, after: str | None) -> str:
-    """Name a change in which cleaning saw no repair: white space, or the marker's form."""
+    """Name a change that cleaning does not report: of white space, or of the marker's form."""
     if after is None:
         return "empty_turn"
     respelled = after.endswith(END_MARKER) and not before.rstrip().endswith(END_MARKER)

@@ -24,7 +24,7 @@ def find_rule_violations(
     values_key: str | None = None,
 ) -> list[Finding]:
     """Return all findings of the rules in one decoded record, in reading order. `begins_anew` decides which
-    turns may follow one of the same role. `values_key`: as in `LayoutChecks`."""
+    turns may follow a turn of the same role. `values_key`: as in `LayoutChecks`."""
     if not isinstance(record, dict):
         return []
     found: list[Found] = []
@@ -75,7 +75,7 @@ def _check_conversation(
         if role is not None and role == previous and not begins_anew(turn):
             yield "alternation", f"$.conversation[{i}].role", f"the {role} speaks twice in a row"
         previous = role if role in roles else None
-        # the schema reports ""
+        # the schema reports an empty text
         if isinstance(text, str) and text:
             what = read_turn(text)
             path = f"$.conversation[{i}].text"
@@ -98,7 +98,7 @@ def _check_speakers(read: list[tuple[str, TurnText]]) -> Iterator[Found]:
 
 def _check_ending(read: list[tuple[str, TurnText]], record: dict[str, Any]) -> Iterator[Found]:
     marked = any(what.markers for _, what in read)
-    if "roles" in record:  # such a record has no marker; `ended_by` names the role
+    if "roles" in record:  # this record has no marker; `ended_by` names the role
         if marked:
             yield (
                 "marker_place",

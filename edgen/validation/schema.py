@@ -25,7 +25,7 @@ CONVERSATION = "conversation"  # the file with Education Dialogue's layout
 
 @functools.cache
 def read_schema(name: str = CONVERSATION) -> dict[str, Any]:
-    """Return a shipped schema by name, or one in the file of that path, decoded."""
+    """Return a shipped schema by name, or the schema in a file by path, decoded."""
     decoded: dict[str, Any] = msgspec.json.decode(resources.find("validators", name).read_bytes())
     return decoded
 

@@ -1,4 +1,4 @@
-"""The spoken text of a conversation in a file, and named debris of released ED files in its turns.
+"""The spoken text of a conversation in a file, and kinds of debris in the turns of released ED files.
 
 `read_turn` reads only one turn's text; `read_speech` returns the spoken text of all turns that `repair.fix`
 would keep. Both are linear in the text's length. The kinds of debris are those of KINDS.
@@ -20,7 +20,7 @@ from edgen.validation.findings import quote
 
 Marker = Literal["suffix", "own_turn", "inside", "absent"]
 
-# In any brackets and wording; only END_MARKER itself is spelled correctly.
+# In any brackets and wording; END_MARKER is the only correct spelling.
 _MARKER = compile_later(
     r"[\[(<{]\s*(?:the\s+)?end\s+of\s+(?:(?:the|this|our)\s+)?(?:conversation|dialogue|dialog"
     r"|chat)\s*[.!]?\s*[\])>}]",
@@ -123,8 +123,8 @@ def _without_tail(body: str, notes: list[tuple[str, str]]) -> str:
 
 
 class Speech(msgspec.Struct, frozen=True):
-    """The spoken text of a conversation. `marker`: the place of the end marker (`inside`: text follows it,
-    which is left out of `turns`); `ended_by`: its speaker. `defects` are the kinds of debris found, once
+    """The spoken text of a conversation. `marker`: the place of the end marker (`inside`: before further
+    text, which `turns` leave out); `ended_by`: its speaker. `defects` are the kinds of debris found, once
     each."""
 
     turns: tuple[Turn, ...]
@@ -161,7 +161,7 @@ def read_speech(turns: Iterable[Turn]) -> Speech:
 
 
 def clean_fully(text: str) -> tuple[str, bool, tuple[str, ...]]:
-    """Apply `clean_turn` until nothing changes: a marker can precede a marker."""
+    """Apply `clean_turn` until nothing changes, since several markers can follow each other."""
     marked = False
     repairs: dict[str, None] = {}
     for _ in range(10):

@@ -1,4 +1,4 @@
-"""Records of a JSON file of any size, one after the other, with as much memory as one record takes.
+"""Records of a JSON file of any size, one after the other, in the memory of one record.
 
 A file is a JSON list, JSON Lines, one record, or an object of records by their ids, which may be nested in
 another object (`{"first": {"0": …}, "second": {"0": …}}`). Python's own JSON scanner finds the end of each
@@ -20,14 +20,14 @@ import msgspec
 from edgen.core.errors import DataError
 from edgen.core.text import compile_later
 
-MOST = 1 << 26  # characters of a record
+MOST = 1 << 26  # most characters of a record
 _CHUNK = 1 << 18  # bytes
-_NEAR = 64  # characters before the window's end in which an error may be for lack of the rest
-_OPEN = "Unterminated"  # how Python words a text without an end
+_NEAR = 64  # characters before the window's end in which an error may be due to missing text
+_OPEN = "Unterminated"  # Python's word for a text without an end
 _ESCAPE = 6  # characters of \\uXXXX
 _WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _SPACE = compile_later(r"[ \t\n\r]*")
-# numbers are not needed, and Python refuses whole ones with thousands of digits
+# the values of numbers are not needed, and Python refuses integers with thousands of digits
 _scan = json.JSONDecoder(parse_int=float).raw_decode
 
 Recognizes = Callable[[Any], bool]
@@ -44,7 +44,7 @@ class Piece(NamedTuple):
 
 def iterate_lines(file: IO[bytes], source: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file with their numbers, from 1, without line ends. Only line feeds end one.
-    Raises DataError with the place of what is no UTF-8."""
+    Raises DataError with the place of invalid UTF-8."""
     place = 0
     for number in itertools.count(1):
         try:
@@ -68,19 +68,19 @@ def iterate_lines(file: IO[bytes], source: str) -> Iterator[tuple[int, str]]:
 
 
 def make_not_utf8_error(source: str, byte: int, line: int) -> DataError:
-    """Return the error for a byte that is no UTF-8."""
+    """Return the error for a byte that is invalid UTF-8."""
     return DataError(source, f"byte {byte} (line {line}) is not UTF-8; save the file as UTF-8.")
 
 
 class TooLongError(DataError):
-    """A record that is longer than the window may be."""
+    """A record that is longer than the window."""
 
 
 def iterate_pieces(file: IO[bytes], source: str, recognizes: Recognizes | None = None) -> Iterator[Piece]:
     """Yield the records of a file. `recognizes` distinguishes a decoded record from an object of records;
-    None: no object holds others by their ids.
+    None: no object holds records by their ids.
 
-    Raises DataError with the position of what is wrong.
+    Raises DataError with the position of the problem.
     """
     window = TextWindow(file, source)
     first = window.peek_next()
@@ -100,8 +100,8 @@ def iterate_pieces(file: IO[bytes], source: str, recognizes: Recognizes | None =
 
 
 class TextWindow:
-    """A window that slides over a UTF-8 text. `at` is the place in `text` up to which everything is read.
-    Places of a look ahead are counted from there: reading on moves `text`."""
+    """A window that slides over a UTF-8 text. Everything in `text` before `at` is read. Places of a
+    look-ahead count from `at`, because reading on moves `text`."""
 
     def __init__(self, file: IO[bytes], source: str) -> None:
         """Open the window at the beginning of a file."""
@@ -115,8 +115,8 @@ class TextWindow:
         self.text = self.text.removeprefix("\ufeff")
 
     def read_more(self, size: int = 0) -> bool:
-        """Read on, a number of bytes or a chunk, and drop what was read before `at`. Return False at the end
-        of the file."""
+        """Read a number of bytes more, or a chunk, and drop the text before `at`. Return False at the end of
+        the file."""
         if self._ended:
             return False
         data = self._read(size or _CHUNK)
@@ -150,12 +150,12 @@ class TextWindow:
 
     def peek_next(self) -> str:
         """Read white space. Return the first other character, "" at the end of the file."""
-        place = self.skip(0)  # which may move `at`
+        place = self.skip(0)  # it may move `at`
         self.at += place
         return self.text[self.at : self.at + 1]
 
     def skip(self, after: int) -> int:
-        """Return the place of the first character that is no white space, `after` or later."""
+        """Return the place of the first character from `after` on that is not white space."""
         while True:
             found = _SPACE.match(self.text, self.at + after)
             place = (found.end() if found else self.at + after) - self.at
@@ -178,7 +178,7 @@ class TextWindow:
         return found
 
     def read_value(self, after: int = 0, *, line: bool = False) -> tuple[Any, int]:
-        """Return the JSON value at a place, decoded, and its length. With `line` it may not go on to another
+        """Return the JSON value at a place, decoded, and its length. With `line`, it must end on the same
         line."""
         size = _CHUNK
         while True:
@@ -205,8 +205,8 @@ class TextWindow:
         return self.read_more(size)
 
     def make_fault(self, detail: str, at: int | None = None) -> DataError:
-        """Return the error for what stands at a place in `text`, or at the reading place, or for the end of
-        the file there."""
+        """Return an error about the text at `at`, by default at the reading place; or about the end of the
+        file."""
         if at is None and self.at >= len(self.text):
             return self._make_cut_off_error(len(self.text.rstrip()))
         line, column = self.find_place(self.at if at is None else at)
@@ -261,7 +261,7 @@ def _read_piece(window: TextWindow, key: str | None = None, *, line: bool = Fals
 
 
 def _iterate_elements(window: TextWindow) -> Iterator[Piece]:
-    """Yield the elements of a list, and read its end."""
+    """Yield the elements of a list, and read the list's end."""
     window.take("[")
     if window.peek_next() == "]":
         window.at += 1
@@ -273,7 +273,7 @@ def _iterate_elements(window: TextWindow) -> Iterator[Piece]:
 
 
 def _iterate_json_lines(window: TextWindow) -> Iterator[Piece]:
-    """Yield the values of JSON Lines; or one value, which may have several lines."""
+    """Yield the values of JSON Lines, or a single value, which may have several lines."""
     first = _read_piece(window)
     yield first
     several = b"\n" in bytes(first.raw)
@@ -287,7 +287,7 @@ def _iterate_json_lines(window: TextWindow) -> Iterator[Piece]:
 
 
 def _iterate_members_of_all(window: TextWindow, depth: int) -> Iterator[Piece]:
-    """Yield the records at a depth in objects, one object after the other."""
+    """Yield the records at a depth inside objects, one object after the other."""
     while window.peek_next():
         yield from _iterate_members(window, depth)
 
@@ -312,8 +312,8 @@ def _iterate_members(window: TextWindow, depth: int, before: str = "") -> Iterat
 
 
 def _find_depth(window: TextWindow, recognizes: Recognizes, most: int = 2) -> int:
-    """Return how many objects are around the first record: 0 for a single record, 1 for records by their
-    ids. Nothing counts as read."""
+    """Return the number of objects around the first record: 0 for a single record, 1 for records by their
+    ids. The window's position stays."""
     begins = [0]
     while len(begins) <= most and (inner := _find_first_object(window, begins[-1])) is not None:
         begins.append(inner)
@@ -328,8 +328,8 @@ def _find_depth(window: TextWindow, recognizes: Recognizes, most: int = 2) -> in
 
 
 def _find_first_object(window: TextWindow, begin: int) -> int | None:
-    """Return the place of the first value of the object at `begin`, leaving out empty objects, if it is an
-    object."""
+    """Return the place of the first value of the object at `begin`, skipping empty objects; None unless that
+    value is an object."""
     place = window.skip(begin + 1)
     while window.peek(place) == '"':
         _, length = window.read_value(place)

@@ -1,4 +1,4 @@
-"""Parts of all pages: HTML as an answer, and the run that an address names."""
+"""Common parts of all pages: HTML answers, and the run that an address names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of conversations of a run or data set: searched, filtered, sorted, by the page."""
+"""The list of conversations of a run or data set: searched, filtered, sorted, in pages."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from edgen.web.answers import answer_html, find_source
 from edgen.web.guard import render_problem_page
 from edgen.web.rendering import render
 
-PAGE = 50  # conversations of a page
+PAGE = 50  # conversations per page
 _MOST_PAGE = 10**6
-_MOST_CHOICES = 200  # values of facets, and ranges, of an address
-_PATIENCE = 1.0  # seconds that the first visitor of a small run waits, rather than see how its index is built
-_OPEN = 4  # facets that are shown open
+_MOST_CHOICES = 200  # most values of facets and most ranges read from an address
+_PATIENCE = 1.0  # seconds that the first visitor of a small run waits for the index before its progress shows
+_OPEN = 4  # most facets that are shown open
 
 
 async def browse(request: web.Request) -> web.Response:
-    """Show the conversations of a run or data set: searched, filtered, sorted, by the page."""
+    """Show a page of the conversations of a run or data set, searched, filtered and sorted."""
     run = await asyncio.to_thread(find_source, request)
     if run.kind == "asked":
         raise web.HTTPSeeOther(f"/people/{run.slug}")
@@ -40,8 +40,8 @@ async def browse(request: web.Request) -> web.Response:
 
 
 def read_query(given: Iterable[tuple[str, str]]) -> tuple[Query, int]:
-    """Return the choice and the page that an address asks for by its names and values; what it cannot mean is
-    left out."""
+    """Return the query and the page number in the names and values of an address. Invalid parts are left
+    out."""
     facets: dict[str, list[str]] = {}
     ranges: dict[str, list[float | None]] = {}
     single = {"q": "", "order": "", "page": ""}
@@ -75,7 +75,7 @@ def _parse_number(text: str) -> float | None:
 
 
 def list_pairs(query: Query, page: int = 0) -> list[tuple[str, str]]:
-    """Return a choice of conversations as the names and values of an address or a form."""
+    """Return a query as the names and values of an address or a form."""
     pairs = [("q", query.words)] if query.words else []
     for name, values in query.facets.items():
         named = name.replace("%", "%25").replace(":", "%3A")
@@ -88,12 +88,12 @@ def list_pairs(query: Query, page: int = 0) -> list[tuple[str, str]]:
 
 
 def render_address(query: Query, page: int = 0) -> str:
-    """Return the query part of the address of a choice of conversations."""
+    """Return the query part of an address, for a query of conversations."""
     return f"?{urlencode(list_pairs(query, page))}"
 
 
 def browse_facts(index: ConversationIndex, query: Query, page: int, found: IndexPage) -> dict[str, Any]:
-    """Return what the list shows, as plain values."""
+    """Return the content of the list, as plain values."""
     pages = max(1, -(-found.total // PAGE))
     return {
         "query": query,
@@ -135,7 +135,7 @@ def _describe_facet(
 
 
 def _toggle_value(query: Query, name: str, value: str) -> str:
-    """Return the address with a value of a facet chosen, or no longer chosen."""
+    """Return the address with a facet's value added to the query, or removed from it."""
     values = query.facets.get(name, ())
     own = tuple(one for one in values if one != value) if value in values else (*values, value)
     facets = {key: kept for key, kept in {**query.facets, name: own}.items() if kept}
@@ -143,7 +143,7 @@ def _toggle_value(query: Query, name: str, value: str) -> str:
 
 
 def _list_chosen(query: Query) -> list[tuple[str, str]]:
-    """Return everything that narrows the list, each with the address without it."""
+    """Return every part of the query, each with the address without that part."""
     shown = (
         [(f"“{query.words}”", render_address(msgspec.structs.replace(query, words="")))]
         if query.words
@@ -171,7 +171,7 @@ def _describe_range(query: Query, name: str, facts: NumberFacts) -> dict[str, An
 
 
 def _list_orders(index: ConversationIndex) -> list[tuple[str, str]]:
-    """Return the names of all orders, each with what it is called."""
+    """Return the names of all orders, each with its label."""
     orders = [("", "as they were made")]
     for name, facts in index.numbers.items():
         if facts.low < facts.high:

@@ -1,4 +1,4 @@
-"""One conversation, or all of one scenario side by side, with all that the run or data set knows."""
+"""One conversation, or all of one scenario side by side, with all facts that the run or data set has."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from edgen.web.rendering import render
 from edgen.web.sent_requests import read_sent_requests
 from edgen.web.sources import IndexedFiles, IndexedRun
 
-_SIDES = 6  # colours of speakers
-_MOST_VALUE = 2_000  # characters of a value of a scenario or an event
+_SIDES = 6  # colours for the speakers
+_MOST_VALUE = 2_000  # most characters of a value of a scenario or an event
 
 
 class EventLine(NamedTuple):
-    """An event as a line: its name, and what is known of it."""
+    """An event as a line: its name, and its other facts."""
 
     name: str
     rest: str
 
 
 class Details(NamedTuple):
-    """The content of a page: conversations, and what is known of all of them."""
+    """The content of a page: conversations, and the facts about all of them."""
 
     shown: list[dict[str, Any]]
     scenario: list[tuple[str, str]]
@@ -47,7 +47,7 @@ class Details(NamedTuple):
 
 
 async def show_conversation(request: web.Request) -> web.Response:
-    """Show one conversation, or all of one scenario side by side, with all that is known of it."""
+    """Show one conversation, or all of one scenario side by side, with all known facts."""
     run = await asyncio.to_thread(find_source, request)
     others = request.app[SOURCES].list_names()
     return answer_html(
@@ -95,7 +95,7 @@ async def show_requests(request: web.Request) -> web.Response:
 
 
 async def show_side_by_side(request: web.Request) -> web.Response:
-    """Show two conversations or scenarios of any runs and data sets side by side."""
+    """Show two conversations or scenarios, of any runs and data sets, side by side."""
     sources = request.app[SOURCES]
     halves: list[tuple[IndexedRun, dict[str, Any]]] = []
     for side in ("left", "right"):
@@ -111,7 +111,7 @@ async def show_side_by_side(request: web.Request) -> web.Response:
 
 
 def read_details(run: IndexedRun, named: str) -> Details:
-    """Return what is known of a conversation or a scenario. Raises UsageError for an unknown name."""
+    """Return the details of a conversation or a scenario. Raises UsageError for an unknown name."""
     if isinstance(run, IndexedFiles):
         return _read_details_of_file(run, named)
     rundir = RunFolder(run.path)
@@ -155,7 +155,7 @@ def _read_details_of_file(run: IndexedFiles, named: str) -> Details:
 def _describe_conversation(
     identifier: str, turns: Sequence[Turn], events: Sequence[Event], labels: LabelsByLayer
 ) -> dict[str, Any]:
-    """Return what is shown of a conversation of any origin."""
+    """Return the shown content of a conversation of any origin."""
     speakers = list(dict.fromkeys(turn.role for turn in turns))
     by_turn: dict[int, list[EventLine]] = {}
     for event in events:
@@ -213,7 +213,7 @@ def _describe_event(event: Event) -> EventLine:
 
 
 def _describe_details(one: ConversationDetails) -> dict[str, Any]:
-    """Return what a page says of a conversation of a run."""
+    """Return the further facts of a conversation of a run."""
     made: Mapping[str, Any] = one.provenance or {}
     texts = [turn.text for turn in one.turns]
     last = len(one.replies) - 1
@@ -260,7 +260,7 @@ def _list_scenario_rows(scenario: Scenario) -> list[tuple[str, str]]:
 
 
 def _read_knowledge(rundir: RunFolder) -> list[tuple[str, list[str]]]:
-    """Return each role with the dimensions that it knows; nothing if the run's space cannot be read."""
+    """Return each role with the dimensions that it knows; empty if the run's space cannot be read."""
     path = rundir.inputs / "space.yaml"
     if not path.is_file():
         return []
@@ -290,7 +290,8 @@ def _list_labels(labels: LabelsByLayer, place: int | None) -> list[str]:
 
 
 def mark_differences(shown: Sequence[dict[str, Any]]) -> None:
-    """Mark the words in which conversations differ from the first one; of two, also those of the first."""
+    """Mark the words in which conversations differ from the first one; if there are two, also in the
+    first."""
     if len(shown) < 2:
         return
     first = [turn["text"] for turn in shown[0]["turns"]]
@@ -311,7 +312,7 @@ def _mark(
 
 
 def _build_tree(shown: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the conversations of each arm that others left, each with those that left it at a turn."""
+    """Return the conversations of each arm from which others branched, each with the branches by turn."""
     if not any(one["branch"] is not None for one in shown):
         return []
     roots = [one for one in shown if one["branch"] is None]

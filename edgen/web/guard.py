@@ -1,10 +1,10 @@
 """Guards of the web app: the permissions of the owner, of people and of other hosts.
 
-The owner enters by a link with a key that is drawn at every start; people enter by invitations, which the run
-keeps (`edgen.store.people`). Both are exchanged for a cookie that scripts cannot read and other sites cannot
-send. Each route says who may ask for it. A change needs a token that only a page of this server can hold, and
-the Host and Origin of this server. A content security policy lets pages load nothing from elsewhere and run
-no inline script.
+The owner enters by a link with a key, which is drawn at every start; people enter by invitations, which the
+run stores (`edgen.store.people`). The server exchanges both for a cookie that scripts cannot read and other
+sites cannot send. Each route states who may request it. A change needs a token, which only pages of this
+server have, and the Host and Origin of this server. A content security policy lets pages load nothing from
+elsewhere and run no inline script.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from edgen.web.answers import SOURCES
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun, Sources
 
-COOKIE = "edgen_web"  # begins the names of cookies: browsers send those of every port of a host
+COOKIE = "edgen_web"  # prefix of the names of cookies: browsers send the cookies of every port of a host
 ENTER = "/enter"
-TOKEN = "token"  # noqa: S105 - the name of the field that holds it
+TOKEN = "token"  # noqa: S105 - the name of a form field, not a secret
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -43,7 +43,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-NOT_NOW = (  # for people, whom words that name places of this machine do not concern
+NOT_NOW = (  # for invited people, who must not see paths of this machine
     "The run cannot be read now. Load this page again in a minute; if that does not help, tell the person "
     "who invited you. Everything that you answered before is stored."
 )
@@ -54,8 +54,8 @@ _NOT_IN = (
 )
 _MOST_ADDRESS = 8_192  # characters of a request's path and query
 _RATE, _BURST = 20.0, 60.0  # changes per second and visitor
-_MOST_VISITORS = 10_000  # whose rates are remembered
-_MOST_COOKIES = 20  # that a request is looked through for
+_MOST_VISITORS = 10_000  # most visitors whose rates are remembered
+_MOST_COOKIES = 20  # most cookies of a request that are checked
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Who = Literal["owner", "person", "visitor", "anyone"]
@@ -64,7 +64,7 @@ unknown visitor, who sees the page of a refusal."""
 
 
 class Route(NamedTuple):
-    """A page or a change, and who may ask for it."""
+    """A page or a change, and who may request it."""
 
     method: Literal["GET", "POST"]
     path: str
@@ -73,7 +73,7 @@ class Route(NamedTuple):
 
 
 class Visitor(NamedTuple):
-    """The sender of a request: the owner (`invitation` is None), or an invited person of `run`."""
+    """The sender of a request: the owner (`invitation` is None), or a person invited to `run`."""
 
     secret: str
     run: IndexedRun | None = None
@@ -85,7 +85,7 @@ class Visitor(NamedTuple):
 
     @property
     def token(self) -> str:
-        """The token that a form of this visitor's pages has to send."""
+        """The token that forms of this visitor's pages must send."""
         return hashlib.sha256(f"token of {self.secret}".encode()).hexdigest()
 
 
@@ -93,9 +93,9 @@ VISITOR = web.RequestKey("visitor", Visitor)
 
 
 class PageGuard:
-    """A guard, whose `admit` is a middleware. `key` is the owner's, for the link that opens the pages.
+    """A guard, whose `admit` is a middleware. `key`: the owner's key, for the link that opens the pages.
 
-    `host` is what the server listens on; `allowed` are further names that it answers to.
+    `host`: the address that the server listens on; `allowed`: further names that it answers to.
     """
 
     def __init__(self, host: str, sources: Sources, allowed: tuple[str, ...] = ()) -> None:
@@ -107,7 +107,7 @@ class PageGuard:
         self._allowance: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def add(self, app: web.Application, routes: tuple[Route, ...]) -> None:
-        """Add routes to an application, each with who may ask for it."""
+        """Add routes to an application, and record who may request each."""
         for route in routes:
             self._who[route.handler] = route.who
             app.router.add_route(route.method, route.path, route.handler)
@@ -115,7 +115,7 @@ class PageGuard:
                 app.router.add_route("HEAD", route.path, route.handler)
 
     def find_audience(self, handler: Handler) -> Who:
-        """Return who may ask for a route with this handler. Raises KeyError for one that was not added."""
+        """Return who may request a route with this handler. Raises KeyError for an unknown handler."""
         return self._who[handler]
 
     def make_link(self, url: str) -> str:
@@ -124,7 +124,7 @@ class PageGuard:
 
     @web.middleware
     async def admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer a request, or refuse it; every answer gets the headers."""
+        """Answer or refuse a request. Every answer gets the security headers."""
         try:
             answer = await self._refuse(request) or await handler(request)
         except web.HTTPException as refusal:
@@ -142,7 +142,7 @@ class PageGuard:
         return answer
 
     async def _refuse(self, request: web.Request) -> web.Response | None:
-        """Return the refusal of a request; None if it may be answered."""
+        """Return the refusal of a request; None if it is allowed."""
         if len(request.path_qs) > _MOST_ADDRESS:
             return render_problem_page("This address is too long.", 414, "")
         if (problem := self._hosts.explain_refusal(request.headers)) is not None:
@@ -167,8 +167,8 @@ class PageGuard:
         return None
 
     async def _find_visitor(self, request: web.Request) -> Visitor | None:
-        """Return the visitor whose cookie a request has: that of this port, else one of another port, since
-        the server may have been started again elsewhere."""
+        """Return the visitor whose cookie a request has: the cookie of this port, else of another port, since
+        the server may have been restarted on another one."""
         own = _make_cookie_name(request)
         held = {name: value for name, value in request.cookies.items() if name.startswith(COOKIE)}
         for name in sorted(held, key=lambda name: name != own)[:_MOST_COOKIES]:
@@ -180,7 +180,7 @@ class PageGuard:
         return None
 
     def _find_person(self, cookie: str) -> Visitor | None:
-        """Return the person of a cookie; it may wait for a disk."""
+        """Return the person of a cookie. It may wait for a disk."""
         slug, dot, session = cookie.partition(".")
         if not dot or (run := self._sources.find(slug)) is None or (people := run.open_people()) is None:
             return None
@@ -188,15 +188,15 @@ class PageGuard:
         return None if invitation is None else Visitor(cookie, run, invitation)
 
     async def _refuse_change(self, request: web.Request, visitor: Visitor) -> web.Response | None:
-        """Return the refusal of a change; None if it comes from a page of this server."""
+        """Return the refusal of a change; None if the change comes from a page of this server."""
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != request.headers.get("Host"):
             return render_problem_page("This change comes from another page.", 403, find_home(request))
         if not self._allow(visitor.secret):
             return render_problem_page("Too many answers at once; wait a second.", 429, find_home(request))
         try:
-            form = await request.post()  # kept with the request, for its handler
-        except (ValueError, LookupError):  # no form, a part of one, or in an unknown encoding
+            form = await request.post()  # stored with the request, for its handler
+        except (ValueError, LookupError):  # not a form, an incomplete form, or an unknown encoding
             return render_problem_page(
                 "This form cannot be read; load its page again.", 400, find_home(request)
             )
@@ -212,7 +212,7 @@ class PageGuard:
         return None
 
     def _allow(self, secret: str) -> bool:
-        """Return whether a visitor may change one thing more now: a token bucket each."""
+        """Return whether a visitor may change one more thing now: one token bucket per visitor."""
         now = time.monotonic()
         left, at = self._allowance.pop(secret, (_BURST, now))
         left = min(_BURST, left + (now - at) * _RATE)
@@ -231,15 +231,18 @@ class PageGuard:
             session, home = entered, "/task"
         if session is None:
             return render_problem_page(
-                "This link is of another start or was revoked; ask for a new one.", 403, ""
+                "This link belongs to another start of the server, or was revoked; ask for a new one.",
+                403,
+                "",
             )
-        # After a redirect from another site's link, the browser would not send this cookie: a page leads on.
+        # After a redirect from another site's link, the browser would not send this cookie. So a page
+        # redirects.
         answer = web.Response(text=render("enter.html.j2", home=home), content_type="text/html")
         answer.set_cookie(_make_cookie_name(request), session, httponly=True, samesite="Strict", path="/")
         return answer
 
     def _exchange_key(self, key: str) -> str | None:
-        """Exchange the key of an invitation for a cookie; None for a key that is unknown or revoked."""
+        """Exchange the key of an invitation for a cookie; None if the key is unknown or revoked."""
         slug, dot, secret = key.partition(".")
         if not dot or (run := self._sources.find(slug)) is None or (people := run.open_people()) is None:
             return None
@@ -248,21 +251,20 @@ class PageGuard:
 
 
 def _make_cookie_name(request: web.Request) -> str:
-    """Return the name of the cookie of the port that a request came to: two servers of one host can be used
-    at once."""
+    """Return the name of the cookie for the port of a request, so that two servers of one host can be used at
+    once."""
     return f"{COOKIE}_{request.url.port}"
 
 
 def render_problem_page(message: str, status: int, home: str = "/") -> web.Response:
-    """Return a page that says in a sentence why nothing else is shown. `home`: where it leads; empty:
-    nowhere."""
+    """Return a page with one sentence about a problem. `home`: the target of its link; empty: no link."""
     text = render("problem.html.j2", message=message, home=home)
     return web.Response(text=text, content_type="text/html", status=status)
 
 
 def find_home(request: web.Request) -> str:
-    """Return the page to which a problem leads back: a person's task; for the owner the list of the run that
-    the address names, or all runs; empty for somebody unknown."""
+    """Return the page to which a problem page links: a person's task; for the owner, the list of the run in
+    the address, or all runs; empty for an unknown visitor."""
     visitor = request.get(VISITOR)
     if visitor is None or visitor.invitation is not None:
         return "" if visitor is None else "/task"

@@ -1,7 +1,7 @@
 """Entries of runs and files, and the process that builds an index: `python -m edgen.web.indexing`.
 
-A process of its own keeps the server quick and small meanwhile. It prints a line of JSON now and then: how
-many conversations are indexed of how many, and in the end the problem, if there is one.
+The separate process keeps the server fast and small. It prints lines of JSON: the number of indexed
+conversations and of all, and at the end the problem, if any.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.errors import EdgenError
+from edgen.core.plugins.faults import find_fault
 from edgen.core.text import escape_hidden
 from edgen.core.values import Scenario
 from edgen.evaluation.data_sets.files import read_files
@@ -31,16 +32,16 @@ from edgen.store.ledger import LedgerReader
 from edgen.store.run_parts import AcceptedConversation
 from edgen.store.run_reader import RunReader
 
-_PREVIEW = 160  # characters of a conversation that lists show
-_LONGEST = 200_000  # characters of a conversation that are searched
-_LONGEST_VALUE = 200  # characters of a facet's value
-_MOST_ITEMS = 50  # of a list that are values of a facet
-_SIZES = ("turns", "words")  # of a conversation, which entries have anyway
+_PREVIEW = 160  # characters of a conversation's preview in lists
+_LONGEST = 200_000  # most characters of a conversation that a search covers
+_LONGEST_VALUE = 200  # most characters of a facet's value
+_MOST_ITEMS = 50  # most items of a list that become values of a facet
+_SIZES = ("turns", "words")  # sizes of a conversation, which entries have in any case
 _OWN_SIZES = frozenset(f"lengths.{name}" for name in _SIZES)
 
 
 class IndexingReport(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A line of the process: its progress, or what is wrong."""
+    """A line of the process: its progress, or its problem."""
 
     done: int = 0
     planned: int = 0
@@ -48,8 +49,7 @@ class IndexingReport(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Columns:
-    """The figures of measures for one conversation, as numbers and facets. A measure that raises is left
-    out."""
+    """The figures of measures for one conversation, as numbers and facets, without measures that raise."""
 
     def __init__(self, family: DataSetReader | None, space: Space | None) -> None:
         others = find_measures_of_other_families(family)
@@ -65,7 +65,7 @@ class Columns:
         for measure in [*self._measures]:
             try:
                 columns = read_columns(measure, sample, words, self._space)
-            except Exception:  # noqa: BLE001 - one of a plugin may raise anything
+            except Exception:  # noqa: BLE001 - a plugin's measure may raise anything
                 self._measures.remove(measure)
                 continue
             for figure in measure.figures:
@@ -81,7 +81,7 @@ def _shorten_preview(text: str) -> str:
 
 
 def _sort_in(name: str, value: Any, numbers: dict[str, float], facets: dict[str, list[str]]) -> None:
-    """Add a value to the numbers or to the facets; one that is neither is left out."""
+    """Add a value to the numbers or to the facets; ignore values of other types."""
     match value:
         case bool():
             facets[name] = ["yes" if value else "no"]
@@ -98,7 +98,7 @@ def _sort_in(name: str, value: Any, numbers: dict[str, float], facets: dict[str,
 
 
 def iterate_entries_of_run(path: Path, plan: list[int]) -> Iterator[Indexed]:
-    """Yield the conversations of a run, the accepted ones first. `plan` gets the number of planned ones."""
+    """Yield the conversations of a run, accepted ones first. `plan` gets the number of planned ones."""
     with RunReader(path) as reader:
         plan.append(sum(view.status.planned for view in reader.views.values()))
         columns = Columns(reader.family, reader.space)
@@ -157,7 +157,7 @@ def _index_refused(reader: RunReader, arm: str, view: LedgerReader) -> Iterator[
 
 
 def iterate_entries_of_files(path: Path, plan: list[int]) -> Iterator[Indexed]:
-    """Yield the conversations of a data set in files, each with all that its page shows."""
+    """Yield the conversations of a data set in files, each with the content of its page."""
     data = read_files(path, 0)
     plan.append(data.count or 0)
     columns = Columns(data.family, data.space)
@@ -227,7 +227,8 @@ def make_title(scenario: Scenario) -> str:
 
 
 def list_facets(scenario: Scenario) -> tuple[dict[str, list[str]], dict[str, float]]:
-    """Return the values of a scenario by name: texts and truths as facets, numbers as numbers and facets."""
+    """Return the values of a scenario by name: texts and booleans as facets, numbers as numbers and
+    facets."""
     facets: dict[str, list[str]] = {}
     numbers: dict[str, float] = {}
     for name, value in scenario.as_row().items():
@@ -248,9 +249,13 @@ def main(kind: str, path: str, index: str) -> None:
         for done in write_index(part, entries):
             _tell(IndexingReport(done, sum(plan)))
         part.replace(index)
-    except (EdgenError, OSError) as problem:
-        if not isinstance(problem, BrokenPipeError):
-            _tell(IndexingReport(problem=escape_hidden(str(problem))))
+    except BrokenPipeError:  # the server has ended
+        pass
+    except BaseException as error:
+        problem = find_fault(error) or error
+        if not isinstance(problem, EdgenError | OSError):
+            raise
+        _tell(IndexingReport(problem=escape_hidden(str(problem))))
     finally:
         part.unlink(missing_ok=True)
 

@@ -1,8 +1,8 @@
 """The process of a run that a page started: `python -m edgen.web.job_process JOB FOLDER OVERRIDE…`.
 
-It does what `edgen generate` does. Its questions go to the page that started it, a line of JSON each, and the
-answers come back on standard input. It ends in the same orderly way on the same signals. In the end it prints
-what stopped it, if anything did. Without a page that listens, every answer is no.
+It does what `edgen generate` does, and ends as cleanly on the same signals. It prints questions for the page,
+one line of JSON each, and reads the answers from standard input; without a listening page, every answer is
+no. At the end it prints the reason if it was stopped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from edgen.runtime.processes import report
 
 
 class ProcessLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A question that wants a yes or no, or the sentence that a run ended with; `ok` if all was made."""
+    """A question to answer with yes or no, or the sentence at the end of a run; `ok` if the run is
+    complete."""
 
     question: str | None = None
     ended: str | None = None
@@ -35,7 +36,7 @@ class ProcessLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def main(job: str, folder: str, overrides: Sequence[str]) -> None:
-    """Make the conversations of a job."""
+    """Generate the conversations of a job."""
     control = Control(trusting=lambda: Trust(confirm=_ask), agree=_ask, interrupts=_forward_signals)
     options = GenerateOptions(output=Path(folder))
     try:

@@ -1,5 +1,5 @@
-"""Texts cut into marked and plain parts: what was read of a raw reply, why one was rejected, and the words in
-which two texts differ."""
+"""Texts split into marked and plain parts: the turns read from a raw reply, the reason of a rejection, and
+the words in which two texts differ."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-_MOST_RAW = 400_000  # characters of a raw reply in which parts are looked for
-_MOST_WORDS = 1_200  # of two texts that are compared word by word
-_TAIL = 40  # characters that are marked where a reply breaks off
-_FEWEST = 4  # characters of a quoted part
+_MOST_RAW = 400_000  # most characters of a raw reply in which parts are searched
+_MOST_WORDS = 1_200  # most words of two texts that are compared
+_TAIL = 40  # characters that are marked at the end of a cut-off reply
+_FEWEST = 4  # fewest characters of a quoted part
 _QUOTED = re.compile(r"“([^”]+)”|\"([^\"]+)\"|'([^']{3,})'|:\s+(.+)$", re.DOTALL)
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
@@ -34,7 +34,8 @@ class _Span(msgspec.Struct, frozen=True):
 
 
 def mark_reply(raw: str, turns: Sequence[str], reason: str | None, detail: str | None) -> list[TextMark]:
-    """Return a raw reply in parts: those that became turns, and what its rejection speaks of."""
+    """Return a raw reply in parts, with marks on the parts that became turns and on those that its rejection
+    quotes."""
     if len(raw) > _MOST_RAW:
         return [TextMark(raw)]
     spans = [*_read_spans(raw, turns)]
@@ -55,7 +56,7 @@ def _read_spans(raw: str, turns: Sequence[str]) -> Iterable[_Span]:
 
 
 def _find_reason_spans(raw: str, reason: str, detail: str) -> list[_Span]:
-    """Return the places of what the detail of a rejection quotes; where a reply breaks off, its end."""
+    """Return the spans that the detail of a rejection quotes; for a cut-off reply, its end."""
     quoted = [next(filter(None, found)) for found in _QUOTED.findall(detail)]
     for quote in sorted(quoted, key=len, reverse=True):
         words = quote.strip().rstrip("….").strip("\"'“” ").split()
@@ -71,7 +72,7 @@ def _find_reason_spans(raw: str, reason: str, detail: str) -> list[_Span]:
 
 
 def _cut(text: str, spans: Iterable[_Span]) -> list[TextMark]:
-    """Return a text in parts. Where spans overlap, reasons come before what was read."""
+    """Return a text in parts. If spans overlap, reasons win over turns."""
     parts: list[TextMark] = []
     at = 0
     reasons = [one for one in spans if one.kind == "reason"]
@@ -93,7 +94,7 @@ def _cut(text: str, spans: Iterable[_Span]) -> list[TextMark]:
 
 
 def mark_text_differences(text: str, other: str, kind: str) -> list[TextMark]:
-    """Return a text in parts: words that are not in the other text in this order are of the kind."""
+    """Return a text in parts. Words that the other text does not have in this order get `kind`."""
     if text == other:
         return [TextMark(text)]
     mine, theirs = _WORDS.findall(text), _WORDS.findall(other)

@@ -1,4 +1,4 @@
-"""Templates of the pages, and text that is safe to show."""
+"""Templates of the pages, and escaped text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STATIC["style.css"] = (_TYPES[".css"], (STYLE, *STATIC["style.css"][1]))
 
 
 def _render_value(value: Any) -> Any:
-    """Return a value as a page shows it: control and hidden characters are written out, markup is text."""
+    """Return a value as a page shows it: control and hidden characters are written out, markup is escaped."""
     if isinstance(value, Markup):
         return value
     return escape(escape_hidden(value)) if isinstance(value, str) else value
@@ -40,7 +40,7 @@ def _dollars(value: float | None) -> str:
 
 
 def _link(run: Any, named: object, root: str) -> str:
-    """Return the address of a conversation's page; `root` is "/", or where a static site begins."""
+    """Return the address of a conversation's page; `root` is "/", or the root of a static site."""
     if root == "/":
         return f"/run/{run.slug}/{quote(str(named), safe='')}"
     return f"{root}{make_page_name(str(named))}"
@@ -51,13 +51,13 @@ def _list_link(run: Any, root: str) -> str:
 
 
 def _flow(text: str) -> str:
-    """Return a text whose paragraphs flow: a break after a long line becomes a space."""
+    """Return a text with flowing paragraphs: a line break after a long line becomes a space."""
     return _WRAPPED.sub(r"\1 ", text)
 
 
 def make_page_name(identifier: str) -> str:
-    """Return the name of a conversation's file in a static site: letters and digits of the id, and a digest
-    where others were left out."""
+    """Return the file name of a conversation in a static site: letters and digits of the id, and a digest if
+    other characters were left out."""
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", identifier)[:100].lstrip(".")
     if plain == identifier:
         return f"{plain}.html"
@@ -83,7 +83,7 @@ _environment.filters |= {
 
 
 def read_static_file(name: str) -> tuple[str, bytes] | None:
-    """Return a file that pages load, with its type; None if there is none of that name."""
+    """Return a file that pages load, with its type; None for an unknown name."""
     if (known := STATIC.get(name)) is None:
         return None
     return known[0], b"\n".join(path.read_bytes() for path in known[1])

@@ -26,13 +26,13 @@ from edgen.web.sources import IndexedRun
 from edgen.web.starting import STARTER
 
 _EVERY = 1.0  # seconds between two looks at the runs
-_MINUTES = 60  # of the chart
-_RECENT = 300.0  # seconds over which the speed is taken
-_MOST_REPLIES = 50_000  # that the first look at a run reads for its chart
+_MINUTES = 60  # minutes in the chart
+_RECENT = 300.0  # seconds over which the speed is measured
+_MOST_REPLIES = 50_000  # most replies that the first look at a run reads for its chart
 
 
 class CallsByMinute:
-    """Calls of a run by the minute, over the last hour, and its speed."""
+    """The calls of a run by minute, over the last hour, and its speed."""
 
     def __init__(self, run: RunFolder) -> None:
         self._minutes: dict[int, int] = {}
@@ -50,9 +50,9 @@ class CallsByMinute:
         self._minutes[minute] = self._minutes.get(minute, 0) + calls
 
     def look(self, now: float, made: int, settled: int) -> None:
-        """Note how many calls were made and how many conversations are settled now."""
+        """Note the number of calls and of settled conversations at present."""
         with self._lock:
-            if self._looks and self._looks[-1][1] > made:  # it began anew
+            if self._looks and self._looks[-1][1] > made:  # the run began anew
                 self._looks.clear()
             if self._looks and made > self._looks[-1][1]:
                 self._count(now, made - self._looks[-1][1])
@@ -68,7 +68,7 @@ class CallsByMinute:
         return [self._minutes.get(minute, 0) for minute in range(last - _MINUTES + 1, last + 1)]
 
     def compute_seconds_left(self, pending: int) -> float | None:
-        """Return the seconds until all is settled at the present speed; None if it is unknown."""
+        """Return the seconds until everything is settled at the present speed; None if unknown."""
         if len(self._looks) < 2:
             return None
         (first, _, before), (last, _, settled) = self._looks[0], self._looks[-1]
@@ -84,7 +84,7 @@ def _find_pulse(run: IndexedRun) -> CallsByMinute:
 
 
 async def show_runs(request: web.Request) -> web.Response:
-    """Show every run and how it stands, and every data set."""
+    """Show every run with its status, and every data set."""
     rows, totals = await asyncio.to_thread(_look, request.app)
     starter = request.app[STARTER]
     return answer_html(
@@ -108,7 +108,7 @@ def _look(app: web.Application) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def _run_row(run: IndexedRun, facts: RunFacts) -> dict[str, Any]:
-    """Return what a list says of a run, as plain values."""
+    """Return the row of a run in the list, as plain values."""
     row: dict[str, Any] = {"slug": run.slug, "name": facts.name, "run": facts.run, "problem": facts.problem}
     status = facts.status
     if status is None:
@@ -144,13 +144,13 @@ def _run_row(run: IndexedRun, facts: RunFacts) -> dict[str, Any]:
 
 
 def list_points(minutes: list[int]) -> str:
-    """Return the corners of a chart that is 59 wide and 100 high, as SVG has them."""
+    """Return the corners of a chart, 59 wide and 100 high, in SVG's format."""
     most = max(*minutes, 1)
     return " ".join(f"{place},{100 - count * 100 / most:.1f}" for place, count in enumerate(minutes))
 
 
 def _describe_cap(path: Any) -> str | None:
-    """Return the cap on the cost that a run's job or shared budget sets, in words; None without one."""
+    """Return the cap on costs of a run's job or its shared budget, in words; None without one."""
     budget = read_budget_status(RunFolder(path).job)
     caps = () if budget is None else budget.caps
     return (
@@ -160,7 +160,7 @@ def _describe_cap(path: Any) -> str | None:
 
 
 def _count_in_flight(path: Any) -> int | None:
-    """Return the number of calls that a run has reserved and not settled; None if it is unknown."""
+    """Return the number of calls that a run has reserved and not settled; None if unknown."""
     try:
         count = 0
         for _, arm in RunFolder(path).list_begun_arms():
@@ -178,7 +178,7 @@ def _format_duration(seconds: float) -> str:
 
 
 async def send_events(request: web.Request) -> web.StreamResponse:
-    """Send how the runs stand, at each change, as server-sent events."""
+    """Send the status of the runs at each change, as server-sent events."""
     answer = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
     await answer.prepare(request)
     before = b""
@@ -192,7 +192,7 @@ async def send_events(request: web.Request) -> web.StreamResponse:
 
 
 def _describe_state(app: web.Application) -> bytes:
-    """Return how the runs stand, as JSON; empty where they cannot be read at this moment."""
+    """Return the status of the runs as JSON; empty if they cannot be read at the moment."""
     try:
         rows, totals = _look(app)
     except (EdgenError, OSError):

@@ -1,5 +1,4 @@
-"""The requests of one conversation as they were sent: its protocol runs again, and is given the stored
-replies."""
+"""The requests of one conversation as they were sent: its protocol runs again on the stored replies."""
 
 from __future__ import annotations
 
@@ -16,28 +15,29 @@ from edgen.planning.plan import Plan
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
 
-_MOST = 10_000  # requests of one conversation
+_MOST = 10_000  # most requests of one conversation
 
 
 class SentRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One request of a conversation."""
 
-    step: int  # of its address
-    attempt: int  # of its address
-    role: str  # that answered
-    seed: int  # of the call
-    messages: tuple[Message, ...]  # of the prompt
-    schema: str | None  # of the answer; None without one
-    reply: Reply | None  # the stored one; None without one
+    step: int  # step of the address
+    attempt: int  # attempt of the address
+    role: str  # role that answered
+    seed: int  # seed of the call
+    messages: tuple[Message, ...]  # messages of the prompt
+    schema: str | None  # JSON Schema of the answer; None without one
+    reply: Reply | None  # the stored reply; None without one
 
 
 def read_sent_requests(
     folder: Path, arm: str, scenario: int, replicate: int
 ) -> tuple[list[SentRequest], str | None]:
-    """Return the requests of one conversation of a run, in order, and why some are missing, None if none is.
+    """Return the requests of one conversation of a run, in order, and why some are missing, None if all are
+    present.
 
-    A request of which the ledger has no reply is the last one: it was not sent, or it got no answer. Raises
-    the errors of unreadable runs.
+    The first request without a stored reply is the last one: it was not sent, or got no answer. Raises the
+    errors of unreadable runs.
     """
     run = RunFolder(folder).arm(arm)
     facts = run.job.stat()

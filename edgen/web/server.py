@@ -1,4 +1,4 @@
-"""The application: its routes, the files that pages load, problems as pages, and its start and stop.
+"""The application: its routes, the files that pages load, pages about problems, and its start and stop.
 
 Reading pages write nothing, and lock no run.
 """
@@ -26,7 +26,7 @@ from edgen.web.sources import Sources, stop_building
 log = logging.getLogger(__name__)
 HOST = "127.0.0.1"
 FACES: tuple[InvitedTask, ...] = (voting.FACE, labelling.FACE, play.FACE)
-_MOST_SENT = 1 << 20  # bytes of a form: a character of a text takes up to 12
+_MOST_SENT = 1 << 20  # most bytes of a form: a character of a text takes up to 12
 _CHANGING = (
     "The run is being changed, moved or removed, and cannot be read now. Load this page again in a moment."
 )
@@ -42,18 +42,18 @@ async def serve_static(request: web.Request) -> web.Response:
 
 @web.middleware
 async def explain(request: web.Request, handler: Callable[[web.Request], Any]) -> web.StreamResponse:
-    """Show what cannot be read as a page."""
+    """Show an error about unreadable data as a page."""
     try:
         answer: web.StreamResponse = await handler(request)
     except UsageError as problem:
         return render_problem_page(str(problem), 404, find_home(request))
     except EdgenError as problem:
-        if request[VISITOR].invitation is not None:  # the words name places of this machine
+        if request[VISITOR].invitation is not None:  # the message may contain paths of this machine
             return render_problem_page(NOT_NOW, 409, "/task")
         return render_problem_page(f"This cannot be read: {problem}", 409)
     except (web.HTTPException, ConnectionError, asyncio.CancelledError):
         raise
-    except OSError as problem:  # something was moved or damaged while it was read
+    except OSError as problem:  # a file was moved or damaged while it was read
         log.warning("%s %s: %s", request.method, request.path, problem)
         return render_problem_page(_CHANGING, 409, find_home(request))
     except Exception:
@@ -64,7 +64,7 @@ async def explain(request: web.Request, handler: Callable[[web.Request], Any]) -
 
 
 async def answer_unknown(_request: web.Request) -> web.Response:
-    """Answer every other address."""
+    """Answer requests to all other addresses."""
     return render_problem_page("There is no such page.", 404)
 
 

@@ -27,16 +27,16 @@ from edgen.store.run_folder import RunFolder
 from edgen.validation.reading import find_inputs
 from edgen.web.indexing import IndexingReport
 
-_FORMAT = "4"  # of the index; another one is built anew
-_REST = 5  # times as long as an index took to build, until it is built anew
+_FORMAT = "4"  # version of the index's format; an index of another version is built anew
+_REST = 5  # how often the build time must pass before an index is rebuilt
 _PAUSE = 1.0  # seconds between two looks for an unknown run
-_MOST_REST = 120.0  # seconds
+_MOST_REST = 120.0  # most seconds before an index is rebuilt
 _CHILDREN: set[subprocess.Popen[bytes]] = set()
 
 
 class IndexedRun:
-    """A run or a data set, and its index. `done` of `planned` conversations are indexed; `problem` says why
-    none are."""
+    """A run or a data set, and its index. `done` of `planned` conversations are indexed; `problem` is the
+    reason why none are."""
 
     kind = "run"
 
@@ -53,7 +53,7 @@ class IndexedRun:
         self._began, self._took = 0.0, 0.0
         self._people: People | None = None
         self._mailbox: Mailbox | None = None
-        self.pulse: Any = None  # of the page of all runs
+        self.pulse: Any = None  # the CallsByMinute of the page of all runs
 
     def open_people(self, *, create: bool = False) -> People | None:
         """Return the people of the run; None if nobody was invited. `create`: make their file."""
@@ -63,7 +63,7 @@ class IndexedRun:
             return self._people
 
     def open_mailbox(self) -> Mailbox | None:
-        """Return the mailbox of the run as it is now; None if nothing ever waited in it."""
+        """Return the mailbox of the run at present; None if it never held a request."""
         with self._lock:
             if not has_mailbox(self.path):
                 self._mailbox = None
@@ -72,7 +72,7 @@ class IndexedRun:
             return self._mailbox
 
     def open_index(self) -> ConversationIndex | None:
-        """Return the index; None while the first is being built, which this call begins.
+        """Return the index; None while the first index is being built. This call starts the build.
 
         A finished index of an earlier state is returned until a newer one is built.
         """
@@ -97,18 +97,18 @@ class IndexedRun:
         self._at_work.start()
 
     def find_index_path(self, stamp: str | None = None) -> Path:
-        """Return the file of the index of a state, the present one by default."""
+        """Return the file of the index for a state, by default the present one."""
         return _find_index_file(f"{self.slug}-{stamp or self.find_state()}")
 
     def wait(self, seconds: float | None = None) -> ConversationIndex | None:
-        """Return the index, once it is built; as `index` does if that takes longer than some seconds."""
+        """Return the index after its build; after `seconds`, return what `open_index` does."""
         found = self.open_index()
         if self._at_work is not None:
             self._at_work.join(seconds)
         return self._index or found
 
     def list_files(self) -> Iterable[Path]:
-        """Return the files whose sizes and times say whether anything changed."""
+        """Return the files whose sizes and times show changes."""
         rundir = RunFolder(self.path)
         arms = sorted(rundir.arms_folder.glob("*/run.db"))
         ledgers = (rundir.ledger, *arms)
@@ -117,14 +117,14 @@ class IndexedRun:
         yield from sorted(rundir.layers.glob("*/labels.jsonl"))
 
     def find_state(self) -> str:
-        """Return a text that changes with the files."""
+        """Return a text that changes whenever the files change."""
         return make_stamp(self.list_files())
 
     def _build(self, path: Path) -> None:
-        """Let a process build an index, and take the index when it is finished."""
+        """Build an index in a process, and use it when it is finished."""
         command = [sys.executable, "-P", "-m", "edgen.web.indexing", self.kind, str(self.path), str(path)]
-        last = IndexingReport(problem="the index was not built to its end; reload the page to try again.")
-        # ours alone; the paths are arguments, not words of a shell
+        last = IndexingReport(problem="the index was not completed; reload the page to try again.")
+        # a command of edgen's own; paths are arguments, not words of a shell
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:  # noqa: S603
             _CHILDREN.add(child)
             assert child.stdout is not None
@@ -139,7 +139,7 @@ class IndexedRun:
                 if older != path:
                     older.unlink(missing_ok=True)
         else:
-            self.problem = last.problem or "the index was not built to its end; reload the page to try again."
+            self.problem = last.problem or "the index was not completed; reload the page to try again."
             self._stamp = None if last.problem is None else self._stamp
 
 
@@ -161,14 +161,14 @@ class IndexedFiles(IndexedRun):
 
 
 class FileRequests(IndexedRun):
-    """Requests to people about a file, in a folder of their own: no conversations."""
+    """Requests to people about a file, in a folder without conversations."""
 
     kind = "asked"
     title = "Questions to people about a file"
 
 
 def make_stamp(files: Iterable[Path]) -> str:
-    """Return a text that changes with the size or the time of any of these files."""
+    """Return a text that changes with the size or time of any of these files."""
     digest = hashlib.sha256(_FORMAT.encode())
     for file in files:
         try:
@@ -191,7 +191,7 @@ def _make_slug(path: Path) -> str:
 
 
 def _find_index_file(name: str) -> Path:
-    """Return the place of an index: the user's cache, or a temporary folder where there is none."""
+    """Return the path of an index: in the user's cache, or in a temporary folder without a cache."""
     cached = cache_file(f"web/{name}.db", os.environ)
     if cached is not None:
         try:
@@ -204,8 +204,8 @@ def _find_index_file(name: str) -> Path:
 
 
 class Sources:
-    """All runs at the given paths (run folders, or folders of runs), and the data sets in files. New runs are
-    found when pages are asked for."""
+    """All runs at the given paths (run folders, or folders of runs), and the data sets in files. Requests of
+    pages find new runs."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         """Raise UsageError for a path that does not exist, and DataError for a file of an unknown layout."""
@@ -225,7 +225,7 @@ class Sources:
         for path in self._paths:
             try:
                 facts = list_runs(path)
-            except UsageError:  # removed meanwhile
+            except UsageError:  # deleted in the meantime
                 continue
             for one in facts:
                 place = Path(one.run)
@@ -235,12 +235,12 @@ class Sources:
         return sorted(found, key=lambda pair: pair[1].age_seconds)
 
     def list_names(self) -> list[tuple[str, str]]:
-        """Return the short name and the name of every run and data set that was shown."""
+        """Return the short name and the name of every run and data set shown so far."""
         return [(one.slug, one.name) for one in (*self.data, *self._known.values())]
 
     def find_with_others(self, run: IndexedRun, others: Sequence[str]) -> list[IndexedRun]:
-        """Return a run with those in these folders. Raises UsageError for one that is not shown here: what a
-        run's own files name is opened only where the owner named it, too."""
+        """Return a run with the runs in these folders. Raises UsageError for a folder that is not shown here:
+        a run's own files name it, but only folders that the owner named are opened."""
         runs = [run]
         for folder in others:
             other = self.find(_make_slug(Path(folder)))
@@ -255,10 +255,10 @@ class Sources:
     def find(self, slug: str) -> IndexedRun | None:
         """Return the run or data set of that short name; None if there is none.
 
-        An unknown name may be that of a new run: the folders are read again, but not more often than once a
+        For an unknown name, the folders are read again, since it may be a new run's, but at most once a
         second, since anybody can ask.
         """
-        with self._looking:  # right after a start, all but the first wait for its look
+        with self._looking:  # right after a start, the first request looks, and the others wait for it
             for _ in range(2):
                 known = {one.slug: one for one in (*self.data, *self._known.values())}
                 if slug in known or time.monotonic() < self._look_again:
@@ -282,7 +282,7 @@ def _read_data(path: Path) -> IndexedFiles | FileRequests | None:
     try:
         files = find_inputs(path).files
     except DataError:
-        return None  # a folder that may get runs
+        return None  # a folder that may receive runs
     readers = [open_records(file).reader for file in files[:1]]
     if not readers or readers[0] is None:
         raise make_unknown_layout_error(path)

@@ -1,8 +1,8 @@
 """Runs that are started, stopped and resumed from the page of all runs.
 
-A run is a process of its own (`job_process`), so that the server stays small, and the run goes on if the
-server ends. Its questions are shown on the page. Any run that a process of this machine works on can be
-stopped: it gets the signal that Ctrl-C sends, and ends in the run's own orderly way.
+A run is a process of its own (`job_process`), so that the server stays small, and the run continues if the
+server ends. The page shows its questions. Any run that a process of this machine works on can be stopped: the
+process gets the signal that Ctrl-C sends, and stops cleanly.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from edgen.web.answers import run_of
 from edgen.web.guard import Route
 from edgen.web.job_process import ProcessLine
 
-_MOST_STARTED = 20  # processes at once
-_MOST_COUNT = 10**7  # conversations
+_MOST_STARTED = 20  # most processes at once
+_MOST_COUNT = 10**7  # most conversations
 
 
 class StartedRun:
-    """A process that makes a run. `question` waits for an answer; `ended` is the sentence that it ended
-    with; `was_stopped` is true if the owner stopped it here."""
+    """A process that makes a run. `question` waits for an answer; `ended` is the sentence at its end;
+    `was_stopped`: the owner stopped it here."""
 
     def __init__(self, number: int, folder: Path, command: list[str]) -> None:
         self.number, self.folder, self.name = number, folder, folder.name
@@ -42,7 +42,7 @@ class StartedRun:
         self.question: str | None = None
         self.ended: str | None = None
         self.ok = False
-        # ours alone; the paths and the number are arguments, not words of a shell
+        # a command of edgen's own; the paths and the number are arguments, not words of a shell
         self._process = subprocess.Popen(  # noqa: S603
             command,
             stdin=subprocess.PIPE,
@@ -63,7 +63,7 @@ class StartedRun:
         self.question = None
         if self.ended is None:
             self.ended = (
-                "Its process ended without a word; resume the run, or start it in a terminal to see why."
+                "Its process ended without a message; resume the run, or start it in a terminal to see why."
             )
 
     def answer(self, *, agreed: bool) -> None:
@@ -73,7 +73,7 @@ class StartedRun:
         try:
             self._process.stdin.write(b"yes\n" if agreed else b"no\n")
             self._process.stdin.flush()
-        except OSError:  # it ended meanwhile
+        except OSError:  # the process ended in the meantime
             return
 
     @property
@@ -83,25 +83,24 @@ class StartedRun:
 
 
 class RunStarter:
-    """The runs that were started from pages, and the jobs that can be."""
+    """The runs that pages have started, and the jobs that they can start."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the jobs in `folder`/jobs and those that come with edgen."""
+        """Use the jobs in `folder`/jobs, and shipped ones."""
         self._folder = folder
         self._started: list[StartedRun] = []
         self._lock = threading.Lock()
 
     def list_jobs(self) -> dict[str, Path]:
-        """Return the job files that can be started, by name: the project's own, and those that come with
-        edgen."""
+        """Return the jobs that can be started, by name: the project's own, and shipped ones."""
         own = sorted((self._folder / "jobs").glob("*.y*ml"))
         shipped = sorted(resources.find_shipped_files("jobs").values())
         found = {path.stem: path for path in (*shipped, *own)}
         return dict(sorted(found.items()))
 
     def list_shown_runs(self) -> list[dict[str, Any]]:
-        """Return what a page shows of started runs: those with a question, and those that did not make
-        all."""
+        """Return the started runs that a page shows: those with a question, and those that ended
+        incomplete."""
         return [
             {"number": one.number, "name": one.name, "question": one.question, "ended": one.ended}
             for one in self._started
@@ -128,12 +127,12 @@ class RunStarter:
         return next((one for one in self._started if str(one.number) == number), None)
 
     def note_stop(self, folder: Path) -> None:
-        """Note that the owner stopped the run of a folder: its page says so, and no further card has to."""
+        """Note that the owner stopped the run of a folder. The run's page says so, so no card is needed."""
         for one in self._started:
             one.was_stopped |= one.is_at_work and one.folder.resolve() == folder.resolve()
 
     def dismiss(self, one: StartedRun) -> None:
-        """Forget a run that ended."""
+        """Forget a run that has ended."""
         with self._lock:
             if not one.is_at_work:
                 self._started.remove(one)
@@ -161,7 +160,7 @@ def _redirect_home() -> web.Response:
 
 
 async def change_start(request: web.Request) -> web.StreamResponse:
-    """Start the run of a job that is listed."""
+    """Start the run of a listed job."""
     form = await request.post()
     starter = request.app[STARTER]
     job = starter.list_jobs().get(str(form.get("job", "")))
@@ -190,7 +189,7 @@ async def change_resume(request: web.Request) -> web.StreamResponse:
 
 
 async def change_stop(request: web.Request) -> web.StreamResponse:
-    """Stop a run in its orderly way."""
+    """Stop a run cleanly."""
     run = await asyncio.to_thread(run_of, request)
     request.app[STARTER].note_stop(run.path)
     await asyncio.to_thread(stop_run, RunFolder(run.path))
@@ -198,7 +197,7 @@ async def change_stop(request: web.Request) -> web.StreamResponse:
 
 
 async def change_answer(request: web.Request) -> web.StreamResponse:
-    """Answer the question of a started run, or forget one that ended."""
+    """Answer the question of a started run, or forget a run that has ended."""
     form = await request.post()
     starter = request.app[STARTER]
     one = starter.find(request.match_info["number"])

@@ -1,7 +1,7 @@
-"""`edgen web --export`: the reading pages of a run or data set as files, which need no server.
+"""`edgen web --export`: the reading pages of a run or data set as files, without a server.
 
-Every conversation has a page; lists and one page a facet lead to them. Links are relative, so the folder can
-be opened from a disk, sent, or published as it is.
+Every conversation has a page; lists and one page per facet link to them. Links are relative, so the folder
+can be opened from a disk, sent, or published as it is.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from edgen.web.rendering import make_page_name, read_static_file, render
 from edgen.web.sources import IndexedRun, Sources
 
 _HERE = "./"
-_LISTED = 100  # conversations of a list
-_MOST = 100_000  # conversations of a site
-_MARK = ".edgen-site"  # in the folder of a site, which a later export may replace
+_LISTED = 100  # conversations per list
+_MOST = 100_000  # most conversations of a site
+_MARK = ".edgen-site"  # file that marks a site's folder, which a later export may replace
 
 
 class Site:
-    """A site that was written: its first page, and how many conversations and bytes it holds."""
+    """A written site: its first page, and the numbers of its conversations and bytes."""
 
     def __init__(self, index: Path, conversations: int, size: int) -> None:
         self.index, self.conversations, self.size = index, conversations, size
@@ -34,8 +34,8 @@ class Site:
 def export_site(paths: Sequence[Path], folder: Path) -> Site:
     """Write the pages of one run or data set to a folder that is new, empty or an earlier site.
 
-    Raises UsageError for another number of runs, too many conversations and any other folder, and RunError
-    where something cannot be read or written.
+    Raises UsageError for another number of runs, too many conversations or any other folder, and RunError if
+    something cannot be read or written.
     """
     run = _find_only_run(Sources(paths))
     if folder.exists() and not (folder / _MARK).exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -71,7 +71,7 @@ def _find_only_run(sources: Sources) -> IndexedRun:
     found = [*sources.data, *(run for run, _ in sources.list_runs())]
     if len(found) != 1:
         raise UsageError(
-            f"--export: there are {quantity(len(found), 'run')} and data sets here, and a site is of one; "
+            f"--export: there are {quantity(len(found), 'run')} and data sets here, and a site shows one; "
             "name one run or file."
         )
     return found[0]

@@ -120,4 +120,4 @@ async def test_a_layer_begun_before_forms_existed_goes_on_in_prose(run: Path) ->
         )
         other = await edgen_process(*said, "--set", "forms=schema")
         assert other.code == 2
-        assert "was another one (different: forms)" in " ".join(other.err.split())
+        assert "had other settings (different: forms)" in " ".join(other.err.split())

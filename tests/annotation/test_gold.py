@@ -203,7 +203,7 @@ class TestPeople:
         self, command: Command, run: Path, tmp_path: Path
     ) -> None:
         here = units(run)
-        for name, clause in {"model": "'model' is a model in the layer", "a b": "can be no annotator's name"}.items():  # fmt: skip
+        for name, clause in {"model": "'model' is a model in the layer", "a b": "is not a valid name"}.items():  # fmt: skip
             file = tmp_path / f"{name}.jsonl"
             file.write_text(line(here[0], "Focus"))
             ended = command("annotate", run, "--labels", "teacher_moves", "--people", file)

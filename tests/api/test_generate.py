@@ -312,4 +312,4 @@ class TestFunctions:
         run = edgen.generate(JOB, backends={"default": self.answer}, output=tmp_path / "run")
         ended = command("generate", run.folder / "job.yaml", "-n", "8", "-o", run.folder)
         assert ended.code == 2
-        assert "a function of Python" in ended.err
+        assert "a Python function" in ended.err

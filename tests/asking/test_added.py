@@ -20,7 +20,7 @@ from edgen.runtime.control import Control
 from edgen.store.ledger import LedgerReader
 from edgen.store.run_folder import RunFolder
 from tests.cli.command import Command
-from tests.core.test_registry import install
+from tests.installing import install
 from tests.json_server import serving_json
 
 pytestmark = pytest.mark.integration

@@ -160,7 +160,10 @@ class TestInputs:
         connection.close()
         flip(run / "inputs" / "space.yaml")
         ended = command("validate", run, "--restore")
-        assert (ended.code, "the ledger has no copy that is" in " ".join(ended.err.split())) == (2, True)
+        assert (ended.code, "the ledger has no copy of the original" in " ".join(ended.err.split())) == (
+            2,
+            True,
+        )
 
     def test_damaged_digests_are_written_again_for_the_inputs(self, command: Command, run: Path) -> None:
         (run / DIGESTS).write_bytes(b"")

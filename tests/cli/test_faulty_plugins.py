@@ -4,85 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command import Command
-from tests.core.test_registry import install
+from tests.cli.odd_plugins import FAMILY, FORMAT, PROTOCOL, PROVIDER, Site, calls_made, job, site
 
-JOB = """
-name: small
-seed: 7
-conversations: 12
-space: education_dialogue_faithful
-prompt: education_dialogue
-backends: {default: {type: simulator}}
-"""
-
-FAMILY = """
-import msgspec
-from edgen.domains.education import family as education
-from edgen.families import base
-
-class Swapped(type(education.EDUCATION)):
-    name = "swapped"
-
-    def read(self, data):
-        known = super().read(data)
-        turns = known.turns
-        CHANGE
-        made = msgspec.structs.replace(known.conversation, turns=tuple(turns))
-        return msgspec.structs.replace(known, conversation=made)
-
-IT = Swapped()
-"""
-
-PROVIDER = """
-from edgen.config.backends import BackendConfig
-from edgen.core.values import Reply
-from edgen.providers.base import Provider
-
-class OddConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="odd"):
-    model: str = "odd"
-
-class OddBackend:
-    model = "odd"
-    identity = {"type": "odd"}
-
-    async def complete(self, request):
-        ANSWER
-
-    async def models(self):
-        return None
-
-    async def aclose(self):
-        pass
-
-class Odd(Provider):
-    name = "odd"
-    Config = OddConfig
-
-    def create(self, config, key, link):
-        return OddBackend()
-
-IT = Odd()
-"""
-
-PROTOCOL = """
-from edgen.core.values import Conversation, Rejection, Turn
-from edgen.protocols.oneshot import Oneshot
-
-class Odd(type("Odd", (Oneshot,), {})):
-    name = "odd"
-
-    def start(self, scenario, replicate, prompts, rules):
-        work = super().start(scenario, replicate, prompts, rules)
-        WORK
-
-IT = Odd()
-"""
+__all__ = ["job", "site"]
 
 MEASURE = """
 from edgen.evaluation.measure import Measure
@@ -108,47 +37,23 @@ class Tenth(OwnCount, Measure):
 IT = Tenth()
 """
 
-FORMAT = """
-from edgen.export.format import Format, FormatCard, LeftOut, Row
+COMPARED = """
+from edgen.plugin import Measure, Mean
 
-def rows(run, chat):
-    for number, one in enumerate(run.conversations()):
-        ROWS
+class Tenth(Measure):
+    name = "tenth"
+    definition = "Raises on the tenth conversation."
+    aggregates = (Mean("n"),)
+    seen = 0
 
-IT = Format(name="odd", summary="Odd.", rows=rows, tables={"id": "the conversation"}, use="load it", chat=False, MORE)
+    def of_one(self, sample, words, space):
+        self.seen += 1
+        if self.seen == 10:
+            raise ValueError("ten is too many")
+        return {"n": self.seen}
+
+IT = Tenth()
 """
-
-
-class Site:
-    """A folder of installed packages, which is on the path once it holds something."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder = folder
-        self._monkeypatch = monkeypatch
-
-    def add(self, group: str, name: str, code: str) -> None:
-        """Install a package with one module and one entry point."""
-        self.folder.mkdir()
-        self._monkeypatch.syspath_prepend(self.folder)
-        self._monkeypatch.setenv("PYTHONPATH", str(self.folder))
-        install(self.folder, "odd-pack", f"[edgen.{group}]\n{name} = odd_pack:IT\n", code)
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    yield Site(tmp_path / "site", monkeypatch)
-    sys.modules.pop("odd_pack", None)
-
-
-@pytest.fixture
-def job(tmp_path: Path) -> Path:
-    path = tmp_path / "job.yaml"
-    path.write_text(JOB)
-    return path
-
-
-def calls_made(command: Command, run: Path) -> int:
-    return int(json.loads(command("status", run, "--json").out)["calls"]["made"])
 
 
 @pytest.mark.parametrize(
@@ -178,6 +83,38 @@ def test_a_family_that_does_not_read_back_its_records(
     assert said in ended.err
     assert "bug in edgen" not in ended.err
     assert calls_made(command, tmp_path / "run") < 20  # of 300
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("raise KeyError('lines')", "raised KeyError: 'lines'"),
+        ("raise SystemExit(0)", "raised SystemExit: 0"),
+        ("return 5", "returned 5, a int, not a Recorded"),
+    ],
+)
+def test_a_family_that_no_longer_reads_a_run(
+    command: Command,
+    site: Site,
+    job: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: str,
+    said: str,
+) -> None:
+    site.add(
+        "families",
+        "swapped",
+        FAMILY.replace("CHANGE", f"import os\n        if 'UPDATED' in os.environ: {change}"),
+    )
+    run = tmp_path / "run"
+    assert command("generate", job, "--set", "family=swapped", "-o", run).code == 0
+    monkeypatch.setenv("UPDATED", "1")
+    for words in (("stats", run), ("show", run, "0"), ("web", run, "--export", tmp_path / "pages")):
+        ended = command(*words)
+        assert ended.code == 2, words
+        assert f"The family 'swapped' of odd-pack 1.0 {said}" in ended.err, words
+        assert "bug in edgen" not in ended.err
 
 
 @pytest.mark.parametrize(
@@ -374,6 +311,26 @@ class TestMeasure:
         ended = command("stats", run)
         assert ended.code == 2
         assert "The measure 'tenth' of odd-pack 1.0 raised SystemExit: 0" in ended.err
+
+    def test_compare_leaves_it_out_and_fails(
+        self, command: Command, site: Site, job: Path, tmp_path: Path
+    ) -> None:
+        runs = [tmp_path / "run", tmp_path / "other"]
+        for run in runs:
+            assert command("generate", job, "-o", run).code == 0
+        alone = json.loads(command("compare", *runs, "--json").out)
+        site.add("measures", "tenth", COMPARED)
+        ended = command("compare", *runs, "--json")
+        assert ended.code == 2
+        assert (
+            "The measure 'tenth' of odd-pack 1.0 raised ValueError: ten is too many for conversation small-"
+            in ended.err
+        )
+        found = json.loads(ended.out)
+        assert [one["why"] for one in found["not_compared"] if one["what"] == "tenth"] == [
+            said.removesuffix(".") for said in found["faults"]
+        ]
+        assert found["metrics"] == alone["metrics"]
 
     def test_a_gate_by_it_stops_the_run(
         self, command: Command, site: Site, job: Path, tmp_path: Path

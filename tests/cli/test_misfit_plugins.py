@@ -21,42 +21,22 @@ from edgen.export.format import TAKEN
 from edgen.export.shared_options import ExportOptions
 from edgen.providers.batches import LineResult
 from tests.cli.command import Command
-from tests.cli.test_faulty_plugins import FAMILY, FORMAT, PROTOCOL, PROVIDER, Site, calls_made, job, site
+from tests.cli.odd_plugins import (
+    FAMILY,
+    FORMAT,
+    PROTOCOL,
+    PROVIDER,
+    Site,
+    calls_made,
+    error_of,
+    job,
+    made_run,
+    measure,
+    run,
+    site,
+)
 
-__all__ = ["job", "site"]
-
-COLUMNS = """
-from edgen.plugin import Histogram, Mean, Measure, NeedsDataSet, OwnTexts, Share, Tally, figure_kinds
-
-class Odd(Measure):
-    name = "odd"
-    definition = "Nothing that anybody needs."
-    aggregates = (AGGREGATES,)
-
-    def of_one(self, sample, words, space):
-        return COLUMNS
-MORE
-
-IT = Odd()
-"""
-
-
-def measure(aggregates: str, columns: str, more: str = "", parts: str = "") -> str:
-    code = COLUMNS.replace("AGGREGATES", aggregates).replace("COLUMNS", columns).replace("MORE", more)
-    return code.replace("Odd(Measure)", f"Odd({parts}Measure)")
-
-
-@pytest.fixture
-def run(command: Command, job: Path, tmp_path: Path) -> Path:
-    assert command("generate", job, "-o", tmp_path / "run").code == 0
-    return tmp_path / "run"
-
-
-def error_of(command: Command, name: str) -> str:
-    """Why `edgen plugins` says that a plugin cannot be used."""
-    found = json.loads(command("plugins", "--json").out)["plugins"]
-    return str(next(one["error"] for one in found if one["name"] == name))
-
+__all__ = ["job", "made_run", "run", "site"]
 
 NAMED = "class Odd:\n    name = 'odd'\n\nIT = Odd()\n"
 OPTIONS = "from edgen.plugin import FormatOptions\nclass Mine(FormatOptions, frozen=True):\n    FIELD\n"

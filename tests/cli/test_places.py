@@ -15,7 +15,7 @@ from edgen.cli.output import run_guarded
 from edgen.config import parse_job
 from edgen.core.errors import JobError
 from tests.cli.command import Command
-from tests.cli.test_faulty_plugins import JOB
+from tests.cli.odd_plugins import JOB
 
 
 @pytest.mark.parametrize("name", ["", ".", "/"])

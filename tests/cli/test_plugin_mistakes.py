@@ -21,11 +21,22 @@ from edgen.protocols.oneshot import Oneshot
 from edgen.testing import ConformanceError, check_measure, check_protocol
 from tests import ROOT
 from tests.cli.command import Command
-from tests.cli.test_faulty_plugins import FAMILY, FORMAT, PROTOCOL, PROVIDER, Site, job, site
-from tests.cli.test_misfit_plugins import error_of, measure, run
-from tests.cli.test_straying_plugins import replace_plugin
+from tests.cli.odd_plugins import (
+    FAMILY,
+    FORMAT,
+    PROTOCOL,
+    PROVIDER,
+    Site,
+    error_of,
+    job,
+    made_run,
+    measure,
+    run,
+    site,
+)
+from tests.fork_server import use_default_signals
 
-__all__ = ["job", "run", "site"]
+__all__ = ["job", "made_run", "run", "site"]
 
 ODD = ("--set", "backends={default: {type: odd}}")
 WORKS = "return Reply('Teacher: Hi.\\nStudent: Yes.')"
@@ -72,7 +83,9 @@ class TestKeyboardInterrupt:
         site.add("measures", "odd", measure("Mean('n')", "{}").replace("return {}", busy))
         words = [sys.executable, "-m", "edgen", "stats", str(run), "--only", "odd"]
         environ = {**os.environ, "PYTHONPATH": f"{site.folder}{os.pathsep}{ROOT}"}
-        with subprocess.Popen(words, env=environ, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            words, env=environ, stderr=subprocess.PIPE, text=True, preexec_fn=use_default_signals
+        ) as process:
             while not begun.exists() and process.poll() is None:
                 time.sleep(0.01)
             process.send_signal(signal.SIGINT)
@@ -402,7 +415,7 @@ class TestAsker:
         assert ended.code == 2, ended.err
         assert "The asker 'odd'" in ended.err
         assert said in ended.err
-        replace_plugin(site, ASKER)
+        site.replace(ASKER)
         assert json.loads(command("annotate", run, "--write", "odd", "--json").out)["answered"] > 0
 
     def test_the_option_of_another_base_class(self, command: Command, site: Site, run: Path) -> None:
@@ -464,7 +477,7 @@ def test_a_family_that_no_longer_reads_its_records(
     site.add("families", "swapped", code)
     run = tmp_path / "run"
     assert command("generate", job, "--set", "family=swapped", "-o", run).code == 0
-    replace_plugin(site, FAMILY.replace("CHANGE", "raise ValueError('no')"))
+    site.replace(FAMILY.replace("CHANGE", "raise ValueError('no')"))
     ended = command("show", run, "0")
     assert ended.code == 2
     said = "The family 'swapped' of odd-pack 1.0 raised ValueError: no for a record that satisfies its schema"

@@ -284,8 +284,8 @@ def test_a_table_becomes_a_space(tmp_path: Path) -> None:
         ("topic\n", "at least one row below it"),
         ("topic,for\na,b\n", "column 2: 'for': the name for means something else to Jinja"),
         ("topic,topic\na,b\n", "this heading is there twice"),
-        ("topic,mood.x\na,b\n", "there is no column mood, which this says something of"),
-        ("topic,topic.grade\na,1\na,2\n", "row 3: 'a' says something else of itself than in an earlier row"),
+        ("topic,mood.x\na,b\n", "this is a field of mood, and there is no column mood"),
+        ("topic,topic.grade\na,1\na,2\n", "row 3: the fields of 'a' differ from those in an earlier row"),
         ('topic\n"a\n', "it is not valid CSV"),
     ],
 )

@@ -84,7 +84,7 @@ def test_any_dimension_of_any_space_grows_by_values_of_its_kind(
     grown = here / "math_misconceptions-expanded.yaml"
     if dimension == "topic":  # a misconception says which topics it fits, and none fits a new one
         assert "fix this by hand before you use the new file" in ended.err
-        assert "no value is left of misconception with topic" in ended.err
+        assert "no value of misconception is possible with topic" in ended.err
         assert all(json.dumps(value) in grown.read_text() for value in new)
     else:
         assert values(load_space(grown), dimension)[-60:] == new
@@ -359,6 +359,6 @@ async def test_two_at_once_do_not_meet(here: Path) -> None:
             await asyncio.sleep(0.01)
         second = await edgen(*arguments)
         assert second.code == 6
-        assert "another process is at it" in second.err
+        assert "another process is using it" in second.err
         service.release()
         assert (await end(first)).code == 0

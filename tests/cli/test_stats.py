@@ -88,7 +88,7 @@ def test_where_nothing_was_accepted_only_the_plan_is_told(command: Command, tmp_
 
 def test_calibration_without_pairs_is_a_sentence(command: Command, run: Path) -> None:
     ended = command("stats", run, "--only", "calibration")
-    assert "No pairs were judged here" in ended.out
+    assert "There are no judged pairs" in ended.out
 
 
 def test_what_was_exported(command: Command, run: Path, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_what_was_exported(command: Command, run: Path, tmp_path: Path) -> None:
         ("ed", (), 0, "40 (34 train, 6 test)"),
         ("trl-sft", (), 0, "40 (34 train, 6 test)"),
         ("convokit", (), 2, "none of the layouts that edgen reads: chat messages, CIMA, CRWIZ"),
-        ("trl-prompts", (), 2, "`--to ed` and `--to hf --files jsonl` write files that are"),
+        ("trl-prompts", (), 2, "It reads all files of `--to ed` and `--to hf --files jsonl`"),
     ):
         assert command("export", run, "--to", name, "-o", tmp_path / name, *more).code == 0
         ended = command("stats", tmp_path / name, "--only", "overview")
@@ -172,7 +172,7 @@ def test_a_judge_is_asked_with_the_template_that_is_named(
     own.write_text("Is it about {{ topic }}?")
     wrong = command("stats", run, *settings, "--prompt", own)
     assert (wrong.code, wrong.out) == (2, "")
-    assert "neither guarded nor conversation is ever used" in wrong.err
+    assert "it does not show the conversation" in wrong.err
 
 
 @pytest.mark.parametrize(

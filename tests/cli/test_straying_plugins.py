@@ -4,7 +4,6 @@ and the same command resumes once the plugin is fixed."""
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from edgen.core import registry
 from edgen.simulator import simulated_request
 from tests.cli.command import Command
-from tests.cli.test_faulty_plugins import FAMILY, PROTOCOL, PROVIDER, Site, calls_made, job, site
+from tests.cli.odd_plugins import FAMILY, PROTOCOL, PROVIDER, Site, calls_made, job, site
 
 __all__ = ["job", "site"]
 
@@ -20,13 +19,6 @@ CALLS = """
 import asyncio
 from edgen.core.values import Usage
 """
-
-
-def replace_plugin(site: Site, code: str) -> None:
-    """Have the package of a plugin hold other code from now on."""
-    sys.modules.pop("odd_pack")
-    (site.folder / "odd_pack.py").write_text(code)
-    registry._find.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -187,7 +179,7 @@ def test_a_family_that_loses_something_late(
     assert ended.code == 2, ended.err
     assert f"The family 'swapped' of odd-pack 1.0 {said}" in ended.err
     before = calls_made(command, tmp_path / "run")
-    replace_plugin(site, good)
+    site.replace(good)
     again = command(*run, "--json")
     assert again.code == 0, again.err
     assert json.loads(again.out)["accepted"] == 12
@@ -216,7 +208,7 @@ def test_a_new_version_of_a_protocol_makes_its_conversations_again_from_stored_a
     run = ("generate", job, "--set", "protocol=odd", "-o", tmp_path / "run", "--json")
     assert json.loads(command(*run).out)["rejected"] == {"odd": 1}
     before = calls_made(command, tmp_path / "run")
-    replace_plugin(site, good)
+    site.replace(good)
     assert json.loads(command(*run).out)["accepted"] == 11
     (metadata,) = site.folder.glob("*.dist-info/METADATA")
     metadata.write_text(metadata.read_text().replace("Version: 1.0", "Version: 1.1"))

@@ -320,10 +320,10 @@ class TestRoleWords:
         ("words", "said"),
         [
             ("{teacher: [Tutor]}", "$.role_words.teacher: unknown role (known: Teacher, Student)"),
-            ("{Teacher: [student]}", "$.role_words.Teacher[0]: 'student' is what the student is called"),
+            ("{Teacher: [student]}", "$.role_words.Teacher[0]: 'student' is already a word for the student"),
             (
                 "{Teacher: [Kim], Student: [kim]}",
-                "$.role_words.Student[0]: 'kim' is what the teacher is called",
+                "$.role_words.Student[0]: 'kim' is already a word for the teacher",
             ),
             ("{Teacher: ['Tutor:']}", "$.role_words.Teacher[0]: a word for a role begins with"),
             ("{Teacher: ['  ']}", "$.role_words.Teacher[0]: a word for a role begins with"),

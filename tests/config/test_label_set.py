@@ -41,7 +41,7 @@ def test_a_set_is_found_by_its_path_too(tmp_path: Path) -> None:
 BAD = {
     "no mapping": ("[]", "a label set is a mapping with `name` and `labels`"),
     "nothing": ("name: mine", "$.labels: this key is missing"),
-    "no labels": ("name: mine\nlabels: []", "there are no labels; there has to be a choice of two"),
+    "no labels": ("name: mine\nlabels: []", "there are no labels; a label set needs at least two"),
     "one label": ("name: mine\nlabels: [{name: A, definition: a}]", "there is one label"),
     "two of a name": (f"name: mine\nother: ' asks'\n{TWO}", "$.other: ' asks' is already at $.labels[0].name"),
     "a comma": (f"name: mine\nother: 'a, b'\n{TWO}", "$.other: a label's name cannot have ',': it separates labels"),

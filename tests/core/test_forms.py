@@ -27,13 +27,13 @@ from edgen.protocols.selfplay import CLOSING
 from edgen.protocols.space_growth import VALUES
 from edgen.reading.answers.acted_turn import make_acted_turn_form, read_acted_turn
 from edgen.reading.answers.choice import choice_form, read_choice
-from edgen.reading.answers.probability import read_probability
 from edgen.reading.answers.texts import read_texts
 from edgen.reading.answers.unit_labels import LabelChoices, read_unit_labels
 from edgen.reading.answers.values import read_values
 from edgen.reading.answers.verdict import read_verdict
 from edgen.reading.conversation import read
 from edgen.reading.one_turn.reader import read_turn
+from edgen.reading.probability import read_probability
 from tests.form_checks import check_names_without_bounds, check_what_fits_is_read, check_words
 
 ACTIONS = ("Question", "Hint", "Correction")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from edgen.core.plugins.checks import find_misplaced_names
+from edgen.core.plugin_checks import find_misplaced_names
 from edgen.core.registry import part_of
 
 

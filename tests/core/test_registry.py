@@ -19,22 +19,9 @@ from edgen.core.registry import (
     list_plugins,
 )
 from edgen.core.version import DISTRIBUTION
+from tests.installing import install
 
 pytestmark = pytest.mark.unit
-
-
-def install(
-    folder: Path, name: str, entries: str, code: str = "", *, version: str = "1.0", needs: str = ""
-) -> None:
-    """A package with metadata, as an installer leaves it."""
-    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
-    info.mkdir(parents=True)
-    required = f"Requires-Dist: {needs}\n" if needs else ""
-    info.joinpath("METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}\nText"
-    )
-    info.joinpath("entry_points.txt").write_text(entries)
-    folder.joinpath(f"{name.replace('-', '_')}.py").write_text(code)
 
 
 @pytest.fixture

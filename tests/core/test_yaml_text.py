@@ -155,7 +155,7 @@ PIECES = (
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=dose(75, 300))
+@settings(deadline=None, max_examples=dose(30, 300))
 @given(st.lists(st.sampled_from(PIECES), max_size=10).map("".join))
 def test_what_is_read_at_all_is_read_as_pyyaml_reads_it(text: str) -> None:
     """Without libyaml too. Where one of them refuses a text, the other may take it: their messages differ as well. A

@@ -11,20 +11,22 @@ from edgen.api.estimating import estimate_job
 from edgen.config import load_job
 from edgen.cost.options import EstimateOptions
 from tests import ROOT
+from tests.dose import dose
 
 MOST = (2**40, 2**20)  # scenarios and replicates
 
 
 def jobs_of_each_protocol() -> list[str]:
-    """Return up to two shipped jobs without arms for each protocol."""
+    """Return up to two (in a small dose, one) shipped jobs without arms for each protocol."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "jobs").glob("*.yaml")):
         if not (job := load_job(path)).arms:
             found.setdefault(job.protocol, []).append(path.stem)
     assert {"oneshot", "selfplay"} <= {*found}
-    return [name for names in found.values() for name in names[:2]]
+    return [name for names in found.values() for name in names[: dose(1, 2)]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", jobs_of_each_protocol())
 def test_as_many_as_a_job_can_name(name: str, tmp_path: Path) -> None:
     conversations, replicates = MOST

@@ -143,7 +143,7 @@ def test_a_row_of_another_job_or_of_none_is_refused(tmp_path: Path) -> None:
     judge = ReplyJudge.from_job(path)
     other = row(path, 0, scenario=row(path, 1)["scenario"])
     for wrong in (other, row(path, index=-1), row(path, role="Pirate")):
-        with pytest.raises(UsageError, match="take the job that the exported run was made by"):
+        with pytest.raises(UsageError, match="take the job of the exported run"):
             judge.score(SAID, REFERENCE, wrong)
     for wrong in ({}, row(path, before="[1]"), row(path, before=None), row(path) | {"index": "x"}):
         with pytest.raises(UsageError, match="take `extra_info` as"):
@@ -203,7 +203,7 @@ def test_verl_is_given_numbers(tmp_path: Path) -> None:
     ("changes", "said"),
     [
         ({"data_source": "openai/gsm8k"}, "data_source is edgen, and this one's is 'openai/gsm8k'"),
-        ({"job": ""}, "no job says who judges"),
+        ({"job": ""}, "the job with the judge is missing"),
         ({"extra_info": None}, "take `extra_info` as"),
     ],
 )

@@ -83,7 +83,7 @@ def test_blocks_and_growth_are_what_slices_give() -> None:
     assert result.growth[-1].tokens == result.tokens == len(flat)
 
 
-@settings(max_examples=dose(15, 60), deadline=None)
+@settings(max_examples=dose(10, 60), deadline=None)
 @given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=40), max_size=30), st.integers(1, 50))
 def test_words_that_wait_in_a_file_are_those_that_were_told(texts: list[list[str]], chunk: int) -> None:
     corpus, whole = Corpus(chunk), Corpus()
@@ -203,7 +203,7 @@ def test_a_vocabulary_that_grows_by_a_power_has_that_power() -> None:
     assert result.heaps_k == pytest.approx(1.0)
 
 
-@settings(max_examples=dose(15, 60), deadline=None)
+@settings(max_examples=dose(10, 60), deadline=None)
 @given(TEXTS)
 def test_self_bleu_is_nltks(texts: list[list[str]]) -> None:
     smooth = bleu_score.SmoothingFunction().method1

@@ -127,7 +127,7 @@ def test_every_pair_above_the_threshold_is_found_and_none_below() -> None:
     assert alike(texts) == expected
 
 
-@settings(max_examples=dose(15, 60), deadline=None)
+@settings(max_examples=dose(10, 60), deadline=None)
 @given(st.lists(st.lists(st.sampled_from("ab"), max_size=5), max_size=8))
 def test_short_texts(texts: list[list[str]]) -> None:
     expected = {

@@ -176,7 +176,10 @@ async def _until(
             held()
 
 
-@pytest.mark.parametrize(("shape", "kind"), [("oneshot", "max_tokens"), ("selfplay", "max_cost")])
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("shape", "kind"), [("selfplay", "max_cost"), *dose([], [("oneshot", "max_tokens")])]
+)
 async def test_a_cap_raised_twice_asks_nothing_twice(tmp_path: Path, shape: str, kind: str) -> None:
     async with serve(Counting()) as service:
         assert isinstance(service, Counting)

@@ -39,6 +39,7 @@ from edgen.space import load_space
 from edgen.store.ledger import Ledger, run_status
 from edgen.store.ledger.writer import Statement, Writer
 from edgen.store.run_folder import RunFolder
+from tests.dose import dose
 from tests.execution.in_process_cluster import InProcessCluster
 from tests.execution.making import begin
 from tests.execution.making import execute as run_to_its_end
@@ -307,9 +308,12 @@ def note_taken(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, bytes]]:
     return taken
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", ["make_statements", "make_reply_statements", "end_answered"])
 @pytest.mark.parametrize(
-    "bug", [ZeroDivisionError("a bug"), EdgenError("a plugin's bug")], ids=["edgen", "plugin"]
+    "bug",
+    dose([EdgenError("a plugin's bug")], [ZeroDivisionError("a bug"), EdgenError("a plugin's bug")]),
+    ids=repr,
 )
 async def test_a_bug_at_the_head_keeps_no_reply_of_its_moment_from_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, bug: Exception

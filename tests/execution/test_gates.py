@@ -119,7 +119,7 @@ class TestByItself:
             "gates": {"short": "turns > 900", "new": "not near_duplicate"},
         }
         with pytest.raises(
-            ShortError, match=r"0 of 24 .*gate:short 72.* none passed, so no more are planned"
+            ShortError, match=r"0 of 24 .*gate:short 72.* None of the last .* passed, so no more are planned"
         ):
             edgen.generate(job, output=tmp_path / "run")
 

@@ -162,7 +162,7 @@ async def test_a_function_that_uses_a_closed_loop_is_told_so(tmp_path: Path) -> 
     async def failing(_: Request) -> str:
         raise RuntimeError("Event loop is closed")
 
-    with pytest.raises(UsageError, match="of an event loop that is closed or another one"):
+    with pytest.raises(UsageError, match="a client of a closed event loop, or of another one"):
         await make(tmp_path / "run", failing)
 
 

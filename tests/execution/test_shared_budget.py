@@ -223,7 +223,7 @@ async def test_a_book_that_becomes_unusable_loses_nothing_and_is_settled_later(t
         ended = await end(process)
         assert ended.code in (0, 2), ended.err
         assert "another version of edgen made the budget's book" in ended.err
-        assert "counts as spent until it starts again" in ended.err
+        assert "counts as spent until the run starts again" in ended.err
         with LedgerReader(run / "run.db") as ledger:
             stored = sum(1 for _ in ledger.list_spending())
         assert stored > 0

@@ -75,7 +75,7 @@ _about = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=dose(15, 60))
+@settings(max_examples=dose(10, 60))
 @given(_expressions, _about)
 def test_an_expression_says_what_python_says_of_the_same_values(text: str, about: dict[str, Any]) -> None:
     theirs = {"lower": str.lower, "count": lambda several, one: several.count(one)}
@@ -86,7 +86,7 @@ def test_an_expression_says_what_python_says_of_the_same_values(text: str, about
     assert Expression(text, Names()).holds(about) is bool(expected)
 
 
-@settings(max_examples=dose(15, 60))
+@settings(max_examples=dose(10, 60))
 @given(
     st.text(max_size=60)
     | st.text(alphabet="turnsflagopic()[]{}<>=!+-*/'\"., andotr0123456789\\\n", max_size=60)

@@ -17,6 +17,7 @@ import pytest
 from edgen.core.files import find_target
 from tests import fork_server
 from tests.cli.command import Command
+from tests.dose import dose
 from tests.store.ledger.hostile import seal
 
 COUNT = 42
@@ -101,7 +102,8 @@ def change(run: Path, *sql: str) -> None:
 
 
 class TestTheUndividedRun:
-    @pytest.mark.parametrize("kind", JOBS)
+    @pytest.mark.long
+    @pytest.mark.parametrize("kind", dose(["oneshot", "arms"], [*JOBS]))
     def test_to_the_byte(self, command: Command, tmp_path: Path, kind: str) -> None:
         """However it was cut, however the pieces overlap, and whichever comes first."""
         path = job(tmp_path, **JOBS[kind])

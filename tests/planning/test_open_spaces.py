@@ -69,7 +69,7 @@ def test_a_template_uses_dimensions_and_what_entries_say_of_themselves(tmp_path:
         ("{{ topic['grad'] }}", "line 1: no value of topic has a 'grad'"),
         (
             "{{ mood.colour }}",
-            "line 1: no value of mood has a 'colour'; mood says nothing besides its values",
+            "line 1: no value of mood has a 'colour'; mood has no fields",
         ),
         ("{{ topic.hard }}", "this value is empty (None) in this scenario"),
     ],

@@ -214,7 +214,7 @@ letters = st.text("ab?", min_size=1, max_size=3)
     st.floats(0, 1),
     st.none() | st.integers(0, 5),
 )  # fmt: skip
-@settings(max_examples=dose(15, 60), deadline=None)
+@settings(max_examples=dose(10, 60), deadline=None)
 def test_one_end_for_every_pair(rows: list[Any], by: Any, min_margin: float, most: int | None) -> None:
     pairs = [
         pair(*names, oracle(ab, ba), said=said, human=human, left_out="identical" if same else None)

@@ -57,7 +57,7 @@ def test_every_form_that_matches_is_chosen(forms: Callable[[], Forms]) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=dose(100, 400))
+@settings(max_examples=dose(40, 400))
 @given(st.data())
 def test_what_a_form_was_made_to_match_holds_what_it_needs(data: st.DataObject) -> None:
     name, form, texts = data.draw(st.sampled_from(matching()))

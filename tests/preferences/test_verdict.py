@@ -232,7 +232,7 @@ JUNK = st.text(alphabet="*\"'`()[]#_ \n\u2705\U0001f389\ufe0f\u200b", max_size=8
 
 
 @given(JUNK, st.sampled_from([1, 2]), JUNK, st.sampled_from(["", ".", "!", "\ufe0f\u20e3"]))
-@settings(max_examples=dose(25, 100), deadline=None)
+@settings(max_examples=dose(10, 100), deadline=None)
 def test_a_digit_with_nothing_but_marks_around_it_is_read(
     before: str, choice: int, after: str, end: str
 ) -> None:
@@ -249,7 +249,7 @@ TEXTS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=4)), max_si
 
 
 @given(TEXTS)
-@settings(max_examples=dose(62, 250), deadline=None)
+@settings(max_examples=dose(25, 250), deadline=None)
 def test_no_text_raises_and_none_prefers_a_side(text: str) -> None:
     choice = read_verdict(text)
     assert choice in (1, 2, None)
@@ -275,7 +275,7 @@ def test_an_object_with_any_value_in_place_of_the_answer_is_none(value: str) -> 
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="12１２"), max_size=60))
-@settings(max_examples=dose(20, 80), deadline=None)
+@settings(max_examples=dose(10, 80), deadline=None)
 def test_without_a_number_or_a_word_for_one_there_is_no_verdict(text: str) -> None:
     if not any(word in text.lower() for word in ("one", "two", "first", "second", "former", "latter")):
         assert read_verdict(text) is None

@@ -372,7 +372,7 @@ PARTS = st.sampled_from(
 
 
 @given(st.lists(PARTS, max_size=14).map("".join))
-@settings(max_examples=dose(62, 250), deadline=None)
+@settings(max_examples=dose(25, 250), deadline=None)
 def test_no_wording_prefers_a_side(text: str) -> None:
     choice = read_verdict(text)
     assert read_verdict(exchanged(text)) == (None if choice is None else 3 - choice)

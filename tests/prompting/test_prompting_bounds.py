@@ -126,7 +126,7 @@ PIECES = (
 
 
 @settings(
-    deadline=None, max_examples=dose(25, 100), suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None, max_examples=dose(10, 100), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_every_text_is_rendered_or_refused(tmp_path: Path, text: str) -> None:

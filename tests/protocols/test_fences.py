@@ -14,7 +14,6 @@ from edgen.core.pair import Candidate, Compare
 from edgen.core.resources import find, list_shipped
 from edgen.core.values import Scenario, Turn
 from edgen.domains.education import adherence_protocol as sheets
-from edgen.prompting import load_prompt
 from edgen.protocols import oracle, rubric
 from edgen.protocols.base import Rules
 from edgen.protocols.fence import CONTINUED, FENCED, fence_turns, guard_lines, make_mark
@@ -24,7 +23,7 @@ from edgen.protocols.stage import Stage
 from edgen.protocols.writing import VARIABLES, make_writing_messages
 from edgen.space import load_space
 from tests.domains import modules_of
-from tests.protocols.fenced import HERE, render
+from tests.protocols.fenced import HERE, load_shipped, render
 from tests.scenarios import DEFAULT_VARIABLES, make_five_list_scenario
 
 BREAKS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
@@ -50,7 +49,7 @@ RULES = Rules(asks=1, seed=7)
 
 def closing(turns: list[Turn]) -> str:
     prompts = {
-        use: load_prompt(find("prompts", name), (*DEFAULT_VARIABLES, "conversation", *FENCED), expects=kind)
+        use: load_shipped(name, (*DEFAULT_VARIABLES, "conversation", *FENCED), expects=kind)
         for use, name, kind in (
             ("teacher", "selfplay_teacher", "turn"),
             ("student", "selfplay_student", "turn"),
@@ -63,7 +62,7 @@ def closing(turns: list[Turn]) -> str:
 
 
 def sheet(turns: list[Turn]) -> str:
-    prompt = load_prompt(find("prompts", sheets.TEMPLATE), sheets.VARIABLES, expects="sheet")
+    prompt = load_shipped(sheets.TEMPLATE, sheets.VARIABLES, expects="sheet")
     asked = next(sheets.ask_adherence(scenario(), 0, turns, prompt, RULES))
     return asked.messages[-1].content
 
@@ -82,7 +81,7 @@ def verdict(name: str, compare: Compare) -> Callable[[list[Turn]], str]:
             )
             for i, said in enumerate((turns[1].text, f"No.\n{turns[1].text}"))
         )
-        prompt = load_prompt(find("prompts", name), oracle.ORACLE.template(name, compare, SPACE).variables)
+        prompt = load_shipped(name, oracle.ORACLE.template(name, compare, SPACE).variables)
         asked = oracle.judge_pair(
             oracle.CandidatePair(SPACE, scenario(), 0, a, b),
             prompt,
@@ -95,7 +94,7 @@ def verdict(name: str, compare: Compare) -> Callable[[list[Turn]], str]:
 
 
 def scores(turns: list[Turn]) -> str:
-    prompt = load_prompt(find("prompts", "rubric"), rubric.VARIABLES, expects="scores")
+    prompt = load_shipped("rubric", rubric.VARIABLES, expects="scores")
     judged = rubric.Judged(SPACE, scenario(), "policy", turns)
     return (
         next(rubric.score_by_rubric(judged, [rubric.Criterion("warm", "It is kind.")], prompt, RULES))
@@ -106,7 +105,7 @@ def scores(turns: list[Turn]) -> str:
 
 def writing(name: str) -> Callable[[list[Turn]], str]:
     def ask(turns: list[Turn]) -> str:
-        prompt = load_prompt(find("prompts", name), VARIABLES, expects="texts")
+        prompt = load_shipped(name, VARIABLES, expects="texts")
         return make_writing_messages(turns[:2], 3, HERE, prompt, RULES)[-1].content
 
     return ask

@@ -1,4 +1,4 @@
-"""Four hundred simulated conversations of the shipped jobs: none of their answers is called a placeholder or an echo."""
+"""Simulated conversations of the shipped jobs, four hundred with the whole dose: none of their answers is called a placeholder or an echo."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from edgen.planning.load import make_plan
 from edgen.protocols.gated import PassedConversation
 from edgen.simulator.text import respond
 from tests import ROOT
+from tests.dose import dose
 
 JOBS = sorted((ROOT / "jobs").glob("*.yaml"))
-EACH = -(-400 // len(JOBS))
+EACH = -(-dose(200, 400) // len(JOBS))
 HOLLOW = {"placeholder", "echo"}  # a loop may be a real one
 
 
 @pytest.mark.integration
+@pytest.mark.long
 @pytest.mark.parametrize("path", JOBS, ids=lambda path: path.stem)
 def test_nothing_that_the_simulator_says_is_hollow(path: object) -> None:
     assert isinstance(path, type(ROOT))

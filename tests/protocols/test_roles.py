@@ -73,7 +73,7 @@ def scenario_of(secrets: list[str]) -> Scenario:
     return Scenario(2, {name: f"⟨{name}⟩{secret}" for name, secret in zip(DIMENSIONS, secrets, strict=True)})
 
 
-@settings(max_examples=dose(15, 40))
+@settings(max_examples=dose(10, 40))
 @given(
     casts(),
     st.lists(st.text("abcde ", max_size=5), min_size=6, max_size=6),

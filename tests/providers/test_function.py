@@ -54,7 +54,7 @@ async def test_the_texts_of_a_reply_can_be_stored() -> None:
         return Reply(3)  # type: ignore[arg-type]
 
     assert (await backend(odd).complete(request("x"))) == Reply("a\ufffd", refusal="b\ufffd")
-    with pytest.raises(CallError, match="answers with a Reply whose `text` is no text"):
+    with pytest.raises(CallError, match="answers with a Reply whose `text` is not a str"):
         await backend(number).complete(request("x"))
 
 
@@ -169,8 +169,8 @@ class TestPlainFunctions:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda _: "x", "a lambda, which has no name"),
-        ("x", "is no function"),
+        (lambda _: "x", "a lambda; its answers are stored"),
+        ("x", "is not a function"),
         (functools.partial(plain), "`threads`"),
     ],
 )
@@ -183,5 +183,5 @@ def test_what_cannot_be_a_backend_is_refused(function: Any, message: str) -> Non
 
 def test_a_job_cannot_bring_one() -> None:
     assert find("provider", "function").Config is FunctionConfig
-    with pytest.raises(InputError, match=r"m\.f is a function of Python"):
+    with pytest.raises(InputError, match=r"m\.f is a Python function"):
         make(FunctionConfig(model="m.f"), timeout=1, connections=1, environ={})

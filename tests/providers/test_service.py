@@ -82,7 +82,7 @@ def test_a_header_s_variable_goes_where_its_owner_sent_it_and_nowhere_else() -> 
     with pytest.raises(InputError, match=r"sent to llm\.example"):
         make(away, **options, consents=gather_consents({}, ["llm.example=ANOTHER_KEY"]))
     with pytest.raises(
-        ProviderError, match=r"header X, and MY_KEY, which it names, is not set: export MY_KEY"
+        ProviderError, match=r"header X for llm.example needs MY_KEY, which is not set: export MY_KEY"
     ):
         make(away, timeout=1, connections=1, environ={})
 

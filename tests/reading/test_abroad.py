@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from edgen.core.values import Conversation, Rejection
 from edgen.reading import read
-from edgen.reading.answers.probability import read_probability
 from edgen.reading.assembly import add_repairs
 from edgen.reading.assistant_words import is_refusal
 from edgen.reading.conversation import _as_it_stands
 from edgen.reading.one_turn.reader import TurnReply, read_turn
 from edgen.reading.other_speaker import holds_other_speaker
+from edgen.reading.probability import read_probability
 from edgen.reading.repairs import Repair
 from edgen.reading.role_words import LANGUAGES
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords

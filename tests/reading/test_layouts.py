@@ -44,7 +44,7 @@ MORE: dict[str, Callable[[int], str]] = {
 }
 ALL = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, **WRITTEN, **MORE}
 CLEAN = 5  # replies of each layout
-MUTATIONS = dose(20, 60)  # of each layout
+MUTATIONS = dose(10, 60)  # of each layout
 
 HEADS = [
     "", "Conversation:\n", "# Conversation\n", "**Conversation:**\n\n", "### The Dialogue:\n", "Transcript\n",
@@ -100,6 +100,12 @@ NOT_EXACT = {
     "probability in the middle, in a bracketed line",
     "moods in italics before the text",
     "JSON, cut short",
+    "Dutch, a summary below",
+    "JSON, parallel lists and a topic",
+    "JavaScript, backticks",
+    "XML, emotion as an element",
+    "e-mail bodies of two paragraphs",
+    "prose, adverbs that change",
 }
 
 

@@ -25,38 +25,31 @@ from edgen.reading.text.thinking import drop_thinking
 from tests.dose import dose
 
 EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, **WRITTEN}
-# They list the texts in another order than they are said in, give two probabilities, or one between turns, have two
-# turns in a line, have values beside the turns that change with every reply, are rejected as truncated, or their turns
-# hold lines and marks that may belong to a layout.
+# They are rejected as truncated, not read as they are meant, or read in another way from reply to reply; two turns
+# stand in a line, or notes stay in the turns.
 UNLEARNED = {
-    "probability in words behind",
-    "JSON parallel lists",
-    "p confidence",
-    "markdown, call-outs",
-    "probability in a note in the middle",
-    "large model: notes between",
-    "transcript, indented continuation",
-    "transcript, wrapped lines",
-    "probability in the middle, in a bracketed line",
-    "YAML, a topic",
-    "JSON, a topic and a grade",
-    "JSON, times",
+    "Dutch, a summary below",
     "JSON, cut short",
-    "a table of two columns, and one for the probability",
+    "JSON, parallel lists and a topic",
+    "JavaScript, backticks",
+    "XML, emotion as an element",
+    "large model: notes between",
+    "log with margin",
+    "markdown, call-outs",
+    "probability in words behind",
+    "prose, adverbs that change",
     "two turns in a line",
-    "quoted words in turns",
-    "actions in square brackets",
 }
 PIECES = (
     '"', '\\"', "(", ")", " (smiles)", ":", "**", "_", "'", "“", "”", "[end of conversation]", " End of conversation.", "Teacher: ",
     "\nStudent: ", "\n\n", "The probability is 0.5", "0.5", "- ", "1. ", "|", ",", "…", "\nNote: ", "conversation", " ", "\t", "\u200b", "é",
-    "50%", "=", ", alumno: ", "</b>", "&amp;", "```", "\n---\n", "{", "\\u00e9", ">", " - ", "text: ", "?\"", '",', ".)", '".', "x",
+    "50%", "=", "<br>", "\n> ", "\\n", "\n    ", "[smiling] ", " (50%)", "\nstep 2: ", "\nS) ", "\nthe teacher", ", alumno: ", "</b>", "&amp;", "```", "\n---\n", "{", "\\u00e9", ">", " - ", "text: ", "?\"", '",', ".)", '".', "x",
 )  # fmt: skip
 
 
 def known_layouts(layout: str) -> Layouts:
     layouts = Layouts(TEACHER_STUDENT)
-    for number in range(20):
+    for number in range(dose(13, 20)):
         text = answer_of(EVERY[layout](number))
         result = read_unknown(text, TEACHER_STUDENT)
         assert isinstance(result, Conversation)
@@ -96,9 +89,9 @@ def change(text: str, rng: random.Random) -> str:
 @pytest.mark.parametrize("layout", sorted(EVERY.keys() - UNLEARNED))
 def test_a_learned_layout_reads_as_the_general_reader_does(layout: str) -> None:
     layouts, rng = known_layouts(layout), random.Random(layout)
-    clean = [answer_of(EVERY[layout](number)) for number in range(20, 40)]
-    assert sum(layouts.read(text) is not None for text in clean) >= 15
-    for text in [*clean, *[change(rng.choice(clean), rng) for _ in range(dose(12, 40))]]:
+    clean = [answer_of(EVERY[layout](number)) for number in range(20, dose(26, 40))]
+    assert sum(layouts.read(text) is not None for text in clean) >= dose(3, 15)
+    for text in [*clean, *[change(rng.choice(clean), rng) for _ in range(dose(4, 40))]]:
         result = layouts.read(text)
         assert result is None or result == read_unknown(text, TEACHER_STUDENT), text
 
@@ -203,10 +196,10 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = 0
     find = learned.find_layout
 
-    def counted(*values: object) -> object:
+    def counted(*values: object, **more: object) -> object:
         nonlocal compiled
         compiled += 1
-        return find(*values)  # type: ignore[arg-type]
+        return find(*values, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(learned, "find_layout", counted)
     words = RoleWords(("Teacher", "Student"))
@@ -216,7 +209,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         result = read_unknown(text, words)
         assert isinstance(result, Conversation)
         layouts.learn(text, result)
-    assert compiled == 0, "replies that begin differently cost no attempt to learn"
+    assert compiled < 80, "replies that begin differently cost few attempts to learn"
     assert len(layouts._seen) <= 256
     for head in range(300):
         for number in range(3):
@@ -227,8 +220,9 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < sum(map(len, layouts._known.values())) <= 256
 
 
+@pytest.mark.long
 def test_a_reply_after_many_others_reads_the_same() -> None:
-    texts = [EVERY[name](number) for number in range(6) for name in EVERY]
+    texts = [EVERY[name](number) for number in range(dose(3, 6)) for name in EVERY]
     random.Random(3).shuffle(texts)
     for text in texts:
         assert read(text) == read_unknown(text, TEACHER_STUDENT)

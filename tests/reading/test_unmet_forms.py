@@ -7,10 +7,10 @@ import pytest
 from bench.replies import LAYOUTS
 from edgen.core.values import Conversation, Rejection, RejectionReason
 from edgen.reading import Repair, read
-from edgen.reading.answers.probability import parse_probability
 from edgen.reading.conversation import read_unknown
 from edgen.reading.learned.layouts import Layouts
 from edgen.reading.other_speaker import holds_other_speaker
+from edgen.reading.probability import parse_probability
 from edgen.reading.roles import TEACHER_STUDENT
 from edgen.reading.text.characters import TOKEN, split_letters
 

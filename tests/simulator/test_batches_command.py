@@ -58,7 +58,7 @@ async def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(tmp_path.iterdir()) == []
 
 
-@settings(max_examples=dose(30, 120), deadline=None)
+@settings(max_examples=dose(12, 120), deadline=None)
 @given(at=st.integers(0, 200), what=st.binary(max_size=6), gemini=st.booleans())
 def test_a_line_that_passes_can_be_read(
     tmp_path_factory: pytest.TempPathFactory, at: int, what: bytes, gemini: bool

@@ -302,7 +302,7 @@ _TEXT = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(PIECES), max_si
 _MESSAGES = st.lists(st.builds(Message, st.sampled_from(["system", "user", "assistant"]), _TEXT), max_size=6)
 
 
-@settings(max_examples=dose(15, 40))
+@settings(max_examples=dose(10, 40))
 @example([Message("user", "Interaction 1:\na\nInteraction 2:\nb\n1 or 2?")], "truncated=1")
 @given(
     _MESSAGES,

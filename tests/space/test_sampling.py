@@ -267,7 +267,7 @@ def undone(permutation: Permutation, point: int) -> int:
             return point
 
 
-@settings(max_examples=dose(30, 120), deadline=None)
+@settings(max_examples=dose(12, 120), deadline=None)
 @given(size=st.integers(1, 10**25), seed=st.integers(0, 2**32), data=st.data())
 def test_a_permutation_of_any_size_can_be_undone(size: int, seed: int, data: st.DataObject) -> None:
     permutation = Permutation(size, keys(random.Random(seed)))
@@ -277,7 +277,7 @@ def test_a_permutation_of_any_size_can_be_undone(size: int, seed: int, data: st.
     assert permutation(undone(permutation, point)) == point
 
 
-@settings(max_examples=dose(15, 50), deadline=None)
+@settings(max_examples=dose(10, 50), deadline=None)
 @given(size=st.integers(1, 600), seed=st.integers(0, 2**32))
 def test_a_permutation_takes_the_range_to_itself(size: int, seed: int) -> None:
     permutation = Permutation(size, keys(random.Random(seed)))

@@ -344,7 +344,7 @@ def test_parse_of_dump_is_the_space(space: Space) -> None:
     assert digest_content(parse_space(text, "dumped")) == digest_content(space)
 
 
-@settings(max_examples=dose(25, 100), deadline=None)
+@settings(max_examples=dose(10, 100), deadline=None)
 @given(st.text(max_size=200) | st.text("-[]{}:&*!|>%@\"' \n\tab01\x00\x85", max_size=60))
 def test_no_text_gets_another_error_than_the_one_promised(text: str) -> None:
     try:

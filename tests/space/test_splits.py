@@ -42,7 +42,7 @@ def held(side: HeldOutGroups, groups: list[tuple[int, int]]) -> int:
 
 
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=9), shares)
-@settings(max_examples=dose(75, 300), deadline=None)
+@settings(max_examples=dose(30, 300), deadline=None)
 def test_few_groups_are_split_as_closely_as_can_be(counts: list[int], share: float) -> None:
     groups, total = ascending(counts), sum(counts)
     side = choose_test_side(groups, share)

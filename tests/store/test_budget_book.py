@@ -333,5 +333,5 @@ def test_a_book_that_is_still_being_given_its_name_is_opened(tmp_path: Path) -> 
     assert BudgetBook(path).stands("2027-01-31")[0].used == 0
     assert not left.exists()
     (tmp_path / "elsewhere.db").hardlink_to(book.path)
-    with pytest.raises(RunError, match="a link or no file"):
+    with pytest.raises(RunError, match="a link or not a file"):
         BudgetBook(path)

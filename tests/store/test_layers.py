@@ -132,7 +132,7 @@ def swap(lines: list[bytes]) -> list[bytes]:
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (swap, "its scenario is earlier than that of the line before it; units stand once each"),
+        (swap, "its scenario is earlier than that of the line before it; each unit occurs once"),
         (lambda lines: [lines[0], *lines], "line 2: this unit occurs twice"),
         (lambda lines: [*lines, b'{"id": "t-000005-r1"}'], "this is not a line of labels"),
         (lambda lines: [lines[0][:40], *lines[1:]], "line 1: this is not a line of labels"),

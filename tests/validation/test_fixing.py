@@ -149,7 +149,7 @@ turn_texts = st.one_of(
     ),
     st.sampled_from(["absent", None, "Teacher"]),
 )
-@settings(max_examples=dose(20, 80), deadline=None)
+@settings(max_examples=dose(10, 80), deadline=None)
 def test_what_is_kept_has_no_errors_no_new_words_and_stays(turns: list[Any], ended_by: str | None) -> None:
     value = {"background_info": BACKGROUND, "conversation": turns}
     if ended_by != "absent":

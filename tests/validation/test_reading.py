@@ -37,7 +37,7 @@ def decoded(data: bytes) -> list[Any]:
     st.sampled_from([None, 1, 4]),
     st.booleans(),
 )
-@settings(max_examples=dose(15, 40))
+@settings(max_examples=dose(10, 40))
 def test_a_list_and_lines_hold_the_same_records(
     records: list[Any], ascii_only: bool, indent: int | None, mark: bool
 ) -> None:

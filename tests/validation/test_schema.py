@@ -64,7 +64,7 @@ def mutated(draw: st.DrawFn) -> Any:
 
 
 @given(mutated())
-@settings(max_examples=dose(30, 120), deadline=None)
+@settings(max_examples=dose(12, 120), deadline=None)
 def test_both_libraries_agree(record: Any) -> None:
     reference = jsonschema.Draft202012Validator(read_schema()).is_valid(record)
     assert conforms(record) == reference
@@ -74,7 +74,7 @@ def test_both_libraries_agree(record: Any) -> None:
 
 
 @given(mutated())
-@settings(max_examples=dose(15, 60), deadline=None)
+@settings(max_examples=dose(10, 60), deadline=None)
 def test_findings_point_at_something_and_are_worded(record: Any) -> None:
     for finding in find_problems(record, 4):
         assert finding.record == 4

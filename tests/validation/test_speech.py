@@ -24,7 +24,7 @@ TEXTS = st.one_of(
 TURNS = st.lists(st.tuples(st.sampled_from(["Teacher", "Student"]), TEXTS), max_size=6)
 
 
-@settings(max_examples=dose(30, 120))
+@settings(max_examples=dose(12, 120))
 @given(TURNS)
 def test_the_turns_are_those_of_a_repaired_copy(turns: list[tuple[Role, str]]) -> None:
     found = read_speech([Turn(*turn) for turn in turns])

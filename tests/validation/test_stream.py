@@ -52,7 +52,7 @@ def cut(data: bytes, size: int) -> Any:
     st.sampled_from([None, 1]),
     st.integers(1, 40),
 )
-@settings(max_examples=dose(37, 150))
+@settings(max_examples=dose(15, 150))
 def test_any_window_finds_the_same_records(
     listed: list[Any], form: str, indent: int | None, size: int
 ) -> None:
@@ -71,7 +71,7 @@ def test_any_window_finds_the_same_records(
     st.lists(records, min_size=1, max_size=4), st.sampled_from(["list", "lines", "by id"]), st.data(),
     st.integers(1, 30),
 )  # fmt: skip
-@settings(max_examples=dose(37, 150))
+@settings(max_examples=dose(15, 150))
 def test_a_file_that_is_cut_off_or_damaged_is_a_sentence(
     listed: list[Any], form: str, data: st.DataObject, size: int
 ) -> None:

@@ -1,2 +1,2 @@
-"""Objects of the Python interface: jobs, runs, conversations, pairs and comparisons, and the functions that
-make them."""
+"""Objects of the Python interface (jobs, runs, conversations, pairs, comparisons) and the functions that make
+them."""

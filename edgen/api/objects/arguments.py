@@ -57,7 +57,7 @@ class JobBackends(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuestionKeys(JobBackends, frozen=True, kw_only=True):
-    """The keys of the job that count for questions about a run."""
+    """The keys of the job that apply to questions about a run."""
 
     limits: Annotated[Mapping[str, Any] | None, option("Limits, in place of the job's.")] = None
     batch: Annotated[Mapping[str, Any] | None, option("Settings of batches, in place of the job's.")] = None
@@ -69,7 +69,7 @@ def takes(
     signature: Callable[P, object], *kinds: type[msgspec.Struct]
 ) -> Callable[[Callable[..., T]], Callable[P, T]]:
     """Give a function a signature, and the help texts of the options among its arguments. `kinds`: the
-    structs that declare these."""
+    structs that declare the options."""
 
     def decorate(function: Callable[..., T]) -> Callable[P, T]:
         own, made = inspect.signature(function), inspect.signature(signature)
@@ -92,8 +92,8 @@ def _list_helps(kind: type[msgspec.Struct]) -> list[tuple[str, str]]:
 def split(
     signature: Callable[..., object], kind: type[msgspec.Struct], given: Mapping[str, object]
 ) -> tuple[QuestionOptions, dict[str, Any]]:
-    """Split the arguments of a call into the changes to the job with the listeners, and the values of a
-    struct, as far as the signature names them."""
+    """Split the arguments of a call into listeners with changes to the job, and values of the struct for
+    names in the signature."""
     named = list_fields(signature, kind)
     own = fit(signature, kind, {name: value for name, value in given.items() if name in named})
     listening = {name: value for name, value in given.items() if name in Listening.__struct_fields__}

@@ -32,7 +32,7 @@ class _Call(NamedTuple):
 
 
 def _read_call(job: AnyJob, given: Mapping[str, Any]) -> _Call:
-    """Read the arguments of `generate`. Raises UsageError for those of another type, and JobError."""
+    """Read the arguments of `generate`. Raises UsageError for an argument of a wrong type, and JobError."""
     named = list_fields(signatures.generate, GenerateOptions)
     own = {name: value for name, value in given.items() if name in named}
     listening = {name: value for name, value in given.items() if name in Listening.__struct_fields__}
@@ -50,7 +50,7 @@ def _read_call(job: AnyJob, given: Mapping[str, Any]) -> _Call:
     source, functions = read_source(job, changes, allow_outside=options.allow_outside)
     agree = (lambda _question: True) if options.yes else None
     files = [source.reach.base / name.rpartition(":")[0] for name in source.job.measure_references]
-    # A job that was written here is nobody else's.
+    # The caller wrote this job, so it needs no consent.
     trusted = [*options.trust_code, *(files if not isinstance(job, str | Path) else ())]
     trust = Trust(heard.trust_hosts, code=trusted)
     control = Control(trusting=lambda: trust, agree=agree, functions=functions)
@@ -69,7 +69,7 @@ _TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
 
 
 def _require_types(given: Mapping[str, object]) -> None:
-    """Raise UsageError for a value of another type."""
+    """Raise UsageError for a value of a wrong type."""
     for name, (types, what) in _TYPES.items():
         value = given.get(name)
         if value is not None and not isinstance(value, types):

@@ -21,7 +21,7 @@ _CELL = 'style="text-align:left"'
 
 
 def escape(value: object) -> str:
-    """Return a value's text as HTML that shows it, and does nothing."""
+    """Return a value's text as inert HTML."""
     return html.escape(str(value), quote=True)
 
 

@@ -1,4 +1,4 @@
-"""A job as a value of Python, and every form in which a caller may name one."""
+"""A job as a value of Python, and the forms in which callers may pass a job."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Job:
         return job
 
     def as_dict(self) -> dict[str, Any]:
-        """Return its keys, as a copy."""
+        """Return the job's keys, as a copy."""
         return copy_keys(self._keys)[0]
 
     def source(self, overrides: tuple[str, ...]) -> JobSource:
@@ -67,7 +67,7 @@ class Job:
 
     @property
     def functions(self) -> Functions:
-        """Its backends that are functions, by their names."""
+        """The job's backends that are functions, by their names."""
         return dict(self._functions)
 
     def __getitem__(self, key: str) -> Any:
@@ -107,8 +107,8 @@ def read_source(
 
 
 def copy_keys(keys: Mapping[str, Any]) -> tuple[dict[str, Any], Functions]:
-    """Return a copy of plain values, with functions replaced by their names; and the functions, by their
-    names in `backends`. Raises UsageError for values that a job cannot hold."""
+    """Return a copy of plain values with functions replaced by their names, and the functions by their names
+    in `backends`. Raises UsageError for values that a job cannot hold."""
     functions: Functions = {}
     backends = keys.get("backends")
     if isinstance(backends, Mapping):
@@ -147,7 +147,7 @@ def _name_type(value: object) -> str:
 
 
 def read_overrides(overrides: Mapping[str, Any]) -> tuple[tuple[str, ...], Functions]:
-    """Return overrides by key, as `--set` takes them, and the functions among them. `backends` is overridden
+    """Return overrides by key, as `--set` takes them, and the functions among them. `backends` is replaced
     backend by backend, other keys as a whole. Raises UsageError for values that a job cannot hold."""
     plain, functions = copy_keys(overrides)
     backends = plain.pop("backends", None)

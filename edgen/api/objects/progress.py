@@ -1,4 +1,4 @@
-"""A progress bar where the caller is: in a notebook, or on a line of a terminal."""
+"""A progress bar for the caller: in a notebook, or on a line of a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from edgen.api.objects.html import escape
 from edgen.core.text import escape_hidden
 from edgen.execution.progress import Event, Listener, Snapshot, StatusEvent, describe_progress
 
-_NOTES = 5  # of the last remarks that a notebook shows
+_NOTES = 5  # most remarks that a notebook shows, the last ones
 
 
 def find_progress(wanted: bool | None) -> list[Listener]:

@@ -49,7 +49,7 @@ class Tabular:
         return self._load("datasets", "dataset").Dataset.from_list(self._fill_columns())
 
     def _fill_columns(self) -> list[dict[str, Any]]:
-        """Return the rows, each with the columns of all, in the order of first appearance."""
+        """Return the rows, each with the columns of all rows, in order of first appearance."""
         rows = [*self._list_rows()]
         columns = dict.fromkeys(column for row in rows for column in row)
         return [{column: row.get(column) for column in columns} for row in rows]
@@ -107,7 +107,7 @@ class Pairs(Tabular):
             yield from reader.pairs()
 
     def _list_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a pair per row, with the common part and each side from the turn at which they part."""
+        """Yield a row per pair: the common part, and each side from the turn at which they part."""
         with self._open() as reader:
             for found in reader.compared():
                 shared = found.pair.prefix_turns
@@ -147,7 +147,7 @@ class Layer(Tabular):
     status of the annotators; None for labels made earlier."""
 
     def __init__(self, folder: Path, name: str, made: AnnotatedRun | None = None) -> None:
-        from edgen.annotation.layer import LayerFolder  # which brings all that asks annotators
+        from edgen.annotation.layer import LayerFolder  # imports everything that asks annotators
 
         self.folder = folder
         self.name = name
@@ -160,7 +160,7 @@ class Layer(Tabular):
         return read_layer(self.file)
 
     def _list_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a unit per row, a column for every annotator."""
+        """Yield a row per unit, with a column for every annotator."""
         for unit in self:
             row = {key: getattr(unit, key) for key in ("id", "turn", "role", "labels", "tie", "agreement")}
             yield {**row, **{f"by.{name}": labels for name, labels in unit.annotators.items()}}
@@ -188,7 +188,7 @@ class Candidates(Tabular):
         return read_written(self.file)
 
     def _list_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a text per row."""
+        """Yield a row per text."""
         for turn in self:
             for text in turn.texts:
                 yield {
@@ -225,7 +225,7 @@ class Comparison(Tabular):
         return [] if self.result.policies is UNSET else [*self.result.policies]
 
     def _list_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a metric of an arm per row, with its difference to the baseline if there is one."""
+        """Yield a row per metric and arm, with its difference to the baseline if there is one."""
         for metric in self.result.metrics:
             differences = {one.arm: one for one in metric.differences}
             for arm, estimate in metric.arms.items():

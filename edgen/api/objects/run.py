@@ -57,7 +57,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     ('Fractions', 'Fractions')
     """
 
-    id: str  # as in the shards
+    id: str  # id as in the shards
     scenario: Scenario  # `scenario["topic"]` is a value of it
     turns: tuple[Turn, ...]  # without the end marker
     probability: float | None  # of its family's event; None if unknown
@@ -65,16 +65,16 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     split: Literal["train", "test"]  # side of the split
     arm: str  # empty for a run without arms
     replicate: int  # from 0
-    provenance: dict[str, Any]  # how it was made
-    outcome: dict[str, Any] | None = None  # its result; set by some protocols
-    events: tuple[Event, ...] = ()  # besides turns; set by some protocols
+    provenance: dict[str, Any]  # origin of the record
+    outcome: dict[str, Any] | None = None  # result; set by some protocols
+    events: tuple[Event, ...] = ()  # events besides turns; set by some protocols
     labels: LabelsByLayer = {}
     """`labels["moves"]` are its units in the layer `moves`, each with the labels of every annotator."""
 
     def as_row(self) -> dict[str, Any]:
-        """Return the row of a table: the scenario's index, a column for every dimension and for every field
-        of its entries; and one for the majority's labels in each layer, `labels.<layer>`: a list, or for
-        labelled turns a list for each turn."""
+        """Return the row of a table: the scenario's index, a column for every dimension and every field of
+        its entries, and a column `labels.<layer>` for the majority's labels in each layer. Labels of turns
+        are a list for each turn."""
         scenario = self.scenario.as_row()
         return {
             "id": self.id,
@@ -170,7 +170,7 @@ class Run(Tabular):
         return self.conversations()
 
     def _list_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a conversation per row, a column for every dimension."""
+        """Yield a row per conversation, with a column for every dimension."""
         return (one.as_row() for one in self)
 
     @takes(signatures.pairs, PairOptions, Listening, QuestionKeys)
@@ -253,7 +253,7 @@ class Run(Tabular):
     def __repr__(self) -> str:
         try:
             status = self.status
-        except EdgenError:  # removed, or damaged, meanwhile
+        except EdgenError:  # removed or damaged in the meantime
             return f"<Run {self.folder}: it cannot be read>"
         return f"<Run {self.folder}: {status.state}, {status.accepted:,} of {status.planned:,} accepted>"
 

@@ -33,11 +33,11 @@ def select(
 ) -> Run:
     """Make a run, in the folder `output`, of chosen conversations of a run.
 
-    Chosen are those for which every expression in `where` is true; at most `cap[name]` of each value of a
-    name; as many of each value of the names in `balance` as of the rarest; `draw` of them at random. The last
-    three depend on `seed`. The kept conversations are split again by the values of the name `split_by`,
-    `test` being the share of the test side: no value is on both sides, or `in_order` the latest values are
-    the test side. See docs/selecting.md.
+    A conversation is chosen if every expression in `where` is true. `cap`: at most `cap[name]` conversations
+    for each value of a name. `balance`: for each of these names, as many conversations of each value as of
+    the rarest. `draw`: a random choice of this many. These three depend on `seed`. `split_by`: split the
+    chosen conversations again, so that no value of this name is on both sides; `test` is the test side's
+    share, and `in_order` puts the latest values on the test side. See docs/selecting.md.
 
     Raises UsageError for unusable options, and ShortError if no conversation is left.
     """
@@ -54,10 +54,10 @@ def select(
 def annotate(run: AnyRun, labels: str | Path | None = None, **given: Any) -> Layer:
     """Make a layer of labels on a run.
 
-    Its turns, or whole conversations, are labelled from a label set (a shipped one's name, or a file) by the
-    run's backends `by`, with a number of `annotators` each, and by `people`: files of their labels. Without
-    `labels` and `by`, no model is asked, and the layer of that name is returned. `made` of the result has the
-    layer's `figures`, and those against `gold`, a file or another layer. `overrides`: keys of the job.
+    `labels`: a label set, a shipped one's name or a file. The run's backends `by` label turns, or whole
+    conversations, each with a number of `annotators`; `people`: files of people's labels. Without `labels`
+    and `by`, no model is asked, and the existing `layer` is returned. `made` of the result has the layer's
+    `figures`, and figures against `gold`, a file or another layer. `overrides`: keys of the job.
 
     Raises ShortError if a unit has no answer, and the error that stopped the annotators.
     """

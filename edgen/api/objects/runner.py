@@ -1,6 +1,6 @@
 """The work of a Python call: events in the caller's thread, interrupts, and a separate event loop.
 
-The work runs in a thread with its own event loop, so that it works where a loop runs already, as in a
+The work runs in a thread with its own event loop, so that it also works inside a running loop, as in a
 notebook. Listeners are called in the caller's thread. An interrupt, or a listener that raises, stops the work
 cleanly: all answers are stored, and the same call resumes.
 """
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class StopButton:
-    """Stops work in another thread or task. Pressed again, it stops at once."""
+    """A button that stops work in another thread or task. Pressed again, it stops the work at once."""
 
     def __init__(self) -> None:
         self._heard_by: list[tuple[asyncio.AbstractEventLoop, Callable[[int], None]]] = []
@@ -67,13 +67,13 @@ class QuestionOptions:
         self._listeners = find_progress(progress) + ([on_event] if on_event else [])
 
     def run(self, work: Callable[[Control], T]) -> T:
-        """Do the work in a thread of its own, as a running event loop demands."""
+        """Do the work in a separate thread, since the caller may have a running event loop."""
         return run_in_thread(work, self.control, self._listeners)
 
 
 def run_in_thread(work: Callable[[Control], T], control: Control, listeners: list[Listener]) -> T:
-    """Do the work in a thread, and wait for it. Raises what it raises, or what a listener raised;
-    KeyboardInterrupt where it was stopped by one."""
+    """Do the work in a thread, and wait for it. Raises the error of the work or of a listener;
+    KeyboardInterrupt if one stopped the work."""
     button, events = StopButton(), queue.SimpleQueue[Event | None]()
     control.interrupts = button.interrupts
     control.events.listen(events.put)
@@ -89,8 +89,7 @@ def run_in_thread(work: Callable[[Control], T], control: Control, listeners: lis
 def _hear(
     events: queue.SimpleQueue[Event | None], listeners: list[Listener], button: StopButton
 ) -> BaseException | None:
-    """Hand every event to the listeners until the work has ended; return what interrupted it, None if nothing
-    did."""
+    """Pass every event to the listeners until the work has ended; return the interruption, if any."""
     problem: BaseException | None = None
     while True:
         try:
@@ -107,7 +106,8 @@ def _hear(
 async def run_in_loop(
     work: Callable[[Control], Coroutine[Any, Any, T]], control: Control, listeners: list[Listener]
 ) -> T:
-    """Do the work in the caller's loop. Cancelled, it stops cleanly before that is passed on."""
+    """Do the work in the caller's loop. If cancelled, it stops cleanly before the cancellation is passed
+    on."""
     button = StopButton()
     control.interrupts = button.interrupts
     problems: list[BaseException] = []

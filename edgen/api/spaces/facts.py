@@ -24,15 +24,15 @@ _EXTREMES = 2  # values shown as the most and the least probable ones
 def describe_space(
     name: str, per_cell: int | None = None, examples: int = 3, conversations: int = 200
 ) -> dict[str, Any]:
-    """Return the facts of the space of a shipped name or a file, in the form of `edgen space show --json`.
+    """Return the facts of a space, a shipped name or a file, in the form of `edgen space show --json`.
 
-    `conversations`: the number of scenarios for which `gives` counts, by design and dimension, how often the
-    rarest and the most frequent value occurs (`least`, `most`), and how far the count of a value is at most
-    from its share by weight (`off`). `per_cell`: conversations of each cell. `cells` are the allowed ones,
-    None if they cannot be counted; `balanced`: the number of conversations that a balanced design needs; with
-    exclusions, of whole cells only. `cells_by_value`: the number of allowed cells of the rarest and the most
-    frequent value of each dimension, which is how often a value comes in a pass of a balanced design.
-    `examples`: how many of each kind a domain's section shows.
+    `conversations`: the number of scenarios for `gives`, which states by design and dimension how often the
+    rarest and the most frequent value occur (`least`, `most`), and the largest difference of a count from the
+    value's share by weight (`off`). `per_cell`: conversations of each cell. `cells`: the number of allowed
+    cells, None if they cannot be counted. `balanced`: the number of conversations that a balanced design
+    needs; with exclusions, only whole cells. `cells_by_value`: the number of allowed cells of the rarest and
+    of the most frequent value of each dimension, which is how often a value occurs in a pass of a balanced
+    design. `examples`: the number of examples of each section.
 
     Raises SpaceError.
     """
@@ -73,8 +73,8 @@ def describe_space(
 
 
 def draw_examples(name: str, folder: Path, examples: int) -> tuple[int, Path]:
-    """Draw a number of examples of a space's sections into a new folder. Return the number of pictures, and
-    the page that shows them. Raises SpaceError, UsageError."""
+    """Draw examples of a space's sections into a new folder. Return the number of pictures, and the page that
+    shows them. Raises SpaceError, UsageError."""
     space = load_space(make_unlimited_reach().require("preference_space", name, "space"))
     for one, _ in iterate_sections(space):
         if one.drawn:
@@ -121,8 +121,8 @@ def _count_needed(strata: int, cells: int, per_cell: tuple[int, ...]) -> list[di
 
 
 def _describe_weights(entries: tuple[Entry, ...]) -> dict[str, Any]:
-    """Return whether all weigh the same, else the most and the least probable values with their
-    probabilities."""
+    """Return whether all entries have equal weights; if not, the most and the least probable values with
+    their probabilities."""
     if len({entry.weight for entry in entries}) == 1:
         return {"weighted": False}
     total = sum(entry.weight for entry in entries)

@@ -1,4 +1,5 @@
-"""From a table to a space file: a column for each dimension, and columns such as `topic.grade` for fields."""
+"""Make a space file from a table: a column for each dimension, and columns such as `topic.grade` for
+fields."""
 
 from __future__ import annotations
 
@@ -36,11 +37,10 @@ def make_space_from_csv(
     weights: Weights = "counts",
     force: bool = False,
 ) -> NewSpace:
-    """Write a space file of what the rows of a table hold; without `output` it is only returned.
+    """Write a space file from the rows of a table; without `output`, only return it.
 
-    Values come in the order in which they first appear; `weights` are how often each does, or all the same.
-    An empty cell says nothing. Raises DataError for a table that makes no space, UsageError where it cannot
-    be written.
+    Values come in the order in which they first appear; `weights` are their counts, or equal. Empty cells are
+    skipped. Raises DataError for an unusable table, UsageError if the file cannot be written.
     """
     name = choose_name(name, output, file.stem)
     source = str(file)
@@ -81,7 +81,7 @@ def _read_columns(source: str, heading: Sequence[str]) -> list[_Column]:
         if wrong is None and names.index(title) != place:
             wrong = "this heading is there twice"
         if wrong is None and dot and dimension not in names:
-            wrong = f"there is no column {dimension}, which this says something of"
+            wrong = f"this is a field of {dimension}, and there is no column {dimension}"
         if wrong is not None:
             problems.append(Problem(f"column {place + 1}", f"{title[:80]!r}: {wrong}"))
         columns.append(_Column(place, dimension, field if dot else None))
@@ -110,9 +110,9 @@ def _read_dimensions(
             counts[value] += 1
             told = {field: text for field, place in fields.items() if (text := _read_cell(row, place))}
             if said.setdefault(value, told) != told:
-                message = f"{value[:80]!r} says something else of itself than in an earlier row"
+                message = f"the fields of {value[:80]!r} differ from those in an earlier row"
                 problems.append(Problem(f"row {number}", message))
-        # Plain whole numbers, as grades or years are; 007 is a text.
+        # Plain whole numbers, such as grades or years; 007 is a text.
         numbers = {field for field in fields if all(_is_number(own.get(field, "0")) for own in said.values())}
         entries = [
             Entry(

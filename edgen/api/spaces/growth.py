@@ -1,5 +1,5 @@
-"""More values for one list of a space: a model is asked for them, and a new file holds the old and the new
-ones."""
+"""More values for one dimension of a space: a model is asked for them, and a new file holds old and new
+values."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class GrownSpace(msgspec.Struct, frozen=True, kw_only=True):
     """The result, in the form of `--json`."""
 
     space: str  # path of the space
-    dimension: str  # that has grown
+    dimension: str  # name of the grown dimension
     present: int  # values before the call
     asked: int  # values wanted
     kept: int  # number of new values
-    dropped: dict[str, int]  # answers by reason
+    dropped: dict[str, int]  # dropped answers by reason
     answers: int  # replies of the model
     empty: int  # replies without a value
-    model: str | None  # that answered
-    simulated: bool  # no model answered
-    template: dict[str, str]  # its `name` and `sha256`
+    model: str | None  # name of the model
+    simulated: bool  # True if no model answered
+    template: dict[str, str]  # `name` and `sha256` of the template
     file: str | None  # the new space; None without a new value
     ledger: str  # path of the ledger
     calls: CallCounts  # counts of calls
@@ -48,7 +48,7 @@ class GrownSpace(msgspec.Struct, frozen=True, kw_only=True):
     values: tuple[str, ...]  # new values
 
     def require_all(self) -> None:
-        """Raise ShortError where there is less than was asked for: why, and what can be done."""
+        """Raise ShortError if values are missing, with the reason and a remedy."""
         if self.kept >= self.asked:
             return
         found = f"{self.kept} of {self.asked} new values were found; the last answers brought nothing new"
@@ -80,29 +80,29 @@ def grow_space(space: str, options: GrowthOptions, control: Control) -> GrownSpa
             )
         text = dump_space(build_grown_space(asker, path.name))
         write_new_space(out, text)
-        if known.knowledge is not None and not (beside := out.parent / known.knowledge.file).exists():
-            write_new(beside, known.knowledge.text)
-        if known.pictures and not (beside := out.parent / name_kept_file(out.name)).exists():
-            write_new(beside, format_kept_text(known.pictures))
+        if known.knowledge is not None and not (kept := out.parent / known.knowledge.file).exists():
+            write_new(kept, known.knowledge.text)
+        if known.pictures and not (kept := out.parent / name_kept_file(out.name)).exists():
+            write_new(kept, format_kept_text(known.pictures))
         try:
             parse_space(text, str(out), out)
-        except SpaceError as problem:  # as where no other dimension has a value for the new ones
+        except SpaceError as problem:  # for example, if no other dimension has a value for the new ones
             control.note(f"fix this by hand before you use the new file. {problem}")
     return made
 
 
 def estimate_growth(space: str, options: GrowthOptions, control: Control) -> NeededCalls:
-    """Return the calls that `grow_space` would make without stored answers. Raises what it raises before its
-    first call."""
+    """Return the calls of `grow_space` without stored answers. Raises its errors before its first call."""
     start, _ = _plan_growth(space, options, control)
     return start.estimate_calls()
 
 
 def _plan_growth(space: str, options: GrowthOptions, control: Control) -> tuple[FileStart[GrowthAsker], Path]:
-    """Return the start, and the file of the space. Raises UsageError and the errors of reading files."""
+    """Return the start of the growth, and the file of the space. Raises UsageError and the errors of reading
+    files."""
     path = make_unlimited_reach().require("preference_space", space, "space")
     known, dimension, count = load_space(path), options.dimension, options.count
-    # Also the key of a layout's list.
+    # The key of a layout's list is accepted, too.
     named = {**{name_list(known, name): name for name in known.names}, **{name: name for name in known.names}}
     if dimension not in named:
         raise UsageError(f"--dimension {dimension}: no such dimension{suggest_name(dimension, known.names)}")
@@ -137,7 +137,7 @@ def _describe(path: Path, asker: GrowthAsker, ledger: Path) -> GrownSpace:
 
 
 def write_new_space(path: Path, text: str) -> None:
-    """Write a new file, whole or not at all. Raises UsageError if one of that name has come meanwhile."""
+    """Write a new file atomically. Raises UsageError if the name has been taken in the meantime."""
     try:
         write_new(path, text)
     except FileExistsError:

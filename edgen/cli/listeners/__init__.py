@@ -1,1 +1,1 @@
-"""Listeners to events during a command's work that an option asks for: a log, metrics, notifications."""
+"""Listeners to a command's events, requested by options: a log, metrics, notifications."""

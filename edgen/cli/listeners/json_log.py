@@ -1,9 +1,8 @@
 """`--log-format json`: events on stderr, one JSON object per line and nothing else.
 
-Each has `time` (ISO 8601, UTC), `run`, `event` and perhaps `text`, a sentence that says the same as the keys
-after it. Events are start · progress · rate · retries · circuit_opened · circuit_closed · batch · note · end;
-`end` is the last line, once, after any outcome. No key, no prompt and no answer is in any of
-them.
+Each object has `time` (ISO 8601, UTC), `run`, `event` and perhaps `text`, a sentence with the content of the
+keys after it. Events are start · progress · rate · retries · circuit_opened · circuit_closed · batch · note ·
+end; `end` is always the last line. No line holds a key, a prompt or an answer.
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ _PROGRESS_EVERY = 10.0  # seconds
 
 
 class JsonLog(logging.Handler):
-    """Writes events, and as notes what this or another package says by way of `logging` or `warnings`."""
+    """A writer of events, and of messages that edgen or another package sends through `logging` or
+    `warnings`."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -70,8 +70,7 @@ class JsonLog(logging.Handler):
         self._write("progress", "", arm | snapshot.as_json() | speed)
 
     def _write(self, event: str, text: str, facts: dict[str, Any]) -> None:
-        """Write one line. It is ASCII alone, so that no terminal interprets it; without a reader, nothing is
-        lost."""
+        """Write one line in ASCII, which no terminal interprets. Without a reader, the work continues."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = {"time": now, "run": self._run, "event": event, **({"text": text} if text else {}), **facts}
         with contextlib.suppress(OSError, ValueError):

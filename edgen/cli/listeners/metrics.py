@@ -23,7 +23,7 @@ _MARK = b"# HELP edgen_"
 
 
 class Families:
-    """Figures by family, in the order in which these first came."""
+    """Figures by metric family, in order of first use."""
 
     def __init__(self) -> None:
         self._families: dict[str, tuple[str, list[str]]] = {}
@@ -37,7 +37,7 @@ class Families:
     def add_each(
         self, name: str, about: str, values: Mapping[str, float], labels: Labels, label: str
     ) -> None:
-        """Add a sample for each of the values, which `label` distinguishes."""
+        """Add a sample for each of the values, distinguished by `label`."""
         for key, value in values.items():
             self.add(name, about, value, {**labels, label: key})
 
@@ -55,7 +55,8 @@ class Families:
 
 
 class MetricsFile:
-    """The file. Raises UsageError where it cannot be written, or is somebody else's."""
+    """The metrics file. Raises UsageError if it cannot be written, or if edgen did not write the existing
+    file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -63,8 +64,8 @@ class MetricsFile:
         self._last_success = self._check()
 
     def _check(self) -> str | None:
-        """See that the file may be written; returns the line about the last success in the one that is
-        there."""
+        """Check that the file may be written; return the line about the last success from the existing
+        file."""
         path, parent = self.path, self.path.parent
         if path.is_dir():
             raise UsageError(
@@ -82,7 +83,7 @@ class MetricsFile:
             ) from None
         try:
             kind = path.stat().st_mode
-            before = path.read_bytes() if stat.S_ISREG(kind) else None  # a pipe could be read for ever
+            before = path.read_bytes() if stat.S_ISREG(kind) else None  # reading a pipe could block for ever
         except FileNotFoundError:
             return None
         except OSError as problem:
@@ -97,8 +98,7 @@ class MetricsFile:
     def write(
         self, run: str, unit: str, parts: Iterable[Snapshot], state: str, end: CommandEnd | None
     ) -> str | None:
-        """Replace the file; returns why that could not be done, if it could not. `end`: how the command
-        ended, once it has."""
+        """Replace the file; return the reason if that fails. `end`: the command's end, None while it runs."""
         found, labels = Families(), {"run": run}
         for part in parts:
             _add_counts(found, part, unit, labels | ({"arm": part.title.arm} if part.title.arm else {}))
@@ -117,7 +117,7 @@ class MetricsFile:
         elif self._last_success is not None:
             found.add_line(_LAST_SUCCESS, about, self._last_success)
         try:
-            # Its temporary name ends in no .prom, which would be read; a disk is not waited for.
+            # The temporary name does not end in .prom, so no exporter reads it.
             write_whole(self.path, found.render_text(), sync=False)
         except OSError as problem:
             return problem.strerror or str(problem)
@@ -125,7 +125,7 @@ class MetricsFile:
 
 
 def _add_counts(found: Families, part: Snapshot, unit: str, labels: Labels) -> None:
-    """Calls, tokens and cost are those of all starts of the run together."""
+    """Add calls, tokens and cost: totals over all starts of the run."""
     counts = part.counts
     outcomes = {"accepted": counts.accepted, "rejected": counts.rejected.total()}
     outcomes |= {"failed": counts.failed.total(), "pending": counts.pending}

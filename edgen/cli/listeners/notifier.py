@@ -1,8 +1,8 @@
-"""`--notify`: reports the end of an edgen command to a command or a web address, once.
+"""`--notify`: report the end of an edgen command, once, to a command or a web address.
 
-Typing the option is the consent: no job can. The status has no key, no prompt and no answer in it. A command
+Typing the option is the consent, so no job can set it. The status holds no key, prompt or answer. A command
 gets it on its standard input, in an environment without keys; an address gets it by POST, over https or on
-this machine, where no proxy is used. Redirects are not followed. Neither may take longer than `PATIENCE`, and
+this machine, where no proxy is used. Redirects are not followed. Both end after `PATIENCE` at the latest, and
 neither changes edgen's exit code.
 """
 
@@ -25,11 +25,12 @@ _SECRET = re.compile(
     r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|AUTH|DATABASE_URL|_DSN$|^AWS_|^PG|^SSH_", re.IGNORECASE
 )
 _WEB = ("http", "https")
-_QUOTED = re.compile("“.*”", re.DOTALL)  # up to the last mark: what is quoted may hold some
+_QUOTED = re.compile("“.*”", re.DOTALL)  # to the last mark, since the quoted text may contain some
 
 
 class Notifier:
-    """The receiver: `target` is a command for the shell, or a web address. Raises UsageError for neither."""
+    """A receiver of the status: `target` is a command for the shell, or a web address. Raises UsageError for
+    anything else."""
 
     def __init__(self, target: str) -> None:
         self._target = target.strip()
@@ -58,7 +59,7 @@ class Notifier:
         self._host += f":{port}" if port else ""
 
     def send(self, facts: Mapping[str, Any], keys: Collection[str]) -> str | None:
-        """Send the status; return the clause of a failure, None for success. `keys`: variables that hold
+        """Send the status; return a clause about a failure, None on success. `keys`: variables that hold
         keys."""
         body = render_json(_without_quotes(facts)).encode()
         if not self._host:
@@ -117,7 +118,7 @@ class Notifier:
 
 
 def _without_quotes(value: Any) -> Any:
-    """Return the status without what its sentences quote: the beginnings of answers."""
+    """Return the status without quotations, which are beginnings of answers."""
     if isinstance(value, str):
         return _QUOTED.sub("“…”", value)
     if isinstance(value, Mapping):

@@ -1,13 +1,12 @@
 """Requests to people: requests that a person answers, with what that person may see.
 
 A protocol states the `View` of a request that people answer; `view_of` (edgen.protocols.views) makes one for
-a request without one. It waits in the mailbox of a run (`edgen.store.people.mailbox`) until somebody answers
-it.
+any other request. The request waits in the mailbox of a run (`edgen.store.people.mailbox`) until somebody
+answers it.
 
-The fields of an answer are what a form's JSON Schema asks for, as places to fill in. One list of fields
-serves every page and the terminal, and knows no protocol: a text is written, one of some values or a short
-scale is chosen, several of some values are marked, the texts or numbers of a list are written a line each.
-Words for values come from the view.
+The fields of an answer are places to fill in, one for each property of the form's JSON Schema. One list of
+fields serves every page and the terminal, for any protocol. People write a text, choose a value or a step of
+a short scale, mark several values, or write a list, one item a line. The view has words for values.
 """
 
 from __future__ import annotations
@@ -85,14 +84,14 @@ class AskPeople(Protocol):
         """Wait for the answer to a request; return None if the person left."""
 
     async def end(self, scenario: int, task: TaskId) -> None:
-        """Note that nothing more is asked about a task, such as a conversation."""
+        """Note that no more requests follow about a task, such as a conversation."""
 
 
 _LONGEST_SCALE = 11  # steps of a scale that are shown as choices
 _LONGEST = 20_000  # characters of an answer of any form
-_UNSEEN = ("Cc", "Cf", "Mn", "Zl", "Zp", "Zs")  # categories of characters that alone show nothing
-_MOST_LINES = 1_000  # of a list
-_NUMBERED = re.compile(r"^(?:[-*•]|\(?\d{1,3}[.):])\s+")  # before a line of a list
+_UNSEEN = ("Cc", "Cf", "Mn", "Zl", "Zp", "Zs")  # categories of characters that show nothing
+_MOST_LINES = 1_000  # lines of a list
+_NUMBERED = re.compile(r"^(?:[-*•]|\(?\d{1,3}[.):])\s+")  # signs before a line of a list
 
 Kind = Literal["text", "choice", "several", "number", "texts", "numbers", "json"]
 
@@ -118,12 +117,12 @@ class Field(NamedTuple):
 
     @property
     def inner(self) -> str:
-        """The name that it has inside of the field in whose place it is."""
+        """The name without that of the field in whose place it is."""
         return self.name.removeprefix(f"{self.own}.")
 
     @property
     def worded(self) -> bool:
-        """True if its values stand for words that are said."""
+        """True if people see other words than its values."""
         return any(one.words != str(one.value) and not isinstance(one.value, bool) for one in self.choices)
 
     @property
@@ -137,12 +136,12 @@ class Field(NamedTuple):
 
     @property
     def most_characters(self) -> int:
-        """The largest number of characters that a place to write takes."""
+        """The largest number of characters that a person may write."""
         return self.most if self.kind == "text" else _LONGEST
 
     @property
     def is_list(self) -> bool:
-        """True if it is written a line each."""
+        """True if people write one item a line."""
         return self.kind in ("texts", "numbers")
 
 
@@ -168,7 +167,7 @@ def list_fields(request: PersonRequest) -> tuple[Field, ...]:
 def _list_part_fields(
     name: str, part: Mapping[str, Any], words: Mapping[Any, FieldChoice]
 ) -> Iterator[Field]:
-    """Yield the field of a part of an answer; of a choice or an object with a text, a field for each."""
+    """Yield the fields of a part of an answer: one, or for a choice, one for each of its parts."""
     ways = part.get("anyOf")
     if ways is None:
         yield _make_field(name, part, words)
@@ -224,7 +223,7 @@ def _make_choice(value: Any) -> FieldChoice:
 
 
 def write_answer(fields: Sequence[Field], given: Mapping[str, Sequence[str]]) -> str:
-    """Return the answer that a person gave, as a reply: the text alone without a form, else a JSON object.
+    """Return a person's answer as a reply: the text alone without a form, else a JSON object.
 
     `given` has the texts of each field by its name; a value is named by its JSON. Raises UsageError, with a
     sentence for the person, for an answer that does not fit.
@@ -244,7 +243,7 @@ def write_answer(fields: Sequence[Field], given: Mapping[str, Sequence[str]]) ->
 
 
 def _read_visible_text(given: Mapping[str, Sequence[str]], name: str) -> str:
-    """Return what is said in a field, without spaces around it; empty if nothing of it can be seen."""
+    """Return the text of a field, stripped; empty if all its characters are invisible."""
     said = (given.get(name) or [""])[0].strip()
     return said if any(unicodedata.category(char) not in _UNSEEN for char in said) else ""
 
@@ -291,7 +290,8 @@ def _read(field: Field, said: Sequence[str]) -> Any:
 
 
 def _read_lines(field: Field, text: str) -> list[str] | list[int]:
-    """Return the lines of a list, without numbers or signs before texts."""
+    """Return the items of a list, without numbers or bullets before texts. Raises UsageError for an invalid
+    list."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) == 1 and field.kind == "numbers":
         lines = re.findall(r"-?\w+", text)

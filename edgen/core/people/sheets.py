@@ -47,8 +47,8 @@ def render_sheet_head(columns: Sequence[str]) -> bytes:
 
 
 def write_sheet(path: Path, head: bytes, lines: Iterable[bytes], nothing: str) -> int:
-    """Write a new file and return the number of its lines below the head. Raises UsageError where something
-    is at `path`, which may be filled in, and with `nothing` where there is no line."""
+    """Write a new file and return the number of its lines below the head. Raises UsageError if `path` exists,
+    since it may be filled in, and with the message `nothing` if there are no lines."""
     if not path.name or path.is_dir():
         raise UsageError(f"--sheet {path}: this is a folder; name a file in it.")
     count = 0
@@ -69,9 +69,9 @@ def write_sheet(path: Path, head: bytes, lines: Iterable[bytes], nothing: str) -
 def read_sheet(
     text: str, source: str, needed: Sequence[str], expected: str
 ) -> Iterator[tuple[int, dict[str, str] | str]]:
-    """Yield each row with content, by column, with the line where it begins; for an invalid row, the clause
-    that says so. Cells are separated by commas, semicolons or tabs. Raises DataError, with the sentence
-    `expected`, where a needed column is missing."""
+    """Yield each non-empty row, as a dict by column or a clause about an invalid row, with the line where it
+    begins. Cells are separated by commas, semicolons or tabs. Raises DataError, with the sentence `expected`,
+    if a needed column is missing."""
     text = text.removeprefix("\ufeff")
     delimiter = max(_DELIMITERS, key=text.partition("\n")[0].count)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)

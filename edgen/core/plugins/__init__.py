@@ -1,1 +1,1 @@
-"""Objects that other packages add to edgen: their checks, their errors, and what they import."""
+"""Objects that other packages add to edgen: their errors, and the modules they import."""

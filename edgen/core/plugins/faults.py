@@ -55,8 +55,8 @@ def blame(kind: Kind, name: str, error: BaseException, about: str = "") -> NoRet
 
 
 def find_fault(error: BaseException) -> FaultyPluginError | None:
-    """Return the fault of the plugin whose code raised an error; None if no frame of its traceback is in a
-    plugin, and for an OSError if edgen's own code was called from there."""
+    """Return the fault of the plugin whose code raised an error; None if the traceback has no frame of a
+    plugin. For an OSError, also None if the plugin called edgen's own code, which raised it."""
     foreign = registry.list_foreign_plugins()
     if not foreign or isinstance(error, EdgenError | CallError) or is_from_signal(error):
         return None
@@ -64,7 +64,7 @@ def find_fault(error: BaseException) -> FaultyPluginError | None:
     for step in reversed(steps):
         module = _find_module_name(step[0])
         if isinstance(error, OSError) and module.startswith("edgen."):
-            return None  # a disk or a file of edgen's own
+            return None  # the error is about a disk or a file of edgen's own
         if found := [plugin for plugin in foreign if _is_in(module, plugin)]:
             named = [plugin for plugin in found if _find_home(plugin) == module] or found
             own = [
@@ -182,7 +182,7 @@ def _iterate_frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
     while trace is not None:
         yield trace.tb_frame, trace.tb_lineno
         trace = trace.tb_next
-    if isinstance(error.__cause__, StopIteration):  # of a generator, which is no frame of the RuntimeError
+    if isinstance(error.__cause__, StopIteration):  # a generator's frames, missing in the RuntimeError
         yield from _iterate_frames(error.__cause__)
 
 
@@ -202,7 +202,7 @@ def _is_in(module: str, plugin: Plugin) -> bool:
 
 
 def _find_called(plugins: Sequence[Plugin], frames: Sequence[FrameType]) -> list[Plugin]:
-    """Return those of the plugins whose object, or an object of its type, has a method among the frames."""
+    """Return the plugins whose object, or an object of its type, has a method among the frames."""
     callers = [frame.f_locals.get("self") for frame in frames]
     found = []
     for plugin in plugins:

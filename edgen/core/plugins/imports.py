@@ -18,7 +18,7 @@ _MOST_BYTES = 1_000_000  # of a file
 
 def find_private_imports(plugin: Plugin) -> tuple[str, ...]:
     """Return the modules of edgen that the package of a plugin imports, other than `edgen`, `edgen.plugin`
-    and `edgen.testing`, by name; none for edgen's own objects, and for what cannot be loaded."""
+    and `edgen.testing`, by name; empty for edgen's own objects, and for a plugin that cannot be loaded."""
     if plugin.package == DISTRIBUTION or explain_problem(plugin) is not None:
         return ()
     found = {name for file in _list_files(plugin) for name in _find_imports(file)}

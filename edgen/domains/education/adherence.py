@@ -1,8 +1,8 @@
-"""Adherence sheets: a judge is asked about conversations of a run, five questions each.
+"""Adherence sheets: a judge answers five questions about each of some conversations of a run.
 
-A unit is a conversation; its record holds the five answers. The sample is drawn by hash: the same scenarios
-in every arm, and a larger sample holds the smaller one. Its size shapes no answer. Ledgers are in the run's
-`adherence/`.
+A unit is a conversation; its record holds the five answers. The sample is drawn by hash: it has the same
+scenarios in every arm, and a larger sample contains the smaller one. The sample's size changes no answer.
+Ledgers are in the run's `adherence/`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from edgen.runtime.control import Control, explain_os_errors
 
 
 class AdherenceAsker(UnitAsker):
-    """The sheets on `sample` conversations of each arm of a run by one judge."""
+    """One judge's sheets on `sample` conversations of each arm of a run."""
 
     settable = ("backends", "limits", "asks", "forms")
     of_what = "a judge of an existing run"
@@ -46,18 +46,20 @@ class AdherenceAsker(UnitAsker):
 
     @classmethod
     def load_prompt(cls, named: str | None) -> Prompt:
-        """Read the template. Raises TemplateError, also for one that does not show the conversation."""
+        """Read the template. Raises TemplateError for an invalid one or one that does not show the
+        conversation."""
         prompt = super().load_prompt(named)
         if not {"conversation", "guarded"} & {*prompt.variables_used}:
             raise TemplateError(
                 prompt.source,
-                "it does not show what is to be judged: neither guarded nor conversation is ever used.",
+                "it does not show the conversation: use the variable guarded or conversation.",
             )
         return prompt
 
     @classmethod
     def require(cls, reader: RunReader, job: Job) -> None:
-        """Raise where there is nothing to rate, where the questions do not fit, or without a judge."""
+        """Raise UsageError or RunError if there is nothing to rate, the questions do not fit, or there is no
+        judge."""
         super().require(reader, job)
         run, family = reader.rundir.path, reader.family
         if (needed := find_measures_of_other_families(family).get(find_judged_measure()[0])) is not None:
@@ -82,7 +84,7 @@ class AdherenceAsker(UnitAsker):
         return ask_adherence(scenario, unit.address.task, unit.turns, self.prompt, self.rules)
 
     def keep(self, answer: Verdicts, unit: AskedUnit, spent: Spent) -> AdherenceSheet:
-        """Return the judge's record."""
+        """Return the judge's record of a conversation."""
         return AdherenceSheet(answers=answer, simulated=spent.simulated)
 
 
@@ -92,8 +94,8 @@ def judge_adherence(
     """Return the answers of the job's `judge` about `sample` conversations of each arm that was begun, by the
     arm's name. `prompt`: the template, shipped or a file; None for the shipped one that guards the judge.
 
-    Locks the run. Raises UsageError where the job has no judge or a setting does not count here, RunError
-    where there is nothing to ask about, and what stops the judge.
+    Locks the run. Raises UsageError if the job has no judge or a setting has no effect here, RunError if
+    there is nothing to rate, and the errors that stop the judge.
     """
     if sample < 1:
         raise UsageError("--adherence: give the number of conversations to rate, 1 or more.")
@@ -108,7 +110,8 @@ def judge_adherence(
 def estimate_adherence(
     run: Path, control: Control, sample: int, overrides: Iterable[str], prompt: str | None = None
 ) -> NeededCalls:
-    """Return the calls that `judge_adherence` would make. Raises what it raises before its first call."""
+    """Return the calls that `judge_adherence` would make. Raises the errors that it raises before its first
+    call."""
     with open_for_reading(run) as reader:
         return _start(reader, control, sample, overrides, prompt).estimate_calls()
 

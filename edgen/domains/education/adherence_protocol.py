@@ -1,7 +1,8 @@
-"""A judge is shown one conversation and its scenario, and answers a sheet of five questions.
+"""A judge reads one conversation and its scenario, and answers a sheet of five questions.
 
-The sheet is a line a question, `student_asks: yes`, with `yes`, `no` or `cannot tell`. It counts only if each
-of the five is answered, and none in two ways; anything else is retried, and is unread in the end.
+The sheet has a line for each question, such as `student_asks: yes`, with `yes`, `no` or `cannot tell`. It
+counts only if every question has exactly one answer. Any other sheet is retried, and counts as unread in the
+end.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ from edgen.plugin.protocols import (
 
 VARIABLES = ("index", *DIMENSIONS, *TOPIC_FIELDS, "conversation", *FENCED)
 TEMPLATE = "adherence_guarded"
-_SHOWN = 80  # characters of an answer that could not be read
+_SHOWN = 80  # characters kept of an unreadable answer
 
 _LINE = re.compile(
     rf"^[^\w\n]{{0,12}}(?:\d{{1,2}}[.)])?[^\w\n]{{0,12}}({'|'.join(name.replace('_', '[_ ]') for name in MEASURES)})"
     r"[^\w\n:=]{0,12}[:=]([^\n]*)$",
     re.IGNORECASE | re.MULTILINE,
 )
-_LONGEST = 60  # characters of an answer with what may stand around it
+_LONGEST = 60  # characters of a line with an answer and text around it
 _BARE = re.compile(r"^[\W_]+|[\W_]+$")
 _ANSWERS = {
     "yes": True,
@@ -84,9 +85,10 @@ ADHERENCE = Adherence()
 def ask_adherence(
     scenario: Scenario, task: TaskId, turns: Sequence[Turn], prompt: Prompting, rules: Rules
 ) -> Generator[Request, Reply, Verdicts | Rejection]:
-    """Yield a request per ask; return the answers to all five questions, or why there are none.
+    """Yield a request per ask; return the answers to all five questions, or a rejection.
 
-    `task` names the conversation among those of its scenario."""
+    `task` identifies the conversation among those of its scenario.
+    """
     shown = fence_turns(rules.seed, scenario.index, task, turns)
     variables = {**scenario_variables(scenario), **shown, "conversation": transcript_of(turns)}
     address = Address(scenario.index, task)
@@ -112,7 +114,7 @@ def _read(reply: Reply) -> Verdicts | Rejection:
 
 
 def read_sheet(text: str) -> Verdicts | None:
-    """Return the five answers of a sheet; None in doubt. Raises on no text; linear in its length."""
+    """Return the five answers of a sheet; None in doubt. Never raises; linear in the text's length."""
     found: dict[str, bool | None] = {}
     body = drop_thinking(text.replace("\r\n", "\n"), [])
     told = object_in(body) or {}

@@ -1,4 +1,4 @@
-"""Count a judge's adherence sheets next to the keywords' answers."""
+"""The results of a judge's adherence sheets, next to the keywords' answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from edgen.store.ledger import LedgerReader
 
 
 class AdherenceSheet(msgspec.Struct, frozen=True, kw_only=True):
-    """A judge's record of a conversation: its answers, None for `cannot tell`."""
+    """A judge's record of a conversation: its answers; None for `cannot tell`."""
 
     answers: Verdicts
     simulated: bool = False
@@ -35,8 +35,7 @@ _decode = msgspec.json.Decoder(AdherenceSheet).decode
 def count_sheets(
     reader: RunReader, units: Iterable[tuple[int, str]], ledger: Path, model: str
 ) -> dict[str, AdherenceShares]:
-    """Return what the judge `model` found in the conversations `units`, by arm, once all of them are
-    settled."""
+    """Return the results of the judge `model` on the conversations `units`, by arm, once all are settled."""
     counts = {arm: _ArmCount() for arm in reader.views}
     with LedgerReader(ledger) as view:
         for index, name in units:
@@ -63,7 +62,7 @@ class _ArmCount:
         self._simulated = False
 
     def add(self, keywords: tuple[int, Verdicts], status: str, said: AdherenceSheet | None) -> None:
-        """Count a sheet. One that could not be read has no answers; one without a reply does not count."""
+        """Count a sheet. An unreadable sheet counts without answers; one without a reply is not counted."""
         index, expected = keywords
         if said is None and status != "rejected":
             self._unanswered += 1
@@ -78,20 +77,19 @@ class _ArmCount:
                 ratings.append(0 if yes is None else 1 if yes else -1)
 
     def result(self, model: str) -> AdherenceShares:
-        """Return the judge's shares, and how far it agrees with the keywords."""
+        """Return the judge's shares, and its agreement with the keywords."""
         notes = [f"{model} was asked about {len(self._scenarios)} conversations, drawn by hash."]
         if self._simulated:
-            notes.append("The judge is the simulator: it goes by the keywords, with errors put in.")
+            notes.append("The judge is the simulator: it answers by the keywords, with planted errors.")
         if self._unread:
-            notes.append(f"{self._unread} of its answers could not be read, and tell nothing.")
+            notes.append(f"{self._unread} of its answers were unreadable, and decide no question.")
         if self._unanswered:
-            notes.append(
-                f"Left out for want of an answer: {self._unanswered}. Asked again, they may get one."
-            )
+            notes.append(f"Left out, without an answer: {self._unanswered}. A second start asks again.")
         return self._verdicts.compute_shares(model, " ".join(notes), self._compute_agreement())
 
     def _compute_agreement(self) -> dict[str, float | None]:
-        """Return Cohen's kappa by question, over the answers of both; None where it is not defined."""
+        """Return Cohen's kappa for each question, over conversations that both answered; None if it is
+        undefined."""
         found: dict[str, float | None] = {}
         for name, (judge, keywords) in self._ratings.items():
             between = agreement({"judge": judge, KEYWORDS: keywords}, self._scenarios)["between"]

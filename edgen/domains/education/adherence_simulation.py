@@ -1,6 +1,6 @@
 """The simulated judge of adherence: a sheet of five questions in, five answers out.
 
-It goes by the keywords of `edgen.domains.education.keywords`, and one answer in ten is the wrong way round.
+It answers by the keywords of `edgen.domains.education.keywords`, and reverses one answer in ten.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class SheetContent(NamedTuple):
 
 
 def read(messages: Sequence[Message]) -> SheetContent | None:
-    """Read the sheet in the messages, None if there is none."""
+    """Read the sheet in the messages; None if there is none."""
     if not messages or messages[-1].role != "user":
         return None
     text = messages[-1].content
@@ -57,7 +57,7 @@ def _read_turns(lesson: str) -> tuple[Turn, ...]:
 
 
 def answer(request: Simulation) -> str | None:
-    """Return what the judge answers, None where the messages ask for no sheet; every error is drawn from the
+    """Return the judge's answers; None if the messages contain no sheet. Every error is drawn from the
     request's seed."""
     sheet = read(request.messages)
     return sheet and request.as_json("answer", _say(sheet, request))

@@ -1,4 +1,4 @@
-"""The layout of the released Education Dialogue data, strict: its two keys, its file names, nothing else."""
+"""The layout of the released Education Dialogue data: exactly its two keys and its file names."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _PATTERNS: dict[SplitName, str] = {"train": "conversations_train*.json", "test":
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
-    """Yield a row per conversation, with the end marker as in the run's own record."""
+    """Yield a row per conversation, with the end marker at the same place as in the run's record."""
     for conversation in run.conversations():
         value = {key: conversation.record[key] for key in KEYS if key in conversation.record}
         yield Row(conversation.split, value) if conforms(value) else LeftOut("invalid")
 
 
 class EdFiles(RowFiles):
-    """The released lists. Their names state the number of records, so records wait in a temporary file; no
-    list is empty, as in the released data."""
+    """A writer of the released lists. Their names state the number of records, so records wait in a temporary
+    file; no list is empty, as in the released data."""
 
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)

@@ -1,10 +1,10 @@
 """The layout of Google's Education Dialogue data set (ED).
 
-The first two keys are ED's own, with its spelling and order; edgen's follow. A topic's subject and level,
-which ED lacks, come last, if there are any. For a space with more dimensions or other fields, this last part
-holds a text per dimension, or an object with its `value` if the entry has more fields, and always the topic,
-which identifies such a record. The end marker, which no Turn has, is the suffix of the last turn, as in most
-of ED.
+The first two keys are ED's own, with its spelling and order; edgen's keys follow. A topic's subject and
+level, which ED lacks, come last, if there are any. For a space with more dimensions or other fields, this
+last part holds a text per dimension, or an object with the text as its `value` if the entry has more fields.
+It always holds the topic, which identifies such a record. The end marker is the suffix of the last turn, as
+in most of ED.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class EducationRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str  # unique in the run
     probability: float | None  # that the student understood; None if unknown
     ended_by: Role | None  # the speaker of the end marker; None without one
-    provenance: Provenance  # its origin
+    provenance: Provenance  # origin of the conversation
     scenario: dict[str, Any] | None = None  # values of further dimensions; None without them
 
 
@@ -123,7 +123,7 @@ class Education(RecordContents, ReportWords, KindDefaults, FamilyBySpace):
     holds_events = False
 
     def vocabulary(self, space: Space) -> dict[str, frozenset[str]]:
-        """Return the values of ED's dimensions, in its spelling."""
+        """Return the values of the five dimensions, by ED's keys."""
         return {key: frozenset(space[dimension].values) for key, dimension in _KEYS.items()}
 
     def written(self, conversation: Conversation) -> tuple[Turn, ...]:
@@ -131,7 +131,7 @@ class Education(RecordContents, ReportWords, KindDefaults, FamilyBySpace):
         return with_marker(conversation)
 
     def record(self, recorded: Recorded) -> bytes:
-        """Return the record of a conversation, with the end marker in its place."""
+        """Return the record of a conversation, with the end marker after the last text."""
         conversation, scenario = recorded.conversation, recorded.scenario
         return _encode(
             EducationRecord(
@@ -153,7 +153,8 @@ class Education(RecordContents, ReportWords, KindDefaults, FamilyBySpace):
         return Recorded.of(record, scenario, without_marker(record.conversation, record.ended_by))
 
     def recognizes(self, record: Any) -> bool:
-        """Return whether it is an object with ED's scenario, or a flat row of `edgen export --to hf`."""
+        """Return whether a decoded value is an object with ED's scenario, or a flat row of `edgen export --to
+        hf`."""
         return isinstance(record, dict) and ("background_info" in record or record.keys() >= _FLAT)
 
     def read_file(self, record: Any) -> FiledRecord:
@@ -174,7 +175,8 @@ class Education(RecordContents, ReportWords, KindDefaults, FamilyBySpace):
         return make_filed_record(record, scenario, turns, marked=True)
 
     def groups(self, dimensions: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return topics, personas (all but the topic, as in `split: {by: persona}`), and both together."""
+        """Return topics, personas (all dimensions but the topic, as in `split: {by: persona}`), and both
+        together."""
         persona = tuple(name for name in dimensions if name != "topic")
         return {"topic": ("topic",), "persona": persona, "topic and persona": ("topic", *persona)}
 

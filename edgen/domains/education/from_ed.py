@@ -1,9 +1,9 @@
-"""Space file of released Education Dialogue (ED) files.
+"""A space from released Education Dialogue (ED) files.
 
-It counts the values of the records and writes them as a space, the counts as weights. Values that a reader
-cannot distinguish are counted as the first of them. Of a record only `background_info` is read, and
-`scenario`, in which edgen's own records have values beyond ED's five texts, or all of them; conversations may
-be broken in any way that leaves the file JSON.
+The values of the records are counted and written as a space, with the counts as weights. Values that a reader
+cannot distinguish count as the first of them. Only two parts of a record are read: `background_info`, and
+`scenario`, in which edgen's own records hold values beyond ED's five texts, or all of them. Conversations may
+be broken in any way that leaves the file valid JSON.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from edgen.space.entries import is_blank, normalize_likeness
 from edgen.space.new_file import MAX_DATA_BYTES, MAX_PROBLEMS, NewSpace, choose_name, clean, dump, write
 from edgen.space.parse import make_default_roles
 
-# A space's dimension -> the key of `background_info` that it is counted from: ED's own spelling
-# first, then the correct one.
+# A space's dimension -> the key of `background_info` with its values: in ED's spelling first, then in the
+# correct one.
 _KEYS = {
     "topic": ("topic",),
     "student_preference": ("student_prefrences", "student_preferences"),
@@ -45,19 +45,19 @@ class _Record(msgspec.Struct):
 
 
 class _Observed:
-    """The values of records: a count for each value, and what was removed to make it one."""
+    """The values of records: a count for each value, and remarks for the user."""
 
     def __init__(self) -> None:
         self.records = 0
         self.counts: dict[str, Counter[str]] = {}
-        self.roles: dict[str, None] = {}  # that the records name; they do not say what each knows
+        self.roles: dict[str, None] = {}  # roles in records, which do not say what each sees
         self.notes: list[str] = []
-        self._fields: dict[tuple[str, str], dict[str, Any]] = {}  # of a value, from its first record with any
+        self._fields: dict[tuple[str, str], dict[str, Any]] = {}  # of a value, from the first record with any
         self._first: dict[tuple[str, str], str] = {}  # (dimension, likeness) -> the value first seen
-        self._source, self._problems = "", list[Problem]()  # of the file that is read now
+        self._source, self._problems = "", list[Problem]()  # path of the current file
 
     def make_space(self, title: str, source: str) -> Space:
-        """Return the space with the counts as weights, the most frequent value first."""
+        """Return the space with the counts as weights, the most frequent values first."""
         names = [*DIMENSIONS, *[name for name in self.counts if name not in DIMENSIONS]]
         names = [name for name in names if name in self.counts]
         dimensions = []
@@ -71,7 +71,7 @@ class _Observed:
         return Space(name=title, source=source, dimensions=tuple(dimensions), roles=roles)
 
     def add(self, source: str, text: str) -> None:
-        """Count the records of one file. Raises DataError, the first problems of the file in it."""
+        """Count the records of one file. Raises DataError with the first problems of the file."""
         records = _split_records(source, text)
         self._source, self._problems = source, []
         decoder = msgspec.json.Decoder(_Record)
@@ -101,7 +101,7 @@ class _Observed:
             return
         if isinstance(record.background_info, dict):
             self._add_topic(record.background_info.get("topic"), scenario)
-        if "topic" in scenario:  # a record of Education Dialogue's with more dimensions has it there as well
+        if "topic" in scenario:  # records of the layout with more dimensions have the topic there, too
             more = {name: said for name, said in scenario.items() if name not in DIMENSIONS}
             self._add_scenario(more, f"{path}.scenario")
 
@@ -117,7 +117,7 @@ class _Observed:
                 self._add_value(dimension, background[key], f"{path}.{key}")
 
     def _add_topic(self, topic: Any, scenario: Mapping[str, Any]) -> None:
-        """Note a record's topic. A value that is no text is left out, since ED has none."""
+        """Note a record's topic. A value that is not a text is left out, as ED has none."""
         told = {name: clean(text) for name in TOPIC_FIELDS if isinstance(text := scenario.get(name), str)}
         kept = {name: text for name, text in told.items() if not is_blank(text)}
         if isinstance(topic, str) and kept:
@@ -125,7 +125,7 @@ class _Observed:
             self._fields.setdefault(("topic", first), kept)
 
     def _add_scenario(self, scenario: Mapping[str, Any], path: str) -> None:
-        """Count the values of a record that has them by their dimensions."""
+        """Count the values that a record has by dimension."""
         for name, said in scenario.items():
             fields = dict(said) if isinstance(said, dict) else {}
             value = fields.pop("value", None) if isinstance(said, dict) else said
@@ -134,7 +134,7 @@ class _Observed:
                 self._fields.setdefault((name, first), fields)
 
     def _add_value(self, dimension: str, value: Any, path: str) -> str | None:
-        """Count a value; return the one that it is counted as, None for an invalid one."""
+        """Count a value; return the one that it counts as, None for an invalid one."""
         if not isinstance(value, str):
             self._complain(path, f"expected a string, got {_TYPES[type(value)]}")
             return None
@@ -152,7 +152,7 @@ class _Observed:
         return first
 
 
-# What JSON calls the type of a decoded value.
+# JSON's name for the type of a decoded value.
 _TYPES = {
     type(None): "null",
     bool: "a boolean",
@@ -166,11 +166,11 @@ _TYPES = {
 def make_space_from_ed(
     files: Sequence[Path], output: Path | None, name: str | None = None, *, force: bool = False
 ) -> NewSpace:
-    """Write a space file with observed frequencies out of released ED files; without `output` it is only
-    returned.
+    """Write a space file with observed frequencies from released ED files; without `output`, only return the
+    text.
 
-    Raises DataError for files that cannot be read, UsageError where it cannot be written; `force`: over
-    another.
+    Raises DataError for unreadable files, UsageError if the file cannot be written. `force`: overwrite an
+    existing file.
     """
     name = choose_name(name, output, "from-ed")
     observed = _observe(files)
@@ -209,7 +209,8 @@ def _observe(files: Sequence[Path]) -> _Observed:
 
 
 def _split_records(source: str, text: str) -> list[msgspec.Raw]:
-    """Return the records of a file, each still JSON, so that memory holds no conversation but the text's."""
+    """Return the records of a file, each as JSON. So memory holds no conversation except in the file's
+    text."""
     if not text.strip():
         raise DataError(source, "it is empty; an ED file is a JSON list of records.")
     try:

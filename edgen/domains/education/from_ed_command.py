@@ -14,7 +14,7 @@ from edgen.core.options import Yes
 
 
 class FromEdOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of a space from released files."""
+    """Options for making a space from released files."""
 
     output: NewSpaceFile = None
     name: SpaceName = None

@@ -1,10 +1,10 @@
 """The words by which keywords recognise ways of learning and teaching, wishes and reactions.
 
-A text holds cues between bars: adjacent words in lower case, of which a star stands for any ending. They are
-English. Families and kinds of reactions have the names of `edgen.reading.phrase_kinds`.
+Each text holds cues between bars. A cue is adjacent words in lower case; a star stands for any ending. The
+cues are English. Families and kinds of reactions have the names of `edgen.reading.phrase_kinds`.
 """
 
-# Of a family of ways, said by either side.
+# Cues of a family of ways, said by either side.
 NAMED = {
     "lecture": "lectur*|direct instruction|take notes|the facts|listen and",
     "discussion": (
@@ -51,7 +51,7 @@ NAMED = {
     ),
 }
 
-# Of a family, said by a student only.
+# Cues of a family, said by a student only.
 SOUGHT = {
     "lecture": (
         "tell me|tell us|told me|told us|explain*|teach me|teach us|taught|give me the answer*|"
@@ -69,7 +69,7 @@ SOUGHT = {
     "coaching": "help me with|step by step|go through it together|work on next",
 }
 
-# Of a family, said by a teacher only.
+# Cues of a family, said by a teacher only.
 TAUGHT = {
     "lecture": (
         "let me explain|i'll explain|i will explain|let me tell you|i'll tell you|listen|definition|"
@@ -108,7 +108,7 @@ TAUGHT = {
     ),
 }
 
-# With which a student asks for something.
+# A student's words for a wish.
 WISHES = (
     "can we|could we|can you|could you|can't we|can't you|couldn't|can i|could i|may i|would you|i'd like|"
     "i would like|i'd love|i'd rather|i would rather|rather|i prefer|i'd prefer|i want|i wish|i need|"
@@ -118,7 +118,7 @@ WISHES = (
     "where would i|which page|give me|show me"
 )
 
-# Of a student's reaction.
+# Cues of a student's reaction.
 STUDENT = {
     "adapts": (
         "i'll try|i will try|let me try|i can try|give it a chance|give it a try|give it a go|i'll adapt|"
@@ -164,7 +164,7 @@ STUDENT = {
     ),
 }
 
-# Of a teacher's reaction.
+# Cues of a teacher's reaction.
 TEACHER = {
     "adapts": (
         "different approach|another approach|try a different|another way|different way|let me adjust|"

@@ -2,21 +2,21 @@
 
 `judge_by_keywords` answers five questions about one conversation, each yes, no, or None if undecidable:
 
-- `student_asks`: a turn of the student on its preferred way also has a wish (`could we`,
+- `student_asks`: a turn of the student about its preferred way also has a wish (`could we`,
   `I'd rather`). Undecidable if the way is of no known family.
 - `student_reaction`, `teacher_reaction`: a turn of that side has words of its stated reaction. Decided only
-  if the two prefer different ways: otherwise there is no occasion for it. A student that
-  "tells it" does so by asking for its way; a teacher that "adapts" does so by leaving its own.
-- `teacher_keeps`, `teacher_leaves`: in the last third of the teacher's turns (rounded up), more turns show
-  the student's way than the teacher's own: it left; as many or fewer: it kept to it. If none shows
-  either, the last turn before that shows one decides. If both prefer the same way there is nothing to
-  leave, and it keeps to it if the last third shows it.
+  if the two prefer different ways, since otherwise there is nothing to react to. A student "tells it" by
+  asking for its way; a teacher "adapts" by leaving its own.
+- `teacher_keeps`, `teacher_leaves`: the teacher left its way if, in the last third of its turns (rounded up),
+  more turns show the student's way than its own; otherwise it kept to its way. If no turn there shows either
+  way, the last earlier turn that does decides. If both prefer the same way, the teacher cannot leave it, and
+  keeps to it if the last third shows it.
 
-A way shows in a turn by its words, or by its form: a lecture states (a sentence of six words or more on the
-matter, without `I`, `you`, `we`), a discussion and an assessment ask (a question beyond courtesy), hands-on
-work is acted out (`*jumps*`). A form that both ways share does not count. The families are those of `ways`,
-the words are English. As a baseline it ignores irony, negation and context. The questions follow what the
-scenarios of Education Dialogue state (arXiv 2405.14655); the words are this project's.
+A way shows in a turn by its words, or by its form. A lecture states something (a sentence of at least six
+words about the subject, without `I`, `you`, `we`). A discussion and an assessment ask (a question beyond
+courtesy). Hands-on work is acted out (`*jumps*`). A form that both ways share does not count. As a baseline
+it ignores irony, negation and context. The questions follow the statements in Education Dialogue's scenarios
+(arXiv 2405.14655); the words are English and edgen's own.
 
 Accepts any text; linear in its length.
 """
@@ -42,7 +42,7 @@ from edgen.reading import phrase_kinds as ways
 MEASURES = ("student_asks", "student_reaction", "teacher_reaction", "teacher_keeps", "teacher_leaves")
 
 _SENTENCE = re.compile(r"[^.!?…\n]+[.!?…]*")
-# Said to the other side or about the lesson: not about the matter.
+# Words to the other side or about the lesson, not about the subject matter.
 _PERSONAL = re.compile(
     r"\b(?:i|me|my|mine|myself|you|your|yours|yourself|we|us|our|let's|learn\w*|lessons?|class|teach\w*"
     r"|today)\b"
@@ -56,7 +56,7 @@ _COURTESY = re.compile(
     r"|all right)\b"
 )
 _ACTED = re.compile(r"\*\s?\w[^*\n]*\*")
-_LEAST_TOLD = 6  # words of a stating sentence
+_LEAST_TOLD = 6  # minimum words of a sentence that states something
 
 
 class Verdicts(NamedTuple):
@@ -70,7 +70,7 @@ class Verdicts(NamedTuple):
 
 
 class Cues:
-    """Words to search in `spoken` text (see `reading.detect`)."""
+    """An index of words to find in `spoken` text (see `reading.detect`)."""
 
     def __init__(self, *tables: str) -> None:
         self._tables = tables
@@ -79,18 +79,18 @@ class Cues:
     def _wanted(self) -> re.Pattern[str]:
         cues = sorted({cue for table in self._tables for cue in table.split("|") if cue})
         wanted = (re.escape(cue[:-1]) if cue.endswith("*") else re.escape(f"{cue} ") for cue in cues)
-        # By first letter, so that most positions fail at once: six times as fast as a plain alternation.
+        # Grouped by first letter: most positions fail at once, so it is six times as fast as an alternation.
         grouped = itertools.groupby(wanted, key=lambda cue: cue[0])
         branches = (f"{letter}(?:{'|'.join(cue[1:] for cue in same)})" for letter, same in grouped)
         return re.compile(f" (?:{'|'.join(branches)})")
 
     def occurs_in(self, spoken: str) -> bool:
-        """Return whether any of them occurs."""
+        """Return whether any of the words occurs."""
         return self._wanted.search(spoken) is not None
 
 
 def tells(text: str) -> bool:
-    """Return whether a text states something about the matter: a sentence of six words or more, not a
+    """Return whether a text states something about the subject: a sentence of at least six words, not a
     question, that mentions neither the speakers nor the lesson."""
     for found in _SENTENCE.finditer(text):
         sentence = found[0]
@@ -117,7 +117,7 @@ def acts(text: str) -> bool:
 
 
 class SignFamily(NamedTuple):
-    """A family's signs in a student's and a teacher's turns, by words and by `form`."""
+    """The signs of a family in a student's and a teacher's turns: words, and a `form`."""
 
     sought: Cues
     taught: Cues
@@ -137,7 +137,7 @@ _REACTIONS: dict[Role, dict[str, Cues]] = {
 
 
 class StatementKinds(NamedTuple):
-    """The known kinds of a scenario's statements. `match` is None without a keyword."""
+    """The kinds of a scenario's statements. `match` is None if a statement has no keyword."""
 
     learning: tuple[str, ...]
     teaching: tuple[str, ...]
@@ -169,7 +169,7 @@ def _read_stated(learning: str, teaching: str, student: str, teacher: str) -> St
 
 
 def judge_by_keywords(scenario: Scenario, turns: Sequence[Turn], said: Sequence[str]) -> Verdicts:
-    """Return the keywords' answers on one conversation. `said` are its turns as from
+    """Return the keywords' answers on one conversation. `said`: the words of its turns, from
     `reading.detect.split_words_of_turns`."""
     facts = read_statements(scenario)
     student = [text for turn, text in zip(turns, said, strict=True) if turn.role == "Student"]
@@ -202,7 +202,7 @@ def _shows(role: Role, kind: str, said: Sequence[str]) -> bool | None:
 
 
 def _stays(teacher: Sequence[tuple[str, str]], facts: StatementKinds) -> tuple[bool | None, bool | None]:
-    """Return whether the teacher keeps to its way, and whether it leaves it for the student's."""
+    """Return whether the teacher keeps to its way, and whether it changes to the student's."""
     if not teacher or not facts.teaching:
         return None, None
     start = len(teacher) - math.ceil(len(teacher) / 3)
@@ -236,7 +236,7 @@ def _shows_way(turn: tuple[str, str], names: Sequence[str], other: Sequence[str]
 def _compile_signs(
     names: Sequence[str], other: Sequence[str]
 ) -> tuple[tuple[Cues, ...], tuple[Callable[[str], bool], ...]]:
-    """Return the words and the forms of these ways, without forms shared with the others."""
+    """Return the words and the forms of these ways, without forms that the other ways share."""
     taken = {_WAYS[name].form for name in other}
     forms = dict.fromkeys(form for name in names if (form := _WAYS[name].form) and form not in taken)
     return tuple(_WAYS[name].taught for name in names), tuple(forms)
@@ -252,22 +252,22 @@ _NOTE = (
 
 
 class AdherenceShares(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of conversations that keep to their scenarios, of those that can be decided."""
+    """Shares of conversations that keep to their scenarios, among the decidable ones."""
 
     by: str  # "keywords" or a judge's name
-    n: int  # conversations
+    n: int  # number of conversations
     student_asks: Estimate | None  # the student asks for the way it prefers
     student_reaction: Estimate | None  # the student's stated reaction shows
     teacher_reaction: Estimate | None  # the teacher's stated reaction shows
     teacher_keeps: Estimate | None  # the teacher's preferred way shows, to the end
-    teacher_leaves: Estimate | None  # the teacher goes over to the student's way
+    teacher_leaves: Estimate | None  # the teacher changes to the student's way
     untold: dict[str, int] = {}  # conversations that cannot be decided, by question
-    agreement: dict[str, float | None] = {}  # of a judge with the keywords, Cohen's kappa by question
+    agreement: dict[str, float | None] = {}  # Cohen's kappa of a judge with the keywords, by question
     note: str | None = None  # a sentence about limits
 
 
 class VerdictCount:
-    """Verdicts on conversations, counted to shares: those by keywords or by a judge."""
+    """Verdicts on conversations, by keywords or a judge, counted as shares."""
 
     def __init__(self) -> None:
         self._n = 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from edgen.plugin.spaces import Agreement, LaidOutDimension, SpaceLayout
 
-# Possible fields of a topic.
+# Optional fields of a topic.
 TOPIC_FIELDS: Mapping[str, str] = {
     "subject": "The school subject of a topic.",
     "level": "The level of a topic.",

@@ -1,1 +1,1 @@
-"""Forums: several members post about a question, each at its own times."""
+"""Forums: several members post about a question, each at a time of its own."""

@@ -9,10 +9,10 @@ from msgspec import Meta
 
 from edgen.plugin.protocols import FENCED, Text
 
-MODERATOR = "moderator"  # the role whose backend chooses who speaks next
-NOBODY = "nobody"  # what a moderator says where the thread is over
+MODERATOR = "moderator"  # the role whose backend chooses the next speaker
+NOBODY = "nobody"  # the moderator's answer that ends a thread
 
-# What templates may use besides what their role sees of the scenario.
+# Variables of templates besides the values of the scenario that the role sees.
 OF_MEMBER = ("about", "name", "role", "actor", "affiliation", "expertise")
 OF_MODERATOR = ("conversation", "names", *FENCED)
 

@@ -1,7 +1,6 @@
-"""The members of a thread: their names and attributes, the words of a text that are a person's name, and the
-times of posts.
+"""The members of a thread: names and attributes, placeholders for names in texts, and the times of posts.
 
-All of it follows from the job's seed and the scenario: it is the same in all replicates.
+All of this follows from the job's seed and the scenario, so it is the same in all replicates.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from edgen.domains.forum.config import Actor, Forum, Member
 from edgen.plugin import Scenario, Space
 from edgen.plugin.protocols import SpaceRole
 
-PLACEHOLDER = "PERSON_PLACEHOLDER"  # MSDialog's, where a text names somebody
-COMMON_USER = "Common User"  # MSDialog's word for who belongs to nobody
+PLACEHOLDER = "PERSON_PLACEHOLDER"  # MSDialog's placeholder for a person's name
+COMMON_USER = "Common User"  # MSDialog's word for a member without an affiliation
 
 
 class PreparedForum(msgspec.Struct, frozen=True):
-    """The parts that all threads of a job share. `roles`: the asker comes first."""
+    """Data that all threads of a job share. `roles`: the asker comes first."""
 
     space: Space
     roles: tuple[SpaceRole, ...]
@@ -33,32 +32,32 @@ class PreparedForum(msgspec.Struct, frozen=True):
 
 
 class ForumSeat(NamedTuple):
-    """One who may post."""
+    """A member who may post."""
 
-    role: SpaceRole  # of the space
-    user_id: str  # as in the records
-    name: str  # shown to the others
-    named: bool  # `name` is a person's, and no user id
+    role: SpaceRole  # role of the space
+    user_id: str  # id in the records
+    name: str  # name shown to the others
+    named: bool  # `name` is a person's name, not a user id
     actor: Actor  # kind of member, such as a student
-    affiliation: str  # shown to the others
+    affiliation: str  # affiliation shown to the others
     expertise: str | None  # hidden from the others; None without any
-    weight: float  # chance of being the next speaker, relative to the others
+    weight: float  # weight in the choice of the next speaker by chance
 
     @property
     def use(self) -> str:
-        """The name of its template in the job, and of its backend."""
+        """The name of the member's template in the job, and of its backend."""
         return self.role.name.lower()
 
     @property
     def shown(self) -> str:
-        """The name, actor and affiliation, as the others see them."""
+        """The name, actor and affiliation, as shown to the others."""
         return f"{self.name} ({self.actor}, {self.affiliation})"
 
 
 def make_seats(
     prepared: PreparedForum, settings: Forum, scenario: Scenario, seed: int
 ) -> tuple[ForumSeat, ...]:
-    """Return a seat for everybody in a scenario's thread, the asker first."""
+    """Return the seats of a scenario's thread, the asker's first."""
     members = {name.lower(): member for name, member in settings.members.items()}
     seats: list[ForumSeat] = []
     for place, role in enumerate(prepared.roles):
@@ -83,12 +82,13 @@ def make_seats(
 
 
 def resolve_value(text: str | None, scenario: Scenario) -> str | None:
-    """Return the scenario's value of the dimension that a text names; else the text."""
+    """Return the scenario's value of the dimension that a text names; any other text unchanged."""
     return None if text is None else scenario.values.get(text, text)
 
 
 class NameReplacer:
-    """Puts the placeholder where a text has a member's name, a part of it, a user id or `@` and a role."""
+    """A replacer of names: it puts the placeholder in place of a member's name or part of it, a user id, or
+    `@` and a role."""
 
     def __init__(self, seats: Sequence[ForumSeat]) -> None:
         names = [f"@?{re.escape(seat.user_id)}" for seat in seats]
@@ -107,8 +107,8 @@ class NameReplacer:
 
 
 class ThreadClock:
-    """The simulated clock of a thread: when it begins, and when each post is there, in whole seconds since
-    then."""
+    """The simulated clock of a thread: the moment when it begins, and the time of each post in whole seconds
+    since then."""
 
     def __init__(self, prepared: PreparedForum, settings: Forum, scenario: Scenario, seed: int) -> None:
         self._seed = f"{seed}/{scenario.index}/clock"
@@ -120,7 +120,8 @@ class ThreadClock:
         self._posts = 0
 
     def draw_moment(self) -> int:
-        """Return the moment of the next post. The waits are skewed: many short ones, a few long ones."""
+        """Return the time of the next post, in seconds. Waits are skewed: many short ones, a few long
+        ones."""
         if self._posts:
             drawn = self._make_random(str(self._posts)).random()
             self.now += max(1, round(self._seconds * (0.1 + 3.6 * drawn * drawn * drawn)))
@@ -128,7 +129,7 @@ class ThreadClock:
         return self.now
 
     def format_moment(self, seconds: int = 0) -> str:
-        """Return a moment as MSDialog writes it: 2024-09-21T04:15:54."""
+        """Return the moment after `seconds` as MSDialog writes it: 2024-09-21T04:15:54."""
         return (self._begins + dt.timedelta(seconds=seconds)).isoformat()
 
     def _make_random(self, what: str) -> random.Random:

@@ -1,8 +1,8 @@
-"""A post of a forum: from a reply to the text of the post and its votes on earlier posts.
+"""A reader of forum posts: from a reply to the post's text and its votes on earlier posts.
 
-A JSON object (`{"text": "…", "votes": [2], "accept": 3}`), or all of a reply is what is said. The first post
-may have its title in a line in front (`Title: …`). Posts are numbered from 1; a vote for one's own post or
-for an unknown number does not count. Never raises; linear.
+A reply is a JSON object (`{"text": "…", "votes": [2], "accept": 3}`), or its whole text is the post. The
+first post may have its title in a line at the top (`Title: …`). Posts are numbered from 1; a vote for an own
+post or for an unknown number does not count. Never raises; linear in the reply's length.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from edgen.plugin.protocols import RejectionReason
 from edgen.plugin.texts import excerpt, shorten
 
 MAX_TITLE = 200
-UNKNOWN_POST = "unknown_post"  # a repair: a vote or a mark for a post that cannot have it is dropped
-TITLE_FROM_TEXT = "title_from_text"  # a repair: a question without a title is called by its beginning
+UNKNOWN_POST = "unknown_post"  # a repair: a vote or a mark for a post that cannot get it was dropped
+TITLE_FROM_TEXT = "title_from_text"  # a repair: a question without a title got its first words as a title
 _KEYS = {"text", "title", "votes", "accept", "pass", "same_question"}
 _TITLE = re.compile(r"(?i)\A[\s*_#]{0,8}title[\s*_]{0,4}[:：][ \t*_]{0,4}([^\n]{1,400})\n")
 _SENTENCE = re.compile(r"[^.!?\n]{1,400}[.!?]?")
@@ -43,19 +43,19 @@ _SENTENCE = re.compile(r"[^.!?\n]{1,400}[.!?]?")
 class Post(msgspec.Struct, frozen=True):
     """A post."""
 
-    text: str  # empty where the member only votes or marks, or has nothing to say at all
-    title: str = ""  # of the first post
-    votes: tuple[int, ...] = ()  # numbers of posts that it finds helpful
+    text: str  # empty if the member only votes or marks, or has nothing to add
+    title: str = ""  # title of the first post
+    votes: tuple[int, ...] = ()  # numbers of posts that the member finds helpful
     accept: int | None = None  # number of the post that answers the question; None: none
-    same_question: bool = False  # it has the same question
-    ended: bool = False  # with the end marker
+    same_question: bool = False  # the member has the same question
+    ended: bool = False  # the post ends with the end marker
     repairs: tuple[str, ...] = ()  # the reader's fixes
-    flags: tuple[str, ...] = ()  # detectors' findings that were accepted
+    flags: tuple[str, ...] = ()  # findings of detectors that do not reject the post
 
 
 def make_post_form(others: Sequence[int], *, titled: bool = False, may_accept: bool = False) -> Form:
     """Return the form of a post: a question with its title, or an answer with votes for the posts of others.
-    With `may_accept` it also has the post that answers the question, 0 for none."""
+    With `may_accept`, it also has the number of the post that answers the question; 0 for none."""
     if titled:
         return form(title=text_of(MAX_TITLE), text=text_of())
     parts = {"text": text_of(least=0)}
@@ -78,8 +78,8 @@ def read_post(
     roles: RoleWords = TEACHER_STUDENT,
     words: OwnWords = (),
 ) -> Post | Rejection:
-    """Return the post of `role`, or the reason why the reply is no post. `others` are the numbers of the
-    posts of others. `titled`: it is a question, which has a title and a text."""
+    """Return the post of `role`, or a rejection. `others` are the numbers of the posts by others. With
+    `titled`, the post is a question, which has a title and a text."""
     if (refused := find_service_refusal(refusal, finish_reason)) is not None:
         return refused
     body = body_of(text)
@@ -89,7 +89,7 @@ def read_post(
         return Rejection(cut, f"this is no whole post: {excerpt(body)}")
     repairs: list[str] = []
     votes = _read_numbers(value.get("votes"), others, repairs)
-    accepted = value.get("accept") or None  # 0 in a form: none of them
+    accepted = value.get("accept") or None  # 0 in a form: no post
     accept = next(iter(_read_numbers(accepted, others, repairs)), None) if may_accept else None
     same = value.get("same_question") is True
     said = value.get("text") if value else body
@@ -97,7 +97,7 @@ def read_post(
     title = value.get("title")
     if titled and not value and (line := _TITLE.match(said)):
         title, said = line[1], said[line.end() :]
-    # Under a schema, an empty text is how one says that one has nothing to add.
+    # Under a schema, a member with nothing to add sends an empty text.
     silent = value.get("pass") is True or value.get("text") == ""
     if not titled and not said.strip() and (votes or accept or same or silent):
         return Post("", "", votes, accept, same, repairs=tuple(dict.fromkeys(repairs)))
@@ -123,13 +123,13 @@ def read_post(
 
 
 def _find_json(text: str) -> dict[str, Any] | None:
-    """Return the JSON object that a reply is or that stands in it; empty where all of it is said, None where
-    it is JSON that is no whole post."""
+    """Return the JSON object in a reply; empty if the reply is plain text, None for a JSON object that is not
+    a complete post."""
     body = strip_fence(text)
     value = object_in(body) or {}
     if _KEYS & {*value}:
         return value
-    # With line breaks inside of a text, a comma too many, single quotes, or cut off.
+    # JSON with errors: line breaks within a text, an extra comma, single quotes, or a cut-off end.
     start = body.find("{")
     parsed = parse(body[start:], TEACHER_STUDENT) if start >= 0 else None
     for one in parsed.values if parsed is not None else ():
@@ -139,7 +139,7 @@ def _find_json(text: str) -> dict[str, Any] | None:
 
 
 def _read_numbers(value: Any, known: Collection[int], repairs: list[str]) -> tuple[int, ...]:
-    """Return the numbers of posts that are named, each once, as they may be named: `2`, `"#2"`, `[2, 3]`."""
+    """Return the numbers of known posts, each once. Accepted are `2`, `"#2"` and `[2, 3]`."""
     named = value if isinstance(value, list) else [] if value is None or value is False else [value]
     found = []
     for one in named:

@@ -1,7 +1,8 @@
-"""Threads of a forum: a member asks, members with different knowledge answer, others have the same question.
+"""The protocol `forum`: a member asks, members with different knowledge answer, others have the same
+question.
 
-The protocol's interface to the rest of edgen; `session` runs a thread, `members` says who is in it. A record
-of a thread has the fields of MSDialog (Qu, Yang, Croft, Trippas, Zhang and Qiu, "Analyzing and Characterizing
+This is the interface to the rest of edgen; `session` runs a thread, `members` makes its members. A record of
+a thread has the fields of MSDialog (Qu, Yang, Croft, Trippas, Zhang and Qiu, "Analyzing and Characterizing
 User Intent in Information-seeking Conversations", SIGIR 2018).
 """
 
@@ -44,7 +45,7 @@ from edgen.plugin.protocols import (
 _POST = (15.0, 80.0, 300.0)
 _PASS = (6.0, 10.0, 40.0)
 _CHOICE = (1.0, 4.0, 20.0)
-_POSTS = (3, 6)  # of a thread; at most the job's turns
+_POSTS = (3, 6)  # posts of a thread; at most the job's `turns`
 _YEARS = range(1900, 2201)
 
 
@@ -56,7 +57,7 @@ class ForumProtocol(
     TurnByTurn,
     PlayedProtocol,
 ):
-    """One asks, the others answer."""
+    """The protocol of threads: one member asks, the others answer."""
 
     name = "forum"
     summary = "One member asks in a forum; several who know different things answer."
@@ -94,7 +95,7 @@ class ForumProtocol(
     )
 
     def problems(self, job: Job) -> Iterator[Problem]:
-        """Yield a problem for a prompt for the whole conversation, and for an invalid first day."""
+        """Yield problems: a prompt for the whole conversation, an invalid first day."""
         if job.prompt is not None:
             yield Problem("$.prompt", "forum has a prompt for each role: `prompts: {asker: …, tutor: …}`")
         if _parse_day(settings_of(job).begins) is None:
@@ -102,8 +103,8 @@ class ForumProtocol(
             yield Problem("$.forum.begins", message)
 
     def role_problems(self, job: Job) -> Iterator[Problem]:
-        """Yield a problem for roles that the space does not have, for a thread that nobody may answer, and
-        for a role that is called as the moderator."""
+        """Yield problems of roles: one that the space lacks, a thread that nobody may answer, a role with the
+        moderator's name."""
         settings: Forum = settings_of(job)
         known = {role.lower(): role for role in job.speakers}
         named = [("forum.asker", settings.asker)] if settings.asker else []
@@ -113,9 +114,8 @@ class ForumProtocol(
             hint = suggest_name(name, [*known.values()])
             yield Problem(f"$.{key}", f"the space has no role {name!r}{hint}")
         if MODERATOR in known:
-            yield Problem(
-                "$.space", f"a role is called {known[MODERATOR]}, as the one who chooses; rename it"
-            )
+            taken = known[MODERATOR]
+            yield Problem("$.space", f"the role {taken} has the name of the backend that chooses; rename it")
         if not unknown and not any(_find_member(settings, role).weight for role in _list_roles(job)[1:]):
             yield Problem(
                 "$.forum.members",
@@ -123,13 +123,13 @@ class ForumProtocol(
             )
 
     def roles(self, job: Job) -> tuple[str, ...]:
-        """Return the roles that may post, and the moderator where there is one."""
+        """Return the roles that may post, and the moderator if the job has one."""
         roles = tuple(role.lower() for role in _list_roles(job))
         return (*roles, MODERATOR) if settings_of(job).chooser == "moderator" else roles
 
     def prepare(self, job: Job, space: Space) -> Any:
         """Return the roles, the category and the first day that all threads share. Raises JobError for a
-        space that no forum can be about."""
+        space that does not fit a forum."""
         from edgen.domains.forum.members import PreparedForum
 
         settings: Forum = settings_of(job)
@@ -148,7 +148,7 @@ class ForumProtocol(
         return PreparedForum(space, roles, category, begins)
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
-        """Return a template for each role, and the moderator's where there is one."""
+        """Return a template for each role, and the moderator's if the job has one."""
         settings: Forum = settings_of(job)
         sees = {} if space is None else {role.name: role.sees for role in space.roles}
         found = {}
@@ -180,15 +180,15 @@ class ForumProtocol(
         return found
 
     def session(self) -> type[Session]:
-        """Return the session class. It yields a post's request at a time, and the moderator's between
+        """Return the class of threads, which yield a request per post and the moderator's requests between
         them."""
         from edgen.domains.forum.session import Thread
 
         return Thread
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-        """Return a call a post, and one for who passes; one of the moderator before each but the first. The
-        asker has every other post, about."""
+        """Return a call for each post and each member who passes, and one of the moderator before each but
+        the first. The asker has about every other post."""
         settings: Forum = settings_of(job)
         posts = settings.turns if level == 2 else min(_POSTS[level], settings.turns)
         asker, *others = [
@@ -209,7 +209,7 @@ class ForumProtocol(
         return tuple(calls)
 
     def trained(self, job: Job) -> str | None:
-        """Return the role that answers: the first that provides information and may speak. The asker is one
+        """Return the role that answers: the first that provides information and may speak. The asker does so
         only if the job says so."""
         settings: Forum = settings_of(job)
         asker, *others = _list_roles(job)
@@ -218,12 +218,12 @@ class ForumProtocol(
         return next((role for role in agents if _find_member(settings, role).weight), None)
 
     def role_of(self, job: Job, step: int) -> str:
-        """Return the asker's role for the first step, then one that may answer."""
+        """Return the asker's role for the first step, then the roles that may answer."""
         roles = _list_roles(job)
         return roles[min(step, 1)].lower()
 
     def caveats(self, settings: Forum) -> Iterator[str]:
-        """Yield how threads came about, and what in them is made up."""
+        """Yield sentences about how threads were made, and which of their facts are invented."""
         who = (
             "a model that reads the thread chose"
             if settings.chooser == "moderator"
@@ -239,7 +239,7 @@ class ForumProtocol(
         )
 
     def simulated(self, request: Simulation) -> str | None:
-        """Return a post, or who speaks next."""
+        """Return a post, or the moderator's choice of the next speaker."""
         from edgen.domains.forum.simulation import respond
 
         return respond(request)
@@ -264,7 +264,7 @@ def _find_member(settings: Forum, role: str) -> Member:
 
 
 def _find_actor(settings: Forum, role: str) -> str:
-    """Return whether a role that may answer seeks or provides information."""
+    """Return `User` or `Agent` for a role that may answer: whether it seeks or provides information."""
     return _find_member(settings, role).actor or "Agent"
 
 

@@ -1,8 +1,8 @@
-"""A thread of a forum as requests and replies: who posts next, what each member knows, and the effect of
-votes and marks.
+"""A thread of a forum as requests and replies: the choice of the next member, each member's knowledge, and
+the effects of votes and marks.
 
-Each member knows what its own role sees, and reads the thread. No member reads what only another one knows,
-and the moderator reads the thread alone.
+Each member knows what its own role sees, and reads the thread. No member reads what only another one knows.
+The moderator reads only the thread.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from edgen.plugin.protocols import (
 )
 from edgen.plugin.texts import loops
 
-# Why a thread ends.
+# Reasons for the end of a thread.
 ACCEPTED = "accepted_answer"
 SILENCE = "silence"
 TOO_MANY_TURNS = "too_many_turns"
@@ -56,7 +56,7 @@ _NO_ANSWER = "(Nobody has written anything since.)"
 
 
 class ThreadPost(msgspec.Struct):
-    """A post that stands in the thread; its votes come in later."""
+    """A post in the thread. It collects the votes of later posts."""
 
     seat: ForumSeat
     text: str
@@ -66,7 +66,7 @@ class ThreadPost(msgspec.Struct):
 
 
 class Thread(ThreadViews, Session):
-    """A scenario's thread under way."""
+    """The thread of a scenario in progress."""
 
     protocol = "forum"
     _settings: Forum
@@ -108,7 +108,7 @@ class Thread(ThreadViews, Session):
         return self._check_two_members() or self._make_conversation(reason)
 
     def _find_end(self, seat: ForumSeat, post: Post, quiet: int) -> str | None:
-        """Return the reason why the thread is over; None where it continues."""
+        """Return the reason for the end of the thread; None if it continues."""
         if post.accept is not None:
             return ACCEPTED
         if post.ended and seat is self.seats[0]:
@@ -118,11 +118,11 @@ class Thread(ThreadViews, Session):
             return TOO_MANY_TURNS
         return SILENCE if quiet >= self._settings.silence else None
 
-    # ---- who speaks next
+    # ---- choice of the next speaker
 
     def _choose_next_seat(self, last: ForumSeat) -> Generator[Request, Reply, ForumSeat | Rejection | None]:
-        """Return the seat that posts after `last`, which is another one; None if nobody does. Return a
-        rejection if the moderator's choice is rejected."""
+        """Return the seat of another member who posts after `last`; None if nobody does; the rejection of the
+        moderator's choice."""
         seats = [seat for seat in self.seats if seat is not last and seat.weight > 0]
         if not seats:
             return None
@@ -130,14 +130,14 @@ class Thread(ThreadViews, Session):
         if self._settings.chooser == "chance":
             rng = self._random(f"speaker/{self._asked}")
             return rng.choices(seats, [seat.weight for seat in seats])[0]
-        # Models that cannot decide say the first number, so each member stands first as often as others.
+        # Models that cannot decide name the first number, so each member comes first equally often.
         self._random(f"offered/{self._asked}").shuffle(seats)
         names, shown = [[*(getattr(seat, how) for seat in seats), NOBODY] for how in ("name", "shown")]
 
         def read(reply: Reply) -> Chosen | Rejection:
             how = describe_ending(reply)
             chosen = read_choice(reply.text, names, MODERATOR, free=False, **how)
-            if isinstance(chosen, Rejection):  # it may say whose name it is, as it was shown
+            if isinstance(chosen, Rejection):  # the answer may repeat a member's affiliation with the name
                 return read_choice(reply.text, shown, MODERATOR, free=False, **how)
             return chosen
 
@@ -150,7 +150,7 @@ class Thread(ThreadViews, Session):
         return [*seats, None][chosen.number - 1]
 
     def list_choice_messages(self, seats: list[ForumSeat]) -> tuple[Message, ...]:
-        """Return the messages that the moderator is asked with: the thread, and who may go on."""
+        """Return the messages to the moderator: the thread, and the members who may post next."""
         said = [Turn(f"#{number} {post.seat.shown}", post.text) for number, post in enumerate(self.posts, 1)]
         if said:
             said[0] = Turn(said[0].role, f"{self.title}\n{said[0].text}")
@@ -212,7 +212,7 @@ class Thread(ThreadViews, Session):
         self._events.append({"event": kind, "time": self._clock.now, "turn": len(self.posts), **who, **more})
 
     def messages(self, seat: ForumSeat) -> tuple[Message, ...]:
-        """Return the messages that ask a member: its brief, its own posts as assistant, the others' as
+        """Return the messages to a member: its brief, its own posts as assistant, the others' posts as
         user."""
         if seat.use not in self._briefs:
             self._briefs[seat.use] = self._prompts[seat.use].messages(self._list_known_variables(seat))
@@ -228,13 +228,13 @@ class Thread(ThreadViews, Session):
         return tuple(messages)
 
     def _describe_post(self, number: int) -> str:
-        """Return a post as others read it."""
+        """Return a post as shown to others."""
         post = self.posts[number - 1]
         title = f"Title: {self.title}\n" if number == 1 else ""
         return f"#{number} {post.seat.shown}:\n{title}{post.text}"
 
     def _list_known_variables(self, seat: ForumSeat) -> dict[str, Any]:
-        """Return the template variables of a member who knows what its role sees."""
+        """Return the template variables for a member: its role's view of the scenario."""
         return {
             **self._seen(seat.role),
             "role": seat.role.name,
@@ -248,7 +248,8 @@ class Thread(ThreadViews, Session):
     # ---- the end
 
     def opening(self) -> dict[str, tuple[Message, ...]]:
-        """Return each template's first request: all but the asker's as if the question stood there."""
+        """Return each template's first request. Requests to members other than the asker assume that the
+        question was posted."""
         asker, *others = self.seats
         found = {asker.use: self.messages(asker)}
         self.hear(asker, Post("…", "…"))
@@ -258,7 +259,7 @@ class Thread(ThreadViews, Session):
         return found
 
     def forms(self) -> dict[str, Form]:
-        """Return the forms of their answers."""
+        """Return the forms of the answers to the messages of `opening`."""
         asker, *others = self.seats
         found = dict.fromkeys((seat.use for seat in others), make_post_form([1]))
         found[MODERATOR] = choice_form(len(others) + 1)

@@ -1,7 +1,7 @@
-"""The simulator's forum threads: the asker asks about what its brief holds, others answer from theirs, and
-now and then a member votes, passes or marks an answer.
+"""The simulator's forum threads: the asker asks about the contents of its brief, and others answer from their
+briefs. Now and then a member votes, passes or marks an answer.
 
-Prompts are known by their lines: those of the shipped templates.
+Prompts are recognised by lines of the shipped templates.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ABOUT = re.compile(r"(?m)^- ([^:\n]{1,80}): (.+)$")
 _POST = re.compile(r"(?m)^#(\d+) (\S.*) \((User|Agent), .*\):$")
 _NAMES = re.compile(r"(?m)^(\d+)\. (.+)$")
 
-# What the simulator says; some lines are beginnings of a sentence.
+# The simulator's phrases; some are beginnings of a sentence.
 _ASKS = (
     "Hello, I am stuck.",
     "Can somebody help me?",
@@ -43,7 +43,7 @@ _WONDERS = (
     "Can you say more about",
 )
 _BUMPS = ("Does anybody have an idea?", "I am still stuck with this one.")
-_BUMPS_ANSWERED = (_BUMPS[1], "Can somebody say more about it?")  # where somebody has had an idea
+_BUMPS_ANSWERED = (_BUMPS[1], "Can somebody say more about it?")  # after somebody had an idea
 _SAME = (
     "I have the same question, with",
     "Same here:",
@@ -96,7 +96,7 @@ def _make_garbage(request: Simulation) -> str | None:
 
 
 def _choose(request: Simulation, names: Sequence[re.Match[str]]) -> str:
-    """Return one of those who are named; rarely nobody, which stands last."""
+    """Return one of the named members; rarely nobody, which stands last."""
     if request.random() < 0.05 and "\n#3 " in request.messages[-1].content:
         return names[-1][2]
     return request.pick([name[1] for name in names[:-1] or names])
@@ -105,7 +105,7 @@ def _choose(request: Simulation, names: Sequence[re.Match[str]]) -> str:
 def _write_question(
     request: Simulation, about: Sequence[tuple[str, str]], talk: RoleTalk | None
 ) -> dict[str, Any]:
-    """Return a question about what the brief holds."""
+    """Return a question about the contents of the brief."""
     values = [value for _, value in about[:3]]
     title = max(values, key=len, default="A question")
     if talk is not None and (text := talk.choose_way(talk.phrases.opens, [], [])):
@@ -132,7 +132,7 @@ def _follow_up(
     good = [number for number in answers if _is_good(request.scene, posts.get(number, ""))]
     drawn, answered = request.random(), _has_answer(request.messages)
     ready = 0.35 if request.scene is None or not request.scene.book.phrases.right else 0.6
-    # Who has just asked back waits for the answer.
+    # A member who has just asked back waits for the answer.
     if answered and ((good and drawn < ready + 0.1 * len(good)) or (answers and drawn < 0.02)):
         pool = good if good and request.random() >= _DECEIVED else answers
         accepted = _find_informative_post(request.scene, posts, pool) if pool is good else pool[-1]
@@ -164,7 +164,7 @@ def _write_answer(
     *,
     user: bool,
 ) -> dict[str, Any]:
-    """Return an answer out of what one knows; a user repeats the question."""
+    """Return an answer from the member's own knowledge; a user repeats the question."""
     posts = _read_posts(read)
     votes = [
         int(post[1])
@@ -194,11 +194,11 @@ def _write_answer(
     return {"text": f"{request.pick(_ANSWERS)} {told}", **marks}
 
 
-_DECEIVED = 0.08  # share of marks that go to any answer, also to a wrong one
+_DECEIVED = 0.08  # share of marks that go to any answer, even a wrong one
 
 
 def _read_posts(read: Sequence[re.Match[str]]) -> dict[int, str]:
-    """Return the text of each post that was read, by number."""
+    """Return the text of each post in the thread, by number."""
     ends = [post.start() if post.string is one.string else None for one, post in pairwise(read)]
     return {
         int(post[1]): post.string[post.end() : end].strip()
@@ -207,7 +207,7 @@ def _read_posts(read: Sequence[re.Match[str]]) -> dict[int, str]:
 
 
 def _is_wrong(scene: Scene | None, text: str) -> bool:
-    """Return whether a post says a value that the space calls wrong."""
+    """Return whether a post contains a value that the space calls wrong."""
     if scene is None:
         return False
     values = scene.scenario.values
@@ -215,8 +215,8 @@ def _is_wrong(scene: Scene | None, text: str) -> bool:
 
 
 def _is_good(scene: Scene | None, text: str) -> bool:
-    """Return whether a post may answer the question: it says a value that the space calls right. A space that
-    calls none right takes all but wrong ones."""
+    """Return whether a post may answer the question: it contains a value that the space calls right. In a
+    space without right values, every post qualifies that is not wrong."""
     if scene is None or not (right := scene.book.phrases.right):
         return not _is_wrong(scene, text)
     values = scene.scenario.values
@@ -224,7 +224,7 @@ def _is_good(scene: Scene | None, text: str) -> bool:
 
 
 def _has_answer(messages: Sequence[Message]) -> bool:
-    """Return whether somebody has answered since the last own post."""
+    """Return whether somebody answered after the member's last post."""
     for message in reversed(messages):
         if message.role == "assistant":
             return False
@@ -234,7 +234,7 @@ def _has_answer(messages: Sequence[Message]) -> bool:
 
 
 def _find_informative_post(scene: Scene | None, posts: Mapping[int, str], numbers: Sequence[int]) -> int:
-    """Return the first post with a value that the asker does not know; else the first."""
+    """Return the first post with a value that the asker does not know; else the first post."""
     if scene is not None and scene.role is not None:
         values, sees = scene.scenario.values, scene.list_visible(scene.role)
         new = [value for name, value in values.items() if name not in sees and name not in scene.book.persona]

@@ -1,4 +1,4 @@
-"""Views of people who post in a forum."""
+"""Views for people who post in a forum."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from edgen.plugin.protocols import Offer, View
 
 
 class ThreadViews:
-    """The views of a thread: who the member is, the posts, and whose post gets a vote."""
+    """The views of a thread: the member's attributes, the posts, and the posts that can get a vote."""
 
     def view(self: Any, use: str, backend: str, role: str | None) -> View | None:
-        """Return what a person sees who answers with the template of this use."""
+        """Return the view for a person who answers with the template of this use."""
         session = self
         seat = next((one for one in session.seats if one.use == use), None)
         if seat is None:

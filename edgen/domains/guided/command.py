@@ -31,17 +31,17 @@ MachineArgument = Annotated[
         autocompletion=complete.offer_files("machines"),
     ),
 ]
-_MOST = 100  # findings that are shown
+_MOST = 100  # findings printed at most
 
 
 class MachineCheckOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of a check of a machine."""
+    """Options for checking a machine."""
 
     space: Annotated[str | None, declare_space("Its values fill the machine's slots.")] = None
 
 
 class MachineDrawOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of a picture of a machine."""
+    """Options for drawing a machine."""
 
     output: Annotated[Path, declare_output("FILE", "The picture (.svg).")]
     run: Annotated[
@@ -51,7 +51,7 @@ class MachineDrawOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MachineLearnOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of probabilities from a run."""
+    """Options for learning probabilities from a run."""
 
     output: Annotated[
         Path | None,
@@ -163,7 +163,7 @@ def _render_learned(learned: LearnedMachine, output: Path | None) -> Iterator[st
     yield f"counted    {learned.choices:,} choices in {count_noun(learned.conversations, 'conversation')}"
     if learned.unknown:
         yield (
-            f"left out   {learned.unknown:,} choices that are not transitions: behind a closed lock, or "
+            f"left out   {learned.unknown:,} choices that are not transitions: at a closed lock, or "
             "back to an earlier state"
         )
     yield f"smoothing  {learned.smoothing:g} added to each transition"

@@ -9,9 +9,9 @@ from msgspec import Meta
 
 from edgen.plugin.protocols import FENCED, Share, Text
 
-PARAPHRASER = "paraphrase"  # the role whose backend rewords
+PARAPHRASER = "paraphrase"  # the role whose backend rewords utterances
 
-# What templates may use besides what their role sees of the scenario.
+# Variables of templates besides the values of the scenario that the role sees.
 OF_BOTH = ("about", "world", "role", "partner")
 OF_CHOICE = (
     *OF_BOTH,

@@ -1,13 +1,13 @@
 """The course of a guided conversation: the utterances on offer, and their effects on state, world and clock.
 
-Pure: replies go in by `say_state`, `say_fixed`, `say_freely` and `answer`, events and turns come out, and the
-same calls give the same. The rules are those of `edgen.domains.guided.machines.model`: gates, conditions and
-locks decide what is offered; where a state has nothing left to offer, what earlier states lead to and was not
-used yet is offered, the latest first, as CRWIZ does. A hint is drawn by the probabilities of what is really
-offered, and stays as long as the state does.
+Pure: replies go in by `say_state`, `say_fixed`, `say_freely` and `answer`; events and turns come out; the
+same calls have the same results. The rules are those of `edgen.domains.guided.machines.model`: gates,
+conditions and locks decide what is offered. If a state has nothing left to offer, unused transitions of
+earlier states are offered, the latest state first, as CRWIZ does. A hint is drawn by the probabilities of the
+offered states, and stays until the state changes.
 
 A choice counts from the moment it is made: its state, sub-task, lock and effects begin then, and the clock
-goes on while it is said.
+runs while it is said.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from edgen.domains.guided.machines.world import (
 )
 from edgen.plugin import Turn
 
-# Why a conversation ends where the machine does not say so.
+# Reasons for an end that the machine does not state.
 TIME_OUT = "time_out"
 TOO_MANY_TURNS = "too_many_turns"
 TOO_MANY_CHANGES = "too_many_changes"
 NOTHING_LEFT = "nothing_left"
 PARTNER_LEFT = "partner_left"
-MOST_CHANGES = 10_000  # effects of one conversation
+MOST_CHANGES = 10_000  # effects in one conversation
 
 
 class Option(NamedTuple):
-    """A state that may be said next, how, and how probable it is among those that may."""
+    """A state that may be said next, its utterance, and its probability among the offered states."""
 
     state: str
     utterance: str
@@ -47,8 +47,8 @@ class Option(NamedTuple):
 
 
 class GuidedOffer(NamedTuple):
-    """The offer to the guided role. `fixed`: replies by name, which change nothing. `hint`: one of the
-    options, or None."""
+    """The offer to the guided role. `fixed`: replies by name, which change nothing. `hint`: the state of one
+    option, or None."""
 
     options: tuple[Option, ...]
     fixed: Mapping[str, str]
@@ -56,7 +56,8 @@ class GuidedOffer(NamedTuple):
 
 
 class _Due(NamedTuple):
-    """An effect that was begun. `at`: seconds or turns; `number` keeps those of one moment in their order."""
+    """An effect that has begun and is not due yet. `at`: its time in seconds or turns. `number` orders
+    effects of the same time."""
 
     at: float
     number: int
@@ -66,8 +67,8 @@ class _Due(NamedTuple):
 
 
 class Course:
-    """A conversation under way. `values`: the scenario's, by name, for slots and for variables of those
-    names. `seed` decides formulations and hints. `most_turns`: it ends after this number of turns."""
+    """A conversation in progress. `values`: the scenario's, by name, for slots and for variables of these
+    names. `seed` decides formulations and hints. The conversation ends after `most_turns` turns."""
 
     def __init__(
         self, machine: Machine, values: Mapping[str, Any], seed: str, *, most_turns: int, hints: bool = True
@@ -87,11 +88,11 @@ class Course:
         self._hints = hints
         self._draw_way, self._draw_hint = (random.Random(f"{seed}/{what}") for what in ("way", "hint"))  # noqa: S311 - reproducible, not secret
         self._history = [self.state]
-        self._ways: dict[str, str] = {}  # the formulation of each state offered in the state at hand
+        self._ways: dict[str, str] = {}  # the drawn formulation of each state that the current state offers
         self._hint: str | None = None
         self._offer: GuidedOffer | None = None
-        self._refused = False  # an answer has come that does not open the lock
-        self._ending: End | None = None  # what the utterance that is being said ends with
+        self._refused = False  # an answer came that does not open the lock
+        self._ending: End | None = None  # the end that follows the current utterance
         self._timed: list[_Due] = []
         self._counted: list[_Due] = []
         self._numbers = itertools.count()
@@ -99,7 +100,7 @@ class Course:
 
     @property
     def success(self) -> bool | None:
-        """The success of an end that the machine does not name: False if any end of the machine states a
+        """The success of an end that the machine does not state: False if any end of the machine states a
         success, else None."""
         machine = self.machine
         ends = (*machine.ends, *(state.end for state in machine.states.values() if state.end))
@@ -107,17 +108,17 @@ class Course:
 
     @property
     def stuck(self) -> bool:
-        """True if no option is offered, and no effect that has begun can change that."""
+        """True if no option is offered, and no effect in progress can change that."""
         return self.lock is None and not self._timed and not self._counted and not self.offer().options
 
     def sees(self, role: str) -> dict[str, Value]:
         """Return the variables of the world that a role may know, with their current values."""
         return select_visible_variables(self.machine, role, self.world)
 
-    # ---- what may be said
+    # ---- the offer
 
     def offer(self) -> GuidedOffer:
-        """Return what may be said now. Each turn of the guided role logs it in `events`."""
+        """Return the current offer. Each turn of the guided role logs it in `events`."""
         if self._offer is None:
             source, names = self._find_offered_names()
             weights = self.machine.states[source].list_weights(names)
@@ -126,24 +127,27 @@ class Course:
         return self._offer
 
     def _find_offered_names(self) -> tuple[str, list[str]]:
-        """Return the states that may be said, and the one whose probabilities count."""
+        """Return the states on offer, and the state whose probabilities apply."""
         if self.lock is not None:
-            return self.state, self._open(self.state, self.lock.otherwise) if self._refused else []
-        if found := self._open(self.state):
+            return self.state, self._list_sayable_states(
+                self.state, self.lock.otherwise
+            ) if self._refused else []
+        if found := self._list_sayable_states(self.state):
             return self.state, found
         used = {*self._history}
         for earlier in dict.fromkeys(reversed(self._history[:-1])):
-            if found := [name for name in self._open(earlier) if name not in used]:
+            if found := [name for name in self._list_sayable_states(earlier) if name not in used]:
                 return earlier, found
         return self.state, []
 
-    def _open(self, state: str, names: Sequence[str] | None = None) -> list[str]:
-        """Return the states that may follow a state and can be said: their slots have values."""
+    def _list_sayable_states(self, state: str, names: Sequence[str] | None = None) -> list[str]:
+        """Return the states that may follow a state and have a formulation with values for all slots."""
         offered = self.machine.find_offered_states(state, self.world, self.subtask, names)
-        return [name for name in offered if self._list_sayable(self.machine.states[name])]
+        return [name for name in offered if self._list_complete_formulations(self.machine.states[name])]
 
-    def _list_sayable(self, state: State) -> list[str]:
-        """Return the formulations whose slots have values; none where `slots` of the state lack one."""
+    def _list_complete_formulations(self, state: State) -> list[str]:
+        """Return the formulations whose slots all have values; empty if one of the state's `slots` has
+        none."""
         values = self._values
         if any(values.get(name) is None for name in state.slots):
             return []
@@ -156,7 +160,7 @@ class Course:
     def _find_utterance(self, name: str) -> str:
         """Return the utterance of a state: its formulation, drawn when it was first offered, with the current
         values."""
-        ways = self._list_sayable(self.machine.states[name])
+        ways = self._list_complete_formulations(self.machine.states[name])
         way = self._ways.get(name)
         if way not in ways:
             way = ways[0] if len(ways) == 1 else self._draw_way.choice(ways)
@@ -165,7 +169,7 @@ class Course:
         return said[:1].upper() + said[1:]
 
     def list_slot_values(self, name: str) -> tuple[str, ...]:
-        """Return the values that the utterance of an offered state was filled with."""
+        """Return the values in the utterance of an offered state."""
         return tuple(fill(f"{{{slot}}}", self._values) for slot in list_slots(self._ways[name]))
 
     def _choose_hint(self, options: Sequence[Option]) -> str | None:
@@ -175,9 +179,9 @@ class Course:
             self._hint = draw(options, self._draw_hint.random())
         return self._hint
 
-    # ---- what is said
+    # ---- turns
 
-    # `seconds`: how long it took; None: as long as the machine's clock gives its words.
+    # `seconds`: duration of the turn; None: the machine's clock computes it from the words.
 
     def say_state(self, name: str, text: str | None = None, seconds: float | None = None) -> None:
         """Say an offered state as the guided role; `text` replaces its utterance."""
@@ -199,7 +203,7 @@ class Course:
         self._say(self.machine.players.wizard, text, (), seconds, by="free")
 
     def answer(self, text: str, labels: Sequence[str] = (), seconds: float | None = None) -> None:
-        """Say something as the partner; it may open a lock."""
+        """Say something as the partner, which may open a lock."""
         self._say(self.machine.players.partner, text, tuple(labels), seconds)
         if self.end is None and self.lock is not None:
             if opens(self.lock, text, labels, self._values):
@@ -210,7 +214,7 @@ class Course:
             self._offer = None
 
     def finish(self, reason: str, success: bool | None) -> None:
-        """End the conversation, unless it has ended."""
+        """End the conversation unless it has ended."""
         if self.end is None:
             self.end = End(reason=reason, success=success)
             self.tell("end", reason=reason, success=success)
@@ -232,7 +236,7 @@ class Course:
         """Log an event at the current time and turn."""
         self.events.append({"event": event, "time": self.now, "turn": len(self.turns), **what})
 
-    # ---- what follows
+    # ---- consequences
 
     def _begin(self) -> None:
         if self.world:
@@ -247,7 +251,7 @@ class Course:
 
     def _enter(self, state: State) -> None:
         """Enter a state that was just chosen."""
-        if self.lock is not None:  # its `otherwise` leads here
+        if self.lock is not None:  # a state in the lock's `otherwise` was chosen
             self.tell("unlock", state=self.state)
         self.tell("state", **{"from": self.state, "to": state.name})
         self.state = state.name
@@ -268,10 +272,10 @@ class Course:
             self.subtask = subtask
 
     def _start_effects(self, state: State, turns: int) -> None:
-        """Begin a state's effects; those by turns begin after their number of turns."""
+        """Start a state's effects. Effects after a number of turns are counted from `turns`."""
         for place, effect in enumerate(state.effects):
             if not effect.after_seconds and not effect.after_turns:
-                self._make(effect, state.name)
+                self._apply_effect(effect, state.name)
             elif not (effect.repeat and self._is_running(state.name, place)):
                 due = self._begin_effect(state.name, place, effect, turns)
                 planned = {**effect.set, **{name: f"{by:+g}" for name, by in effect.add.items()}}
@@ -288,11 +292,11 @@ class Course:
         return due
 
     def _list_waiting(self, effect: Effect) -> list[_Due]:
-        """Return the effects that wait for the clock, or for turns, as this one does."""
+        """Return the queue for an effect: of the clock, or of turns."""
         return self._timed if effect.after_seconds else self._counted
 
-    def _make(self, effect: Effect, cause: str) -> None:
-        """Let an effect happen."""
+    def _apply_effect(self, effect: Effect, cause: str) -> None:
+        """Apply an effect to the world."""
         new = list_changes(effect, self.machine, self.world)
         if not new:
             return
@@ -344,7 +348,7 @@ class Course:
             return
         if at:
             self.now = due.at
-        self._make(due.effect, due.state)
+        self._apply_effect(due.effect, due.state)
         if due.effect.repeat:
             again = due._replace(at=_find_due_time(due.at, due.effect), number=next(self._numbers))
             heapq.heappush(self._list_waiting(due.effect), again)
@@ -352,7 +356,8 @@ class Course:
 
 
 def draw(options: Sequence[Option], number: float) -> str:
-    """Return the option at a number in [0, 1) of their probabilities, which sum to 1."""
+    """Return the state of the option at `number`, in [0, 1), of the cumulated probabilities, which sum to
+    1."""
     for option in options:
         number -= option.probability
         if number < 0:
@@ -361,12 +366,12 @@ def draw(options: Sequence[Option], number: float) -> str:
 
 
 def pick_best(options: Sequence[Option]) -> str:
-    """Return the most probable option, the first of several."""
+    """Return the state of the most probable option, the first of several."""
     return max(options, key=lambda option: option.probability).state
 
 
 def _find_due_time(since: float, effect: Effect) -> float:
-    """Return when an effect that began at `since` happens: by the clock, or by turns."""
+    """Return the time in seconds, or the turn, at which an effect that began at `since` is due."""
     return round(since + (effect.after_seconds or effect.after_turns), 3)
 
 
@@ -375,7 +380,7 @@ def _acts(state: State) -> tuple[str, ...]:
 
 
 def _waits_for(lock: Lock) -> str | dict[str, Any]:
-    """Return what a lock waits for: `any`, or the conditions that an answer must meet."""
+    """Describe the answer that opens a lock: `any`, or its conditions."""
     if lock.any_answer:
         return "any"
     found: dict[str, Any] = {"says": list(lock.says), "lacks": list(lock.lacks), "label": lock.label}

@@ -1,9 +1,9 @@
-"""Reader of room logs as CRWIZ's server (`log_utils.get_room_logs` of JChiyah/crwiz) and `edgen export --to
-crwiz` write them. It turns them into guided conversations, for counts and comparisons.
+"""A reader of room logs in the layout of CRWIZ's server (`log_utils.get_room_logs` of JChiyah/crwiz), which
+`edgen export --to crwiz` writes, too. It turns them into guided conversations, for counts and comparisons.
 
 Users with numbers above 2 are people; the others are bots. A sub-task that a bot begins does not count. Logs
 have no dialogue acts, and only the operator's answers to questionnaires. CRWIZ's own logs do not distinguish
-a fixed reply from free text: where no change of the state follows, it counts as free.
+a fixed reply from free text: without a change of the state after it, an utterance counts as free.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from edgen.plugin import Scenario, Turn
 from edgen.plugin.families import FiledRecord, make_filed_record
 
 SCHEMA = "crwiz_log"
-_BOTS = 2  # users up to this number
+_BOTS = 2  # highest number of a bot
 _HINTS = ("fsa_request_task_hint", "fsa_request_task_hint_again")
 _CHANGES = ("fsa_state_change", "fsa_get_state_transitions", "start_task")
 
 
 def is_log(record: Any) -> bool:
-    """Return whether a decoded record is laid out as such a log."""
+    """Return whether a decoded record has the layout of such a log."""
     return (
         isinstance(record, dict) and record.get("type") == "log_room" and isinstance(record.get("logs"), list)
     )
 
 
 def read(record: Mapping[str, Any]) -> FiledRecord:
-    """Return the conversation of a log. Raises ValueError with a clause that says why the log is invalid."""
+    """Return the conversation of a log. Raises ValueError with a clause about the problem if the log is
+    invalid."""
     room = _Room(record)
     for one in _list_entries(record):
         room.read(one)
@@ -73,14 +74,14 @@ def find_inconsistencies(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]
 
 
 def _list_entries(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the events that have what all events have."""
+    """Yield the events that have the keys which every event has."""
     for one in record["logs"]:
         if isinstance(one, dict) and isinstance(one.get("event"), str) and isinstance(one.get("data"), dict):
             yield one
 
 
 class _Room:
-    """A log, read event by event."""
+    """A reader of one log, event by event."""
 
     def __init__(self, record: Mapping[str, Any]) -> None:
         roles = record.get("roles")
@@ -90,11 +91,11 @@ class _Room:
         )
         self._subtask: str | None = None
         self._hint: str | None = None
-        self._chosen: dict[str, Any] | None = None  # the last utterance, until its change of the state
-        self._place = 0  # the turn with which the events being logged began
+        self._chosen: dict[str, Any] | None = None  # the last utterance, until its change of state
+        self._place = 0  # number of the turn at which the current events began
         self._events: list[Event] = []
         self._success: bool | None = None
-        self._told_success = False  # by the end itself
+        self._told_success = False  # success stated by the end event
         self._tokens: dict[int | None, str] = {}
         self.turns: list[Turn] = []
         self.end: dict[str, Any] | None = None
@@ -148,7 +149,7 @@ class _Room:
         self.turns.append(Turn(self._find_role(one), said))
 
     def _find_role(self, one: Mapping[str, Any]) -> str:
-        """Return the role of the user whose event this is."""
+        """Return the role of the user of an event."""
         user = _read_user(one)
         role = self._roles.get(str(user)) or (one["user"].get("name") if user is not None else None)
         return role if isinstance(role, str) and role else f"User {user}"

@@ -1,7 +1,7 @@
 """Events of a guided conversation as values: choices, states, sub-tasks, hints, the end, answers.
 
-`events` may have any origin: incomplete entries are skipped. Times are seconds since the start, turns are
-counted from 0, and an event's turn is the next one.
+`events` may have any origin: incomplete entries are skipped. Times are seconds since the start. Turns are
+counted from 0, and an event has the number of the next turn.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec import Meta
 from edgen.plugin import Reply
 from edgen.plugin.families import Role
 
-Event = dict[str, Any]  # of a conversation, as `Conversation.events` has it
+Event = dict[str, Any]  # an event, as in `Conversation.events`
 ACTS = ("Request", "Interaction", "Action", "Update")
 """The four types of dialogue acts (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020)."""
 _BY_WORD = {act.casefold(): act for act in ACTS}
@@ -25,16 +25,16 @@ _BY_WORD = {act.casefold(): act for act in ACTS}
 class UtteranceChoice(NamedTuple):
     """An utterance of the guided role."""
 
-    by: str  # an offered `state`, a `fixed` reply or `free` text
+    by: str  # an offered `state`, a `fixed` reply, or `free` text
     state: str | None  # name of the state or the reply; None for free text
     utterance: str  # the text
-    followed: bool | None  # it was named by a hint; None without a hint
+    followed: bool | None  # a hint named it; None without a hint
     time: float  # seconds of the conversation's clock
     turn: int  # number of the next turn, from 0
 
 
 class Span(NamedTuple):
-    """A stretch of a conversation in one sub-task: seconds and turns, half open."""
+    """A stretch of a conversation in one sub-task, half open, in seconds and turns."""
 
     name: str
     start: float
@@ -44,7 +44,7 @@ class Span(NamedTuple):
 
 
 class ConversationEnd(NamedTuple):
-    """The reason for the end, and whether the task was done; None if not applicable."""
+    """The reason for the end, and whether the task succeeded; None if not applicable."""
 
     reason: str
     success: bool | None
@@ -109,7 +109,7 @@ class GuidedEvents:
 
     @cached_property
     def end(self) -> ConversationEnd | None:
-        """The end, None if unknown."""
+        """The end; None if unknown."""
         last = next(reversed([*self.of("end")]), None)
         reason = read_text(last, "reason") if last is not None else None
         return ConversationEnd(reason, read_truth(last, "success")) if last is not None and reason else None
@@ -169,7 +169,7 @@ def read_text(event: Mapping[str, Any], key: str) -> str | None:
 
 
 def read_truth(event: Mapping[str, Any], key: str) -> bool | None:
-    """Return an event's truth value under a key, None if it is not one."""
+    """Return an event's truth value under a key; None if it is not one."""
     value = event.get(key)
     return value if isinstance(value, bool) else None
 
@@ -186,7 +186,7 @@ def read_turn(event: Mapping[str, Any]) -> int:
     return value if type(value) is int and value >= 0 else 0
 
 
-LONGEST = 86_400  # seconds, a day
+LONGEST = 86_400  # seconds in a day
 
 
 class _Timed(msgspec.Struct):
@@ -194,8 +194,8 @@ class _Timed(msgspec.Struct):
 
 
 def read_seconds(reply: Reply) -> float | None:
-    """Return the seconds, in [0, LONGEST]; None where nobody counted them and the text is no JSON object that
-    names such a number."""
+    """Return the seconds of an answer, in [0, LONGEST]; None if they were not measured and the text is no
+    JSON object with a valid number of them."""
     if reply.given is not None and reply.given.seconds is not None:
         return min(max(reply.given.seconds, 0.0), LONGEST)
     try:

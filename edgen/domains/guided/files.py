@@ -1,4 +1,4 @@
-"""The machine and the questionnaire that a job names: read once, held by the run's copy of the job as JSON,
+"""The machine and the questionnaire that a job names: read once, stored as JSON in the run's copy of the job,
 and checked against the space."""
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from edgen.plugin.protocols import (
     read_questionnaire,
 )
 
-OF_MACHINE = "machine"  # a questionnaire: the one that the machine names
+OF_MACHINE = "machine"  # the setting `questionnaire`: the machine's own
 MOST_HELD = 1 << 20  # characters of a machine as JSON; a job may have 4 MiB
 _MOST_SHOWN = 20  # problems of a machine in one message
 
 
 class PreparedMachine(msgspec.Struct, frozen=True):
-    """The parts that all conversations of a job share."""
+    """Data that all conversations of a job share."""
 
     machine: Machine  # checked
-    questionnaire: Questionnaire | None  # after the conversation; None without one
+    questionnaire: Questionnaire | None  # after the conversation; None: no questionnaire
     space: Space  # of the scenarios
     wizard: SpaceRole  # the guided role
     partner: SpaceRole  # the other role
-    labels: tuple[str, ...] = ()  # of the partner's turns, that open locks
+    labels: tuple[str, ...] = ()  # labels of the partner's turns that open locks
 
 
 def is_content(named: str) -> bool:
-    """Return whether a setting holds the thing itself, as JSON, and not its name."""
+    """Return whether a setting holds the contents, as JSON, instead of a name."""
     return named.lstrip().startswith("{")
 
 
 def read_files(job: Job, find: FindFile) -> Job:
-    """Return the job whose settings hold machine and questionnaire as JSON."""
+    """Return the job with the contents of machine and questionnaire in its settings, as JSON."""
     settings: Guided = settings_of(job)
     if settings.machine is None:
         return job
@@ -79,7 +79,7 @@ def _render_json(value: Machine | Questionnaire) -> str:
 
 @functools.lru_cache(maxsize=8)
 def read_machine(text: str) -> Machine:
-    """Return the machine in a setting that holds one. Raises MachineError for an invalid text."""
+    """Return the machine in a setting with its contents. Raises MachineError for an invalid text."""
     try:
         return msgspec.json.decode(text, type=Machine)
     except (msgspec.DecodeError, RecursionError) as problem:
@@ -87,13 +87,13 @@ def read_machine(text: str) -> Machine:
 
 
 def find_players(settings: Guided) -> Players | None:
-    """Return the names of the two roles, None while only the machine's name is known."""
+    """Return the names of the two roles; None if the setting has only the machine's name."""
     held = settings.machine
     return read_machine(held).players if held is not None and is_content(held) else None
 
 
 def prepare(job: Job, space: Space) -> PreparedMachine:
-    """Return the parts that all conversations of a job share. Raises JobError with every reason why the
+    """Return the data that all conversations of a job share. Raises JobError with every reason why the
     machine cannot run on this space."""
     settings: Guided = settings_of(job)
     assert settings.machine is not None
@@ -102,7 +102,7 @@ def prepare(job: Job, space: Space) -> PreparedMachine:
     fatal = [
         Problem("$.guided.machine", str(one))
         for one in check_machine(machine, (*space.names, *fields))
-        if one.fatal and one.kind != "endless"  # the job's cap on turns ends it
+        if one.fatal and one.kind != "endless"  # the job's limit on turns ends it
     ]
     roles = {role.name: role for role in space.roles}
     wanted = (machine.players.wizard, machine.players.partner)
@@ -130,7 +130,7 @@ def prepare(job: Job, space: Space) -> PreparedMachine:
 
 
 def _check_values(machine: Machine, space: Space) -> list[Problem]:
-    """Return a problem for each dimension with a value that the variable of its name cannot have."""
+    """Yield a problem for each dimension with a value that is invalid for the variable of the same name."""
     found = []
     for one in space.dimensions:
         if (variable := machine.world.get(one.name)) is None:

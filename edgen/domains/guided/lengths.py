@@ -1,5 +1,5 @@
-"""Estimated lengths of a machine's conversations: some are played by chance, with a partner who mostly gives
-the answers that are waited for. No model is called."""
+"""Estimated lengths of a machine's conversations, from some that are played by chance. The partner mostly
+gives the answer that opens the lock. No model is called."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from edgen.domains.guided.machines.model import Machine, Variable
 from edgen.domains.guided.machines.slots import fill_phrases, list_slots
 
 _PLAYED = 40
-_STAND_IN = "some words"  # for what a scenario would say
-_ANSWERS = 0.8  # how often the partner gives the answer that is waited for
+_STAND_IN = "some words"  # in place of a scenario's values
+_ANSWERS = 0.8  # share of the partner's answers that open the lock
 
 
 @functools.lru_cache(maxsize=8)
 def list_sides_of_turns(settings: Guided, level: int) -> str:
-    """Return who takes the turns of a conversation, a letter each: `w` for the guided role, `p` for its
-    partner. Level 0 is a short conversation, 1 one of middle length, and 2 the longest that the settings and
-    the clock allow."""
+    """Return the speakers of a conversation's turns, a letter each: `w` for the guided role, `p` for its
+    partner. Level 0 is a short conversation, 1 a median one, and 2 the longest that the settings and the
+    clock allow."""
     assert settings.machine is not None
     machine = read_machine(settings.machine)
     if level == 2:
@@ -39,7 +39,7 @@ def list_sides_of_turns(settings: Guided, level: int) -> str:
 
 
 def _play(machine: Machine, settings: Guided, number: int) -> str:
-    """Return the sides of a conversation by chance."""
+    """Play a conversation by chance; return its speakers."""
     values, chance = _stand_ins(machine), random.Random(f"{number}/length")  # noqa: S311 - reproducible, not secret
     course = Course(machine, values, str(number), most_turns=settings.turns, hints=False)
     sides = ""
@@ -61,7 +61,7 @@ def _play(machine: Machine, settings: Guided, number: int) -> str:
 
 
 def _stand_ins(machine: Machine) -> dict[str, Any]:
-    """Return values for every name that a scenario would give."""
+    """Return values for every name that a scenario would define."""
     texts = [text for state in machine.states.values() for text in state.formulations]
     names = [name for text in texts for name in list_slots(text)]
     names += [name for state in machine.states.values() for name in state.slots]

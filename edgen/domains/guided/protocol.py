@@ -1,8 +1,8 @@
-"""Conversations in which a state machine offers one role its utterances, while a world changes.
+"""The protocol `guided`: a state machine offers one role its utterances, and a world changes.
 
-The protocol's interface to the rest of edgen; the machine's rules are in `course`, the requests in `session`.
-The way of working is CRWIZ's (Chiyah Garcia, Lopes, Liu and Hastie, "CRWIZ: A Framework for Crowdsourcing
-Real-Time Wizard-of-Oz Dialogues", LREC 2020): there a person chooses among the utterances that are offered.
+This is the interface to the rest of edgen; the machine's rules are in `course`, the requests in `session`.
+The method is CRWIZ's (Chiyah Garcia, Lopes, Liu and Hastie, "CRWIZ: A Framework for Crowdsourcing Real-Time
+Wizard-of-Oz Dialogues", LREC 2020), where a person chooses among the offered utterances.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _ANSWERS = (25.0, 50.0, 150.0)
 
 
 class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, SharedPreparation, PlayedProtocol):
-    """A machine offers what one role may say; its partner says what it likes."""
+    """The protocol in which a machine offers the utterances of one role, and its partner speaks freely."""
 
     name = "guided"
     summary = "A state machine offers what one role may say, while a world changes."
@@ -107,7 +107,7 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
     )
 
     def problems(self, job: Job) -> Iterator[Problem]:
-        """Yield a problem for a missing machine, and for a prompt for the whole conversation."""
+        """Yield problems: a missing machine, a prompt for the whole conversation."""
         settings: Guided = settings_of(job)
         if settings.machine is None:
             message = "this key is missing; name a machine, as in `guided: {machine: incident_response}`"
@@ -116,29 +116,28 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
             yield Problem("$.prompt", "guided has a prompt for each side: `prompts: {wizard: …, partner: …}`")
 
     def with_files(self, job: Job, find: FindFile) -> Job:
-        """Return the machine and the questionnaire in place of their names, as JSON. Raises MachineError and
-        QuestionnaireError."""
+        """Return the job with the contents of machine and questionnaire in place of their names, as JSON.
+        Raises MachineError and QuestionnaireError."""
         from edgen.domains.guided.files import read_files
 
         return read_files(job, find)
 
     def guide(self, job: Job) -> Machine | None:
-        """Return the one that the settings hold. Raises MachineError where they hold none that can be
-        read."""
+        """Return the machine in the settings. Raises MachineError if they hold no readable one."""
         from edgen.domains.guided.files import is_content, read_machine
 
         held = settings_of(job).machine
         return read_machine(held) if held is not None and is_content(held) else None
 
     def roles(self, job: Job) -> tuple[str, ...]:
-        """Return both, the guided one only where a model plays it; and who rewords."""
+        """Return the two roles, the guided one only if a model plays it, and the backend that rewords."""
         settings: Guided = settings_of(job)
         wizard, partner = _find_names(job)
         chooses = (wizard,) if settings.chooser == "model" else ()
         return (*chooses, partner, *((PARAPHRASER,) if settings.paraphrase else ()))
 
     def prepare(self, job: Job, space: Space) -> Any:
-        """Return the machine, and who is who. Raises JobError where machine and space do not go together."""
+        """Return the machine and its roles in the space. Raises JobError if machine and space do not fit."""
         from edgen.domains.guided.files import prepare
 
         family = family_of(space, job.family)
@@ -151,7 +150,7 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
         return prepare(job, space)
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
-        """Return a template for each side that is asked, for rewording and for the questionnaire."""
+        """Return a template for each role that a model plays, for rewording and for the questionnaire."""
         settings: Guided = settings_of(job)
         wizard, partner = _find_names(job)
         sees = (
@@ -180,19 +179,19 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
                 stand_ins=_STAND_INS,
             )
             for use, (expects, role, more, used) in asked.items()
-            if used or use in job.prompts  # one that an arm does not need is no mistake
+            if used or use in job.prompts  # a template that an arm does not need is no mistake
         }
 
     def session(self) -> type[Session]:
-        """Return the session class. It yields the guided role's choices, its partner's turns, and the
+        """Return the session class, which yields the guided role's choices, its partner's turns, and the
         questionnaires."""
         from edgen.domains.guided.session import GuidedSession
 
         return GuidedSession
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-        """Return a call a turn where a model plays; rewording; the questionnaires. How many turns: see
-        `lengths`."""
+        """Return a call for each turn by a model, and calls for rewording and questionnaires. `lengths`
+        estimates the number of turns."""
         from edgen.domains.guided.lengths import list_sides_of_turns
 
         settings: Guided = settings_of(job)
@@ -212,12 +211,12 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
         return tuple(calls)
 
     def role_of(self, job: Job, step: int) -> str:
-        """Return the guided role and its partner in turn, where both are asked."""
+        """Return the guided role and its partner in turn, if models play both."""
         wizard, partner = _find_names(job)
         return partner if settings_of(job).chooser != "model" or step % 2 else wizard
 
     def caveats(self, settings: Guided) -> Iterator[str]:
-        """Yield how the guided role's turns came about."""
+        """Yield a sentence about the origin of the guided role's turns."""
         who = {
             "model": "a model chose among them by number, or wrote free text, which is marked",
             "chance": "chance chose among them, by the machine's probabilities",
@@ -237,9 +236,9 @@ class GuidedProtocol(SimulatedAnswers, SelfDescription, RolesAndSettings, Shared
         return respond(request)
 
 
-# Templates that show what others wrote between fences.
+# Templates that show others' turns between fences.
 _DEFAULTS = {use: f"guided_{use}_guarded" for use in ("wizard", "paraphrase", "questionnaire")}
-# What a prompt has to show, or its answers could not be read.
+# Variables that a prompt must show, since its answers could not be read otherwise.
 _SHOWS = {"wizard": (("options",),), "paraphrase": (("utterance",),), "questionnaire": (("items",),)}
 _STAND_INS: dict[str, Any] = {
     "about": ["Weather: calm"],
@@ -258,8 +257,8 @@ _STAND_INS: dict[str, Any] = {
 
 
 def _find_names(job: Job) -> tuple[str, str]:
-    """Return the guided role and its partner, as `backends` names them. Until the machine is read: the first
-    role and the last."""
+    """Return the guided role and its partner, by their names in `backends`. Before the machine is read, these
+    are the first and the last role."""
     from edgen.domains.guided.files import find_players
 
     players = find_players(settings_of(job))

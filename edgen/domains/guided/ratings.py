@@ -1,7 +1,8 @@
-"""The answers to a questionnaire: a JSON object, or a line an item (`task: 6`).
+"""A reader of answers to a questionnaire: a JSON object, or a line for each item (`task: 6`).
 
-A rating is a whole number on its item's scale, as `6`, `"6"`, `6/7` or `6 (agree)`; anything else is invalid,
-and so is an answer that lacks a rating. Free-text items may be missing. Never raises; linear.
+A rating is a whole number on its item's scale, as `6`, `"6"`, `6/7` or `6 (agree)`; anything else is invalid.
+An answer without a rating is rejected. Free-text items may be missing. Never raises; linear in the reply's
+length.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from edgen.plugin.answers import (
 from edgen.plugin.protocols import RejectionReason, Scale
 from edgen.plugin.texts import excerpt
 
-MAX_TEXT = 2_000  # of one free answer
+MAX_TEXT = 2_000  # characters of one free answer
 _RATING = re.compile(
     r"[\"'*\s]{0,6}(-?\d{1,6})(?:\.0)?[\"'*]{0,3}(?:\s{0,3}/\s{0,3}(\d{1,6})|\s.{0,80}|[.,]?)\s{0,3}"
 )
@@ -38,8 +39,8 @@ def read_ratings(
     finish_reason: str = "stop",
     refusal: str | None = None,
 ) -> dict[str, int | str] | Rejection:
-    """Return the answer to each item by its name; None for a scale means free text. Why not, where a rating
-    is missing or out of its scale."""
+    """Return the answer to each item by its name; a scale of None means free text. Return a rejection if a
+    rating is missing or out of its scale."""
     if (refused := find_service_refusal(refusal, finish_reason)) is not None:
         return refused
     given = _read_answers(body_of(text), items)
@@ -83,7 +84,7 @@ def _read_rating(value: Any, scale: Scale) -> int | None:
 
 
 def make_token(seed: int, scenario: int, replicate: int) -> str:
-    """Return the word that joins a conversation's log with the answers afterwards: 10 letters and digits,
+    """Return a token that links a conversation's log with the answers afterwards: 10 letters and digits,
     always the same for one conversation."""
     place = f"{seed}/{scenario}/{replicate}/token"
     return hashlib.blake2b(place.encode(), digest_size=5).hexdigest().upper()

@@ -1,5 +1,5 @@
-"""Logs of rooms as CRWIZ's server writes them, read as conversations. Guided conversations that edgen makes
-are of the family `dialogue`."""
+"""A reader of room logs by CRWIZ's server, as conversations. Guided conversations that edgen makes are of the
+family `dialogue`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edgen.plugin.readers import DataSetReader
 
 
 class CrwizLogs(LayoutChecks, RecordContents, ReportWords, DataSetReader):
-    """CRWIZ's log of a room."""
+    """The reader of CRWIZ's room logs."""
 
     name = "crwiz-log"
     title = "CRWIZ (logs of rooms)"
@@ -23,7 +23,7 @@ class CrwizLogs(LayoutChecks, RecordContents, ReportWords, DataSetReader):
     marks_ends = False
 
     def recognizes(self, record: Any) -> bool:
-        """Return whether a decoded record is laid out as a log."""
+        """Return whether a decoded record has the layout of a log."""
         return crwiz_files.is_log(record)
 
     def identifier(self, record: Any) -> str | None:
@@ -32,7 +32,7 @@ class CrwizLogs(LayoutChecks, RecordContents, ReportWords, DataSetReader):
         return found if isinstance(found, str) else None
 
     def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
-        """Yield what contradicts itself in a log."""
+        """Yield inconsistencies within a log."""
         return crwiz_files.find_inconsistencies(record) if crwiz_files.is_log(record) else iter(())
 
     def read_file(self, record: Any) -> FiledRecord:

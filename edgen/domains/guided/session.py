@@ -1,8 +1,8 @@
-"""A guided conversation as requests and replies: who is asked, and the effects of the answers on the course.
+"""A guided conversation as requests and replies: who answers, and the effects of the answers on the course.
 
 The guided role gets the conversation and the offered utterances, and answers with a number or with free text;
-or chance chooses for it, without a call. Its partner answers freely, and knows its role's view of scenario
-and world.
+or chance chooses for it, without a call. Its partner answers freely, with its role's view of scenario and
+world.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from edgen.plugin.protocols import (
     transcript_of,
 )
 
-KEPT = "kept_formulation"  # a repair: what was to be reworded is said as the machine has it
-UNANSWERED = "unanswered_questionnaire"  # a flag: a role's answers could not be read
+KEPT = "kept_formulation"  # a repair: an utterance could not be reworded and was said unchanged
+UNANSWERED = "unanswered_questionnaire"  # a flag: a role's answers to the questionnaire were unreadable
 _NO_ANSWER = "(Nobody says anything.)"
 T = TypeVar("T")
 
 
 class GuidedSession(GuidedViews, Session):
-    """A scenario's conversation under way."""
+    """The conversation of a scenario in progress."""
 
     protocol = "guided"
     _settings: Guided
@@ -67,11 +67,9 @@ class GuidedSession(GuidedViews, Session):
             most_turns=self._settings.turns,
             hints=self._settings.hints,
         )
-        self._said = self._free = 0  # turns of the guided role, and those of its own words
+        self._said = self._free = 0  # turns of the guided role, and its free texts
         self._ended_by: str | None = None
-        self._seconds: float | None = (
-            None  # that the last answer took, where it says so and the job goes by that
-        )
+        self._seconds: float | None = None  # duration of the last answer, if answers set the clock
 
     def play(self) -> Generator[Request, Reply, Conversation | Rejection]:
         """Return the conversation from its first turn to its end."""
@@ -124,7 +122,7 @@ class GuidedSession(GuidedViews, Session):
         return None
 
     def _play_wizards_turn(self) -> Generator[Request, Reply, bool | Rejection]:
-        """Yield one turn; False where there is nothing that could be said."""
+        """Yield one turn; return False if nothing can be said."""
         self._seconds, offer = None, self.course.offer()
         free, role = self._may_write, self._prepared.wizard.name
         if self._settings.chooser != "model":
@@ -154,13 +152,12 @@ class GuidedSession(GuidedViews, Session):
 
     @property
     def _may_write(self) -> bool:
-        """True if one more turn of its own words keeps within the share."""
+        """True if another free text keeps within the allowed share."""
         settings = self._settings
         return settings.chooser == "model" and self._free + 1 <= settings.free_text * (self._said + 1)
 
     def _choose_by_chance(self, offer: GuidedOffer) -> Generator[Request, Reply, bool | Rejection]:
-        """Yield a turn that is drawn, or the most probable one; a fixed reply where nothing else is
-        offered."""
+        """Say a drawn utterance, or the most probable one; a fixed reply if no other is offered."""
         by_chance = self._settings.chooser == "chance"
         if offer.options:
             state = draw(offer.options, self._chance.random()) if by_chance else pick_best(offer.options)
@@ -187,7 +184,7 @@ class GuidedSession(GuidedViews, Session):
         return None
 
     def _reword(self, state: str) -> Generator[Request, Reply, ActedTurn | Rejection]:
-        """Yield a state's utterance in other words that keep the values of its slots."""
+        """Return a state's utterance in other words that keep the values of its slots."""
         role, keep = self._prepared.wizard.name, self.course.list_slot_values(state)
 
         def read(reply: Reply) -> ActedTurn | Rejection:
@@ -265,8 +262,8 @@ class GuidedSession(GuidedViews, Session):
         return None
 
     def list_partners_messages(self) -> tuple[Message, ...]:
-        """Return the messages that ask the partner: its current brief, its own turns as assistant, the others
-        as user."""
+        """Return the messages to the partner: its current brief, its own turns as assistant, the others as
+        user."""
         role = self._prepared.partner
         variables = {**self._list_known_variables(role), "labels": list(self._prepared.labels)}
         messages = list(join_brief(self._prompts["partner"].messages(variables)))
@@ -276,10 +273,10 @@ class GuidedSession(GuidedViews, Session):
             messages.append(Message("user", _NO_ANSWER))
         return tuple(messages)
 
-    # ---- afterwards
+    # ---- questionnaires
 
     def _ask_questionnaire(self) -> Generator[Request, Reply, dict[str, dict[str, int | str]]]:
-        """Yield the answers of each role that somebody plays, by role."""
+        """Return the readable answers of each role that a model or a person plays, by role."""
         prepared, found = self._prepared, {}
         if prepared.questionnaire is None:
             return {}
@@ -323,8 +320,8 @@ class GuidedSession(GuidedViews, Session):
         return make_token(self._rules.seed, self._scenario.index, self._replicate)
 
     def _show_conversation(self, use: str) -> dict[str, str]:
-        """Return the conversation so far as templates may show it: as it is, and fenced; both empty before
-        the first turn."""
+        """Return the conversation so far for templates: plain, and fenced. Both are empty before the first
+        turn."""
         turns = self.course.turns
         task = f"{use}/{self._replicate}/{len(turns)}"
         return {
@@ -333,7 +330,7 @@ class GuidedSession(GuidedViews, Session):
         }
 
     def _list_known_variables(self, role: SpaceRole) -> dict[str, Any]:
-        """Return the template variables that a role may know: the scenario's values, with a line for each,
+        """Return the template variables that a role may know: the scenario's values, a line for each value,
         and a line for each variable of the world."""
         prepared = self._prepared
         other = prepared.partner if role is prepared.wizard else prepared.wizard
@@ -353,7 +350,7 @@ class GuidedSession(GuidedViews, Session):
         self._flags |= dict.fromkeys(flags)
 
     def _note_seconds(self, read: Callable[[Reply], T | Rejection]) -> Callable[[Reply], T | Rejection]:
-        """Return the reader that also notes the seconds which an answer names."""
+        """Return a reader that also stores the duration that an answer states."""
 
         def read_timed(reply: Reply) -> T | Rejection:
             self._seconds = read_seconds(reply) if self._settings.clock == "answers" else None
@@ -362,7 +359,7 @@ class GuidedSession(GuidedViews, Session):
         return read_timed
 
     def forms(self) -> dict[str, Form]:
-        """Return the forms of their answers."""
+        """Return the forms of the answers to the messages of `opening`."""
         prepared, offer = self._prepared, self.course.offer()
         found = {
             "partner": make_acted_turn_form(prepared.labels),
@@ -374,7 +371,7 @@ class GuidedSession(GuidedViews, Session):
         return found
 
     def opening(self) -> dict[str, tuple[Message, ...]]:
-        """Return each template's first request. The partner's and later ones assume that the likeliest option
+        """Return each template's first request. Requests after the wizard's assume that the likeliest option
         was said."""
         found = {"wizard": self.list_choice_messages()} if "wizard" in self._prompts else {}
         if options := self.course.offer().options:

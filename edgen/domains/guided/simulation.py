@@ -1,8 +1,8 @@
-"""The simulator's guided conversations. It mostly takes the hint, sometimes another offer or free text;
-answers questions as they are put (yes or no, one of two, something that it heard); and rates by how the
-conversation ended.
+"""The simulator's guided conversations. The guided role mostly takes the hint, sometimes another offer or
+free text. The partner answers questions by their form (yes or no, one of two, a name that it heard). Ratings
+follow the success of the conversation.
 
-Prompts are known by their lines: those of the shipped templates.
+Prompts are recognised by lines of the shipped templates.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _YES_OR_NO = re.compile(
 _SENTENCE = re.compile(r"[^.!?]+[.!?]?")
 _NO_ANSWER = "(Nobody says anything.)"
 
-# What the simulator says; some lines are beginnings of a sentence.
+# The simulator's phrases; some are beginnings of a sentence.
 _LEADS = (
     "Listen:",
     "All right,",
@@ -143,8 +143,8 @@ def _make_garbage(request: Simulation) -> str | None:
 
 
 def _reword(request: Simulation, said: str) -> str:
-    """Return a sentence in other words, or with a word in front. Names keep their capital, and required
-    values stay as they are."""
+    """Return a sentence in other words, or with an introductory word. Names keep their capital, and required
+    values stay unchanged."""
     text = said
     for words, others in _OTHER_WORDS.items():
         text = text.replace(words, others)
@@ -160,7 +160,7 @@ def _reword(request: Simulation, said: str) -> str:
 
 _KEPT = re.compile(r"(?m)^To the letter: (.+)$")
 _MARKED = re.compile(r"“([^“”]+)”")
-# Words that a sentence begins with and that are no names.
+# First words of sentences that are not names.
 _PLAIN = (
     "a all an and are as at before can could do does did everybody first for have has here how if in is it "
     "let may my next "
@@ -172,13 +172,13 @@ _PLAIN = (
 
 
 def _choose(request: Simulation, asked: str, brief: str) -> str:
-    """Return a number, or words where they are asked for."""
+    """Return a number, or free text if the prompt allows it."""
     lists = [_NUMBERED.findall(found[1]) for found in _OFFERED.finditer(asked)]
-    # What changes something stands first; who says a short reply has a reason: an open question, most of all.
+    # Utterances that change something come first. A short reply needs a reason, such as an open question.
     alone, last = _has_spoken_last(brief, asked), _find_last_line(asked)
     asks = last.endswith("?") and not _WANTS.search(last) and not _GOES_ON.search(last)
     named = _find_named_option(asked, lists[0] if lists else [])
-    chosen = named is not None and not _WANTS.search(last)  # one of two, which is done at once
+    chosen = named is not None and not _WANTS.search(last)  # a choice between two, which is made at once
     small = not (alone or chosen or "You speak first." in asked or _REFUSES.match(last))
     short = request.random() < (0.5 if asks else 0.05) and small
     numbers = lists[-1] if lists and short else lists[0] if lists else []
@@ -196,8 +196,8 @@ def _choose(request: Simulation, asked: str, brief: str) -> str:
 
 
 def _list_fitting_replies(asked: str, numbers: Sequence[str], *, asks: bool) -> list[str]:
-    """Return the short replies that fit: a bare yes or no to nobody, and words of not knowing to a question
-    alone."""
+    """Return the numbers of the short replies that fit: never a bare yes or no, and words of not knowing only
+    for a question."""
     said = {one[1]: one[2].strip(" .!").lower() for one in _OPTION.finditer(asked)}
     return [
         number
@@ -215,7 +215,7 @@ def _find_last_line(asked: str) -> str:
 
 
 def _has_spoken_last(brief: str, asked: str) -> bool:
-    """Return whether the last line of the conversation so far is one's own, so that there is nothing to
+    """Return whether the last line of the conversation is the role's own, so that there is nothing to
     answer."""
     role, said = _ROLE.search(brief), [*_LINE.finditer(asked)]
     return role is not None and bool(said) and said[-1][1] == role[1]
@@ -240,7 +240,7 @@ _LINE = re.compile(r"(?m)^([A-Z][\w ]*): .+$")
 _SAID = re.compile(r"(?m)^[A-Z]\w*: (.+)$")
 _OPTION = re.compile(r"(?m)^(\d+)\. (.+)$")
 _REFUSES = re.compile(r"(?i)no\b|i (?:don't|do not) think so")
-_GOES_ON = re.compile(r"(?i)\bwhat (?:is|comes) (?:next|then)\?$")  # answered by what comes next
+_GOES_ON = re.compile(r"(?i)\bwhat (?:is|comes) (?:next|then)\?$")  # the next utterance answers it
 _NOT_KNOWN = re.compile(r"\b(?:know|moment|later)\b")
 _NAME = re.compile(r"\b[A-Z][a-z]{3,}\b")
 _WORD = re.compile(r"\b[a-z]{4,}\b")
@@ -251,7 +251,7 @@ _SHORT = 6  # words
 
 
 def _rate(request: Simulation, asked: str, rated: Sequence[re.Match[str]]) -> str:
-    """Return ratings at the good end of each scale where the task was done, at the other where it was not."""
+    """Return ratings at the good end of each scale if the task succeeded, at the other end if it failed."""
     found = [*_DONE.finditer(asked)][-1:]
     middle = 0.8 if found and found[0][1] else 0.3 if found and found[0][2] else 0.55
     answers: dict[str, int | str] = {}
@@ -259,7 +259,7 @@ def _rate(request: Simulation, asked: str, rated: Sequence[re.Match[str]]) -> st
         if low is None:
             answers[name] = request.pick(_LIKED if middle > 0.5 else _DISLIKED)
             continue
-        is_bad = _HARD.search(ends.partition(f"{high} = ")[2])  # what the highest rating means
+        is_bad = _HARD.search(ends.partition(f"{high} = ")[2])  # the meaning of the highest rating
         good = 1 - middle if is_bad else middle
         place = min(1.0, max(0.0, good + 0.5 * (request.random() - 0.5)))
         answers[name] = round(int(low) + place * (int(high) - int(low)))
@@ -278,12 +278,11 @@ def _answer(request: Simulation, brief: str) -> str:
 
 
 def _say(request: Simulation, own: list[str], heard: list[str]) -> str:
-    """Return an answer to what was heard last: by the phrases of the space, or by the form of the
-    question."""
+    """Return an answer to the last turn: by the phrases of the space, or by the form of the question."""
     last, talk = heard[-1] if heard else "", request.talk()
     latest = last.rsplit("\n", 1)[-1]
     newest = [*heard[:-1], latest]
-    if latest.endswith("?"):  # a question is answered before the statements that come with it
+    if latest.endswith("?"):  # a question comes before the statements in the same turn
         heard = newest
     if own and _AGAIN.search(latest):
         return f"{request.pick(_I_SAID)} {own[-1]}"
@@ -315,7 +314,7 @@ _AGAIN = re.compile(
 )
 _CHOOSE = re.compile(r"(?i)\bplease (?:name|choose|pick|say) (?:one|which)\b")
 _I_SAID = ("I said:", "Once more:", "Again:")
-_QUOTED = 3  # words of what was heard
+_QUOTED = 3  # words repeated from what was heard
 
 
 _PLEASE = ("please.", "I would say.", "if you ask me.", "I think.")

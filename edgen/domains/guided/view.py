@@ -1,4 +1,4 @@
-"""Views of people who play in a guided conversation."""
+"""Views for people who play in a guided conversation."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from edgen.plugin.protocols import Offer, View, list_utterances
 
 
 class GuidedViews:
-    """The views of a guided conversation: the guided role sees what it may say, each role what it knows."""
+    """The views of a guided conversation: the guided role's offer, and each role's knowledge."""
 
     def view(self: Any, use: str, backend: str, role: str | None) -> View | None:
-        """Return what a person sees who answers with the template of this use."""
+        """Return the view for a person who answers with the template of this use."""
         session = self
         prepared, course = session._prepared, session.course
         seat = next((one for one in (prepared.wizard, prepared.partner) if one.name.lower() == backend), None)

@@ -1,2 +1,2 @@
-"""Tasks cut from conversations: candidates to choose from, wrong ones drawn by rules, and answers of others
-scored."""
+"""Response selection: candidates cut from conversations, wrong answers drawn by rules, and scores of
+submissions."""

@@ -1,11 +1,11 @@
-"""Simple rankings of candidates: by chance, and by the words that they share with the conversation before.
+"""Simple rankings of candidates: at random, or by the words that they share with the earlier conversation.
 
-Frequencies of words are counted over all candidates of a file. An example's few candidates are scored one by
-one, so that no index is made and nothing is needed but the standard library. TF-IDF: the cosine of vectors of
-(1 + ln tf) ln(N / df) (Manning, Raghavan and Schuetze 2008, Introduction to Information Retrieval, section
-6.4). BM25: k1 = 1.2, b = 0.75 and idf = ln(1 + (N - df + 0.5) / (df + 0.5)), as in Lucene (Robertson and
-Zaragoza 2009, Foundations and Trends in Information Retrieval 3). Candidates that are equally good are in an
-order by chance, drawn from the seed and the example's id.
+Word frequencies are counted over all candidates of a file. An example's few candidates are scored one by one,
+so there is no index and only the standard library is needed. TF-IDF: the cosine of vectors of (1 + ln tf)
+ln(N / df) (Manning, Raghavan and Schuetze 2008, Introduction to Information Retrieval, section 6.4). BM25: k1
+= 1.2, b = 0.75 and idf = ln(1 + (N - df + 0.5) / (df + 0.5)), as in Lucene (Robertson and Zaragoza 2009,
+Foundations and Trends in Information Retrieval 3). Candidates with equal scores are in random order, drawn
+from the seed and the example's id.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class RankingExample:
 
     @property
     def said(self) -> Words:
-        """The words of all that was said."""
+        """The words of the turns so far."""
         return Counter(word for turn in self.turns for word in words_of(turn.text))
 
     @property
@@ -49,7 +49,8 @@ class RankingExample:
 
 @dataclass(slots=True)
 class Frequencies:
-    """Of all candidates: how many there are, how many hold a word, and their words in all."""
+    """Statistics of all candidates: their number, the number that hold each word, and the total number of
+    words."""
 
     candidates: int = 0
     words: int = 0
@@ -73,7 +74,7 @@ def read_examples(entries: Iterable[msgspec.Raw], source: str) -> Iterator[Ranki
 
 
 def _read_example(entry: Mapping[str, Any]) -> RankingExample | str:
-    """Return the example, or what is wrong with it."""
+    """Return the example, or the problem of the entry."""
     example = as_id(entry.get("example-id"))
     if example is None:
         return "it has no 'example-id'"
@@ -105,7 +106,7 @@ def _read_text(one: Any) -> str | None:
 def rank_candidates(
     example: RankingExample, frequencies: Frequencies, by: str, seed: int
 ) -> list[tuple[int, float]]:
-    """Return the places of the example's candidates, the best first, with their scores. `by` is one of
+    """Return the places of the example's candidates with their scores, the best first. `by`: a key of
     BASELINES."""
     places = [*range(len(example.candidates))]
     random.Random(f"{seed}/{example.id}").shuffle(places)  # noqa: S311 - no secret
@@ -117,20 +118,19 @@ def rank_candidates(
 
 
 def rank(example: RankingExample, frequencies: Frequencies, by: str, seed: int) -> bytes:
-    """Return the example's entry of a submission, as JSON. `by` is one of BASELINES."""
+    """Return the example's entry of a submission, as JSON. `by`: a key of BASELINES."""
     order = rank_candidates(example, frequencies, by, seed)
     return make_entry(example.id, [(example.candidates[place][0], score) for place, score in order])
 
 
 def make_entry(example: str, ranked: Iterable[tuple[str, float]]) -> bytes:
-    """Return an entry of a submission, as JSON: the ids of candidates, the best first, with what they are
-    scored."""
+    """Return an entry of a submission, as JSON: the ids of candidates with their scores, the best first."""
     ranking = [{"candidate-id": one, "confidence": score} for one, score in ranked]
     return msgspec.json.encode({"example-id": example, "candidate-ranking": ranking})
 
 
 def _score_by_chance(said: Words, candidates: Sequence[Words], frequencies: Frequencies) -> list[float]:  # noqa: ARG001
-    """Return the same for all: their order is drawn."""
+    """Return the same score for all: their order is random."""
     return [1 / len(candidates)] * len(candidates)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RankingFileOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The option of the file that holds a ranking."""
+    """The option for the file of the ranking."""
 
     output: Annotated[Path, declare_output("FILE", "The ranking, as JSON.")]
 

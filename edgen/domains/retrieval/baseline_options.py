@@ -9,7 +9,7 @@ from edgen.core.options import CallMode, CallVia, DrawSeed, option
 
 
 class BaselineOptions(FileAskOptions, frozen=True, kw_only=True):
-    """The options of a ranking; all but the first two are those of a model."""
+    """Options of a ranking; all but `by` and `seed` apply to a model's."""
 
     by: Annotated[
         Literal["chance", "tfidf", "bm25", "model"],

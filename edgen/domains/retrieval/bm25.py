@@ -1,4 +1,4 @@
-"""Rankings of texts for a query by BM25, as Lucene has it (k1 = 1.2, b = 0.75), by bm25s.
+"""Rankings of texts for a query by BM25 as in Lucene (k1 = 1.2, b = 0.75), with the library bm25s.
 
 Texts are lower-cased and lose the stop words that Lucene's StandardAnalyzer had for English.
 """
@@ -23,13 +23,13 @@ STOP_WORDS = frozenset((
     "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was",
     "will", "with",
 ))  # fmt: skip
-_FREQUENT = 30  # a word in more than one of so many texts is added to all of them at once, which is quicker
-_SPREAD = 200  # such words at most: four bytes a text each
-_SAMPLED = 8  # every so many scores are sampled to estimate how high the best are
+_FREQUENT = 30  # a word in over 1/30 of the texts is frequent: keeping its scores for all texts is faster
+_SPREAD = 200  # frequent words at most: each takes four bytes per text
+_SAMPLED = 8  # every 8th score is sampled to estimate the highest ones
 
 
 class Bm25:
-    """An index of texts, which are known by their numbers. Raises UsageError where bm25s is not installed."""
+    """An index of texts, which are known by numbers. Raises UsageError if bm25s is not installed."""
 
     def __init__(self, texts: Iterable[tuple[int, str]]) -> None:
         require_extra("retrieval", "candidates by BM25", "bm25s")
@@ -41,7 +41,7 @@ class Bm25:
             documents.append(list(self._iterate_ids(text)))
         self.numbers = np.array(numbers, dtype=np.int64)
         self._starts: Any = None
-        self._spread: dict[int, NDArray[np.float32]] = {}  # frequent words: what each counts in all texts
+        self._spread: dict[int, NDArray[np.float32]] = {}  # scores of frequent words in all texts
         if self._vocabulary:
             self._index(documents)
 
@@ -57,21 +57,21 @@ class Bm25:
                 self._spread[word] = self._add(word, np.zeros(len(self.numbers), dtype=np.float32))
 
     def _add(self, word: int, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Add what a word counts in each text."""
+        """Add a word's score in each text to `scores`."""
         part = slice(self._starts[word], self._starts[word + 1])
         scores[self._places[part]] += self._weights[part]
         return scores
 
     def _iterate_ids(self, text: str) -> Iterator[int]:
-        """Yield the numbers of a text's words, which are known from here on."""
+        """Yield the numbers of a text's words; new words get a number."""
         known = self._vocabulary
         for word in _split_content(text):
             yield known.setdefault(word, len(known))
 
     def find_best(self, query: str) -> list[int] | None:
         """Return the numbers of up to MOST texts that share a word with the query: those with the highest
-        scores, by their place in the index; of equal scores the first. None where the query has nothing but
-        stop words."""
+        scores, by their place in the index; of equal scores the first. None if the query has only stop
+        words."""
         said = list(_split_content(query))
         if not said:
             return None
@@ -94,7 +94,7 @@ def _split_content(text: str) -> Iterator[str]:
 
 def _find_highest(scores: NDArray[np.float32]) -> NDArray[np.int64]:
     """Return the places of the MOST highest scores above 0, in order; of the lowest of them the first places.
-    No place depends on how a machine partitions."""
+    The result does not depend on how a machine partitions."""
     places = np.flatnonzero(scores > _find_floor(scores))
     if len(places) <= MOST:
         return places
@@ -105,8 +105,8 @@ def _find_highest(scores: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def _find_floor(scores: NDArray[np.float32]) -> np.float32:
-    """Return a number, at least 0, which MOST scores are above or which is 0: it leaves few to be looked
-    at."""
+    """Return a lower bound of the MOST highest scores, at least 0, estimated so that few scores are above
+    it."""
     sample = scores[::_SAMPLED]
     if len(sample) <= MOST:
         return np.float32(0)

@@ -1,7 +1,7 @@
-"""The candidate texts of a run, and the right ones of each context.
+"""The candidate texts of a run, and the right answers of each context.
 
-In memory are the different texts, each once, with some thirty bytes about each, and sixteen bytes and a few
-numbers for each context.
+Memory: each different text once, with about thirty bytes of features, and for each context sixteen bytes and
+a few numbers.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 from edgen.plugin.texts import hash64, shingles_of, words
 
-Key = bytes  # stands for a context
+Key = bytes  # identifies a context
 
 _BITS = 63
 
 
 class TextFeatures(NamedTuple):
-    """Features of a text by which two texts are quickly known to differ. `form` stands for a text's words in
-    order; `words` and `shingles` are how many there are; `signature` has a bit set for each of its different
-    word 3-grams, several of which may share a bit."""
+    """Features that quickly show that two texts differ. `form` is a hash of a text's words in order. `words`
+    and `shingles` are the numbers of words and of different word 3-grams. `signature` has a bit for each
+    3-gram; several may share a bit."""
 
     form: int
     words: int
@@ -30,8 +30,7 @@ class TextFeatures(NamedTuple):
 
 
 class CandidatePool:
-    """Different texts by their numbers, in the order in which they came, and the groups that may be drawn
-    from."""
+    """Different texts, numbered in order of arrival, and groups of them for drawing."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -42,7 +41,7 @@ class CandidatePool:
         self._frozen: dict[Hashable, Sequence[int]] = {}
 
     def add(self, text: str, *groups: Hashable) -> int:
-        """Return the number of a text, which is added where it is new, to each of the groups, too."""
+        """Return the number of a text. A new text is added; the text is also added to the groups."""
         number = self._numbers.setdefault(text, len(self.texts))
         if number == len(self.texts):
             self.texts.append(text)
@@ -56,20 +55,20 @@ class CandidatePool:
         return number
 
     def list_group(self, group: Hashable) -> Sequence[int]:
-        """Return the numbers of a group's texts, in the order in which they came to it. Nothing is added to a
-        group that was asked for."""
+        """Return the numbers of a group's texts, in order of arrival. Nothing can be added to the group
+        afterwards."""
         if group not in self._frozen:
             self._frozen[group] = array("I", self._groups.pop(group, ()))
         return self._frozen[group]
 
     def looks(self, number: int) -> TextFeatures:
-        """Return the features that distinguish a text from others."""
+        """Return the features of a text."""
         return TextFeatures(
             self._forms[number], self._words[number], self._shingles[number], self._signatures[number]
         )
 
     def count_different(self, group: Hashable) -> int:
-        """Return how many texts of a group differ in their words."""
+        """Return the number of texts in a group that differ in their words."""
         return len({self._forms[number] for number in self.list_group(group)})
 
 
@@ -80,11 +79,11 @@ class RightAnswers:
         self._answers: dict[Key, dict[int, None]] = {}
 
     def add(self, context: Key, numbers: Iterable[int]) -> None:
-        """Add texts, by their numbers, that are right in a context."""
+        """Add right answers of a context, by their numbers."""
         self._answers.setdefault(context, {}).update(dict.fromkeys(numbers))
 
     def of(self, context: Key) -> tuple[int, ...]:
-        """Return the numbers of the texts that are right in a context, in the order in which they came."""
+        """Return the numbers of the right answers of a context, in order of arrival."""
         return tuple(self._answers.get(context, ()))
 
 
@@ -95,7 +94,7 @@ def make_key(context: Iterable[str]) -> Key:
 
 
 def iterate_keys(utterances: Iterable[str]) -> Iterator[Key]:
-    """Yield a key for the first 0, 1, 2 … of the utterances."""
+    """Yield a key for the first 0, 1, 2 … utterances."""
     digest = hashlib.blake2b(digest_size=16)
     yield digest.digest()
     for text in utterances:
@@ -105,7 +104,7 @@ def iterate_keys(utterances: Iterable[str]) -> Iterator[Key]:
 
 
 def look_at(text: str) -> TextFeatures:
-    """Return the features that distinguish a text from others."""
+    """Compute the features of a text."""
     said = words(text)
     grams = shingles_of(said)
     signature = 0

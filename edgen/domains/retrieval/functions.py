@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 def score(
     truth: Path | str, predictions: Path | str, candidates: int = 100, examples: Path | str | None = None
 ) -> RankingScore | LabelScore:
-    """Score a ranking of candidates, or labels of turns, against the truth; `findings` says what is wrong
-    with it.
+    """Score a ranking of candidates, or labels of turns, against the truth. `findings` are the problems of
+    the predictions.
 
     `truth`: lines `example-id TAB id[,id…] TAB utterance` for a ranking, else labelled turns. `predictions`:
     a JSON list of `{example-id, candidate-ranking: [{candidate-id, confidence}, …]}`, or labelled turns
     (`labels TAB utterance TAB User|Agent`, a blank line between dialogs; or JSON `{id, turn, labels}`).
 
-    Raises DataError for a truth that cannot be used and for predictions of which nothing can; what is wrong
-    with some of them is in the score, and `score.sound` is False.
+    Raises DataError for an unusable truth, and for predictions without a usable entry. Problems of some
+    entries are in the score, and `score.sound` is False.
     """
     options = ScoreOptions(
         **fit(signatures.score, ScoreOptions, {"candidates": candidates, "examples": examples})
@@ -39,7 +39,7 @@ def score(
 
 
 def score_ranking(truth: Path, predictions: Path, options: ScoreOptions) -> RankingScore | LabelScore:
-    """Return what `score` does."""
+    """Return the score of a ranking or of labels, as `score` does."""
     if options.candidates < 1:
         raise UsageError(f"candidates is {options.candidates}; expected at least 1.")
     require_extra("analysis", "Scores")
@@ -53,11 +53,12 @@ def baseline(
     examples: Path | str, output: Path | str, by: str = "bm25", seed: int = 0, **given: Any
 ) -> Baseline:
     """Rank the candidates of every example of a file in DSTC7's layout, and write the ranking: by `chance`,
-    `tfidf`, `bm25`, or a `model`, that of `backend` (`JOB[:ROLE]`; without one the simulator; or a function,
-    `backends={"default": function}`). What else goes with a model: see `edgen baseline`.
+    `tfidf`, `bm25`, or a `model`, which is that of `backend` (`JOB[:ROLE]`; without one the simulator; or a
+    function, `backends={"default": function}`). The other arguments for a model are the options of `edgen
+    baseline`.
 
-    Raises DataError for a file that holds no such examples; of a model, ShortError where some have no
-    ranking, and what stopped it.
+    Raises DataError for a file without such examples. For a model: ShortError if some examples have no
+    ranking, and the errors that stop it.
     """
     asked, values = split(signatures.baseline, BaselineOptions, {**given, "by": by, "seed": seed})
     options = BaselineOptions(**values)

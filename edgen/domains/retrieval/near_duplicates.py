@@ -1,8 +1,8 @@
-"""Search for all texts that are the same as a given text, or nearly the same, by prefixes.
+"""A search for all texts that are equal or nearly equal to a given text, by prefixes.
 
-Two sets with a Jaccard index of at least j share one of the first n - ceil(j n) + 1 members of each, n being
-its size, for any order of all members; with the rare ones first, few others do (Chaudhuri, Ganti and Kaushik,
-ICDE 2006; Bayardo, Ma and Srikant, WWW 2007).
+Two sets with a Jaccard index of at least j share one of the first n - ceil(j n) + 1 members of each, where n
+is its size, for any order of all members. If rare members come first, few other sets share one (Chaudhuri,
+Ganti and Kaushik, ICDE 2006; Bayardo, Ma and Srikant, WWW 2007).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from edgen.domains.retrieval.candidates import CandidatePool, look_at
 from edgen.domains.retrieval.negatives import may_be_alike
 from edgen.plugin.texts import ALIKE, are_alike, shingles_of, words
 
-_COUNTERS = 1 << 20  # word 3-grams are counted by so many counters, which only shapes the order
+_COUNTERS = 1 << 20  # word 3-grams share these counters; collisions affect only the order
 _HASH = (1 << 32) - 1
 
 
 class AlikeTexts:
-    """An index of some of the candidates. In memory are eight bytes for each member of a prefix."""
+    """An index of some of the candidates. Memory: eight bytes for each member of a prefix."""
 
     def __init__(self, candidates: CandidatePool, numbers: Iterable[int]) -> None:
         self._candidates = candidates
@@ -40,7 +40,7 @@ class AlikeTexts:
         )
 
     def find_alike(self, text: str) -> list[int]:
-        """Return the numbers of the indexed texts that say the same as this one, or nearly, in order."""
+        """Return the numbers of the indexed texts that are equal or nearly equal to a text, in order."""
         looks, found = look_at(text), set[int]()
         for gram in self._list_prefix(text):
             for at in range(bisect_left(self._postings, gram << 32), len(self._postings)):

@@ -1,8 +1,8 @@
-"""Wrong answers for a context: drawn uniformly without replacement, and never one that is right.
+"""Wrong answers for a context: drawn uniformly without replacement, and never a right one.
 
-The rules are those of MSDialog's own program (Yang et al., SIGIR 2018): none twice, and no more than ten
-thousand draws; its limits on length are what MSDialog's format asks for. Besides, what says nearly the same
-as a right answer counts as right.
+The rules are those of MSDialog's own program (Yang et al., SIGIR 2018): no text twice, at most ten thousand
+draws, and limits on length for MSDialog's format. In addition, a text that is nearly equal to a right answer
+counts as right.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ MOST_DRAWS = 10_000
 
 
 class WrongAnswers:
-    """Up to `count` texts for one context, which may be drawn from several groups, one after the other: none
-    is right, or nearly so, and no two have the same words. The same `seed`, the same draws. `lengths`: how
-    many words each may have."""
+    """Up to `count` wrong answers for one context, drawn from one or several groups in turn. None is equal or
+    nearly equal to a right answer, and no two have the same words. The draws depend only on `seed`.
+    `lengths`: the allowed numbers of words."""
 
     def __init__(
         self,
@@ -37,11 +37,11 @@ class WrongAnswers:
 
     @property
     def enough(self) -> bool:
-        """True once there are as many texts as were wanted."""
+        """True once there are `count` texts."""
         return len(self.texts) == self._count
 
     def draw(self, among: Sequence[int]) -> None:
-        """Draw from these numbers until there are enough."""
+        """Draw from these candidates until there are enough."""
         if self.enough:
             return
         for number in _iterate_draws(self._rng, among):
@@ -49,13 +49,13 @@ class WrongAnswers:
                 return
 
     def take(self, texts: Iterable[str]) -> None:
-        """Take such of these texts as are wrong, in their order, until there are enough."""
+        """Take the wrong ones of these texts, in order, until there are enough."""
         for text in texts:
             if self.enough or self._take(text, look_at(text)):
                 return
 
     def _take(self, text: str, looks: TextFeatures) -> bool:
-        """Take a text if it may be; whether there are enough now."""
+        """Take a text if it is wrong and new; return whether there are enough now."""
         if looks.form in self._taken or (self._lengths is not None and looks.words not in self._lengths):
             return False
         for answer, other in self._right:
@@ -67,8 +67,8 @@ class WrongAnswers:
 
 
 def _iterate_draws(rng: random.Random, among: Sequence[int]) -> Iterator[int]:
-    """Yield one after the other without replacement, MOST_DRAWS at most: a shuffle that is made as far as it
-    is read."""
+    """Yield candidates in random order without replacement, at most MOST_DRAWS: a shuffle that does only the
+    steps that are needed."""
     moved: dict[int, int] = {}
     last = len(among) - 1
     for at in range(min(len(among), MOST_DRAWS)):
@@ -78,8 +78,10 @@ def _iterate_draws(rng: random.Random, among: Sequence[int]) -> Iterator[int]:
 
 
 def may_be_alike(a: TextFeatures, b: TextFeatures) -> bool:
-    """Return False only for texts that are not alike. Of two sets with a Jaccard index of at least j, no more
-    than (1 - j) / (1 + j) of their members in all are in one alone, and each bit that differs stands for one
-    of those."""
+    """Return False only for texts that are not alike.
+
+    If two sets have a Jaccard index of at least j, at most (1 - j) / (1 + j) of all their members are in only
+    one of them, and each different bit stands for one of these.
+    """
     apart = (a.signature ^ b.signature).bit_count()
     return apart <= (a.shingles + b.shingles) * (1 - ALIKE) / (1 + ALIKE) + 1e-9

@@ -13,7 +13,7 @@ CANDIDATES = option("Candidates of each example.", "--candidates", metavar="N")
 
 
 class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of a score."""
+    """Options of a score."""
 
     candidates: Annotated[Positive, CANDIDATES] = 100
     examples: Annotated[

@@ -28,7 +28,7 @@ WAYS = (*BASELINES, MODEL)
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
-    """A ranking that was written, and of how many examples."""
+    """A written ranking: its method, and the number of examples."""
 
     by: str
     seed: int
@@ -39,10 +39,10 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
 
 def rank_examples(examples: Path, output: Path, options: BaselineOptions, control: Control) -> Baseline:
     """Rank the candidates of every example of a file in DSTC7's layout, and write the ranking. A model's
-    answers are kept in a ledger next to the file, so that nothing is asked twice.
+    answers are kept in a ledger next to the file, so nothing is requested twice.
 
-    Raises UsageError, DataError for a file that holds no such examples, ShortError where a model ranked none
-    of them, and what stops the asking.
+    Raises UsageError, DataError for a file without such examples, ShortError if a model ranked no example,
+    and the errors that stop the requests.
     """
     by, seed = options.by, options.seed
     if by not in WAYS:
@@ -76,8 +76,8 @@ def _require_examples(count: int, source: str) -> None:
 
 
 def estimate_ranking(examples: Path, output: Path, options: BaselineOptions, control: Control) -> NeededCalls:
-    """Return the calls that a model's ranking by `rank_examples` would make. Raises what it raises before its
-    first call."""
+    """Return the calls that a model's ranking by `rank_examples` would make. Raises the errors that
+    `rank_examples` raises before its first call."""
     entries = Entries(examples)
     kept = list(entries)
     _require_examples(len(kept), entries.source)
@@ -87,7 +87,7 @@ def estimate_ranking(examples: Path, output: Path, options: BaselineOptions, con
 def _start(
     entries: list[msgspec.Raw], source: str, output: Path, options: BaselineOptions, control: Control
 ) -> FileStart[RankingAsker]:
-    """Return the start of a model's ranking. Raises UsageError and what reading files raises."""
+    """Return the start of a model's ranking. Raises UsageError and the errors of reading files."""
     about = {"entries": entries, "source": source}
     given: dict[str, Any] = {**about, "seed": options.seed, "none": options.none}
     start = FileStart(RankingAsker, output, control, options, **given)

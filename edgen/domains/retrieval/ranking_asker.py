@@ -1,8 +1,7 @@
-"""The examples of a response-selection set as tasks: a model ranks the candidates of each, which it gets in
-BM25's order.
+"""The examples of a response-selection set as tasks: a model ranks the candidates of each, from BM25's order.
 
-A task is an example, by its place in the file. Its record is the example's entry of a submission, with what
-could not be read of the answers.
+A task is an example, by its place in the file. Its record is the example's entry of a submission, with counts
+of the unreadable parts of the answers.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from edgen.prompting import Prompt
 from edgen.protocols.parts import Spent
 from edgen.store.ledger import LedgerReader
 
-FIRST = "bm25"  # the order that a model begins with
+FIRST = "bm25"  # the order that a model starts from
 _SAYS_NONE = "(None of the other candidates is what was said next.)"
 
 
@@ -53,19 +52,19 @@ class RankedUnit(NamedTuple):
 
     address: Address
     example: RankingExample
-    order: Sequence[int]  # places of its candidates to begin with, the best first
+    order: Sequence[int]  # places of its candidates in the first order, the best first
 
 
 class RankedExample(msgspec.Struct, frozen=True, kw_only=True):
     """A ledger's record of an example."""
 
-    entry: msgspec.Raw  # the example's, with the ranking
+    entry: msgspec.Raw  # the example's entry of a submission
     windows: int  # see Ranked, as for the next four
     unread: int = 0  # windows that kept their order
-    unknown: int = 0  # numbers that name no candidate
-    repeated: int = 0  # numbers that came before
-    missing: int = 0  # candidates that were put last
-    model: str = ""  # that answered
+    unknown: int = 0  # numbers without a candidate
+    repeated: int = 0  # repeated numbers
+    missing: int = 0  # candidates that the model left out
+    model: str = ""  # the answering model
 
 
 _ranked = msgspec.json.Decoder(RankedExample).decode
@@ -78,12 +77,12 @@ class ModelRanking(msgspec.Struct, frozen=True, kw_only=True):
     ranked: int  # examples with a ranking
     rejected: dict[str, int]  # examples without a ranking, by reason
     failed: dict[str, int]  # examples without a ranking, by reason
-    windows: int  # lists that it put in order
+    windows: int  # lists that the model put in order
     unread: int  # windows that kept their order
-    unknown: int  # numbers that name no candidate, and were dropped
-    repeated: int  # numbers that came before, and were dropped
-    missing: int  # candidates that were put last
-    model: str  # that answered
+    unknown: int  # dropped numbers without a candidate
+    repeated: int  # dropped repeated numbers
+    missing: int  # candidates that the model left out
+    model: str  # the answering model
     simulated: bool  # no model answered
     ledger: str  # path of the ledger
     calls: CallCounts  # counts of calls
@@ -91,7 +90,7 @@ class ModelRanking(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None  # US dollars; None without a price
 
     def require_all(self) -> None:
-        """Raise ShortError where examples have no ranking."""
+        """Raise ShortError if an example has no ranking."""
         if self.failed:
             raise ShortError(
                 "Examples without a ranking because a call failed: "
@@ -105,10 +104,10 @@ class ModelRanking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RankingAsker(FileAsker[RankedUnit, Ranked]):
-    """The examples in `entries`, which were read from `source`, to be ranked by the backend of `job`, for the
-    file `out`.
+    """The ranking of the examples in `entries` by the backend of `job`, for the file `out`. The entries were
+    read from `source`.
 
-    seed: decides between candidates that are equally good at first. none: "no candidate is right" is a
+    seed: decides between candidates with equal scores in the first order. none: "no candidate is right" is a
     candidate, too.
     """
 
@@ -119,8 +118,8 @@ class RankingAsker(FileAsker[RankedUnit, Ranked]):
 
     @classmethod
     def load_prompt(cls, named: str | None) -> Prompt:
-        """Read the template. Raises TemplateError, also for one that does not show the conversation or the
-        candidates."""
+        """Read the template. Raises TemplateError for an invalid one, or one that does not show the
+        conversation or the candidates."""
         prompt = super().load_prompt(named)
         if missing := [one for one in SHOWN if one not in prompt.variables_used]:
             said = f"it does not show what is to be ranked: {', '.join(missing)} is never used."
@@ -164,7 +163,7 @@ class RankingAsker(FileAsker[RankedUnit, Ranked]):
         return count, count
 
     def read_unit(self, index: int, task: int) -> RankedUnit:
-        """Return an example, and the order of its candidates to begin with."""
+        """Return an example, and the first order of its candidates."""
         example = self._find_example(index)
         order = [place for place, _ in rank_candidates(example, self._frequencies, FIRST, self._seed)]
         if self._none and NONE not in dict(example.candidates):
@@ -174,8 +173,8 @@ class RankingAsker(FileAsker[RankedUnit, Ranked]):
         return RankedUnit(Address(index, task), example, order)
 
     def ask(self, unit: RankedUnit) -> Generator[Request, Reply, Ranked | Rejection]:
-        """Ask for the order, window by window. An example of which nothing was read is rejected: its order
-        would be another one's."""
+        """Ask for the order, window by window. An example without a readable answer is rejected: its order
+        would not be the model's."""
         example = unit.example
         ranked = yield from rank_by_windows(
             [Turn(turn.role, replace_surrogates(turn.text, [])) for turn in example.turns],
@@ -190,7 +189,7 @@ class RankingAsker(FileAsker[RankedUnit, Ranked]):
         return ranked
 
     def keep(self, answer: Ranked, unit: RankedUnit, spent: Spent) -> RankedExample:
-        """Return the example's entry of a submission, with what could not be read of the answers."""
+        """Return the example's entry of a submission, with counts of the unreadable parts of the answers."""
         count, candidates = len(answer.places), unit.example.candidates
         entry = make_entry(
             unit.example.id,
@@ -214,7 +213,7 @@ class RankingAsker(FileAsker[RankedUnit, Ranked]):
 
 
 def write_ranking(asker: RankingAsker, ledger: Path) -> ModelRanking:
-    """Write the file of the examples that were ranked. Raises ShortError where none was."""
+    """Write the file of the ranked examples. Raises ShortError if there are none."""
     with LedgerReader(ledger) as kept:
         status = kept.status
         if not status.accepted:
@@ -247,7 +246,7 @@ def write_ranking(asker: RankingAsker, ledger: Path) -> ModelRanking:
 
 
 def as_list(entries: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a JSON list, one an entry, of which there is at least one."""
+    """Yield the lines of a JSON list, one for each entry. There must be at least one."""
     before = b"["
     for entry in entries:
         yield before

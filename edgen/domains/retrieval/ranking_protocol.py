@@ -1,14 +1,14 @@
-"""A model ranks candidates for the next utterance, some of them at a time.
+"""The protocol `ranking`: a model ranks candidates for the next utterance, some of them at a time.
 
 Listwise, by windows that slide from the last candidate to the first (RankGPT: Sun, Yan, Ma, Ren, Yin and Ren,
-"Is ChatGPT Good at Search?", EMNLP 2023, arXiv 2304.09542): of each `WINDOW` candidates the model says the
-order, and the better half of them is ranked again with those before. A hundred candidates are nine requests,
-one after the other. A window whose answers cannot be read keeps its order.
+"Is ChatGPT Good at Search?", EMNLP 2023, arXiv 2304.09542). The model states the order of each `WINDOW`
+candidates, and the better half is ranked again with the candidates before. A hundred candidates take nine
+requests, one after the other. A window without a readable answer keeps its order.
 
-Numbers of an answer stand in brackets (`[3] > [1] > [2]`), or in a row with nothing but `>`, commas, brackets
-and white space between them. Other text is ignored: where numbers are bracketed singly, those count; else the
-longest row of two or more does. An unknown or repeated number is dropped. Candidates that are not named come
-last, in their earlier order. A reply in which most numbers are unknown is no order.
+Numbers of an answer are in brackets (`[3] > [1] > [2]`), or in a row with only `>`, commas, brackets and
+white space between them. Other text is ignored: if numbers are bracketed singly, those count; else the
+longest row of two or more. Unknown and repeated numbers are dropped. Candidates that are not named come last,
+in their earlier order. A reply in which most numbers are unknown is no order.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from edgen.plugin.texts import excerpt, words
 
 WINDOW = 20
 STEP = 10
-# What a template is given; it has to show `SHOWN`.
+# Variables of a template, which must show `SHOWN`.
 SHOWN = ("guarded", "candidates", "form")
 VARIABLES = (*SHOWN, "fence", "count")
 TEMPLATE = "rank_candidates"
-ROLE = "default"  # whom it asks
+ROLE = "default"  # the role that answers
 
 _BLOCK = r"(?ms)^\[([0-9a-f]{16})\] %s begins\n(.*)\n\[\1\] %s ends$"
 _SAID = re.compile(_BLOCK % ("Conversation", "Conversation"))
@@ -56,25 +56,25 @@ _CANDIDATE = re.compile(r"(?m)^Candidate (\d{1,4}): (.*(?:\n  \| .*)*)")
 class Ranked(msgspec.Struct, frozen=True):
     """The order of all candidates."""
 
-    places: tuple[int, ...]  # of the candidates, the best first
+    places: tuple[int, ...]  # places of the candidates, the best first
     windows: int  # lists that the model put in order
-    unread: int = 0  # windows that could not be read
-    unknown: int = 0  # numbers that name no candidate, and were dropped
-    repeated: int = 0  # numbers that came before, and were dropped
+    unread: int = 0  # windows without a readable answer
+    unknown: int = 0  # dropped numbers without a candidate
+    repeated: int = 0  # dropped repeated numbers
     missing: int = 0  # candidates that were not named
-    detail: Rejection | None = None  # why the last unread window could not be read
+    detail: Rejection | None = None  # rejection of the last unread window
 
 
 class Ranking(SimulatedAnswers, Protocol):
-    """Says which candidates fit best."""
+    """The protocol that asks which candidates fit best."""
 
     name = "ranking"
     precedence = 11
     answers = (AnswerKind("ranking", "numbers of candidates, the best first: [2] > [1]", VARIABLES),)
 
     def simulated(self, request: Simulation) -> str | None:
-        """Return the order by how many different words a candidate shares with the conversation; of equal
-        ones, the one listed first."""
+        """Return the candidates by the number of different words that they share with the conversation; ties
+        keep the listed order."""
         if "] The list of candidates begins" not in request.text:
             return None
         said, listed = _SAID.search(request.text), _LISTED.search(request.text)
@@ -101,8 +101,8 @@ def rank_by_windows(
     prompt: Prompting,
     rules: Rules,
 ) -> Generator[Request, Reply, Ranked]:
-    """Yield the order of candidates for what comes after what was `said`; `first` is the order to begin with,
-    the best first."""
+    """Yield the requests of all windows; return the order of candidates for the turn after `said`. `first`:
+    the order to start from, the best first."""
     order = [*first]
     ranked = Ranked((), 0)
     for start, end in list_windows(len(order)):
@@ -161,8 +161,8 @@ _BETWEEN = frozenset(" \t\r\n>,;[]")
 
 
 class Order(NamedTuple):
-    """The places of candidates, from 0, best first: all of them. Numbers that it dropped, as unknown and as
-    repeated; and how many candidates were not named."""
+    """The places of all candidates, from 0, best first; the numbers of unknown and repeated numbers that were
+    dropped, and of candidates that were not named."""
 
     places: tuple[int, ...]
     unknown: int = 0
@@ -171,7 +171,7 @@ class Order(NamedTuple):
 
 
 def read_order(reply: Reply, count: int) -> Order | Rejection:
-    """Return the order of `count` candidates, or the reason why there is none."""
+    """Return the order of `count` candidates, or a rejection."""
     if reply.refusal is not None:
         return Rejection(RejectionReason.REFUSED, excerpt(reply.refusal))
     text = body_of(reply.text)
@@ -191,7 +191,7 @@ def read_order(reply: Reply, count: int) -> Order | Rejection:
 
 
 def _find_ranked_numbers(text: str) -> list[int]:
-    """Return the numbers that a reply ranks, as it has them."""
+    """Return the numbers that a reply ranks, in its order."""
     if bracketed := _BRACKETED.findall(text):
         return [int(number) for number in bracketed]
     longest: list[int] = []

@@ -1,12 +1,13 @@
-"""Scores of a ranking or of labels against the truth. Predictions are checked, and scored even if something
-is wrong.
+"""Scores of a ranking or of labels against the truth. Predictions are checked, and scored even if some are
+invalid.
 
-Each example of a ranking is given by the ranks (from 1) of its right answers, 0 for a missing one. Recall at
-k: the share of examples with a right answer among the first k (R@k in response selection, of 100 candidates;
+The ranks (from 1) of an example's right answers describe its ranking; a missing one has rank 0. Recall at k:
+the share of examples with a right answer among the first k (R@k in response selection, of 100 candidates;
 Lowe, Pow, Serban and Pineau 2015, SIGDIAL). MRR: the mean of 1 / rank of the first right answer, 0 without
-one (Voorhees 1999, TREC-8). MAP: the mean of average precision, the sum over right answers of the share of
-right ones up to their rank, divided by their number (Manning, Raghavan and Schuetze 2008, Introduction to
-Information Retrieval, section 8.4). `official` is DSTC7's ranking score: the mean of recall at 10 and MRR.
+one (Voorhees 1999, TREC-8). MAP: the mean of average precision, which is the sum over right answers of the
+share of right ones up to their rank, divided by their number (Manning, Raghavan and Schuetze 2008,
+Introduction to Information Retrieval, section 8.4). `official` is DSTC7's ranking score: the mean of recall
+at 10 and MRR.
 
 DSTC7's own program uses the number of a right answer in the truth file instead of its number among those
 found, so its MAP depends on the file's order. `map_in_file_order` is that score.
@@ -49,7 +50,8 @@ class _Score(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
 
 class RankingScore(_Score, frozen=True, kw_only=True, tag="ranking"):
-    """`examples` of the truth, how many of them have several right answers, and how many were ranked."""
+    """The score of a ranking: the number of `examples` in the truth, of those with several right answers, and
+    of ranked ones."""
 
     examples: int
     several: int
@@ -58,7 +60,7 @@ class RankingScore(_Score, frozen=True, kw_only=True, tag="ranking"):
 
 
 class LabelScore(_Score, frozen=True, kw_only=True, tag="labels"):
-    """`turns` of the truth, their `dialogs`, and how many turns were predicted."""
+    """The score of labels: the number of `turns` in the truth, of their `dialogs`, and of predicted turns."""
 
     dialogs: int
     turns: int
@@ -69,10 +71,10 @@ class LabelScore(_Score, frozen=True, kw_only=True, tag="labels"):
 def score_files(
     truth: Path, predictions: Path, candidates: int, examples: Path | None = None
 ) -> RankingScore | LabelScore:
-    """Score a ranking with a number of candidates for each example, or labels of turns; the contents of the
-    predictions show which. `examples`: a file of what each example offers, to check the ranking by.
+    """Score a ranking with `candidates` candidates for each example, or labels of turns: the contents of the
+    predictions show which. `examples`: a file with the candidates of each example, to check the ranking.
 
-    Raises DataError for a file that cannot be used, and for predictions of which nothing can.
+    Raises DataError for an unusable file, and for predictions without a usable entry.
     """
     entries = Entries(predictions)
     if entries.are_json:
@@ -114,7 +116,7 @@ def _score_ranking(path: Path, entries: Entries, candidates: int, pools: Pools |
 
 
 def _explain_no_rankings(truth: Truth, path: Path, findings: Sequence[ExampleFinding]) -> str:
-    """Return the reason why a file ranks none of the truth's examples."""
+    """Explain why a file ranks none of the truth's examples."""
     if not findings:
         return "it holds no rankings."
     others = [one.where for one in findings if one.kind == "other_example"]
@@ -129,11 +131,11 @@ def _explain_no_rankings(truth: Truth, path: Path, findings: Sequence[ExampleFin
 def _find_answers(
     truth: Truth, entries: Entries, candidates: int, pools: Pools | None
 ) -> tuple[dict[str, tuple[int, ...]], list[ExampleFinding]]:
-    """Return the places (from 1) of each ranked example's right answers, 0 for a missing one, and all
+    """Return the ranks (from 1) of each ranked example's right answers, 0 for a missing one, and all
     findings.
 
-    An entry costs as much as it is long, also where an example with many right answers is ranked many
-    times.
+    The cost of an entry is proportional to its length, even if an example with many right answers is ranked
+    many times.
     """
     ranked: dict[str, dict[str, int]] = {}
     right: dict[str, frozenset[str]] = {}
@@ -189,7 +191,7 @@ def _score_labels(path: Path, predictions: Path) -> LabelScore:
 def _compare_turns(
     truth: Mapping[Key, LabelledUtterance], given: Mapping[Key, LabelledUtterance]
 ) -> list[ExampleFinding]:
-    """Return a finding for each turn that only one side has, and for each whose utterances differ."""
+    """Return a finding for each turn that only one file has, and for each with different utterances."""
     findings = [
         make_finding("other_turn", name_turn(key), "it is not in the truth")
         for key in given
@@ -205,7 +207,7 @@ def _compare_turns(
 
 
 def _describe_first(findings: Sequence[ExampleFinding]) -> str:
-    return f"The first that is wrong: {findings[0].where}: {findings[0].problem}." if findings else ""
+    return f"The first problem: {findings[0].where}: {findings[0].problem}." if findings else ""
 
 
 CUTS = (1, 2, 5, 10, 50, 100)
@@ -214,8 +216,8 @@ _RESAMPLES = 1000
 
 
 class RankingFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The scores of rankings. `recall` is by k. Every estimate is over all examples; those without a ranking
-    count as not found."""
+    """The scores of rankings. `recall` is by k. Every estimate is over all examples; in those without a
+    ranking, no answer counts as found."""
 
     recall: dict[int, Estimate]
     mrr: Estimate
@@ -225,7 +227,7 @@ class RankingFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compute_ranking_figures(places: Sequence[Sequence[int]]) -> RankingFigures:
-    """Return the scores of examples, at least one, given the ranks of their right answers in the order of the
+    """Return the scores of at least one example, from the ranks of their right answers in the order of the
     truth."""
     table = np.array([_compute_row(one) for one in places], dtype=np.float64)
     n = len(table)
@@ -243,7 +245,7 @@ def compute_ranking_figures(places: Sequence[Sequence[int]]) -> RankingFigures:
 
 
 def _compute_row(places: Sequence[int]) -> list[float]:
-    """Return an example's contribution to each score."""
+    """Return an example's part of each score."""
     found = sorted(place for place in places if place)
     hits = [float(bool(found) and found[0] <= k) for k in CUTS]
     reciprocal = 1 / found[0] if found else 0.0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from edgen.domains.retrieval.submissions.findings import ExampleFinding
     from edgen.plugin.statistics import Estimate
 
-_PLACES = 3  # findings of a kind that are shown
+_PLACES = 3  # findings shown of each kind
 
 
 def command(
@@ -98,7 +98,7 @@ def _format_value(estimate: Estimate | None) -> str:
 
 
 def _render_findings(findings: Sequence[ExampleFinding]) -> Iterator[str]:
-    """Yield each kind with its first places."""
+    """Yield each kind of finding with its first places."""
     from edgen.domains.retrieval.submissions.findings import KINDS
 
     for kind, (severity, title) in KINDS.items():

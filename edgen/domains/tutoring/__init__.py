@@ -1,1 +1,1 @@
-"""Tutoring: a student goes through exercises, and several tutors respond to each turn."""
+"""Tutoring: a student works through exercises, and several tutors respond to each turn."""

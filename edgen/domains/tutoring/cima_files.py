@@ -1,10 +1,11 @@
-"""Entries of CIMA's released `dataset.json` (Stasaski, Kao and Hearst, BEA 2020), as conversations.
+"""A reader of entries of CIMA's released `dataset.json` (Stasaski, Kao and Hearst, BEA 2020), as
+conversations.
 
 An entry is a context that ends with the student, and the responses of several tutors to it, each with its
 actions. It is read as one conversation: the context, then the first response with the others as its
-alternatives. There are two layouts: of prepositional phrases (`past_convo` a list, the student's actions as
-the texts "True" and "False", tutors' as booleans) and of shapes (`pastConvo` one text, all actions as texts,
-none of the student).
+alternatives. There are two layouts. In that of prepositional phrases, `past_convo` is a list, the student's
+actions are the texts "True" and "False", and the tutors' are booleans. In that of shapes, `pastConvo` is one
+text, all actions are texts, and the student has none.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ import msgspec
 from edgen.plugin import Scenario, Turn
 from edgen.plugin.families import FiledRecord, make_filed_record
 
-# The order of the booleans, by the release's README; the paper lists the tutor's otherwise.
+# The order of the booleans by the release's README; the paper has another order for the tutor.
 STUDENT_ACTIONS = ("Guess", "Question", "Affirmation", "Other")
 TUTOR_ACTIONS = ("Question", "Hint", "Correction", "Confirmation", "Other")
 _BOOLEANS = ("True", "False")
-# What an entry says of its exercise: (the dimension, its English word, its Italian one).
+# The keys about an entry's exercise: (the dimension, its English word, its Italian word).
 _CONCEPTS = (
     ("preposition", "engPrep", "prep"),
     ("object", "engObj", "obj"),
     ("shape", "engShape", "shape"),
     ("colour", "engColor", "color"),
 )
-# Where a turn begins in the one text that shapes have as their context.
+# The beginning of a turn in the context of shapes, which is one text.
 SPEAKER = re.compile(r"(?:^|\s)(Tutor|Student): ")
 
 
 def is_entry(record: Any) -> bool:
-    """Return whether a decoded record is laid out as CIMA's are."""
+    """Return whether a decoded record has the layout of CIMA's entries."""
     return (
         isinstance(record, dict)
         and ("past_convo" in record or "pastConvo" in record)
@@ -49,8 +50,8 @@ def find_schema(record: Mapping[str, Any]) -> str:
 
 
 def read(record: Mapping[str, Any]) -> FiledRecord:
-    """Return the conversation of an entry. Raises ValueError with a clause that says why there is no
-    conversation."""
+    """Return the conversation of an entry. Raises ValueError with a clause about the problem if there is
+    none."""
     context = _read_context(record)
     responses, named = record.get("tutorResponses"), record.get("tutorActions")
     if not isinstance(responses, list) or not isinstance(named, list):
@@ -70,7 +71,7 @@ def read(record: Mapping[str, Any]) -> FiledRecord:
     first = Turn("Tutor", said[0].text, said[0].labels, alternatives=tuple(said[1:]))
     turns = (*context, first)
     found = make_filed_record(record, _read_scenario(record), turns, marked=False)
-    # Texts stay as they are: figures of the release are of these, and it has no end markers.
+    # Texts are kept unchanged, as in the figures of the release, which has no end markers.
     return msgspec.structs.replace(found, speech=msgspec.structs.replace(found.speech, turns=turns))
 
 
@@ -99,7 +100,7 @@ def _read_scenario(record: Mapping[str, Any]) -> Scenario:
 
 
 def _read_labels(named: Any, actions: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the actions whose booleans are true; what is no boolean counts as false."""
+    """Return the actions whose booleans are true; anything else counts as false."""
     if not isinstance(named, list):
         return ()
     return tuple(action for action, one in zip(actions, named, strict=False) if one is True or one == "True")
@@ -110,7 +111,7 @@ def _is_header(record: Mapping[str, Any]) -> bool:
 
 
 def find_errors(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the errors of the release: (path, problem)."""
+    """Yield the known errors of the release: (path, problem)."""
     if _is_header(record):
         yield "$", "this is a row of the table's headings, no exercise"
     image = record.get("img")
@@ -121,7 +122,7 @@ def find_errors(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "$.grammarRules", problem
     responses, actions = record.get("tutorResponses"), record.get("tutorActions")
     if not isinstance(actions, list):
-        return  # the schema says what it is instead
+        return  # the schema reports it instead
     for place, named in enumerate(actions):
         for i, one in enumerate(named if isinstance(named, list) else ()):
             if not isinstance(one, bool) and one not in _BOOLEANS:
@@ -131,7 +132,8 @@ def find_errors(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _find_rules_problem(text: str) -> str | None:
-    """Return a clause about an error in the grammar rules, JSON in a text; None if they are valid."""
+    """Return a clause about an error in the grammar rules, which are JSON in a text; None if they are
+    valid."""
     try:
         _, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):

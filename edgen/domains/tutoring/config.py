@@ -1,4 +1,4 @@
-"""The job's key `tutoring`, and the actions that utterances carry."""
+"""The job's key `tutoring`, and the actions of utterances."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ EXTRA_VARIABLES = (
 
 Weight = Annotated[float, Meta(gt=0, le=1_000_000)]
 
-# The shipped label sets of each side where a job names none.
+# The shipped label sets of each side if a job names none.
 CIMA_SETS = {"student": "cima_student", "tutor": "cima_tutor"}
 
 
 @functools.cache
 def read_cima_actions() -> dict[str, dict[str, str]]:
-    """Return the actions of both sides in CIMA, with what they are."""
+    """Return the actions of both sides in CIMA, with their definitions."""
     return {side: find_label_set(name).definitions for side, name in CIMA_SETS.items()}
 
 
@@ -63,7 +63,8 @@ class TutoringSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def named_actions(self) -> dict[str, dict[str, str]]:
-        """The actions of each side, with what they are; without a side whose label set is not read yet."""
+        """The actions of each side, with their definitions; without a side whose label set is not read
+        yet."""
         if self.actions is None:
             return read_cima_actions()
         return {side: actions for side, actions in self.actions.items() if isinstance(actions, dict)}
@@ -83,8 +84,8 @@ class TutoringSettings(msgspec.Struct, frozen=True, kw_only=True):
         return any(isinstance(weights, dict) for weights in (self.wanted or {}).values())
 
     def find_weights(self, done: Sequence[str]) -> dict[str, float]:
-        """Return the weights of wanted actions in responses to a turn that does this: those of the first of
-        its actions that has some. Empty where the tutor chooses."""
+        """Return the weights of wanted actions for responses to a turn with the actions `done`: those of the
+        first action that has weights. Empty if the tutor chooses."""
         if self.wanted is None:
             return {}
         if not self.wanted_by_student:

@@ -1,8 +1,8 @@
 """The layout of CIMA's released `dataset.json` (Stasaski, Kao and Hearst, BEA 2020): a context of one
 exercise and the tutors' responses to it, each with its actions as booleans.
 
-There are two: of prepositional phrases, where the student's actions are the texts "True" and "False" and the
-tutors' booleans, and of shapes, where the context is one text and all booleans are texts.
+There are two variants. For prepositional phrases, the student's actions are the texts "True" and "False" and
+the tutors' are booleans. For shapes, the context is one text and all booleans are texts.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from edgen.plugin import Chat, Format, FormatCard, FormatLayout, LeftOut, Row, R
 from edgen.plugin.formats import AcceptedConversation, LayerOptions, SplitFiles, Tried, WriteRow
 from edgen.plugin.texts import pictures_in
 
-PICTURES = "pictures"  # the folder of them
-MOST_TURNS = 10  # of a context, as in the release
+PICTURES = "pictures"  # the pictures' folder
+MOST_TURNS = 10  # turns of a context, as in the release
 _PREP, _SHAPE = ("preposition", "object", "colour"), ("shape", "colour")
 
 
 class CimaFormat(Format):
-    """Both layouts; the space of a run decides which one it has."""
+    """The format of both layouts; the space of a run decides which one applies."""
 
     def refuse(self, run: RunReader) -> str | None:
         """Return why a run cannot be exported, such as a space without CIMA's concepts; None if it can."""
@@ -45,7 +45,7 @@ class CimaFormat(Format):
 
 
 def _find_concepts(space: Space) -> tuple[str, ...] | None:
-    """Return the concepts of the layout that fits a space; None where neither does."""
+    """Return the concepts of the layout that fits a space; None if neither does."""
     for names in (_PREP, _SHAPE):
         if {*names} <= {*space.names} and all("it" in space[name].fields for name in names):
             return names
@@ -53,8 +53,8 @@ def _find_concepts(space: Space) -> tuple[str, ...] | None:
 
 
 def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
-    """Yield a row for each turn of a student that has responses, however many conversations have the turns
-    before it."""
+    """Yield a row for each student turn with responses, even if several conversations share the turns before
+    it."""
     from edgen.domains.tutoring.exercises.grammar import Grammar
 
     grammar = Grammar(run.space)
@@ -120,8 +120,8 @@ def _make_prep_entry(
 
 
 def _make_picture(made: Exercise) -> tuple[str, str | bytes | None]:
-    """Return the name of an exercise's picture in the export, and its content: the space's own file, or drawn
-    from its grammar; None without either."""
+    """Return the name and the content of an exercise's picture: the space's own file, or the grammar's
+    drawing; None without either."""
     name = f"{PICTURES}/{make_picture_name(made)}"
     if own := pictures_in(made.picture or ""):
         return str(Path(name).with_suffix(f".{own[0].media_type.removeprefix('image/')}")), own[0].data
@@ -145,10 +145,10 @@ def _make_shape_entry(
 
 
 def _make_phrase(made: Exercise, space: Space) -> tuple[str, str, str]:
-    """Return preposition, object and colour as they stand in the answer, spelled as in the release: "e dentro
+    """Return preposition, object and colour as they occur in the answer, spelled as in the release: "e dentro
     la", "borsa", "blu". An article that ends in an apostrophe belongs to the object ("l'albero").
 
-    Without the object's word in the answer, they are the words of the concepts.
+    If the answer lacks the object's word, return the words of the concepts.
     """
     italian = _find_italian(made, space)
     answer = _strip_accents(made.answer)
@@ -159,7 +159,7 @@ def _make_phrase(made: Exercise, space: Space) -> tuple[str, str, str]:
 
 
 def _strip_accents(text: str) -> str:
-    """Return a text without accents, as the release writes Italian."""
+    """Return a text without accents, as the release spells Italian."""
     apart = unicodedata.normalize("NFD", text)
     return unicodedata.normalize("NFC", "".join(one for one in apart if not unicodedata.combining(one)))
 
@@ -170,12 +170,13 @@ def _find_italian(made: Exercise, space: Space) -> dict[str, Any]:
 
 
 class CimaFiles(SplitFiles):
-    """A JSON object for each split: both data sets by name, the entries of one of them by their numbers."""
+    """A writer of a JSON object for each split: both data sets by name, the entries of one of them by
+    number."""
 
     suffix = "json"
 
     def begin(self, path: Path) -> WriteRow:
-        """Return the object, begun."""
+        """Open a split's file; return the function that writes a row."""
         prep, encode = _find_concepts(self.staging.run.space) == _PREP, msgspec.json.Encoder().encode
         file = self.open(path, end=b'},"shapeDataset":{}}\n' if prep else b"}}\n")
         file.write(b'{"prepDataset":{' if prep else b'{"prepDataset":{},"shapeDataset":{')

@@ -1,4 +1,4 @@
-"""Sessions of exercises: the dialogue layout with what became of each exercise."""
+"""Sessions of exercises: the dialogue layout with the outcome of each exercise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from edgen.plugin.errors import SpaceError
 from edgen.plugin.families import KindDefaults, Scenes
 from edgen.plugin.protocols import SpaceRole
 
-MOST_PICTURES = 40  # of a session that is shown
+MOST_PICTURES = 40  # characters shown of a session
 
 
 class Tutoring(KindDefaults, RecordContents, Dialogue):
@@ -31,23 +31,23 @@ class Tutoring(KindDefaults, RecordContents, Dialogue):
     setting = "classrooms"
 
     def recognizes(self, record: Any) -> bool:
-        """Return whether it is a session's record."""
+        """Return whether a decoded value is the record of a session."""
         outcome = record.get("outcome") if isinstance(record, dict) else None
         return isinstance(outcome, dict) and "exercises" in outcome
 
     def begins_anew(self, turn: Any) -> bool:
-        """Return whether a turn puts an exercise: the tutor does so right after its response to the last."""
+        """Return whether a turn puts an exercise: the tutor does so directly after its last response."""
         data = turn.get("data") if isinstance(turn, dict) else None
         return isinstance(data, dict) and "exercise" in data
 
     def scenes(self, space: Space) -> Scenes | None:
-        """Exercises."""
+        """Return the scenes of a session: its exercises."""
         from edgen.domains.tutoring.scenes import ExerciseScenes
 
         return ExerciseScenes(space)
 
     def pictures(self, recorded: Recorded, space: Space) -> dict[int, str]:
-        """Return the picture of each exercise, with the turn that puts it."""
+        """Return the picture of each exercise, at the turn that puts it."""
         from edgen.domains.tutoring.exercises.drawing import draw_exercise
         from edgen.domains.tutoring.exercises.grammar import Grammar
 
@@ -61,7 +61,7 @@ class Tutoring(KindDefaults, RecordContents, Dialogue):
             number = turn.data.get("exercise")
             if not isinstance(made, list) or not isinstance(number, int) or len(found) >= MOST_PICTURES:
                 continue
-            with contextlib.suppress(SpaceError, IndexError, KeyError, TypeError):  # a record that was edited
+            with contextlib.suppress(SpaceError, IndexError, KeyError, TypeError):  # the record was edited
                 if picture := draw_exercise(grammar.make_exercise_of_record(recorded.scenario, made[number])):
                     found[place] = picture
         return found

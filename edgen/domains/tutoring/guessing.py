@@ -1,10 +1,10 @@
-"""The guess of a simulated student: an answer put together out of the pieces that the tutor quoted, with the
+"""The guess of a simulated student: an answer combined from the pieces that the tutor quoted, with the
 mistakes that a line of the student's prompt describes.
 
-Pieces are recognized by the form of the tutor's points. `“bed” is “letto”` names a word, `“letto” …: its
-article is “il”` the word before it, and `“giallo” becomes “gialla”` another form of it. A sentence without a
-quotation in which something `stands behind` or `stands after` something else states the order. Pieces stand
-in the order in which the question has the words that they translate.
+The form of the tutor's points shows the meaning of a quotation. `“bed” is “letto”` translates a word,
+`“letto” …: its article is “il”` gives the word before it, and `“giallo” becomes “gialla”` another form of it.
+A sentence without a quotation in which something `stands behind` or `stands after` something else states the
+order. Otherwise pieces are in the order of the words that they translate in the question.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NO_LITTLE_WORDS = re.compile(r"(?im)^- .*\bleaves? the articles? out\b")
 _IN_FRONT = re.compile(r"(?im)^- .*\bin front, as in\b")
 _AT_ONCE = re.compile(r"(?im)^- .*\bguess(?:es)? at once\b")
 _ASKS_FIRST = re.compile(r"(?im)^- .*\basks? (?:for every word|before every step)\b")
-# Said by a tutor instead of a rule that it gave in an earlier exercise.
+# A tutor's phrases in place of a rule that it gave in an earlier exercise.
 REMINDERS = (
     "Think of the rule from before.",
     "The rule that you know holds here, too.",
@@ -27,19 +27,19 @@ REMINDERS = (
     "You know the rule for that already.",
 )
 _VOWELS = tuple("aeiouAEIOU")
-_PERSUADED = 2  # corrections after which a student lets go of its mistake
+_PERSUADED = 2  # corrections after which a student gives up its mistake
 
 
 class KnownPieces(NamedTuple):
-    """The known words of an answer, in order, and the number of pieces of the question that they cover."""
+    """The known words of an answer, in order, and the number of the question's pieces that they cover."""
 
     words: tuple[str, ...]
     covered: int
 
 
 class GuessingManner(NamedTuple):
-    """The manner in which a student guesses, read from the lines of its prompt. `least`: pieces that it needs
-    for a guess; `bare`: it leaves out little words; `in_front`: it keeps the question's own order."""
+    """A student's manner of guessing, from the lines of its prompt. `least`: pieces that it needs for a
+    guess. `bare`: it leaves out little words. `in_front`: it keeps the question's order."""
 
     least: int
     bare: bool
@@ -47,7 +47,7 @@ class GuessingManner(NamedTuple):
 
 
 def read_manner(brief: str, corrected: int) -> GuessingManner:
-    """Return how the student of a prompt guesses after a number of corrections."""
+    """Return the manner of the student of a prompt after `corrected` corrections."""
     stubborn = corrected < _PERSUADED
     least = 1 if _AT_ONCE.search(brief) else 3 if _ASKS_FIRST.search(brief) else 2
     return GuessingManner(
@@ -56,9 +56,9 @@ def read_manner(brief: str, corrected: int) -> GuessingManner:
 
 
 def put_together(heard: Sequence[str], question: str, manner: GuessingManner) -> KnownPieces:
-    """Return what the quotations in the turns of the tutor add up to."""
-    places: dict[str, tuple[int, int]] = {}  # of each piece: where the question has what it stands for
-    before: dict[str, str] = {}  # pieces with their little words; "": what stands before any vowel
+    """Return the pieces of the answer in the quotations of the tutor's turns."""
+    places: dict[str, tuple[int, int]] = {}  # for each piece: the place in the question of what it translates
+    before: dict[str, str] = {}  # pieces with their little words; "": the word before any vowel
     becomes: dict[str, str] = {}
     behind = False
     for text in heard:
@@ -93,7 +93,7 @@ def _order_pieces(
     ordered = sorted(places, key=places.__getitem__)
     if behind and not manner.in_front and len(ordered) > 1:
         one, other = ordered[-2:]
-        if not question[places[one][1] : places[other][0]].strip():  # words that stand together
+        if not question[places[one][1] : places[other][0]].strip():  # adjacent words
             ordered[-2:] = [other, one]
     words = [piece if manner.bare else _with_article(piece, before) for piece in ordered]
     return KnownPieces(tuple(words), len(ordered))

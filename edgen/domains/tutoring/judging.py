@@ -1,7 +1,7 @@
-"""The judge of a session: sees the conversation and the responses to its last turn, and says which is best
-and which worst.
+"""The judge of a session: it sees the conversation and the responses to its last turn, and names the best and
+the worst response.
 
-Responses have letters in an order that is drawn for each turn, so that a letter does not reveal who spoke.
+Responses have letters in an order that is drawn for each turn, so that a letter does not reveal the tutor.
 Conversation and responses are fenced as for any judge (see `edgen.protocols.fence`).
 """
 
@@ -31,9 +31,9 @@ from edgen.plugin.forms import Form, form, one_of
 from edgen.plugin.protocols import RejectionReason, describe_ending, fence_texts
 from edgen.plugin.texts import excerpt
 
-JUDGE = "judge"  # the backend, and what its template is for
+JUDGE = "judge"  # the backend, and the use of its template
 UNJUDGED = "unjudged"  # a flag of a conversation
-SHOWN_TO_JUDGE = ("guarded", "responses", "letters")  # its template has to show these
+SHOWN_TO_JUDGE = ("guarded", "responses", "letters")  # variables that its template must show
 JUDGE_VARIABLES = (*SHOWN_TO_JUDGE, "fence")
 
 
@@ -46,8 +46,8 @@ def judge_responses(
     prompt: Prompting,
     rules: Rules,
 ) -> Generator[Request, Reply, tuple[int, int] | None]:
-    """Yield the places of the best and of the worst response; None where the judge cannot be read. `told`
-    holds the further variables of the judge's template."""
+    """Yield the requests to the judge; return the places of the best and of the worst response, None if its
+    answers are unreadable. `told`: further variables of the judge's template."""
     places = order.sample(range(len(responses)), len(responses))
     letters = string.ascii_uppercase[: len(places)]
 
@@ -71,8 +71,8 @@ def judge_form(responses: int) -> Form:
 def judge_variables(
     turns: Sequence[Turn], responses: Sequence[Turn], address: Address, seed: int
 ) -> dict[str, str]:
-    """Return the variables of a judge's template: the fenced conversation and responses, the letters in the
-    order of `responses`."""
+    """Return the variables of a judge's template: the fenced conversation and responses. `responses` are in
+    the order of their letters."""
     letters = string.ascii_uppercase[: len(responses)]
     lettered = [Turn(letter, response.text) for letter, response in zip(letters, responses, strict=True)]
     shown = {"guarded": ("Conversation", turns), "responses": ("Responses", lettered)}
@@ -81,7 +81,7 @@ def judge_variables(
 
 
 def mark_judged(responses: Sequence[Turn], best: int, worst: int) -> list[Turn]:
-    """Return the responses, of which two say in their data what they were judged."""
+    """Return the responses with the judgement in the data of the best and the worst."""
     marks = {best: "best", worst: "worst"}
     return [
         msgspec.structs.replace(response, data={**response.data, "judged": marks[place]})
@@ -99,9 +99,9 @@ _SAID = re.compile(
 def read_best_worst(
     text: str, letters: str, *, finish_reason: str = "stop", refusal: str | None = None
 ) -> tuple[int, int] | Rejection:
-    """Return the places of the best and of the worst among `letters`: `{"best": "A", "worst": "C"}`, or a
-    line for each; or why there are none. Unknown letters, the same letter twice and any other text are
-    rejected. Never raises; linear time."""
+    """Return the places of the best and of the worst among `letters`, or a rejection. The answer is `{"best":
+    "A", "worst": "C"}`, or a line for each. Unknown letters, the same letter twice and any other text are
+    rejected. Never raises; linear in the text's length."""
     if refusal is not None:
         return Rejection(RejectionReason.REFUSED, excerpt(refusal))
     body = body_of(text)

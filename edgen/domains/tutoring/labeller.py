@@ -1,4 +1,4 @@
-"""The labeller of a session: labels the student's last turn and all responses to it, in one request.
+"""The labeller of a session: it labels the student's last turn and all responses to it, in one request.
 
 Its labels replace those of the speakers, or are stored next to them, as `labeller` in a turn's data.
 """
@@ -22,8 +22,8 @@ LabelledBy = Literal["speaker", "labeller", "both"]
 def mark_units_to_label(
     turns: Sequence[Turn], responses: Sequence[Turn], student: LabelSet, tutor: LabelSet
 ) -> list[Turn | Unit]:
-    """Return the session so far and the responses to its last turn. The last turn and the responses are units
-    to label."""
+    """Return the session so far and the responses to its last turn, with the last turn and the responses as
+    units to label."""
     several = len(responses) > 1
     return [
         *turns[:-1],
@@ -35,8 +35,8 @@ def mark_units_to_label(
 def label_turns(
     shown: Sequence[Turn | Unit], by: LabelledBy, address: Address, prompt: Prompting, rules: Rules
 ) -> Generator[Request, Reply, list[Turn] | None]:
-    """Yield the turns to be labelled with their labels, in their order; None where the labeller cannot be
-    read."""
+    """Yield the requests to the labeller; return the units' turns with their labels, in order, None if its
+    answers are unreadable."""
     found = yield from label_units(shown, address, prompt, rules, LABELLER)
     if isinstance(found, Rejection):
         return None

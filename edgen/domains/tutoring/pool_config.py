@@ -1,4 +1,4 @@
-"""The key `pool` of `tutoring`: how students are served from responses that tutors gave in earlier rounds."""
+"""The key `pool` of `tutoring`: responses of tutors in earlier rounds, served to students."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from edgen.plugin.answers import ActedTurn, read_acted_turn
 from edgen.plugin.errors import Problem
 from edgen.plugin.protocols import Text
 
-SOLVED = "solved"  # templates for turns that solve an exercise, with any actions of the student
+SOLVED = "solved"  # key of templates for turns that solve an exercise, for any actions of the student
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 
-# For CIMA's actions (see tutoring/config); the words are our own.
+# For CIMA's actions (see tutoring/config); edgen's own words.
 TEMPLATES: dict[str, tuple[str, ...]] = {
     "Guess": (
         "[Correction, Hint] That is not the whole answer yet. {point}",
@@ -36,7 +36,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
 
 
 class PoolSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """For `choose: pool`: the student is served a response that a tutor gave to such a turn in an earlier
+    """For `choose: pool`: the student is served a response that a tutor gave to a similar turn in an earlier
     round."""
 
     fallback: dict[Text, Share] = msgspec.field(default_factory=lambda: {"Guess": 0.3, "Question": 0.1})
@@ -85,7 +85,7 @@ class PoolSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_template(text: str, actions: Mapping[str, str]) -> ActedTurn | Rejection:
     """Return a template: a reply of the tutor, in which `{point}` stands for one of the exercise's points and
-    `{answer}` for the right answer."""
+    `{answer}` for the right answer. Return a rejection if it does not begin with actions."""
     return _read(text, tuple(actions))
 
 

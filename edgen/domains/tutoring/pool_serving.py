@@ -1,7 +1,7 @@
-"""Serve a student in one session: a response of an earlier round, or a template; nothing twice.
+"""Turns served to a student in one session: a response of an earlier round, or a template; no text twice.
 
-The choice depends on (seed, scenario, replicate, turn) and on the session so far. Served turns say in their
-`data` where they come from.
+The choice depends on (seed, scenario, replicate, turn) and on the session so far. The `data` of served turns
+names their source.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ DRY = "pool_dry"  # a flag of a conversation
 
 
 class SessionServing:
-    """One session's exposure log, and what it is served from `pool` by the tutor of that name, who has these
-    actions."""
+    """One session's served texts and their sources. They come from `pool`, and are said by the role `tutor`,
+    which has these actions."""
 
     def __init__(self, pool: ResponsePool, tutor: str, actions: Mapping[str, str]) -> None:
         self._pool, self._tutor, self._actions = pool, tutor, actions
@@ -33,12 +33,12 @@ class SessionServing:
 
     @property
     def ran_dry(self) -> bool:
-        """True if the pool held nothing that fits for some turn, in a round after the first."""
+        """True if, in a round after the first, the pool had no response for some turn."""
         return self._pool.number > 0 and bool(self._counts["dry"] + self._counts["new"])
 
     def choose_turn(self, said: Turn, exercise: Exercise, rng: random.Random) -> Turn | None:
-        """Return the turn to serve after a student's turn about an exercise; None if the pool has nothing and
-        every template was shown already."""
+        """Return the turn to serve after a student's turn about an exercise; None if the pool has no response
+        and every template was shown."""
         shares = self._pool.settings.fallback
         by_template = rng.random() < max([shares.get(action, 0.0) for action in said.labels], default=0.0)
         template = self._fill_template(said, exercise, rng) if by_template else None
@@ -51,7 +51,7 @@ class SessionServing:
         return None if template is None else self._serve(template.text, template.actions, "dry", {})
 
     def take(self, turn: Turn) -> Turn:
-        """Return a response to this very turn, served because nothing else is left."""
+        """Return a response to the current turn as served, since nothing else is left."""
         return self._serve(turn.text, turn.labels, "new", turn.data)
 
     def is_closed(self, turns: Sequence[Turn]) -> bool:
@@ -61,7 +61,8 @@ class SessionServing:
         return longest is not None and begun > longest
 
     def as_outcome(self) -> dict[str, Any]:
-        """Return the outcome for the record: the round, from 1, and the number of turns from each source."""
+        """Return the data for the record's outcome: the round, from 1, and the number of turns from each
+        source."""
         return {"round": self._pool.number + 1, "served": dict(sorted(self._counts.items()))}
 
     def _serve(self, text: str, actions: tuple[str, ...], source: str, known: Mapping[str, Any]) -> Turn:
@@ -79,7 +80,8 @@ class SessionServing:
         }
 
     def _fill_template(self, said: Turn, exercise: Exercise, rng: random.Random) -> ActedTurn | None:
-        """Return a template that fits the turn, filled in a way that was not shown."""
+        """Return a template for the turn, filled so that its text was not shown yet; None if there is
+        none."""
         templates = self._pool.settings.named_templates
         names = (SOLVED,) if said.data.get("solved") else said.labels
         read = [read_template(text, self._actions) for name in names for text in templates.get(name, ())]
@@ -94,6 +96,6 @@ class SessionServing:
 
 
 def _fill(text: str, exercise: Exercise) -> list[str]:
-    """Return a template with the exercise's answer, once with each of its points."""
+    """Return the texts of a template with the exercise's answer and each of its points."""
     points = exercise.points if "{point}" in text else ("",)
     return [text.replace("{answer}", exercise.answer).replace("{point}", point) for point in points]

@@ -1,8 +1,8 @@
-"""Tutoring that is grounded in exercises with right answers: a student, and several tutors' responses to each
-turn.
+"""The protocol `tutoring`: a student works through exercises with right answers, and several tutors respond
+to each turn.
 
-What the protocol is to the rest of edgen; how a session goes is in `session`. The way of working is CIMA's
-(Stasaski, Kao and Hearst, "CIMA: A Large Open Access Dialogue Dataset for Tutoring", BEA 2020).
+This is the interface to the rest of edgen; `session` plays a session. The method is CIMA's (Stasaski, Kao and
+Hearst, "CIMA: A Large Open Access Dialogue Dataset for Tutoring", BEA 2020).
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ from edgen.plugin.protocols import (
 from edgen.protocols.labelling import make_labelling_template
 
 _TURN = (15.0, 45.0, 160.0)  # tokens of an answer: low, expected, high
-_OF_OTHERS = (10.0, 40.0, 120.0)  # of a labeller's or a judge's
+_OF_OTHERS = (10.0, 40.0, 120.0)  # tokens of a labeller's or a judge's answer
 
 
 class TutoringProtocol(
     SimulatedAnswers, SelfDescription, RolesAndSettings, SharedPreparation, PlayedProtocol
 ):
-    """A student goes through exercises; each of its turns gets responses from tutors who do not see each
-    other."""
+    """The protocol in which a student works through exercises, and tutors who do not see each other respond
+    to each of its turns."""
 
     name = "tutoring"
     summary = "A student goes through exercises with right answers; several tutors respond to each turn."
@@ -121,14 +121,14 @@ class TutoringProtocol(
             )
         if (
             settings.actions is None or sides.keys() == settings.actions.keys()
-        ):  # else label sets are still to be read
+        ):  # otherwise label sets are still unread
             yield from find_round_problems(settings)
             yield from find_wanted_problems(settings)
         yield from _find_labelling_problems(settings)
 
     def with_files(self, job: Job, find: FindFile) -> Job:
-        """Return the job with the labels of the label sets that `actions` names. Raises JobError for problems
-        of the settings with them."""
+        """Return the job with the labels of the label sets that `actions` names. Raises JobError if the
+        settings do not fit the labels."""
         settings: TutoringSettings = settings_of(job)
         read = {
             side: load_label_set(find("label_sets", name, f"tutoring.actions.{side}")).definitions
@@ -144,19 +144,19 @@ class TutoringProtocol(
         return held
 
     def roles(self, job: Job) -> tuple[str, ...]:
-        """Return the tutors, the student, and who else is asked."""
+        """Return the tutors, the student, and the labeller and judge if the job has them."""
         settings: TutoringSettings = settings_of(job)
         names = (*settings.tutor_backends, *self._list_students(job), *_list_other_backends(settings))
         return tuple(dict.fromkeys(names))
 
     def _list_students(self, job: Job) -> list[str]:
-        """Return the roles of the space but the tutor's, as `backends` names them; without a role `tutor`,
-        all of them. If `tutor` is the only role, return that one."""
+        """Return the roles of the space except the tutor's, by their names in `backends`. If `tutor` is the
+        only role, return it; without a role `tutor`, return all."""
         names = [role.lower() for role in job.speakers]
         return [name for name in names if name != "tutor"] or names[-1:]
 
     def prepare(self, job: Job, space: Space) -> Any:
-        """Return the exercises, and who is who."""
+        """Return the exercises, and the roles of student and tutor."""
         from edgen.domains.tutoring.exercises.grammar import Grammar
         from edgen.domains.tutoring.exercises.pool import ExercisePool
         from edgen.domains.tutoring.response_pool import ResponsePool, ValueFinder
@@ -193,8 +193,8 @@ class TutoringProtocol(
         return msgspec.structs.replace(prepared, responses=prepared.responses.grow(made))
 
     def templates(self, job: Job, space: Space | None) -> dict[str, Template]:
-        """Return a template for the student and one for each tutor; a tutor without one of its own has that
-        of `tutor`."""
+        """Return a template for the student and one for each tutor. A tutor without its own template uses
+        that of `tutor`."""
         (student,) = self._list_students(job)[:1]
         seats = [(student, "student", student)]
         seats += [(use, "tutor", backend) for backend, use in self._find_tutor_uses(job).items()]
@@ -223,7 +223,7 @@ class TutoringProtocol(
         tutor = templates[next(iter(self._find_tutor_uses(job).values()))]
         for use in _list_other_backends(settings_of(job)):
             if space is not None and use in templates:
-                message = f"the space has a role {use}, and so has the job's {use}; rename one"
+                message = f"a role of the space and the job's {use} have the same name; rename the role"
                 raise JobError(job.name, "1 problem:", (Problem(f"$.prompts.{use}", message),))
             templates[use] = self._make_template_of_other(use, job, space, tutor)
         return templates
@@ -248,14 +248,14 @@ class TutoringProtocol(
         )
 
     def session(self) -> type[Session]:
-        """Return the class of sessions: the student's request, then the tutors', turn by turn."""
+        """Return the class of sessions, which yield the student's request, then the tutors', turn by turn."""
         from edgen.domains.tutoring.session import TutoringSession
 
         return TutoringSession
 
     def expected(self, job: Job, level: int) -> tuple[ExpectedCall, ...]:
-        """Return a call for each turn of the student and for each response; with a pool, not where a
-        conversation is shown to no tutor any more, which is the sooner the fewer exercises are solved."""
+        """Return a call for each turn of the student and for each response. With a pool, long exercises are
+        not shown to tutors: the fewer exercises are solved, the fewer responses."""
         settings: TutoringSettings = settings_of(job)
         (student,) = self._list_students(job)[:1]
         uses = self._find_tutor_uses(job)
@@ -282,7 +282,7 @@ class TutoringProtocol(
         return order[step % len(order)]
 
     def caveats(self, settings: TutoringSettings) -> Iterator[str]:
-        """Yield sentences on how responses came about: their number, choice and actions."""
+        """Yield sentences about the responses: their number, choice and actions."""
         count = len(settings.tutor_backends)
         yield (
             f"Each turn of the student has {count} responses of the tutor, made without knowledge of each "
@@ -290,12 +290,10 @@ class TutoringProtocol(
         )
         if settings.choose == "pool":
             yield (
-                f"None of them went on: in {settings.rounds} rounds, students were served responses that "
-                "tutors gave to "
-                "other sessions' turns in earlier rounds, or templates, which no tutor wrote; the first "
-                "round had templates "
-                "alone. Each served turn says where it comes from (`served` in its data). What was served "
-                "may not fit."
+                f"The conversation continues from none of them: in {settings.rounds} rounds, students were "
+                "served responses that tutors gave to other sessions' turns in earlier rounds, or "
+                "templates, which no tutor wrote; the first round had only templates. Each served turn "
+                "states its source (`served` in its data). A served turn may not fit."
             )
         else:
             yield _WENT_ON[settings.choose]
@@ -316,7 +314,7 @@ class TutoringProtocol(
 
 def _find_sides(job: Job, space: Space) -> tuple[SpaceRole, SpaceRole]:
     """Return the student, who does not see the answer, and the tutor, who does. Raises JobError for a space
-    without these."""
+    without such roles."""
     if find_exercises(space) is None:
         message = (
             f"{space.name} has no exercises; shipped spaces that have some are italian_shapes, "
@@ -340,32 +338,34 @@ def _list_other_backends(settings: TutoringSettings) -> tuple[str, ...]:
 
 
 def _find_labelling_problems(settings: TutoringSettings) -> Iterator[Problem]:
-    """Yield settings that need the student's actions before a labeller names them, and tutors named like the
-    labeller or the judge."""
+    """Yield settings that need the student's actions before a labeller names them, and tutors with the name
+    of the labeller or the judge."""
     if not settings.speaker_names and settings.wanted_by_student:
-        late = "a labeller tells the student's actions after the responses; this takes `labelled_by: both`"
-        yield Problem("$.tutoring.wanted", f"it goes by the student's action, and {late}")
+        late = "a labeller names only after the responses; set `labelled_by: both`"
+        yield Problem("$.tutoring.wanted", f"it depends on the student's action, which {late}")
     for name in _list_other_backends(settings):
         if name in settings.tutor_backends:
-            yield Problem("$.tutoring.tutors", f"{name!r} is not a tutor here, but the {name}")
+            yield Problem(
+                "$.tutoring.tutors", f"{name!r} is the {name} in this job, not a tutor; take another name"
+            )
 
 
 _WENT_ON = {
-    "draw": "One of them was drawn and went on.",
-    "first": "The first went on.",
-    "judge": "The one that a judge called the best went on (one was drawn where the judge could not be read: "
-    "`unjudged` among the flags).",
+    "draw": "The conversation continues from one of them, drawn at random.",
+    "first": "The conversation continues from the first.",
+    "judge": "The conversation continues from the one that a judge called the best (from one drawn at "
+    "random if the judge's answer was unreadable: `unjudged` among the flags).",
 }
 _LABELLED = {
     "speaker": "Actions are those that the speaker names.",
-    "labeller": "Actions are those that a labeller names, who reads each turn where it stands; turns that it "
-    "did not label have none (`unlabelled` among the flags).",
-    "both": "Actions are those that the speaker names; a labeller's stand beside them in `data`.",
+    "labeller": "Actions are those that a labeller names, who reads each turn in its context; turns "
+    "without its labels have none (`unlabelled` among the flags).",
+    "both": "Actions are those that the speaker names; a labeller's are in `data`.",
 }
 
 
 def _list_variables(space: Space, role: SpaceRole) -> tuple[str, ...]:
-    """Return the variables of scenario and exercise that the template of a role may use."""
+    """Return the variables of scenario and exercise for the template of a role."""
     return tuple(name for name in (*space.names, *SHOWN) if name in role.sees)
 
 

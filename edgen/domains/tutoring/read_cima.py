@@ -1,4 +1,4 @@
-"""CIMA's released files, to be read; `cima_files` has their two layouts."""
+"""The reader of CIMA's released files; `cima_files` has their two layouts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from edgen.plugin import RecordContents, ReportWords
 from edgen.plugin.families import FiledRecord, KindDefaults, LayoutChecks
 from edgen.plugin.readers import DataSetReader
 
-_SAME = 2  # turns at the beginning that the contexts of one conversation share
+_SAME = 2  # first turns that the contexts of one conversation share
 
 
 class Cima(LayoutChecks, RecordContents, ReportWords, KindDefaults, DataSetReader):
-    """Contexts with the responses of several tutors."""
+    """The reader of CIMA's contexts with the responses of several tutors."""
 
     name = "cima"
     title = "CIMA"
@@ -37,7 +37,7 @@ class Cima(LayoutChecks, RecordContents, ReportWords, KindDefaults, DataSetReade
         return cima.find_schema(record) if cima.is_entry(record) else None
 
     def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
-        """Yield what is known to be wrong in the released files."""
+        """Yield the known errors of the released files."""
         return cima.find_errors(record) if cima.is_entry(record) else iter(())
 
     def read_file(self, record: Any) -> FiledRecord:
@@ -46,7 +46,7 @@ class Cima(LayoutChecks, RecordContents, ReportWords, KindDefaults, DataSetReade
             raise ValueError("no context with tutors' responses")
         found = cima.read(record)
         concepts = sorted(found.scenario.values.items())
-        # of a conversation, the release has several contexts, each longer than the one before
+        # the release has several contexts of a conversation, each longer than the one before
         begin = [turn.text for turn in found.speech.turns[:_SAME]]
         return msgspec.structs.replace(found, cluster=repr((concepts, begin)))
 

@@ -1,8 +1,8 @@
-"""The responses that tutors gave in earlier rounds, to be found by a student's action and keywords.
+"""The responses of tutors in earlier rounds, found by a student's action and keywords.
 
-Memory is bounded: of more responses than `most`, those with the smallest digests are kept, an
-order-independent sample; each list of the index holds at most 64 of them. A pool depends on conversations
-alone.
+Memory is bounded. Of more than `most` responses, those with the smallest digests are kept, an
+order-independent sample. Each list of the index holds at most 64 of them. A pool depends only on
+conversations.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from edgen.domains.tutoring.served_turns import Origin, find_origin, list_respon
 from edgen.plugin import Recorded, Space, Turn
 
 _LISTED = 64  # responses in a list of the index
-_MOST_CHARACTERS = 2_000  # of a response that is kept
-_WORDS = 12  # of a student's turn that are keywords
+_MOST_CHARACTERS = 2_000  # characters of a kept response
+_WORDS = 12  # words of a student's turn that are keywords
 _WORD = re.compile(r"\w{3,40}")
 
 
 class ValueFinder:
-    """Finds which values of a space a text names: by the value itself, or by what its entry alone says of it,
-    such as its word in another language."""
+    """A search for the values of a space in a text: by the value itself, or by a text that only its entry
+    has, such as its word in another language."""
 
     def __init__(self, space: Space, concepts: Iterable[str]) -> None:
         named: defaultdict[str, set[str]] = defaultdict(set)
@@ -57,7 +57,7 @@ def _join_words(text: str) -> str:
 
 
 class PoolQuery(NamedTuple):
-    """A student's turn as responses are looked for: its actions, whether it solves the exercise, and its
+    """A student's turn as a query for responses: its actions, whether it solves the exercise, and its
     keywords."""
 
     actions: tuple[str, ...]
@@ -66,7 +66,7 @@ class PoolQuery(NamedTuple):
 
     @classmethod
     def of(cls, turn: Turn, concepts: Mapping[str, str]) -> PoolQuery:
-        """Return the moment of a turn about an exercise with these values."""
+        """Return the query of a turn about an exercise with these values."""
         words = [word.casefold() for word in _WORD.findall(turn.text[:_MOST_CHARACTERS])]
         values = [make_keyword(name, value) for name, value in concepts.items()]
         return cls(turn.labels, turn.data.get("solved") is True, frozenset((*values, *words[:_WORDS])))
@@ -76,15 +76,15 @@ class Response(msgspec.Struct, frozen=True):
     """A tutor's text, its actions, and the turn that it responds to."""
 
     text: str  # text of the tutor
-    actions: tuple[str, ...]  # in the order of the answer
+    actions: tuple[str, ...]  # in the order of the tutor's answer
     to: PoolQuery  # the turn that it responds to
-    about: frozenset[str]  # keywords of its exercise's values that it names; it fits no exercise without them
-    origin: Origin  # its conversation and turn
-    digest: bytes  # of all but the origin
+    about: frozenset[str]  # keywords of its exercise's values that its text names: required in a query
+    origin: Origin  # its conversation, turn and place among the responses
+    digest: bytes  # of everything but the origin
 
 
 class ResponsePool:
-    """The responses that students of one round are served from. `naming` finds the values of the space in a
+    """The responses that may be served to students in one round. `naming` finds the values of the space in a
     text; `number` is the round's, from 0."""
 
     def __init__(
@@ -116,8 +116,8 @@ class ResponsePool:
         return self._exposures.get(response.origin, 0)
 
     def find(self, moment: PoolQuery, shown: Collection[str], rng: random.Random) -> Response | None:
-        """Return the response that fits best: the most keywords shared, then the same actions, then the
-        fewest exposures; of several, one is drawn. None where none of those that were not `shown` fits."""
+        """Return the best response that was not shown: with the most shared keywords, then the same actions,
+        then the fewest exposures. Of several, one is drawn; None if no response fits."""
         listed = {
             place
             for action in moment.actions
@@ -140,8 +140,8 @@ class ResponsePool:
         return rng.choice(found) if found else None
 
     def grow(self, made: Iterable[Recorded]) -> ResponsePool:
-        """Return the next round's: with the responses of these conversations, without those that a student
-        called nonsense."""
+        """Return the pool of the next round: with the responses of these conversations, and without those
+        that a student called nonsense."""
         kept = {response.digest: response for response in self._responses}
         exposures, nonsense = Counter(self._exposures), set[Origin]()
         for recorded in made:
@@ -161,8 +161,8 @@ class ResponsePool:
         return ResponsePool(self.settings, self._naming, self.number + 1, responses, counted)
 
     def _iterate_responses(self, recorded: Recorded) -> Iterator[Response]:
-        """Yield the tutors' responses to the student's turns of a conversation. An exercise in which the
-        student called something nonsense is left out, and so is all after it."""
+        """Yield the tutors' responses to the student's turns of a conversation. If a student calls a turn
+        nonsense, its exercise and everything after it are skipped."""
         exercises = (recorded.conversation.outcome or {}).get("exercises")
         if not isinstance(exercises, list):
             return
@@ -186,7 +186,7 @@ class ResponsePool:
     def _make_response(self, turn: Turn, moment: PoolQuery, origin: Origin) -> Response:
         facts = (turn.text, turn.labels, moment.actions, moment.solved, sorted(moment.keywords))
         digest = hashlib.blake2b(msgspec.json.encode(facts), digest_size=16).digest()
-        # A value that its own exercise does not have is a word like others, as `behind` in a rule.
+        # A value of another exercise is an ordinary word in a text, such as `behind` in a rule.
         about = self._naming.find_values(turn.text) & moment.keywords
         return Response(turn.text, turn.labels, moment, about, origin, digest)
 

@@ -1,4 +1,4 @@
-"""The scene of each turn of a session: its exercise, made anew by the grammar, and the speaker's knowledge
+"""The scene of each turn of a session: its exercise, made again by the grammar, and the speaker's knowledge
 of it."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from edgen.plugin.texts import without_pictures
 
 
 class ExerciseScenes(Scenes):
-    """A scene is an exercise, from its question on."""
+    """The scenes of a session: each exercise from its question on is a scene."""
 
     note = (
         "A prompt holds what was said of the exercise at hand, not of those before it; its first message "
@@ -30,8 +30,8 @@ class ExerciseScenes(Scenes):
     def of(
         self, role: Role, scenario: Scenario, turns: Sequence[Turn], outcome: Mapping[str, Any] | None
     ) -> dict[int, TurnScene]:
-        """Return those of the role's turns that answer something; the questions of exercises answer
-        nothing."""
+        """Return the scene of each turn of the role that answers another turn; questions of exercises answer
+        none."""
         exercises = (outcome or {}).get("exercises") or []
         found: dict[int, TurnScene] = {}
         scene: TurnScene | None = None
@@ -43,8 +43,8 @@ class ExerciseScenes(Scenes):
         return found
 
     def responses(self, turn: Turn) -> tuple[Turn, ...]:
-        """Return the responses to the turn before this one. A turn that was served from elsewhere is not
-        one of them."""
+        """Return the responses to the turn before this one. A turn that was served from elsewhere is not one
+        of them."""
         return list_responses(turn)
 
     def _make_scene(self, begin: int, role: Role, scenario: Scenario, one: Mapping[str, Any]) -> TurnScene:
@@ -60,7 +60,7 @@ class ExerciseScenes(Scenes):
 
     @staticmethod
     def _list_brief_lines(made: Exercise, sees: Sequence[str]) -> Iterator[str]:
-        """Yield the lines on an exercise that a role with these fields knows, without the question."""
+        """Yield the lines about an exercise for a role with these fields, without the question."""
         if "picture" in sees and made.picture is not None:
             yield f"The picture shows {without_pictures(made.picture)}."
         if "answer" in sees:

@@ -1,9 +1,14 @@
-"""The source that a turn of a tutor names, in sessions whose students are served from a pool.
+"""The source of a tutor's turn, in sessions whose students are served from a pool.
 
-Its `data` has `served`: `pool`, a response that some tutor gave to another turn, with the conversation that
-it is `from`, its `turn` and number of the `response` there, and its `exposure`, how often it had been served
-before; `template`, as was drawn; `dry`, a template since nothing in the pool fitted; `new`, a response to the
-turn before it, since nothing else was left. What tutors responded to that turn are its alternatives.
+The turn's `data` has `served`, which is one of these:
+
+* `pool`: a response to another turn. `from` is its conversation, `turn` and `response` its place there, and
+  `exposure` how often it was served before.
+* `template`: a template, by its drawn share.
+* `dry`: a template, since no response in the pool fitted.
+* `new`: a response to the turn before, since nothing else was left.
+
+The tutors' responses to the turn before are its alternatives.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from __future__ import annotations
 from edgen.plugin import Turn
 
 SOURCES = ("pool", "template", "dry", "new")
-LABELLER = "labeller"  # the backend, what its template is for, and the key of its labels in a turn's data
+LABELLER = "labeller"  # the backend, the use of its template, and the key of its labels in a turn's data
 
 Origin = tuple[
     str, int, int
@@ -19,13 +24,13 @@ Origin = tuple[
 
 
 def find_source(turn: Turn) -> str | None:
-    """Return the source of a turn, one of `SOURCES`; None where students are not served."""
+    """Return the source of a turn, one of `SOURCES`; None if students are not served."""
     source = turn.data.get("served")
     return source if source in SOURCES else None
 
 
 def find_origin(turn: Turn) -> Origin | None:
-    """Return the origin of a turn from the pool; None for others."""
+    """Return the origin of a turn from the pool; None for other turns."""
     data = turn.data
     if data.get("served") != "pool":
         return None
@@ -36,8 +41,8 @@ def find_origin(turn: Turn) -> Origin | None:
 
 
 def list_responses(turn: Turn) -> tuple[Turn, ...]:
-    """Return the tutors' responses to the turn before a turn of the tutor: itself is one, unless it was
-    served from elsewhere."""
+    """Return the tutors' responses to the turn before a tutor's turn. The turn itself is one of them, unless
+    it was served from elsewhere."""
     return (
         turn.alternatives if find_source(turn) in ("pool", "template", "dry") else (turn, *turn.alternatives)
     )

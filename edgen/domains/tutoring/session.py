@@ -1,8 +1,8 @@
-"""One session: a student goes through exercises, and each turn is answered by several tutors who do not see
-each other.
+"""One session: a student works through exercises, and several tutors who do not see each other answer each
+turn.
 
-The prompts of student and tutor hold the fields of the space and of the exercise at hand that their roles
-see, and the session so far. A missing response is left out while another one is there.
+The prompts of student and tutor hold the fields of the space and of the current exercise that their roles
+see, and the session so far. A missing response is left out if there is another one.
 """
 
 from __future__ import annotations
@@ -55,25 +55,25 @@ AT_ONCE = "answer_at_once"
 
 
 class PreparedTutoring(msgspec.Struct, frozen=True):
-    """Values that all sessions of a job share. `uses`: the use of each tutor's template, by its backend."""
+    """Data that all sessions of a job share. `uses`: the use of each tutor's template, by its backend."""
 
     pool: ExercisePool
     student: SpaceRole
     tutor: SpaceRole
     uses: Mapping[str, str]
     responses: ResponsePool | None = None
-    """Responses that students of a round are served from; None where students are not served."""
+    """Responses that may be served to students of a round; None if students are not served."""
 
 
 class ExerciseResult(msgspec.Struct):
-    """The state of an exercise. `turns` counts the student's."""
+    """The result of an exercise. `turns` counts the student's."""
 
     exercise: Exercise
     turns: int = 0
     solved: bool = False
 
     def as_outcome(self) -> dict[str, Any]:
-        """Return the exercise as the record's outcome holds it."""
+        """Return the exercise's entry in the record's outcome."""
         one = self.exercise
         return {
             "tier": one.tier,
@@ -86,7 +86,7 @@ class ExerciseResult(msgspec.Struct):
 
 
 class TutoringSession(TutoringViews, Session):
-    """A scenario's session under way."""
+    """The session of a scenario in progress."""
 
     protocol = "tutoring"
     _settings: TutoringSettings
@@ -109,7 +109,7 @@ class TutoringSession(TutoringViews, Session):
 
     @property
     def exercise(self) -> Exercise:
-        """The one at hand."""
+        """The current exercise."""
         return self.results[-1].exercise
 
     def play(self) -> Generator[Request, Reply, Conversation | Rejection]:
@@ -132,7 +132,7 @@ class TutoringSession(TutoringViews, Session):
         return self._make_conversation()
 
     def begin(self) -> bool:
-        """Begin the next exercise: the tutor puts its question. False where none is left."""
+        """Begin the next exercise: the tutor puts its question. Return False if no exercise is left."""
         following = self._choose_exercise()
         if following is None:
             return False
@@ -143,7 +143,8 @@ class TutoringSession(TutoringViews, Session):
         return True
 
     def _choose_exercise(self) -> Exercise | None:
-        """Return one of the tier that is due, or of a later one where none of that is left."""
+        """Return an exercise of the current tier, or of a later tier if none of it is left; None if all are
+        used."""
         solved = sum(result.solved for result in self.results)
         due = min(solved // self._settings.solved_per_tier, len(self._tiers) - 1)
         if not self.results:
@@ -172,20 +173,21 @@ class TutoringSession(TutoringViews, Session):
         self._turns.append(Turn(self._prepared.student.name, said.text, said.actions, data))
 
     def _flag_last(self) -> None:
-        """Mark the last turn as nonsense: the student says that it makes no sense."""
+        """Mark the last turn as nonsense, since the student says so."""
         last = self._turns.pop()
         self._turns.append(msgspec.structs.replace(last, data={**last.data, "nonsense": True}))
 
     # ---- the tutors
 
     def _ask_tutors(self) -> Generator[Request, Reply, Rejection | None]:
-        """Yield the responses to the last turn, and the one that continues; the reason if there is none."""
+        """Request the responses to the last turn and add the one that continues. Return a rejection if there
+        is none."""
         serving = self._serving
         closed = serving is not None and serving.is_closed(self._turns)
         found, rejection = ([], None) if closed else (yield from self._collect_responses())
         if found or serving is not None:
             found = yield from self._label(found)
-        if serving is not None:  # the student's actions are known now, from either source
+        if serving is not None:  # now the student's actions are known, from the student or the labeller
             served = serving.choose_turn(self._turns[-1], self.exercise, self._make_rng("served"))
             if served is not None:
                 self._turns.append(msgspec.structs.replace(served, alternatives=tuple(found)))
@@ -202,7 +204,7 @@ class TutoringSession(TutoringViews, Session):
         return None
 
     def _collect_responses(self) -> Generator[Request, Reply, tuple[list[Turn], Rejection | None]]:
-        """Yield the tutors' responses to the last turn, and why the last of those that are missing is."""
+        """Return the tutors' responses to the last turn, and the rejection of the last missing one."""
         role, backends = self._prepared.tutor, self._settings.tutor_backends
         found: list[Turn] = []
         rejection: Rejection | None = None
@@ -220,14 +222,14 @@ class TutoringSession(TutoringViews, Session):
         return found, rejection
 
     def _draw_wanted(self, place: int) -> str | None:
-        """Return the action that a response is asked for."""
+        """Return the action that a response is asked for; None if the tutor chooses."""
         weights = self._settings.find_weights(self._turns[-1].labels)
         return (
             self._make_rng(f"wanted/{place}").choices([*weights], [*weights.values()])[0] if weights else None
         )
 
     def _choose(self, found: list[Turn]) -> Generator[Request, Reply, tuple[int, list[Turn]]]:
-        """Yield the place of the response that continues, and all of them, with a judge's opinion."""
+        """Return the place of the response that continues, and all responses with the judge's opinion."""
         if self._settings.choose == "first":
             return 0, found
         if self._settings.choose == "judge" and len(found) > 1:
@@ -249,8 +251,8 @@ class TutoringSession(TutoringViews, Session):
     # ---- the labeller
 
     def _label(self, found: list[Turn]) -> Generator[Request, Reply, list[Turn]]:
-        """Yield the responses with the labeller's labels, where there is one; the turn that they respond to
-        gets its own."""
+        """Return the responses with the labeller's labels, if there is a labeller. The turn before gets its
+        labels, too."""
         settings = self._settings
         if settings.labelled_by == "speaker":
             return found
@@ -274,7 +276,7 @@ class TutoringSession(TutoringViews, Session):
     def _ask(
         self, role: SpaceRole, backend: str, side: str, wanted: str | None = None
     ) -> Generator[Request, Reply, ActedTurn | Rejection]:
-        """Ask a backend for the next turn of a role; return it, or why it is missing."""
+        """Ask a backend for the next turn of a role; return the turn or a rejection."""
         actions = self._settings.named_actions[side] if self._settings.speaker_names else ()
         use = self._prepared.uses[backend] if side == "tutor" else backend
 
@@ -292,7 +294,7 @@ class TutoringSession(TutoringViews, Session):
 
     def opening(self) -> dict[str, tuple[Message, ...]]:
         """Return the first messages to student, tutors, labeller and judge, by the use of their templates.
-        Begins the first exercise."""
+        This begins the first exercise."""
         self.begin()
         student, tutor = self._prepared.student, self._prepared.tutor
         seats = {student.name.lower(): (student, "student")}
@@ -301,7 +303,7 @@ class TutoringSession(TutoringViews, Session):
         return found | self._list_opening_of_others()
 
     def forms(self) -> dict[str, Form]:
-        """Return the forms of their answers: those of turns, and what a labeller and a judge answer."""
+        """Return the forms of the answers to the messages of `opening`."""
         settings, prepared = self._settings, self._prepared
         named = settings.named_actions if settings.speaker_names else {}
         found = {prepared.student.name.lower(): make_acted_turn_form(named.get("student", ()))}
@@ -316,7 +318,7 @@ class TutoringSession(TutoringViews, Session):
         return found
 
     def _list_opening_of_others(self) -> dict[str, tuple[Message, ...]]:
-        """Return the messages to labeller and judge about a first turn and responses to it, each the text
+        """Return the messages to labeller and judge about a first turn and responses to it, which are all
         "…"."""
         settings, address = self._settings, Address(self._scenario.index, self._replicate)
         student, tutor = self._prepared.student, self._prepared.tutor
@@ -339,16 +341,16 @@ class TutoringSession(TutoringViews, Session):
     def _list_messages(
         self, role: SpaceRole, side: str, use: str, wanted: str | None = None
     ) -> tuple[Message, ...]:
-        """Return the messages to a role: its brief about the current exercise, by the template of that use,
-        its own turns as assistant, those of others as user."""
+        """Return the messages to a role: its brief about the current exercise (by the template `use`), its
+        own turns as assistant, the others' as user."""
         messages = list(self._render_brief(role, side, use, wanted))
         for turn in self._turns:
             append_message(messages, Message("assistant" if turn.role == role.name else "user", turn.text))
         return tuple(messages)
 
     def _render_brief(self, role: SpaceRole, side: str, use: str, wanted: str | None) -> tuple[Message, ...]:
-        """Return the brief on the current exercise, by a template. It is the same at each of its turns, so it
-        is rendered once."""
+        """Return the brief about the current exercise. It is the same for all turns of the exercise, so it is
+        rendered once."""
         key = use, wanted
         if key not in self._briefs:
             brief = self._prompts[use].messages(self._list_variables(role, side, wanted))
@@ -359,7 +361,7 @@ class TutoringSession(TutoringViews, Session):
         """Return a template's variables: the fields of scenario and exercise that the role sees, and its
         actions."""
         exercise, scenario, grammar = self.exercise, self._scenario, self._prepared.pool.grammar
-        # The scenario's values of the concepts are those of its first exercise.
+        # The scenario has the concepts' values of the first exercise only.
         now = {**scenario_variables(scenario), **grammar.find_values(exercise)}
         shown = {name: getattr(exercise, name) for name in SHOWN}
         about = [

@@ -1,10 +1,10 @@
-"""The simulator's tutor and student in a session of exercises. The actions that it names are true: it
-chooses them first, and the words after them.
+"""The simulator's tutor and student in a session of exercises. It chooses actions first, then words for them,
+so the actions that it names are true.
 
-The prompts are known by their line about actions; the tutor's by the right answer in it. A tutor hints by
-quoting its points, and gives the answer away once it was asked often enough, or as often as a line of its
-prompt says (`Tell the answer in 20% of your turns.`), by which measures and comparisons can be held against a
-planted truth. A student asks, tries what was quoted, and first makes the mistake that its prompt names.
+Prompts are recognised by their line about actions, the tutor's by the right answer in it. A tutor hints by
+quoting its points. It gives the answer away after many requests, or at the rate in a line of its prompt
+(`Tell the answer in 20% of your turns.`), which is a planted truth for measures and comparisons. A student
+asks, tries what was quoted, and first makes the mistake that its prompt names.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _WANTED = re.compile(r"(?mi)^do this now:\s*([\w -]{1,40})")
 _TELLING = re.compile(r"(?mi)^tell the answer in (\d{1,3})% of your turns\b")
 _QUOTED = re.compile(r"“([^“”]{1,200})”")
 _RESPONSES = re.compile(r"(?ms)^\[([0-9a-f]{16})\] Responses begins\n(.*)\n\[\1\] Responses ends$")
-_NOTHING_LEFT = 0.6  # how often the answer is given once all points are; a second reminder is never given
+_NOTHING_LEFT = 0.6  # rate of giving the answer once all points are made; it is always given after a reminder
 _REMEMBER = "Remember: "
 _TELLS_AFTER = 6  # turns of the student
 
 
 def speak(request: Simulation) -> str | None:
-    """Return the next turn as JSON; None where the prompt is not of this protocol."""
+    """Return the next turn as JSON; None for a prompt of another protocol."""
     brief = request.messages[0].content if request.messages else ""
     named = _ACTIONS.search(brief) is not None
     if not named and not (_TEXT.search(brief) and _EXERCISE.search(brief)):
@@ -62,8 +62,8 @@ def speak(request: Simulation) -> str | None:
 
 
 def find_true_actions(role: str, text: str) -> tuple[str, ...] | None:
-    """Return the actions of a turn of the simulator, by its words; None for a student's text that it never
-    says."""
+    """Return the actions of a turn of the simulator, by its words; None for a text that the simulated student
+    never says."""
     if role == "Tutor":
         if text.startswith(_PRAISE) or text in _GOING_WELL:
             return ("Confirmation",)
@@ -82,8 +82,8 @@ def find_true_actions(role: str, text: str) -> tuple[str, ...] | None:
 
 
 def judge(request: Simulation) -> str | None:
-    """Return the best and the worst response; None where the prompt asks for none. A response is worth what
-    its words are drawn for, and nothing where it gives the answer away."""
+    """Return the best and the worst response; None if the prompt does not ask for them. The worth of a
+    response is drawn from its words, and is lower if it gives the answer away."""
     body = _RESPONSES.search(request.text) if "] Responses begins" in request.text else None
     if body is None:
         return None
@@ -136,12 +136,12 @@ def _write_tutor_turn(request: Simulation, brief: str, answer: str) -> tuple[str
     if wanted is None:
         wanted = _choose_action(request, guessed)
         if wanted == "Confirmation" and not (last in _SEES and right):
-            wanted = "Hint"  # nothing was said that could be right
+            wanted = "Hint"  # no part of a right answer was said
         begun = any(_find_guessed_words(text).startswith(answer.split()[0]) for text in heard)
         if wanted == "Question" and (begun or any(text.startswith(_ASKS) for text in own)):
             wanted = "Hint"  # the first word is known
     point = _choose_point(request, brief, last, answer, guess)
-    if last.endswith(_WONDERS[-1]) and guess:  # about the order
+    if last.endswith(_WONDERS[-1]) and guess:  # a question about the order
         if right:
             return request.pick(_GOING_WELL), ["Confirmation"]
         wanted = "Correction"
@@ -151,7 +151,7 @@ def _write_tutor_turn(request: Simulation, brief: str, answer: str) -> tuple[str
 
 
 def _choose_action(request: Simulation, guessed: bool) -> str:
-    """Return the action that a tutor takes: mostly corrections for guesses, mostly hints for all else."""
+    """Return the action of a tutor: mostly corrections after guesses, mostly hints otherwise."""
     draw = request.random()
     if guessed:
         return "Correction" if draw < 0.55 else "Hint" if draw < 0.85 else "Question"
@@ -175,14 +175,14 @@ def _respond(request: Simulation, action: str, point: str, answer: str, guess: s
 
 
 def _choose_point(request: Simulation, brief: str, last: str, answer: str, guess: str) -> str:
-    """Return a point of the tutor's prompt, which answers the student's question if one point does. After all
-    points were made, it is one that the last guess lacks."""
+    """Return a point of the tutor's prompt: one that answers the student's question if there is one. If all
+    points were made, return one that the last guess lacks."""
     points = _list_points(brief)
     if not points:
         return "Think of what we did before."
     unsaid = _list_unsaid(request, brief)
     fitting = [point for point in unsaid if _fits(point, last, answer)]
-    # A guess needs what it lacks, most of all.
+    # A guess needs the missing piece most.
     tried = last if unsaid else guess
     lacking = (
         [point for point in unsaid or points if not _says(tried, _find_last_quotation(point))]
@@ -194,7 +194,7 @@ def _choose_point(request: Simulation, brief: str, last: str, answer: str, guess
     point = (
         request.pick(fitting or lacking or unsaid) if unsaid else _choose_new_way(request, lacking or points)
     )
-    # A rule without words of this exercise that was given before needs only a reminder.
+    # A rule without words of this exercise needs only a reminder if it was given before.
     known = "“" not in point and any(
         point in one.content for one in request.messages if one.role == "assistant"
     )
@@ -222,7 +222,7 @@ def _find_last_quotation(point: str) -> str:
 
 
 def _fits(point: str, last: str, answer: str) -> bool:
-    """Return whether a point answers a student's question: a word of the answer, its first one, or a rule."""
+    """Return whether a point answers the student's question about a word, the first word, or a rule."""
     word = _A_WORD.search(point)
     if last.endswith(_FIRST_WORD):
         return word is not None and answer.startswith(word[1])
@@ -237,13 +237,13 @@ def _find_own_texts(messages: Sequence[Message], turns: int) -> list[str]:
 
 
 def _find_guessed_words(text: str) -> str:
-    """Return the words that a guess is about."""
+    """Return the guessed words of a text; empty if it is no guess."""
     begin = next((begin for begin in _TRIES if text.startswith(begin)), "")
     return text[len(begin) :].strip(" .?!") if begin else ""
 
 
 def _choose_new_way(request: Simulation, ways: Sequence[str]) -> str:
-    """Return one of the ways that one has not said of late, or else the one said longest ago."""
+    """Return one of the phrases that were not used lately, or else the one used longest ago."""
     said = "\n".join([message.content for message in request.messages[-24:] if message.role == "assistant"])
     fresh = [way for way in ways if way not in said]
     return request.pick(fresh) if fresh else min(ways, key=said.rfind)
@@ -270,7 +270,7 @@ def _write_student_turn(request: Simulation, brief: str) -> tuple[str, list[str]
     wonders = _WONDERS[bool(pieces.words) :] if guessed else _WONDERS[bool(pieces.words) : _FIRST]
     if last == _ORDER:
         wonders = tuple(way for way in wonders if way != _WONDERS[-1])
-    # A question is not answered by "I see", and neither is a bare "Not quite."
+    # "I see" answers neither a question nor a bare "Not quite."
     sees = len(heard) > 1 and not last.startswith(_ASKS) and last not in (*_NOT_YET, _ORDER)
     eager = 0.75 if manner.least == 1 or not sees else 0.6
     if told_of and request.random() < eager and not any(_find_guessed_words(text) == told_of for text in own):

@@ -1,4 +1,4 @@
-"""Views of people who play in a session of exercises."""
+"""Views for people who play in a session of exercises."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from edgen.plugin.protocols import Offer, View, list_utterances
 
 
 class TutoringViews:
-    """The views of a session: the exercise as the role knows it, what was said, and what a turn can do."""
+    """The views of a session: the exercise as the role knows it, the turns so far, and the possible
+    actions."""
 
     def view(self: Any, use: str, backend: str, role: str | None) -> View | None:
-        """Return what a person sees who answers with the template of this use."""
+        """Return the view for a person who answers with the template of this use."""
         session = self
         prepared = session._prepared
         if use == prepared.student.name.lower():

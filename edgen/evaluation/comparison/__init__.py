@@ -1,4 +1,4 @@
-"""Comparison of the arms of an experiment over their common scenarios: metrics, intervals, limits."""
+"""Comparison of the arms of an experiment over their common scenarios: metrics, intervals, caveats."""
 
 from edgen.core.extras import require_extra
 

@@ -1,5 +1,5 @@
-"""Metrics that apply to an arm. A data set has no plan, no calls and no prices, and may lack roles, ends,
-probabilities and labels; such a metric is left out and named, instead of being compared with nothing."""
+"""Metrics that apply to an arm. A data set has no plan, calls or prices, and may lack roles, ends,
+probabilities and labels. Metrics that need these are left out, and the comparison names them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _OF_RUNS = ("outcomes", "effort")
 
 
 def applies(spec: MetricSpec, table: ArmSums) -> bool:
-    """Return whether a metric says anything about an arm. About a run, every metric does."""
+    """Return whether a metric applies to an arm. Every metric applies to a run."""
     return table.arm.data is None or _explain_inapplicable(spec, table) is None
 
 
 def _explain_inapplicable(spec: MetricSpec, table: ArmSums) -> str | None:
-    """Return the reason why a metric says nothing about a data set, None if it does."""
+    """Return the reason why a metric does not apply to a data set; None if it does."""
     if spec.group in _OF_RUNS:
         return "a data set does not tell how it was made"
     if spec.about == "end":
@@ -45,7 +45,8 @@ def _find_silent_role(spec: MetricSpec, table: ArmSums) -> str | None:
 def select_applicable(
     tables: Sequence[ArmSums], specs: Sequence[MetricSpec]
 ) -> tuple[list[MetricSpec], list[NotCompared]]:
-    """Return the metrics that apply to the first arm and to another one; and in words those that do not."""
+    """Return the metrics that apply to the first arm and at least one other, and the metrics left out, with
+    reasons."""
     if all(table.arm.data is None for table in tables):
         return list(specs), []
     kept: list[MetricSpec] = []
@@ -67,7 +68,7 @@ def select_applicable(
 
 
 def _says_something(spec: MetricSpec, table: ArmSums) -> bool:
-    """Return whether a metric applies to an arm that has anything for it, whether a run or not."""
+    """Return whether a metric applies to an arm and the arm has data for it."""
     has_any = spec.in_blocks or bool(table.find_total(spec.bottom))
     return has_any and _find_silent_role(spec, table) is None and applies(spec, table)
 

@@ -1,4 +1,4 @@
-"""Arms to compare, each a run as a stream of outcomes, and their numbers by scenario.
+"""Arms to compare, each a stream of outcomes, and their sums by scenario.
 
 A run is read once. Sums by scenario stay in memory, a few dozen numbers each; texts are read again when
 needed.
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from edgen.core.digest import hash64
 from edgen.core.values import ROLES, Turn
 from edgen.evaluation.comparison.result import DataFacts
+from edgen.evaluation.faulty_measures import Faults, leave_out
 from edgen.evaluation.measure import Measure, add_up
 from edgen.evaluation.sample import Sample, Words, cut
 from edgen.evaluation.texts.corpus import Corpus
@@ -30,7 +31,7 @@ from edgen.stats.union_find import find_roots
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-MOST_COLUMNS = 1_000  # of a data set, whose labels may be anything
+MOST_COLUMNS = 1_000  # maximum columns of a data set, whose labels may be anything
 _TURNS_OF = "turns of "
 _encode = msgspec.json.Encoder().encode
 
@@ -39,10 +40,10 @@ class SettledConversation(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one settled conversation."""
 
     scenario: int  # index of the scenario
-    replicate: int  # its number, from 0
+    replicate: int  # number of the replicate, from 0
     status: str  # accepted, rejected or failed
     reason: str | None = None  # why it was not accepted
-    calls: int = 0  # of all its answers in the ledger, as are tokens and cost
+    calls: int = 0  # answers in the ledger; tokens and cost are theirs
     tokens: int = 0  # of prompts and answers
     cost: float | None = None  # US dollars; None without a price in the job
     said: Sample | None = None  # its content; None unless it was accepted
@@ -54,35 +55,36 @@ class Arm:
 
     label: str  # its name in the comparison
     run: str = ""  # path of the run or the data set
-    fingerprint: str = ""  # of everything that shapes the run's answers
+    fingerprint: str = ""  # fingerprint of everything that shapes the run's answers
     scenarios: int  # the end of the planned scenarios' indexes, exclusive
     first: int = 0  # the first planned scenario
-    replicates: int = 1  # planned, per scenario
+    replicates: int = 1  # planned replicates per scenario
     outcomes: Callable[[], Iterable[SettledConversation]]
     """Yields the settled conversations, by scenario and replicate."""
-    turns: Callable[[int, int], tuple[Turn, ...]]  # of an accepted conversation, by scenario and replicate
+    turns: Callable[[int, int], tuple[Turn, ...]]  # reads an accepted one, by (scenario, replicate)
     draws: str = ""  # identifies the draws of its scenarios: arms with the same value are paired
-    roles: tuple[str, ...] = ROLES  # those that speak; the first one leads
+    roles: tuple[str, ...] = ROLES  # roles that speak; the first one leads
     asking: str = ""  # how the probability is requested
     pending: int = 0  # conversations without an outcome
     simulated: bool = False  # no model wrote it
     earlier: bool = False  # its ledger has answers of an earlier form of the job
     branching: bool = False  # replicates depend on the answers of the first
-    measures: tuple[Measure[Any], ...] = ()  # those with columns to compare
+    measures: tuple[Measure[Any], ...] = ()  # measures with columns to compare
     space: Space | None = None  # the space of the conversations; None if unknown
     marks_ends: bool = True  # whether a data set marks who ends a conversation
-    data: Callable[[], DataFacts] | None = None  # of a data set: the facts, once `outcomes` has ended
+    data: Callable[[], DataFacts] | None = None  # facts about a data set, after `outcomes` has ended
     kept: Callable[[int], Iterable[tuple[int, tuple[Turn, ...]]]] | None = None
-    """Of a data set: conversations that variety is measured on, of the first so many scenarios."""
-    probability_words: str = "probability"  # the probability's name, for people
+    """Yields a data set's conversations for measuring variety, from a number of first scenarios."""
+    probability_words: str = "probability"  # display name of the probability
     changes: dict[str, str] = field(default_factory=dict)
     """Keys of the job that differ from the baseline's, with their values here."""
     stale_labels: Counter[str] = field(default_factory=Counter)
-    """Units left out of layers, once `outcomes` has ended."""
+    """Units left out of layers, after `outcomes` has ended."""
 
 
 def list_conversations(arm: Arm, scenarios: int, replicates: int) -> Iterator[tuple[int, tuple[Turn, ...]]]:
-    """Yield the accepted conversations of the first so many scenarios and replicates, with the scenario."""
+    """Yield (scenario, turns) of accepted conversations. `scenarios`, `replicates`: only these many first
+    ones."""
     if arm.kept is not None:
         yield from arm.kept(scenarios)
         return
@@ -94,31 +96,29 @@ def list_conversations(arm: Arm, scenarios: int, replicates: int) -> Iterator[tu
 
 
 class ArmSums:
-    """An arm's numbers, each a column of sums by scenario, made in one pass over its outcomes. A column has a
-    place for each settled scenario, never for what is only planned; `align` gives several arms the same
-    places.
+    """An arm's numbers as columns of sums by scenario, computed in one pass over its outcomes. A column has a
+    place for each settled scenario; `align` gives several arms the same places.
 
     Columns: `settled`, `accepted`, `rejected_<reason>`, `failed_<reason>`, `calls`, `tokens`, `cost`,
     `repaired`, `repair_<kind>`, `turns`, `words`, `turns of <role>`, `words of <role>`, `probability`,
-    `with_probability`, `without_probability`, `ended`, `ended by <role>`; and of measures `<measure>:
-    <column>`.
+    `with_probability`, `without_probability`, `ended`, `ended by <role>`; for measures `<measure>: <column>`.
     """
 
     def __init__(self, arm: Arm) -> None:
         self.arm = arm
         self._columns: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
-        self._rows: dict[int, int] = {}  # of each settled scenario in the arrays here
+        self._rows: dict[int, int] = {}  # row of each settled scenario in the arrays
         self._digests = array("Q")
-        self._first: dict[int, int] = {}  # of a scenario, its first replicate that was accepted
-        self.unpriced = 0  # conversations that were answered and have no cost
-        self.linked: list[tuple[int, int]] = []  # scenarios with conversations that are nearly the same
+        self._first: dict[int, int] = {}  # first accepted replicate of each scenario
+        self.unpriced = 0  # conversations with answers but without a cost
+        self.linked: list[tuple[int, int]] = []  # pairs of scenarios with near-duplicates
+        self.faults: Faults = {}  # of plugins' measures that raised and are left out
         for outcome in arm.outcomes():
             self._add(outcome)
         self.align(np.array(sorted(self._rows), dtype=np.int64))
 
     def align(self, scenarios: Indices) -> None:
-        """Give each of these scenarios, in ascending order, a place in every column: at least those that are
-        settled."""
+        """Give each of these scenarios a place in every column. They ascend, and include all settled ones."""
         self.scenarios = scenarios
         self._places = np.searchsorted(scenarios, np.array(list(self._rows), dtype=np.int64))
 
@@ -151,15 +151,22 @@ class ArmSums:
         column[row] += amount
 
     def _list_measure_values(self, said: Sample, words: Words) -> Iterator[tuple[str, float]]:
-        """Yield the columns of measures with the values of an accepted conversation."""
+        """Yield (column, value) of the arm's measures for an accepted conversation."""
         if self.arm.space is None and self.arm.data is None:
             return
         for measure in self.arm.measures:
-            for name, amount in add_up(measure, said, words, self.arm.space):
+            if measure.name in self.faults:
+                continue
+            sums: Iterable[tuple[str, float]] = ()
+            try:
+                sums = [*add_up(measure, said, words, self.arm.space)]
+            except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+                leave_out(measure.name, error, self.faults, f"for conversation {said.id}")
+            for name, amount in sums:
                 yield f"{measure.name}: {name}", amount
 
     def find_column(self, name: str) -> Array:
-        """Return the sums of one number by scenario, at its place; zeros where it never occurred."""
+        """Return the sums of a column, at the scenarios' places; 0 where it never occurred."""
         known = self._columns[name]
         found = np.zeros(len(self.scenarios))
         found[self._places[: len(known)]] = known
@@ -171,7 +178,7 @@ class ArmSums:
             self._increase(name, scenario, number)
 
     def list_names(self, beginning: str) -> list[str]:
-        """Return the columns with this beginning and any value, sorted."""
+        """Return the sorted names of columns with this beginning and a total other than 0."""
         return sorted(name for name in self._columns if name.startswith(beginning) and self.find_total(name))
 
     def find_total(self, name: str) -> float:
@@ -179,14 +186,14 @@ class ArmSums:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The roles that speak: the arm's, or those that were found in a data set."""
-        begun = (name for name, column in self._columns.items() if column)  # others were asked for in vain
+        """The roles that speak: the arm's, or the roles found in a data set."""
+        begun = (name for name, column in self._columns.items() if column)  # look-ups create empty ones
         found = (name.removeprefix(_TURNS_OF) for name in begun if name.startswith(_TURNS_OF))
         return self.arm.roles if self.arm.data is None else tuple(found)
 
     @property
     def end(self) -> int:
-        """The scenario after the last one: of the plan, or in a data set."""
+        """The end of the scenarios, exclusive: of the plan, or of a data set."""
         return self.arm.scenarios if self.arm.data is None else len(self._rows)
 
     @property
@@ -196,19 +203,18 @@ class ArmSums:
 
     @property
     def digests(self) -> NDArray[np.uint64]:
-        """Return by scenario, at its place, a digest of all that its accepted conversations say; 0 where
-        there is none."""
+        """A digest of each scenario's accepted conversations, at the scenarios' places; 0 without any."""
         found = np.zeros(len(self.scenarios), dtype=np.uint64)
         found[self._places] = self._digests
         return found
 
     def read_first_conversation(self, scenario: int) -> tuple[Turn, ...]:
-        """Return the accepted conversation of a scenario with the lowest number. There must be one."""
+        """Return a scenario's accepted conversation with the lowest replicate. There must be one."""
         return self.arm.turns(scenario, self._first[scenario])
 
 
 def _count_conversation(said: Sample, words: Words) -> Iterator[tuple[str, float]]:
-    """Yield the columns with the values of an accepted conversation."""
+    """Yield (column, value) for an accepted conversation."""
     yield "accepted", 1
     for turn, cut_words in zip(said.turns, words, strict=True):
         count = len(cut_words)
@@ -231,9 +237,8 @@ def _count_conversation(said: Sample, words: Words) -> Iterator[tuple[str, float
 
 
 def count_near_duplicates(table: ArmSums, scenarios: int, replicates: int) -> None:
-    """Fill the columns `compared` and `near_duplicates`: of the accepted conversations of the first so many
-    scenarios and replicates, those with another one that is nearly the same; and say which scenarios these
-    link."""
+    """Fill the columns `compared` and `near_duplicates`, and set the scenarios that near-duplicates link.
+    `scenarios`, `replicates`: only these many first ones are compared."""
     corpus, keys = Corpus(), []
     for scenario, turns in list_conversations(table.arm, scenarios, replicates):
         keys.append(scenario)
@@ -246,17 +251,17 @@ def count_near_duplicates(table: ArmSums, scenarios: int, replicates: int) -> No
 
 
 def align(tables: Sequence[ArmSums]) -> None:
-    """Give the arms the same places: one for each scenario that is settled in any of them."""
+    """Give the arms the same places: one for each scenario that is settled in any arm."""
     everywhere = np.unique(np.concatenate([table.scenarios for table in tables]))
     for table in tables:
         table.align(everywhere)
 
 
 def number_groups(size: int, links: Iterable[tuple[int, int]]) -> NDArray[np.intp]:
-    """For each of `size` scenarios the number of its group: those that links lead to from one another."""
+    """Return the group number of each of `size` scenarios: linked scenarios form a group."""
     return np.unique(find_roots(size, links), return_inverse=True)[1]
 
 
 def list_conversation_words(turns: Iterable[Turn]) -> list[str]:
-    """Return the words of a conversation, one after the other."""
+    """Return the words of a conversation as one list."""
     return [word for turn in turns for word in words(turn.text)]

@@ -1,8 +1,8 @@
 """Variety of an arm's conversations, in blocks with the same number of words in every arm.
 
-The share of different n-grams falls, and self-BLEU rises, with the amount of text; so arms are compared on
-blocks of the same size (in the spirit of the mean segmental type-token ratio: Johnson 1944, Psychological
-Monographs 56). A block is a cluster: blocks are independent of each other, their content is not.
+With more text, the share of distinct n-grams falls and self-BLEU rises. So arms are compared on blocks of the
+same size (in the spirit of the mean segmental type-token ratio: Johnson 1944, Psychological Monographs 56).
+Each block is a cluster: blocks are independent of each other, conversations in a block are not.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from edgen.evaluation.comparison.metrics import BLOCK, BLOCK_METRICS
 from edgen.evaluation.measures.diversity import ORDERS, compute_distinct_share
 from edgen.evaluation.texts.self_bleu import compute_self_bleu
 
-MOST = 250  # blocks
-_SCARCE = 0.2  # an arm with less than this share of the conversations of the richest has no part
+MOST = 250  # maximum blocks
+_SCARCE = 0.2  # arms with less than this share of the largest arm's conversations are left out
 
 Indices = NDArray[np.int64]
 
 
 def compute_block_metrics(tables: Sequence[ArmSums], rng: np.random.Generator) -> dict[str, dict[str, Array]]:
-    """Return the block metrics (blocks) of each arm, by its label and the metric's name.
+    """Return the block metrics by arm's label and metric's name, each an array of shape (blocks,).
 
-    Arms with the first one's scenarios have the same scenarios in their blocks, those accepted in all of
-    them; another arm has its own. Arms with too few conversations are left out.
+    Arms that share scenarios use the same scenarios in their blocks: those accepted in all of these arms.
+    Other arms use their own. Arms with too few conversations are left out.
     """
     taking_part = _select_rich(tables)
     if not taking_part:
@@ -59,7 +59,7 @@ def compute_block_metrics(tables: Sequence[ArmSums], rng: np.random.Generator) -
 
 def _select_rich(tables: Sequence[ArmSums]) -> list[ArmSums]:
     counts = [len(_find_accepted_scenarios([table])) for table in tables]
-    # data sets have no scenarios in common with others, and any size
+    # with data sets any size takes part: they share no scenarios with others
     least = 0 if any(table.arm.data for table in tables) else _SCARCE * max(counts)
     return [t for t, count in zip(tables, counts, strict=True) if count > 1 and count >= least]
 

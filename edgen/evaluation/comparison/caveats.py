@@ -1,4 +1,4 @@
-"""Limits of a comparison, and the facts needed to read it, in sentences."""
+"""Caveats of a comparison, and facts needed to read it, as sentences."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from edgen.evaluation.comparison.metrics import BLOCK, MetricSpec
 from edgen.evaluation.comparison.result import Difference, Metric, NotCompared
 from edgen.stats.resampling import FEWEST
 
-FEW_CHANGED = 10  # scenarios or events: with fewer, a percentile interval of a rare event is too short
+FEW_CHANGED = 10  # with fewer scenarios or events, the percentile interval of a rare event is too short
 _MANY_ALIKE = 0.5
 
 
 def find_not_compared(
     tables: Sequence[ArmSums], kept: Sequence[MetricSpec], blocks: Mapping[str, Mapping[str, object]]
 ) -> tuple[set[tuple[str, str]], list[NotCompared]]:
-    """Return the metrics that are not compared: as (metric, arm's label) for an arm whose numbers mean
-    nothing next to the first one's, and in words for people."""
+    """Return the metrics that are not compared: as (metric, arm's label) if an arm's numbers are not
+    comparable with the first arm's, and as sentences."""
     first = tables[0].arm
     stated = any(spec.about == "probability" for spec in kept)
     labels = [table.arm.label for table in tables]
     other = [table.arm.label for table in tables[1:] if table.arm.asking != first.asking]
-    # what does not apply to a data set is named already
+    # `select_applicable` names what does not apply to data sets
     runs = [table for table in tables if table.arm.data is None] if first.data is None else []
     unpriced = [table.arm.label for table in runs if not table.priced]
     nothing = [table.arm.label for table in tables if not table.find_total("accepted")]
@@ -57,7 +57,8 @@ def find_not_compared(
 def list_caveats(
     tables: Sequence[ArmSums], metrics: Sequence[Metric], shared: int, tests: int
 ) -> Iterator[str]:
-    """Sentences about this comparison, the most general last. `tests`: for how many p-values are adjusted."""
+    """Yield sentences about this comparison, the most general last. `tests`: the number of tests that
+    p-values are adjusted for."""
     yield from list_data_set_caveats(tables)
     yield from _list_scenario_caveats(tables, shared)
     yield from _list_answer_caveats(tables)
@@ -103,7 +104,7 @@ def _list_scenario_caveats(tables: Sequence[ArmSums], shared: int) -> Iterator[s
 
 
 def _describe_number(arm: Arm) -> str:
-    """Return the number of scenarios of an arm; with their range if it does not begin with the first."""
+    """Return an arm's number of scenarios; their range if it does not begin with the first."""
     return f"{arm.first:,} to {arm.scenarios - 1:,}" if arm.first else f"{arm.scenarios:,}"
 
 
@@ -120,7 +121,7 @@ def _list_answer_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
 
 
 def _find_identical_answers(tables: Sequence[ArmSums]) -> Iterator[str]:
-    """Name the arms that say exactly what the first says in most scenarios, in one sentence."""
+    """Yield a sentence on the arms with exactly the first arm's texts in most scenarios."""
     first, found = tables[0], []
     for table in tables[1:]:
         if table.arm.draws != first.arm.draws:

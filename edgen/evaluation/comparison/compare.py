@@ -1,8 +1,8 @@
-"""Arms compared: every metric of each, and its difference to the first."""
+"""Comparison of arms: every metric of each arm, and its difference from the first arm."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -20,8 +20,10 @@ from edgen.evaluation.comparison.result import (
     ComparisonResult,
     Difference,
     Metric,
+    NotCompared,
     PromptDifference,
 )
+from edgen.evaluation.faulty_measures import Faults
 from edgen.stats.ratios import (
     Columns,
     RatioDifference,
@@ -61,10 +63,10 @@ def compare_arms(
     prompts: Iterable[PromptDifference] = (),
     tell: Callable[[str], None] = lambda _stage: None,
 ) -> ComparisonResult:
-    """Compare arms, at least two, with the first; the same arms and seed give the same comparison. `tell`
-    hears what is being done.
+    """Compare arms, at least two, with the first arm. The same arms and seed give the same comparison. `tell`
+    gets the name of each stage.
 
-    Raises ShortError if an arm has nothing that is settled, or shares nothing settled with the first.
+    Raises ShortError if an arm has no settled conversation, or no scenario is settled in all paired arms.
     """
     tables = []
     for arm in arms:
@@ -79,7 +81,8 @@ def compare_arms(
     tell("measuring blocks")
     blocks = compute_block_metrics(tables, np.random.default_rng((seed, 0)))
     tell("resampling")
-    every = list(list_metric_specs(tables))
+    faults: Faults = {name: fault for table in tables for name, fault in table.faults.items()}
+    every = list(list_metric_specs(tables, faults))
     kept, left_out = select_applicable(tables, every)
     refused, not_compared = find_not_compared(tables, kept, blocks)
     refused |= {(spec.name, table.arm.label) for table in tables for spec in kept if not applies(spec, table)}
@@ -90,7 +93,7 @@ def compare_arms(
         table.arm.label: work.estimate_differences(tables[0], table, place, flips)
         for place, table in enumerate(tables[1:])
     }
-    adjusted, tests = _adjust(found, _mirrors(tables, kept))
+    adjusted, tests = _adjust(found, _find_mirrors(tables, kept))
     metrics = tuple(_make_metric(spec, own, found, adjusted) for spec in kept)
     return ComparisonResult(
         name=name,
@@ -98,17 +101,25 @@ def compare_arms(
         arms=tuple(_collect_facts(table, arms[0]) for table in tables),
         shared=shared,
         metrics=metrics,
-        not_compared=(*left_out, *not_compared),
+        not_compared=(*left_out, *not_compared, *_list_faulty(tables, faults)),
         caveats=tuple(list_caveats(tables, metrics, shared, tests)),
         method=METHOD.format(resamples=f"{resamples:,}", flips=f"{flips:,}"),
         resamples=resamples,
         seed=seed,
         prompts=tuple(prompts),
+        faults=tuple(map(str, faults.values())) or UNSET,
     )
 
 
+def _list_faulty(tables: Sequence[ArmSums], faults: Faults) -> Iterator[NotCompared]:
+    """Yield the measures of plugins that raised, with their errors. They are compared in no arm."""
+    arms = tuple(table.arm.label for table in tables)
+    for name, fault in faults.items():
+        yield NotCompared(what=name, arms=arms, why=str(fault).removesuffix("."))
+
+
 def _count_shared(tables: Sequence[ArmSums]) -> int:
-    """Scenarios that are settled in every arm with the first one's scenarios."""
+    """Count the scenarios that are settled in every arm with the first arm's draws. Raises ShortError."""
     first = tables[0].arm
     for table in tables:
         if not table.find_total("settled"):
@@ -127,8 +138,8 @@ def _count_shared(tables: Sequence[ArmSums]) -> int:
 
 
 class _Resampling:
-    """The values of the metrics and their differences, by drawing. `refused`: which metrics of which arms
-    there is no sense in, as (metric, arm's label)."""
+    """Estimates of metrics and their differences, by resampling. `refused`: metrics that are meaningless in
+    an arm, as (metric, arm's label)."""
 
     def __init__(
         self,
@@ -147,7 +158,7 @@ class _Resampling:
         self._over_scenarios = [spec for spec in kept if spec not in others]
 
     def estimate_values(self, table: ArmSums) -> dict[str, RatioEstimate]:
-        """Return each metric of one arm."""
+        """Return the estimate of each metric in one arm."""
         rng = np.random.default_rng((self._seed, 1))
         found = {spec.name: RatioEstimate() for spec in self._kept}
         for members, columns in self._split_parts(table, None):
@@ -162,7 +173,8 @@ class _Resampling:
     def estimate_differences(
         self, first: ArmSums, other: ArmSums, place: int, flips: int
     ) -> dict[str, RatioDifference]:
-        """Return each metric of an arm, the one at `place` after the first, minus that of the first."""
+        """Return the difference of each metric between an arm and the first. `place`: the arm's place after
+        the first, from 0; `flips`: number of sign flips."""
         rng = np.random.default_rng((self._seed, 2, place))
         same = other.arm.draws == first.arm.draws
         measure = compare_paired if same else compare_unpaired
@@ -179,9 +191,9 @@ class _Resampling:
     def _split_parts(
         self, table: ArmSums, beside: ArmSums | None
     ) -> list[tuple[list[MetricSpec], Columns | None]]:
-        """Return the metrics with the source of their columns: over scenarios, over groups of the
-        scenarios that near-duplicates link (in the arm `beside` as well; only the common ones count), and
-        over blocks."""
+        """Return the metrics with the source of their columns: over scenarios, over groups of scenarios that
+        near-duplicates link, and over blocks. `beside`: a paired arm; then groups follow the links of both
+        arms, and only common scenarios count."""
         mine = self._blocks.get(table.arm.label)
         both = [table] if beside is None else [table, beside]
         links = np.array([link for one in both for link in one.linked], dtype=np.int64).reshape(-1, 2)
@@ -231,8 +243,8 @@ def _make_metric(
 def _adjust(
     found: dict[str, dict[str, RatioDifference]], mirrors: dict[str, str]
 ) -> tuple[dict[tuple[str, str], float], int]:
-    """Return the adjusted p-values, by (metric, arm), and their number: of metrics that differ at all,
-    without mirror images, which have the value of the other one."""
+    """Return the adjusted p-values by (metric, arm), and the number of tests. Metrics without a difference
+    are not tested; mirror images share one test."""
     known = {
         (name, label): one.p
         for label, of in found.items()
@@ -249,9 +261,9 @@ def _adjust(
     return adjusted, len(known)
 
 
-def _mirrors(tables: Sequence[ArmSums], kept: Sequence[MetricSpec]) -> dict[str, str]:
-    """Return the metrics that equal another one or its complement in every arm, by name with the name of the
-    other one; for example the only reason of rejection is the complement of acceptance."""
+def _find_mirrors(tables: Sequence[ArmSums], kept: Sequence[MetricSpec]) -> dict[str, str]:
+    """Map each share metric to an earlier one that equals it or its complement in every arm, so the pair is
+    tested once. For example, the only reason for rejection is the complement of acceptance."""
     found: dict[str, str] = {}
     for place, spec in enumerate(kept):
         if spec.kind != "share" or spec.name in BLOCK_METRICS:

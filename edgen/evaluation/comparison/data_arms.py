@@ -1,11 +1,11 @@
-"""Data sets as arms of a comparison, in memory that does not grow with them.
+"""Data sets as arms of a comparison, in constant memory.
 
-A data set shares no scenario with anything, so it is compared as an independent sample. Records that depend
-on each other are one cluster. Up to GROUPS clusters each have sums of their own; further ones are added to
-these at random (the random groups of Wolter 2007, Introduction to Variance Estimation, chapter 2): every
-record counts, and intervals are over the groups. Variety and near-duplicates are measured on one conversation
-of each group, drawn with the same chance for each (reservoir sampling: Vitter 1985, ACM Trans. Math. Softw.
-11)."""
+A data set shares no scenario with other arms, so it is compared as an independent sample. Records that depend
+on each other are one cluster. The first GROUPS clusters each form a group; further clusters are added to
+these at random (the random groups of Wolter 2007, Introduction to Variance Estimation, chapter 2). So every
+record counts, and intervals are over groups. Variety and near-duplicates are measured on one conversation of
+each group, drawn uniformly (reservoir sampling: Vitter 1985, ACM Trans. Math. Softw. 11).
+"""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from edgen.evaluation.sample import Sample
 from edgen.families.reader import RecordContents, ReportWords
 
 GROUPS = 10_000
-MOST_ROLES = 20  # roles by name; further ones are OTHERS
+MOST_ROLES = 20  # maximum roles by name; further ones count as OTHERS
 OTHERS = "others"
-_LONGEST = 20_000  # characters of a conversation that variety is measured on
-_IN_MEMORY = 1 << 25  # bytes of such conversations; more are in a temporary file
+_LONGEST = 20_000  # maximum characters per conversation for measuring variety
+_IN_MEMORY = 1 << 25  # maximum bytes of such conversations in memory; more go to a temporary file
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(tuple[Turn, ...]).decode
 
 
 def load_arm(path: Path, label: str, spelling: MutableMapping[str, str], seed: int) -> Arm:
-    """Return a data set as an arm. `spelling` maps the names of roles, in small letters, to how the
-    comparison spells them, and learns new ones.
+    """Return a data set as an arm. `spelling` maps case-folded role names to their spelling in the
+    comparison; new ones are added.
 
-    Raises DataError for a path that cannot be read, or whose layout is unknown.
+    Raises DataError if the path cannot be read or its layout is unknown.
     """
     data = read_files(path, 0)
     assert data.family is not None
@@ -93,7 +93,7 @@ class _Groups:
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}
-        self._before = -1  # the highest index so far; clusters come in the order of their first records
+        self._before = -1  # highest index so far: clusters are numbered by their first records
         self.clusters = 0
 
     @property
@@ -102,7 +102,7 @@ class _Groups:
         return len(self._known)
 
     def of(self, index: int) -> int:
-        """Return the group of a cluster."""
+        """Return the group of a cluster by its scenario's index."""
         if index > self._before:
             self._before = index
             self.clusters += 1
@@ -115,12 +115,12 @@ class _Groups:
 
 
 def _hash_index(index: int) -> int:
-    """Return a number that looks random, and depends on the index alone: a file may have a period."""
+    """Return a pseudo-random number from the index, so that periods in a file do not matter."""
     return (index * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF) >> 29
 
 
 class _KeptConversations:
-    """One conversation of each group, drawn with the same chance for each."""
+    """One conversation of each group, drawn uniformly."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
@@ -128,14 +128,14 @@ class _KeptConversations:
 
     def clear(self) -> None:
         """Forget everything."""
-        self._random = random.Random(self._seed)  # noqa: S311 - a draw that can be made again
-        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="edgen-")  # noqa: SIM115 - gone with this
+        self._random = random.Random(self._seed)  # noqa: S311 - a repeatable draw
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="edgen-")  # noqa: SIM115 - kept open
         self._seen: dict[int, int] = {}
         self._places: dict[int, tuple[int, int]] = {}
         self._end = 0
 
     def offer(self, group: int, said: Sample) -> int:
-        """Keep a conversation, perhaps. Return its number in the group, from 0."""
+        """Draw whether to keep a conversation; return its number in the group, from 0."""
         number = self._seen.get(group, 0)
         self._seen[group] = number + 1
         if number == 0 or self._random.random() * (number + 1) < 1:
@@ -147,13 +147,13 @@ class _KeptConversations:
         return number
 
     def read_turns(self, group: int) -> tuple[Turn, ...]:
-        """Return the conversation that was kept of a group."""
+        """Return the kept conversation of a group."""
         place, size = self._places[group]
         self._file.seek(place)
         return _decode(self._file.read(size))
 
     def iterate_conversations(self, groups: int) -> Iterator[tuple[int, tuple[Turn, ...]]]:
-        """Yield those of the first so many groups, with the group."""
+        """Yield (group, turns) of the first `groups` groups."""
         for group in range(min(groups, len(self._places))):
             yield group, self.read_turns(group)
 
@@ -170,7 +170,7 @@ def _shorten_turns(turns: tuple[Turn, ...]) -> list[dict[str, str]]:
 
 
 def _spell_roles(turns: tuple[Turn, ...], spelling: MutableMapping[str, str]) -> tuple[Turn, ...]:
-    """Return the turns with roles spelled as elsewhere in the comparison."""
+    """Return the turns with the comparison's spelling of roles."""
     return tuple(
         turn if (role := _spell_role(turn.role, spelling)) == turn.role
         else msgspec.structs.replace(turn, role=role)

@@ -1,4 +1,4 @@
-"""Sentences on comparisons with data sets: their scope, and the limits of a difference, or of none."""
+"""Caveats of comparisons with data sets: their scope, and the meaning of a difference."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from edgen.evaluation.comparison.result import DataFacts
 
 
 def list_data_set_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
-    """Yield sentences on the data sets among the arms, those on one of them first."""
+    """Yield sentences on the data sets among the arms; sentences on a single one come first."""
     arms = [table.arm for table in tables]
     facts = {arm.label: arm.data() for arm in arms if arm.data is not None}
     if not facts:
@@ -58,7 +58,7 @@ def _describe_data_set(label: str, facts: DataFacts) -> Iterator[str]:
 
 
 def _list_role_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
-    """Say how roles of other names are compared."""
+    """Yield sentences on roles that are not compared for their names."""
     first = tables[0]
     for other in tables[1:]:
         if first.arm.data is None and other.arm.data is None:
@@ -77,7 +77,7 @@ def _list_role_caveats(tables: Sequence[ArmSums]) -> Iterator[str]:
 
 
 def _list_unit_caveats(arms: Sequence[Arm]) -> Iterator[str]:
-    """Say that a record is a part of a conversation, where it is."""
+    """Yield a sentence on data sets whose records are parts of conversations."""
     parts = {
         arm.label: facts.unit
         for arm in arms

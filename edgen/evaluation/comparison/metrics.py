@@ -1,4 +1,4 @@
-"""The metrics of a comparison: each a ratio of two columns of sums, with its definition and its source."""
+"""The metrics of a comparison: each is a ratio of two columns of sums, with a definition and a source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Literal
 import msgspec
 
 from edgen.core.values import ROLES
+from edgen.evaluation.compared import Compared
 from edgen.evaluation.comparison.arms import ArmSums
+from edgen.evaluation.faulty_measures import Faults, leave_out
 from edgen.evaluation.measure import list_comparisons
 
 Kind = Literal["share", "number", "usd"]
@@ -17,7 +19,7 @@ BLOCK_METRICS = ("distinct_1", "distinct_2", "distinct_3", "self_bleu")
 
 
 class MetricSpec(msgspec.Struct, frozen=True):
-    """A metric: sum of `top` over sum of `bottom`."""
+    """A metric: the sum of `top` divided by the sum of `bottom`."""
 
     name: str  # stable name, as in the result's JSON
     title: str  # for people
@@ -25,13 +27,13 @@ class MetricSpec(msgspec.Struct, frozen=True):
     top: str  # the column of the numerator
     bottom: str  # the column of the denominator
     definition: str  # for people
-    within: str | None = None  # column that is not 0 (in both arms) for a scenario to count; None: `bottom`
+    within: str | None = None  # a scenario counts if this column is not 0 (in both arms); None: `bottom`
     group: str = ""  # the section that shows it
     what: str = ""  # the units of the average, if `bottom` does not name them
     about: Literal["", "end", "probability", "cost"] = ""
-    """The fact that an arm has to state for it; "" for none."""
+    """The fact that an arm must state to have the metric; "" for none."""
     in_blocks: bool = False
-    """Its columns are counted once all arms are known."""
+    """Whether its columns are computed only after all arms are known."""
 
     @property
     def over(self) -> str:
@@ -44,7 +46,7 @@ class MetricSpec(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> str:
-        """The column that is not 0 in scenarios that count."""
+        """The column that must not be 0 for a scenario to count."""
         return self.within or self.bottom
 
 
@@ -59,13 +61,14 @@ _OVER = {
 _WORDS = "Words are cut as `edgen stats` cuts them."
 
 
-def list_metric_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
-    """Yield the metrics of these arms in the order of display, without those that occur in none of them."""
+def list_metric_specs(tables: Sequence[ArmSums], faults: Faults) -> Iterator[MetricSpec]:
+    """Yield the metrics of these arms in the order of display, without metrics that occur in no arm and
+    without those of measures in `faults`. A further measure of a plugin that raises is noted there."""
     for group, specs in (
         ("outcomes", _list_outcome_specs(tables)),
         ("effort", _list_effort_specs(tables)),
         ("conversations", _list_conversation_specs(tables)),
-        ("measures", _list_measure_metrics(tables)),
+        ("measures", _list_measure_metrics(tables, faults)),
         ("diversity", _DIVERSITY),
     ):
         for spec in specs:
@@ -97,7 +100,7 @@ def _list_effort_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
         kind = column.removeprefix("repair_")
         definition = f"Accepted conversations in which the reader fixed this: {kind}."
         yield MetricSpec(column, f"repair: {kind}", "share", column, "accepted", definition)
-    # Scenarios that gave none count with what they took.
+    # Scenarios without an accepted conversation count, too, with their tokens and cost.
     definition = (
         "Prompt and completion tokens of all answers, rejected ones included, for each accepted conversation."
     )
@@ -116,8 +119,8 @@ def _list_occurring(tables: Iterable[ArmSums], beginning: str) -> list[str]:
 
 
 def _list_conversation_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
-    """Yield the metrics of conversations. Of a teacher and a student the teacher's share is enough; of others
-    there is one per role."""
+    """Yield the metrics of conversations. With a teacher and a student, only the teacher's share is shown;
+    otherwise each role's."""
     roles = tuple(dict.fromkeys(role for table in tables for role in table.roles))
     leading = roles[:1] if {*roles} == {*ROLES} else roles
     definition = "Turns of an accepted conversation, without an end marker that is a turn alone."
@@ -149,19 +152,24 @@ def _list_conversation_specs(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
         )
 
 
-def _list_measure_metrics(tables: Sequence[ArmSums]) -> Iterator[MetricSpec]:
-    """Yield the metrics of measures, without those that occur in no arm."""
+def _list_measure_metrics(tables: Sequence[ArmSums], faults: Faults) -> Iterator[MetricSpec]:
+    """Yield the metrics of measures, without metrics that occur in no arm."""
     for measure in dict.fromkeys(measure for table in tables for measure in table.arm.measures):
         prefix = f"{measure.name}: "
         columns = [column.removeprefix(prefix) for column in _list_occurring(tables, prefix)]
-        for one in list_comparisons(measure, columns):
+        compared: Iterable[Compared] = ()
+        try:
+            compared = [] if measure.name in faults else [*list_comparisons(measure, columns)]
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            leave_out(measure.name, error, faults)
+        for one in compared:
             if one.bottom in columns:
                 top, bottom = f"{prefix}{one.top}", f"{prefix}{one.bottom}"
                 yield MetricSpec(one.name, one.title, one.kind, top, bottom, one.definition, what=one.over)
 
 
 def _list_probability_specs(words: str) -> Iterator[MetricSpec]:
-    """Yield the metrics of the conversations' probability, with the name `words`."""
+    """Yield the metrics of the conversations' probability; `words` is its name."""
     definition = f"Mean {words}, as the model gave it, over conversations that have one."
     yield MetricSpec(
         "probability",

@@ -1,5 +1,5 @@
-"""A comparison as lines of text of a given width: the arms, the value of each metric in each arm, then the
-differences to the first arm."""
+"""A comparison as lines of text: the arms, each metric's value in each arm, then the differences from the
+first arm."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from edgen.stats.significance import SIGNIFICANT
 _WIDTH = 80
 _TITLE = 24
 _VALUE = 26  # columns of a value with its interval
-_LABEL = 20  # columns of the longest arm's name that stands over its numbers
-_PER = 1_000  # conversations that a cost is given for
+_LABEL = 20  # columns of the longest arm's name in a table's head
+_PER = 1_000  # a cost is given for this many conversations
 _MOST_DIGITS = 5
 _UNPAIRED = "not paired: p by a permutation test of the studentised difference, intervals by the bootstrap"
 
 
 def render_comparison(comparison: ComparisonResult, width: int = _WIDTH) -> Iterator[str]:
-    """Yield the comparison for a person, line by line. `width`: columns of the terminal, 80 at least."""
+    """Yield the lines of a comparison for the terminal. `width`: columns, at least 80."""
     paired = any(arm.paired for arm in comparison.arms[1:])
     shared = (
         f"{comparison.shared:,} scenarios shared" if paired else "no scenario shared: independent samples"
@@ -79,7 +79,7 @@ def _render_arms(comparison: ComparisonResult, tags: dict[str, str], width: int)
         lost = (sum(arm.rejected.values()), sum(arm.failed.values()), arm.pending)
         cost = "no price" if arm.cost_usd is None else format_dollars(arm.cost_usd)
         numbers = [*map(str, (arm.planned, arm.accepted, *lost, arm.tokens)), cost]
-        if arm.data is not UNSET:  # it has no plan, so nothing could be lost, and no calls
+        if arm.data is not UNSET:  # a data set has no plan, losses or calls
             numbers = ["-", str(arm.accepted), *"-----"]
         rows.append([tags[arm.label], *numbers])
     if not any(arm.pending for arm in comparison.arms):
@@ -100,7 +100,7 @@ def _render_arms(comparison: ComparisonResult, tags: dict[str, str], width: int)
 
 
 def _render_values(comparison: ComparisonResult, tags: dict[str, str], width: int) -> Iterator[str]:
-    """Yield each metric of each arm with its interval, with as many arms side by side as fit."""
+    """Yield each metric of each arm with its interval; as many arms side by side as fit."""
     labels = [arm.label for arm in comparison.arms]
     at_once = max(1, (width - _TITLE - 2) // _VALUE)
     for start in range(0, len(labels), at_once):
@@ -157,7 +157,7 @@ def _explain_too_few(metric: Metric, difference: Difference) -> str:
 
 
 def _disagree(difference: Difference) -> bool:
-    """Return whether the interval excludes zero and the test does not, for lack of scenarios that differ."""
+    """Return whether interval and test disagree on zero, with few scenarios that differ."""
     if difference.p is None or difference.low is None or difference.high is None:
         return False
     excludes = difference.low > 0 or difference.high < 0
@@ -186,7 +186,8 @@ def _choose_unit(metric: Metric) -> tuple[float, int]:
 
 
 def _choose_digits(value: float, ends: Sequence[float], least: int) -> int:
-    """Decimals that give a value four digits, and the width of its interval two; a rare share is not none."""
+    """Return the number of decimals: four digits of a value, two of its interval's width; so a rare share
+    does not look like 0."""
     apart = max(ends) - min(ends) if ends else 0.0
     wanted = 1 - _find_magnitude(apart) if apart else 3 - _find_magnitude(value)
     return min(_MOST_DIGITS, max(least, wanted))
@@ -225,8 +226,7 @@ def _format_interval(metric: Metric, difference: Difference) -> str:
 
 
 def _make_formatter(metric: Metric, difference: Difference) -> Callable[[float], str]:
-    """Return the format of a difference and its interval: with decimals that give the farthest of them two
-    digits."""
+    """Return a formatter of a difference and its interval; the number farthest from 0 gets two digits."""
     factor, least = _choose_unit(metric)
     ends = (difference.value, difference.low, difference.high)
     widest = factor * max(abs(end) for end in ends if end is not None)

@@ -1,4 +1,4 @@
-"""Runs as arms of a comparison: which they are, whether they share scenarios, where the result is kept."""
+"""Runs as arms of a comparison: their choice, checks of common scenarios, and the file of the result."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _MARK = b'"kind": "edgen comparison"'
 
 @dataclass(frozen=True)
 class _Chosen:
-    """A run that becomes an arm: its folder, the run that it is an arm of (or itself), and where that is."""
+    """A run that becomes an arm: its own folder, and the job and path of the whole run."""
 
     label: str
     run: RunFolder
@@ -68,7 +68,7 @@ class _ChosenData:
 
 
 def is_run(path: Path) -> bool:
-    """Return whether a path is a run's folder, and not a data set's."""
+    """Return whether a path is a run's folder."""
     return RunFolder(path).exists
 
 
@@ -81,16 +81,16 @@ def open_comparison(
     roles: Mapping[str, str] | None = None,
     tell: Callable[[str], None] = lambda _stage: None,
 ) -> Iterator[ComparisonResult]:
-    """Compare the arms of the runs in these folders, and data sets; `names` chooses some, the first is the
-    baseline. Nobody changes the runs before the context is left, so that what is stored within is about what
-    is there. `roles`: what the comparison calls the roles of data sets, by their names there.
+    """Compare the arms of the runs and data sets at these paths; the first is the baseline. `names` chooses
+    arms. The runs stay locked until the context ends, so a result that is stored within it describes them.
+    `roles`: names for the roles of data sets in the comparison, by their names there.
 
-    A path that holds no run is a data set. It is one arm, compared as an independent sample: intervals by the
+    A path without a run is a data set: one arm, compared as an independent sample. Its intervals are by the
     bootstrap of each arm (Efron and Tibshirani 1993), p by a permutation test of the difference over its
     standard error (Janssen 1997; Chung and Romano 2013), which is Welch's statistic for a mean.
 
-    Raises UsageError where they cannot be compared (fewer than two, one twice, other scenarios), ShortError
-    where nothing is settled, LockedError if somebody works on one, RunError and what reading a run raises.
+    Raises UsageError if the arms cannot be compared (fewer than two, one twice, other scenarios), ShortError
+    if nothing is settled, LockedError if a run is at work, RunError, and errors of reading a run.
     """
     refuse_twins(paths)
     folders = [path for path in paths if is_run(path) or not _holds_records(path)]
@@ -128,9 +128,9 @@ def open_comparison(
 
 
 def store(comparison: ComparisonResult, path: Path | None, output: Path | None = None) -> Path:
-    """Write a comparison into the folder of the run `path`, in place of an earlier one of the same arms, or
-    to the file `output`; one of both is needed. In a run, its last key is a digest of all that stands before.
-    Returns where it is. Raises UsageError if something else is there."""
+    """Write a comparison to the file `output` or, without one, into the folder of the run `path`, in place of
+    an earlier one of the same arms. In a run, its last key is a digest of everything before it. Return the
+    file's path. Raises UsageError if something else has this path."""
     run = RunFolder(path or Path())
     if output is None:
         output = run.comparisons / f"{name_together([arm.label for arm in comparison.arms])}.json"
@@ -141,14 +141,14 @@ def store(comparison: ComparisonResult, path: Path | None, output: Path | None =
                 )
             run.comparisons.mkdir()
     check_file(output, run, _MARK, "comparison")
-    told = replace_surrogates(msgspec.to_builtins(comparison))  # names of folders are any bytes
+    told = replace_surrogates(msgspec.to_builtins(comparison))  # folder names may be any bytes
     document = msgspec.json.format(msgspec.json.encode(told), indent=2)
     write_lines(output, [seal(document) if output.parent == run.comparisons else document])
     return output
 
 
 def _holds_records(path: Path) -> bool:
-    """Return whether there is a file, or a folder with files of records."""
+    """Return whether a path is a file, or a folder with files of records."""
     try:
         find_inputs(path)
     except DataError:
@@ -157,7 +157,7 @@ def _holds_records(path: Path) -> bool:
 
 
 def _require(path: Path, paths: Sequence[Path]) -> None:
-    """Raise RunError where there is no run; UsageError where an arm of the first one seems to be meant."""
+    """Raise RunError if `path` is no run; UsageError if it looks like the name of an arm of the first run."""
     first = RunFolder(paths[0])
     arms = list(load_job(first.job).arms) if not path.exists() and first.job.exists() else []
     if str(path) in arms:
@@ -171,7 +171,7 @@ def _require(path: Path, paths: Sequence[Path]) -> None:
 
 
 def _list_arms(paths: Sequence[Path]) -> list[_Chosen | _ChosenData]:
-    """Return every arm of these runs, the runs without arms, and the data sets."""
+    """Return every arm of these runs (a run without arms is one), and the data sets."""
     found: list[_Chosen | _ChosenData] = []
     for path, label in zip(paths, label_runs(paths), strict=True):
         if not is_run(path):
@@ -188,7 +188,8 @@ def _list_arms(paths: Sequence[Path]) -> list[_Chosen | _ChosenData]:
 def _choose(
     every: Sequence[_Chosen | _ChosenData], names: Sequence[str], paths: Sequence[Path]
 ) -> list[_Chosen | _ChosenData]:
-    """Return the named ones, in that order; all of them without a name. Raises UsageError and ShortError."""
+    """Return the arms with these names, in this order; all arms without names. Raises UsageError and
+    ShortError."""
     known = {one.label: one for one in every}
     for name in names:
         if name not in known:
@@ -224,7 +225,8 @@ def _choose(
 
 
 def _refuse_other_scenarios(chosen: Sequence[_Chosen], paths: Sequence[Path]) -> None:
-    """Raise UsageError where runs draw other scenarios, RunError where an arm was made under another job."""
+    """Raise UsageError if runs draw different scenarios, RunError if an arm was made under another form of
+    the job."""
     facts = {path: _read_draw_settings(RunFolder(path)) for path in paths}
     first = facts[paths[0]]
     for path, theirs in facts.items():
@@ -296,8 +298,8 @@ def _read_arm(one: _Chosen, reader: RunReader, baseline: RunReader) -> Arm:
 
 
 def _iterate_outcomes(reader: RunReader, stale: Counter[str]) -> Iterator[SettledConversation]:
-    """Yield the settled conversations, each with its usage and content; at the end `stale` has the units left
-    out of layers."""
+    """Yield the settled conversations with usage and content. At the end, `stale` counts the units left out
+    of layers."""
     view = reader.views[""]
     spent, records = _Sought(view.list_spending()), _Sought(view.iterate_records())
     with LayerJoin(reader.rundir) as layers:
@@ -328,7 +330,7 @@ def _make_sample(reader: RunReader, data: bytes, layers: LayerJoin) -> Sample:
 
 
 class _Sought:
-    """Rows that begin with (index, replicate), ascending, asked for in the same order."""
+    """Rows that begin with (index, replicate), ascending; look-ups must ascend, too."""
 
     def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
         self._rows = rows
@@ -347,10 +349,10 @@ def _read_turns(reader: RunReader, index: int, replicate: int) -> tuple[Turn, ..
 
 
 def _compare_prompts(chosen: Sequence[_Chosen], arms: Sequence[Arm]) -> Iterator[PromptDifference]:
-    """Yield the differences between the prompts of the first scenario, in their form at the beginning of the
+    """Yield the differences between the arms' prompts for the first scenario, as at the beginning of a
     conversation."""
     plans = [make_plan(load_job(one.run.job), Reach.of(one.run.job)) for one in chosen]
-    # An arm with other weights draws another scenario: its templates are shown with the baseline's.
+    # An arm with other weights draws another scenario, so its templates are rendered with the baseline's.
     plans = [Plan(plan.job, plans[0].space, plan.prompts) for plan in plans]
     before = plans[0].opening(plans[0].scenario(0))
     for arm, plan in zip(arms[1:], plans[1:], strict=True):
@@ -364,8 +366,8 @@ def _compare_prompts(chosen: Sequence[_Chosen], arms: Sequence[Arm]) -> Iterator
 def find_policies(
     paths: Sequence[Path], labels: Sequence[str], chosen: Sequence[str]
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the matrices of the chosen arms, none without pairs; and caveats. `labels`: of all arms of these
-    runs, in their order. The runs are held."""
+    """Return the policy matrices of the chosen arms (empty without pairs), and caveats. `labels`: of all arms
+    of these runs, in their order. The caller holds the runs' locks."""
     folder = RunFolder(paths[0]) if len(paths) == 1 else AgainstFolder(paths)
     if not folder.pairs.exists():
         return [], []
@@ -383,7 +385,7 @@ def find_policies(
 
 
 def _of_chosen(matrix: dict[str, Any], named: dict[str, str], chosen: Sequence[str]) -> dict[str, Any]:
-    """Return a matrix of the chosen arms, by the names that they have in the comparison."""
+    """Return a matrix of the chosen arms, with their names in the comparison."""
     cells = [
         {
             **cell,

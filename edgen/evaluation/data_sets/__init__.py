@@ -1,8 +1,8 @@
 """Data sets from runs and from files of any origin.
 
-Samples and plan are read again at each use, and streamed. A run is read from its ledger, so that what was
-rejected is known too; a run with arms is one data set an arm. Of files there are the records alone; those
-that cannot be read are counted by reason.
+Samples and plan are streamed, and read again at each use. A run is read from its ledger, which includes
+rejected conversations; a run with arms is one data set per arm. Files hold only records; unreadable ones are
+counted by reason.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = ["DataSet", "open_data_sets"]
 
 
 def open_data_sets(paths: Sequence[Path]) -> list[DataSet]:
-    """Open the data sets at these paths: one, or one per arm for a run with arms by itself.
+    """Open the data sets at these paths: one for all paths, but one per arm for a single run with arms.
 
-    Raises LockedError for a run at work, ShortError if nothing of it is settled, RunError and DataError for
-    unreadable ones. Faults inside a file show when it is read.
+    Raises LockedError for a run at work, ShortError if nothing in a run is settled, RunError and DataError
+    for unreadable paths. Faults inside a file show when it is read.
     """
     if len(paths) == 1:
         return _open_path(paths[0])
@@ -38,7 +38,8 @@ def open_data_sets(paths: Sequence[Path]) -> list[DataSet]:
 
 
 def _open_path(path: Path, number: int = 0) -> list[DataSet]:
-    """Open the data sets at one path; `number` keeps its scenarios apart from those of other paths."""
+    """Open the data sets at one path. `number`: the path's number, which keeps scenarios of several paths
+    apart."""
     rundir = RunFolder(path)
     if rundir.exists:
         rundir.refuse_links()
@@ -53,7 +54,7 @@ def _open_path(path: Path, number: int = 0) -> list[DataSet]:
         return [dataclasses.replace(data, notes=(*data.notes, lost))]
     whole = RunFolder(path.resolve().parent.parent)
     if path.resolve().parent == whole.arms_folder and whole.job.exists():
-        # an arm by itself has the test side of its run
+        # an arm opened alone has the test side of its run
         whole.refuse_links()
         with whole.lock_for_reading():
             return [dataclasses.replace(run_at(whole, path.resolve().name, number), arm="")]
@@ -70,7 +71,7 @@ def _open_path(path: Path, number: int = 0) -> list[DataSet]:
 
 
 def _combine(parts: Sequence[DataSet]) -> DataSet:
-    """Several data sets as one data set."""
+    """Return several data sets as one data set."""
     unread: Counter[str] = Counter()
     stale: Counter[str] = Counter()
 
@@ -87,7 +88,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
         return itertools.chain.from_iterable(known) if known else None
 
     counts = [part.count for part in parts if part.count is not None]
-    # files have no plan; with runs they would count as planned and all accepted
+    # files have no plan: next to runs they would count as planned and all accepted
     files = [part.name for part in parts if part.plan() is None]
     runs = [part for part in parts if part.plan() is not None]
     notes: dict[str, list[str]] = {}
@@ -122,7 +123,7 @@ def _combine(parts: Sequence[DataSet]) -> DataSet:
 
 
 def _find_common_space(parts: Sequence[DataSet]) -> Space | None:
-    """Return the space of all parts; None if there is none."""
+    """Return the space that all parts share; None if they differ."""
     spaces = [part.space for part in parts]
     first, *others = (one and msgspec.structs.replace(one, family=None) for one in spaces)
     return spaces[0] if all(one == first for one in others) else None
@@ -135,6 +136,6 @@ class _Repeated:
         self._parts = parts
 
     def describe(self) -> str | None:
-        """Return the sentences of all parts, None without any."""
+        """Return the sentences of all parts; None without any."""
         told = (part.repeated.describe() for part in self._parts if part.repeated is not None)
         return " ".join(one for one in told if one) or None

@@ -1,6 +1,6 @@
-"""Records of any files as samples, each read by the family or reader with its layout.
+"""Records of any files as samples, read by the family or reader that has their layout.
 
-The first record that is recognised determines the reader. The name of a file determines its side of a split.
+The first recognised record determines the reader. A file's name determines its side of the split.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from edgen.validation.layout import LayoutChecks
 from edgen.validation.reading import Inputs, find_inputs, make_printable
 
 _SIDE = re.compile(r"(?:^|[^a-z])(?:(train)|(?:test|eval|evaluation|valid|validation|dev))(?:$|[^a-z])")
-_MOST_IDS = 4_000_000  # that are remembered, 50 MB of digests
+_MOST_IDS = 4_000_000  # maximum of remembered ids, 50 MB of digests
 _MOST_CLUSTERS = 500_000
 
 
 def read_files(path: Path, number: int) -> DataSet:
-    """Return the records of files: of one, or of all in a folder.
+    """Return the records of a file, or of all files in a folder, as a data set. `number`: the path's number,
+    which keeps its scenarios apart.
 
-    Raises DataError for what cannot be read, and where no reader recognises a record.
+    Raises DataError if files cannot be read, or no reader recognises a record.
     """
     inputs = find_inputs(path)
     files, reader, notes = _choose_layout(path, inputs)
@@ -57,8 +58,8 @@ def read_files(path: Path, number: int) -> DataSet:
 
 
 def _choose_layout(path: Path, inputs: Inputs) -> tuple[list[RecordFile], DataSetReader, tuple[str, ...]]:
-    """Return the files with the layout that most have, their reader, and a note on the others. Those without
-    a record count as any layout."""
+    """Return the files with the most frequent layout, their reader, and a note on files with other layouts.
+    Files without records fit any layout."""
     every = [open_records(file) for file in inputs.files]
     known = [file for file in every if file.reader is not None]
     if not known:
@@ -93,8 +94,7 @@ class IdRepeats:
         self.count, self.first = 0, ""
 
     def see(self, source: str, number: int, identifier: str, *, within: str = "") -> None:
-        """Note the id of a record. `within`: the file that it belongs to, if it need not differ from those
-        elsewhere."""
+        """Note the id of a record. `within`: the file in which the id must be unique; empty: in all files."""
         digest = hash64(f"{within}\0{identifier}")
         is_full = len(self._known) >= _MOST_IDS
         if (self._known.get(digest) if is_full else self._known.setdefault(digest)) is not None:
@@ -102,7 +102,7 @@ class IdRepeats:
             self.first = self.first or f"record {number} of {source} ({identifier:.60})"
 
     def describe(self) -> str | None:
-        """Return a sentence on repeated ids, None without any."""
+        """Return a sentence on repeated ids; None without any."""
         if not self.count:
             return None
         one = self.count == 1
@@ -114,14 +114,14 @@ class IdRepeats:
 
 
 class _Clusters:
-    """The indices of clusters, each that of its first record. After half a million clusters, new ones share
-    that many indices."""
+    """The indices of clusters: each has the index of its first record. After half a million clusters, new
+    ones share half a million indices."""
 
     def __init__(self) -> None:
         self._known = DigestTable()
 
     def find_index(self, key: str, count: int) -> int:
-        """Return the index of a cluster of which the record at place `count` is one."""
+        """Return the index of a cluster; `count`: the place of a record in it."""
         digest = hash64(key)
         if len(self._known) < _MOST_CLUSTERS:
             known = self._known.setdefault(digest, count)
@@ -138,8 +138,8 @@ def _read(
     repeated: IdRepeats,
     offset: int,
 ) -> Iterator[Sample]:
-    """Yield the samples in files; unreadable ones are counted in `unread`, which is cleared first, as is
-    `repeated`. Raises DataError if none of them is readable, or where a file mixes layouts."""
+    """Yield the samples in files. Unreadable records are counted in `unread`, repeated ids in `repeated`;
+    both are cleared first. Raises DataError if no record is readable, or a file mixes layouts."""
     unread.clear()
     repeated.clear()
     clusters = _Clusters()
@@ -167,7 +167,7 @@ def _read(
                 repeated.see(source, number, known, within=source)
             identifier = known if known is not None else f"{make_printable(file.path.name)}[{number}]"
             index = count
-            if record.scenario.index >= 0:  # a run's: all of its scenario have the index of the first
+            if record.scenario.index >= 0:  # of a run: records of one scenario are a cluster
                 run = re.sub(r"-\d+-r\d+$", "", identifier)
                 index = clusters.find_index(f"{run}\0{record.scenario.index}", count)
             elif record.cluster is not None:
@@ -181,7 +181,8 @@ def _read(
 
 
 def split_of(name: str) -> Split | None:
-    """Return the side of the split by a file's name: train, or test for eval, validation and the like."""
+    """Return the side of the split by a file's name: train, or test (also for eval, validation and dev); None
+    if the name does not say."""
     found = _SIDE.search(name.lower())
     if found is None:
         return None

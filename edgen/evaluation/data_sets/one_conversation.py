@@ -1,7 +1,7 @@
-"""One scenario of a run, or one conversation of it, with all that the run knows: the request, the turns, the
-outcome, the raw replies, and its pairs.
+"""One scenario or conversation of a run, with everything in the run about it: scenario, turns, outcome, raw
+replies, labels and pairs.
 
-A run may be at work meanwhile; nothing is locked and nothing is written.
+The run may be at work: this module locks and writes nothing.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from edgen.store.pairs_file import list_pair_sets, list_places_of_pairs, read_pa
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_reader import RunReader
 
-MOST_REPLICATES = 1_000  # of one scenario that are shown whether they have an outcome or not
+MOST_REPLICATES = 1_000  # replicates of a scenario that are shown even without an outcome
 _ID = re.compile(r"(?P<name>.*?)-?(?P<scenario>\d{1,15})(?:-r(?P<replicate>\d{1,7}))?")
 
 
 class StoredReply(msgspec.Struct, frozen=True):
-    """A raw reply, and which call it answers."""
+    """A raw reply, and the call that it answers."""
 
     step: int
     attempt: int
@@ -47,22 +47,22 @@ class ConversationDetails(msgspec.Struct, frozen=True, kw_only=True):
     status: str  # accepted, rejected, failed or pending
     reason: str | None = None  # why it was not accepted
     detail: str | None = None  # the reason's details, for people
-    turns: tuple[Turn, ...] = ()  # set, as all below up to `events`, where it was accepted
-    probability: float | None = None  # of its family's event; None if unknown
+    turns: tuple[Turn, ...] = ()  # this and all fields up to `events` are set for accepted ones
+    probability: float | None = None  # of the family's event; None if unknown
     ended_by: Role | None = None  # the speaker of the end marker
     simulated: bool = False  # no model wrote it
     provenance: dict[str, Any] | None = None  # how it was made
     outcome: dict[str, Any] | None = None  # its result, if its protocol states one
-    events: tuple[Event, ...] = ()  # besides turns
-    replies: tuple[StoredReply, ...] = ()  # the latest raw answers to each of its calls
-    labels: LabelsByLayer = {}  # what each layer says of it
+    events: tuple[Event, ...] = ()  # events other than turns
+    replies: tuple[StoredReply, ...] = ()  # the latest raw reply to each call
+    labels: LabelsByLayer = {}  # labels of each layer
 
 
 def find_conversations(
     rundir: RunFolder, named: str
 ) -> tuple[list[ConversationDetails], list[Pair], dict[str, list[RolloutOutcome]], list[str]]:
-    """Return the conversation with that id, or all of the scenario with that number: those of the arms side
-    by side; their pairs, with their rollouts by the pair's id; and notes on unreadable parts.
+    """Return the conversation with the id `named`, or all conversations of the scenario with this number, in
+    all arms; their pairs; the pairs' rollouts by pair's id; and notes on unreadable parts.
 
     Raises UsageError for an unknown name.
     """
@@ -84,8 +84,8 @@ def find_conversations(
 def _parse_name(
     rundir: RunFolder, named: str, readers: Sequence[tuple[str, RunReader]]
 ) -> tuple[int, str | None, int | None]:
-    """Return the named scenario, and for one conversation also the run's name and the replicate. Raises
-    UsageError with similar names."""
+    """Return the named scenario; for a conversation also the run's name and the replicate, else None for
+    both. Raises UsageError, which suggests an id."""
     names = [reader.name for _, reader in readers]
     plan = readers[0][1].views[""].plan
     scenario, replicate = plan.first, 0
@@ -112,8 +112,8 @@ def _parse_name(
 
 
 def _list_replicates(reader: RunReader, scenario: int, only: int | None) -> Iterable[int]:
-    """Return the replicates to show: `only`, or all; of more than MOST_REPLICATES planned, those that have an
-    outcome, or the first."""
+    """Return the replicates to show: `only` or, if None, all. If more than MOST_REPLICATES are planned, only
+    those with an outcome, or the first."""
     view = reader.views[""]
     if only is not None:
         return range(only, min(only + 1, view.plan.replicates))
@@ -156,7 +156,7 @@ def _read_details(reader: RunReader, arm: str, index: int, replicate: int) -> Co
 def _with_labels(
     rundir: RunFolder, found: Sequence[ConversationDetails]
 ) -> tuple[list[ConversationDetails], list[str]]:
-    """Return these conversations, of one scenario, with their labels; and the reason for missing labels."""
+    """Return the conversations of one scenario with their labels, and notes on missing labels."""
     labelled = []
     try:
         for arm in dict.fromkeys(one.arm for one in found):
@@ -172,8 +172,8 @@ def _with_labels(
 def _find_pairs(
     rundir: RunFolder, ids: set[str], scenario: int
 ) -> tuple[list[Pair], dict[str, list[RolloutOutcome]], list[str]]:
-    """Return the pairs with these conversations, their rollouts, and the reason for missing pairs. A pair of
-    several sets is there once for each label."""
+    """Return the pairs with these conversations, their rollouts, and notes on missing pairs. A pair in
+    several sets is listed once for each label."""
     found: list[Pair] = []
     said: list[str] = []
     for place in list_places_of_pairs(rundir):
@@ -197,6 +197,6 @@ def _find_pairs(
 
 
 def _list_ids(pair: Pair) -> set[str]:
-    """Return the ids of a pair's conversations in their runs: between runs of one name, a side's id has its
-    run in front."""
+    """Return the ids of a pair's conversations. In pairs between runs of one name, the run precedes a side's
+    id; it is removed."""
     return {side.id.rpartition("/")[2] for side in (pair.a, pair.b)}

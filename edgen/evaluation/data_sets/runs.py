@@ -1,4 +1,4 @@
-"""A run, or one arm of it, as a data set: read from its ledger, so that rejected conversations are known."""
+"""A run, or one arm of it, as a data set, read from its ledger, which includes rejected conversations."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from edgen.store.run_parts import cut_plan
 from edgen.store.run_reader import RunReader
 from edgen.store.split_side import read_test_side
 
-MOST_PENDING = 100_000  # conversations that are drawn to say of them that they are pending
+MOST_PENDING = 100_000  # maximum pending conversations that are drawn and listed
 
 
 def is_settled(ledger: Path) -> bool:
-    """Return whether any conversation of a ledger's plan has an outcome."""
+    """Return whether any planned conversation of a ledger has an outcome."""
     if not ledger.exists():
         return False
     with LedgerReader(ledger) as view:
@@ -47,7 +47,8 @@ def make_nothing_settled_error(rundir: RunFolder) -> ShortError:
 
 
 def run_at(rundir: RunFolder, arm: str, number: int) -> DataSet:
-    """Return a run, or one arm of it. The caller holds the run's lock."""
+    """Return a run, or one arm of it, as a data set. `number`: the path's number, which keeps scenarios
+    apart. The caller holds the run's lock. Raises ShortError if nothing is settled."""
     own = rundir.arm(arm)
     where = (rundir, arm, number * SCENARIOS_A_PATH)
     stale: Counter[str] = Counter()
@@ -94,7 +95,7 @@ def _read_space(rundir: RunFolder, arm: str) -> Space:
 def _read_label_sets(run: RunFolder) -> dict[str, LabelSet]:
     if not run.has_layers or not find_layer_files(run):
         return {}
-    from edgen.annotation.layer import read_label_sets  # which brings all that asks annotators
+    from edgen.annotation.layer import read_label_sets  # late: loads the code for asking
 
     return read_label_sets(run)
 
@@ -148,8 +149,8 @@ def _open(rundir: RunFolder, arm: str) -> Iterator[RunReader]:
 def _iterate_samples(rundir: RunFolder, arm: str, offset: int, stale: Counter[str]) -> Iterator[Sample]:
     """Yield the conversations of a run, or of one arm of it.
 
-    The arms of a run have one test side. Units left out of the layers are counted in `stale`, which is
-    cleared first.
+    The arms of a run share one test side. Units left out of layers are counted in `stale`, which is cleared
+    first.
     """
     stale.clear()
     own = rundir.arm(arm)
@@ -184,9 +185,9 @@ def _iterate_turns(rundir: RunFolder, arm: str, scenarios: range) -> Iterator[Se
 
 
 def _iterate_plan(rundir: RunFolder, arm: str, offset: int) -> Iterator[PlannedOutcome]:
-    """Yield every planned conversation, scenario by scenario; one without an outcome is pending.
+    """Yield every planned conversation, scenario by scenario; those without an outcome are pending.
 
-    Of pending ones, only the first MOST_PENDING: a plan may be too large to list.
+    Only the first MOST_PENDING pending ones: a plan may be too large to list.
     """
     with _open(rundir, arm) as reader:
         view = reader.views[""]

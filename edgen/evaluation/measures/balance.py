@@ -1,7 +1,7 @@
-"""Shares of the talk: each role's share of words and of turns, and who begins.
+"""Balance of roles: each role's share of words and turns, and who begins.
 
-Of a teacher and a student the teacher's share is enough. A conversation without a word has no share of words,
-one without a turn has no figure.
+With a teacher and a student, only the teacher's share is shown. A conversation without words has no share of
+words; one without turns does not count.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class RoleShares(msgspec.Struct, frozen=True):
 
 
 class Balance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The teacher's share of each conversation's words and turns, or `shares` by role where others speak than
-    a teacher and a student; conversations by who speaks first."""
+    """The teacher's share of each conversation's words and turns, or `shares` by role if others speak than a
+    teacher and a student; `begins`: conversations by first speaker."""
 
     teacher_words: Distribution | None = None
     teacher_turns: Distribution | None = None
@@ -78,7 +78,7 @@ class BalanceMeasure(OwnCount, Measure[Balance]):
 
 
 class BalanceCount:
-    """Keeps 16 bytes a conversation and role."""
+    """The running count; it keeps 16 bytes per conversation and role."""
 
     def __init__(self, roles: Iterable[str] = ROLES) -> None:
         self._begins: Counter[str] = Counter(dict.fromkeys(roles, 0))

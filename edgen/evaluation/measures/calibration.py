@@ -1,4 +1,4 @@
-"""Calibration of the stated probabilities, as `edgen pairs` found it with a judge's verdicts."""
+"""Calibration of the stated probabilities against a judge's verdicts, from `edgen pairs`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class CalibrationMeasure(OwnCount, OwnTexts, Measure[Calibration]):
     order = 12
     section = "understanding"
     nothing = (
-        "No pairs were judged here that the conversations' own probabilities could be held against; `edgen "
+        "There are no judged pairs to compare the conversations' probabilities with; `edgen "
         "pairs` has a run's conversations judged."
     )
 
@@ -79,7 +79,7 @@ class CalibrationMeasure(OwnCount, OwnTexts, Measure[Calibration]):
 
 
 class KnownCalibration:
-    """The calibration that the data set knows, which no conversation changes."""
+    """The calibration that the data set already has; conversations do not change it."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared

@@ -1,6 +1,5 @@
-"""Soft preferences by log probabilities compared with verdicts and strengths, as `edgen pairs` found them: a
-reliability curve of each forecast, and a table of their errors, of agreement and of the ties that each
-leaves."""
+"""Soft preferences by log probabilities against verdicts and strengths, from `edgen pairs`: reliability
+curves of the forecasts, and tables of errors, agreement and ties."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ Told = Mapping[str, Any]  # a judge's "logprobs" of a bias report
 
 
 def describe(told: Told) -> str:
-    """Return one line: against the first of the other sources that exists, else the number of pairs."""
+    """Return one line: the errors against the first other source, or the number of pairs without any."""
     if not told["against"]:
         return (
             f"{told['known']:,} of {quantity(told['pairs'], 'pair')} with soft preferences by log "
@@ -29,8 +28,8 @@ def describe(told: Told) -> str:
 
 
 def render_judge(place: int, arm: str, judge: Mapping[str, Any], probability: str) -> Iterator[Block]:
-    """Yield the pictures of one judge, with a sentence above them on those that cannot be drawn.
-    `probability`: the name of a conversation's probability."""
+    """Yield the pictures and the table of one judge. `probability`: the name of a conversation's
+    probability."""
     told = judge["logprobs"]
     for number_of, held in enumerate(told["against"]):
         yield _draw_picture(f"soft-preferences-{place}-{number_of}", arm, judge, held, probability)
@@ -78,8 +77,8 @@ def _draw_picture(name: str, arm: str, judge: Mapping[str, Any], held: Told, pro
 
 
 def draw_reliability(curves: Iterable[tuple[Told, str]]) -> Curves:
-    """Return the observed frequency against the forecast, for each calibration in its colour; dashed:
-    equal."""
+    """Return curves of observed frequency against forecast, one per (calibration, colour); the dashed line is
+    perfect calibration."""
     drawn = [Curve((0, 1), (0, 1), "muted", dashed=True)]
     for found, colour in curves:
         bins = _list_bins(found)
@@ -101,7 +100,7 @@ def _tabulate_errors(held: Told, shown: Sequence[tuple[str, str]]) -> Table:
 
 
 def tabulate_curve(found: Told, cases: str, title: str = "") -> Table:
-    """Return the numbers of a curve; `cases`: the units."""
+    """Return a table with the numbers of a curve; `cases`: the name of its units."""
     rows = (
         (f"{b['from']:g} to {b['to']:g}", number(b["n"]), number(b["mean"]), number(b["share"]["value"]))
         for b in _list_bins(found)

@@ -1,5 +1,4 @@
-"""Coverage of the space: which values and cells have conversations, and whose were lost; see
-`coverage_count`."""
+"""Coverage of the space: values and cells with conversations, and lost ones; see `coverage_count`."""
 
 from __future__ import annotations
 
@@ -36,11 +35,11 @@ from edgen.plugin.measures import (
 from edgen.plugin.statistics import SIGNIFICANT
 from edgen.plugin.texts import NONE, number, percent, quantity, readable_name
 
-_FEW = 5  # values that a list names
-_MOST_ARMS = 6  # that are drawn; tables have all
-_MOST_VALUES = 12  # in a picture
-_MOST_ROWS = 60  # in a table
-_MOST_DIMENSIONS = 8  # rows of a table that is not folded away
+_FEW = 5  # maximum values that a list names
+_MOST_ARMS = 6  # maximum arms that are drawn; tables have all
+_MOST_VALUES = 12  # maximum values in a picture
+_MOST_ROWS = 60  # maximum rows of a table
+_MOST_DIMENSIONS = 8  # a table with more rows is folded away
 _MOST_LOST = 10
 
 Found = Sequence[ArmResult[Coverage]]
@@ -50,7 +49,7 @@ def _draw_cells(found: Found) -> Iterator[Block]:
     if len(found) > _MOST_ARMS:
         yield f"The pictures show the first {_MOST_ARMS} of {len(found)} arms; the tables have all."
     for place, one in enumerate(found[:_MOST_ARMS]):
-        # the first arm stands for the plan; what the others lost is folded away
+        # the first arm shows the plan, so the other arms' pictures are folded away
         folded = f"The same pictures of {one.arm if len(found) == 2 else 'the other arms'}" if place else ""
         for number_, table in enumerate(one.value.heat):
             if table.rows and table.columns and one.value.accepted:
@@ -111,7 +110,7 @@ class CoverageMeasure(OwnCount, OwnTexts, Measure[Coverage]):
 
 
 def _iterate_values(value: Coverage) -> Iterator[tuple[str, ValueCount]]:
-    """(dimension, value) of every dimension."""
+    """Yield (dimension, value) of every dimension."""
     for dimension in value.dimensions:
         for each in dimension.values:
             yield dimension.name, each
@@ -122,7 +121,7 @@ def _read_p(value: ValueCount) -> float:
 
 
 def _describe_lowest_shares(value: Coverage) -> Iterator[str]:
-    """Yield the values that lose the most, significant ones first."""
+    """Yield lines on the values that lose the most, significant ones first."""
     if value.accepted in (0, value.planned):
         return
     losing = [
@@ -182,8 +181,8 @@ def _draw_heat_map(name: str, arm: str, table: CrossTable, folded: str) -> Pictu
 
 
 def _draw_survival(name: str, arm: str, value: Coverage, folded: str) -> Iterator[Picture]:
-    """Yield the values whose share of accepted conversations is furthest from the whole's; none if all or
-    nothing was accepted."""
+    """Yield a picture of the values whose share of accepted conversations is furthest from the overall share;
+    nothing if all or none were accepted."""
     known = [
         (name, each, each.survived) for name, each in _iterate_values(value) if each.survived is not None
     ]
@@ -226,7 +225,7 @@ def _draw_survival(name: str, arm: str, value: Coverage, folded: str) -> Iterato
 
 
 def _tabulate_values(found: Sequence[tuple[str, ValueCount]], title: str = "") -> Table:
-    """Return the outcomes of the conversations planned with each value."""
+    """Return a table of the outcomes of the conversations planned with each value."""
     head = ("value", "dimension", "planned", "accepted", "rejected", "failed", "pending", ("share accepted "
     "(95%)"), "p (Holm)")  # fmt: skip
     cells = (
@@ -249,7 +248,7 @@ def _describe_cells(value: Coverage) -> str:
 
 
 def _tabulate_dimensions(found: Found) -> Table:
-    """Return the coverage of each dimension."""
+    """Return a table of the coverage of each dimension."""
     arms = len(found) > 1
     head = ("dimension", *["arm"] * arms, "values", "planned", "accepted", "evenness", ("planned, never "
     "accepted"), "never planned")  # fmt: skip
@@ -269,7 +268,7 @@ def _tabulate_dimensions(found: Found) -> Table:
 
 
 def _join_first(values: Sequence[str], count: int) -> str:
-    """Return the first few of `count` values."""
+    """Return the first few of `count` values as text."""
     more = count - len(values[:_FEW])
     return (", ".join(values[:_FEW]) + (f" and {number(more)} more" if more > 0 else "")) or NONE
 

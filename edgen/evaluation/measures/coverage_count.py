@@ -1,12 +1,10 @@
-"""The space's cells against the plan: the planned conversations with each value, their outcomes, and lost
-cells.
+"""The space's cells against the plan: planned conversations with each value, their outcomes, and lost cells.
 
-A cell is one value of each dimension; it is lost where all that was planned with it is settled and nothing
-was accepted. A value's share of survivors is what was accepted of what was settled, scenarios as clusters.
-Fisher's exact test asks whether a scenario with this value is among those that lost a conversation as often
-as the others are, so replicates of one scenario count once. p-values are Holm-adjusted for all values of all
-dimensions. Sources are in `CoverageMeasure.definition`; evenness is Pielou's (1966, Journal of Theoretical
-Biology 13).
+A cell is one value of each dimension. It is lost if all its planned conversations are settled and none was
+accepted. A value's survivors are the accepted share of its settled conversations, with scenarios as clusters.
+Fisher's exact test compares how often scenarios with and without the value lost a conversation, so replicates
+of one scenario count once. p-values are Holm-adjusted for all values of all dimensions. Sources are in
+`CoverageMeasure.definition`; evenness is Pielou's (1966, Journal of Theoretical Biology 13).
 """
 
 from __future__ import annotations
@@ -29,8 +27,8 @@ from edgen.plugin.spaces import name_field
 from edgen.plugin.statistics import Estimate, fisher, holm, log_factorials, share
 
 VALUES, UNSEEN, LOST, HEAT = 200, 50, 50, 30
-MOST_TABLES = 4  # of two dimensions each
-NONE = "(none)"  # of an entry that does not say it
+MOST_TABLES = 4  # maximum tables of two dimensions
+NONE = "(none)"  # value of an entry without the field
 STATUSES = ("accepted", "rejected", "failed", "pending")
 ACCEPTED, PENDING = 0, 3
 
@@ -38,8 +36,8 @@ Ints = NDArray[np.int64]
 
 
 class ValueCount(msgspec.Struct, frozen=True, kw_only=True):
-    """One value of a dimension, and the outcomes of the conversations planned with it. For files, which know
-    no plan, all conversations count as planned and accepted."""
+    """One value of a dimension, and the outcomes of its planned conversations. Files have no plan: all their
+    conversations count as planned and accepted."""
 
     value: str  # name of the value
     planned: int  # conversations
@@ -47,8 +45,8 @@ class ValueCount(msgspec.Struct, frozen=True, kw_only=True):
     rejected: int  # conversations
     failed: int  # conversations
     pending: int  # conversations
-    survived: Estimate | None  # share accepted of what was settled
-    p_holm: float | None = None  # that its share is the others', adjusted for all values of all dimensions
+    survived: Estimate | None  # accepted share of the settled ones
+    p_holm: float | None = None  # p that its share is the others', adjusted for all values
 
 
 class DimensionCoverage(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,15 +55,15 @@ class DimensionCoverage(msgspec.Struct, frozen=True, kw_only=True):
     name: str  # name of the dimension
     size: int  # values in the space
     seen: int  # values of accepted conversations
-    evenness: float | None  # entropy of the accepted over log(size), 1 where all come equally often
-    values: tuple[ValueCount, ...]  # the 200 most often planned
+    evenness: float | None  # entropy of accepted ones over log(size); 1: equally often
+    values: tuple[ValueCount, ...]  # the 200 most frequently planned
     unseen: tuple[str, ...]  # at most 50 values that were planned and never accepted
     planned: int = 0  # values with a planned conversation
-    unplanned: tuple[str, ...] = ()  # at most 50 values that were never planned; of files: that no record has
+    unplanned: tuple[str, ...] = ()  # at most 50 values never planned; of files: in no record
 
 
 class LostCell(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell that was planned and has nothing accepted, with the reasons."""
+    """A planned cell without an accepted conversation, and the reasons."""
 
     cell: dict[str, str]
     planned: int
@@ -88,19 +86,18 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 
     planned: int  # conversations
     accepted: int  # conversations
-    cells: int | None  # of the space; None where no space is known
+    cells: int | None  # cells of the space; None if the space is unknown
     planned_cells: int  # cells with a planned conversation
     accepted_cells: int  # cells with an accepted conversation
     lost_cells: int  # planned cells without an accepted conversation
     lost: tuple[LostCell, ...]  # examples of lost cells
-    dimensions: tuple[DimensionCoverage, ...]  # each of the space
-    heat: tuple[CrossTable, ...]  # what one role alone knows by what another one does
+    dimensions: tuple[DimensionCoverage, ...]  # every dimension of the space
+    heat: tuple[CrossTable, ...]  # one role's own dimensions by another role's own
     reasons: dict[str, int] = {}  # why conversations were not accepted, with counts
 
 
 class _Column:
-    """One dimension, or what its entries say of themselves: its values, and which of them each outcome
-    has."""
+    """One dimension, or one field of its entries: its values, and the value of each outcome."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self.known = tuple(dict.fromkeys(known))  # the space's values
@@ -108,7 +105,7 @@ class _Column:
         self._of_outcome = array("I")
 
     def add(self, value: str, number: int) -> None:
-        """Add the value of outcome `number`; outcomes that were left out have none."""
+        """Add the value of outcome `number`; skipped outcomes get NONE."""
         if number != len(self._of_outcome):
             self.fill(number)
         self._of_outcome.append(self.places.setdefault(value, len(self.places)))
@@ -119,7 +116,7 @@ class _Column:
 
     @cached_property
     def table(self) -> Ints:
-        """The place of each outcome's value, once all are filled."""
+        """The place of each outcome's value, shape (outcomes,); call `fill` first."""
         return np.array(self._of_outcome, dtype=np.int64)
 
     @property
@@ -128,9 +125,9 @@ class _Column:
 
 
 class CoverageCount:
-    """Keeps 9 bytes of every planned conversation and 4 a dimension, and every value once. Without a plan all
-    conversations count as planned, and nothing is said of survivors. `roles`: who knows which dimension;
-    None: those of the usual layout."""
+    """The running count. It keeps 9 bytes per planned conversation, 4 more per dimension, and every value
+    once. Without a plan (`planned`), all conversations count as planned, and there are no survivors. `roles`:
+    the roles, with the dimensions that they see; None: the usual layout's."""
 
     def __init__(
         self, space: Space | None = None, roles: Sequence[SpaceRole] | None = None, *, planned: bool = True
@@ -190,16 +187,16 @@ class CoverageCount:
         )
 
     def _number_cells(self) -> Ints:
-        """Return the cell of each outcome, numbered from 0: dimension by dimension, so that numbers stay
-        small."""
+        """Return the cell number of each outcome, from 0. Cells are numbered dimension by dimension, so that
+        numbers stay small."""
         cells = np.zeros(len(self._status), dtype=np.int64)
         for column in self._dimensions.values():
             cells = np.unique(cells * len(column.places) + column.table, return_inverse=True)[1]
         return cells
 
     def _pair_dimensions(self) -> list[tuple[str, str]]:
-        """Return the dimensions to cross: those of the second role alone by those of the first alone, one
-        after the other; without such ones, the dimensions two by two."""
+        """Return pairs of dimensions to cross: those only the second role sees with those only the first
+        sees, in order; without such, every two dimensions."""
         seen = Counter(name for role in self._roles for name in {*role.sees})
         alone = [[name for name in role.sees if seen[name] == 1] for role in self._roles]
         pairs = list(zip(alone[1], alone[0], strict=False)) if len(alone) > 1 else []
@@ -208,12 +205,12 @@ class CoverageCount:
         return (pairs or list(itertools.combinations(varied, 2)))[:MOST_TABLES]
 
     def _count_reasons(self) -> dict[str, int]:
-        """Reasons, the most frequent first."""
+        """Count the reasons, the most frequent first."""
         texts = list(self._reasons)
         return {texts[place]: n for place, n in Counter(self._reason).most_common() if place >= 0}
 
     def _list_lost_cells(self, cells: Ints, counts: Ints, lost: NDArray[np.bool_]) -> list[LostCell]:
-        """Examples: those that most was planned of first, then by their first conversation."""
+        """Return examples of lost cells: by planned conversations, then by their first one."""
         reasons, texts = np.array(self._reason), list(self._reasons)
         places = np.flatnonzero(lost)
         found = []
@@ -249,7 +246,7 @@ class CoverageCount:
     ) -> Iterator[ValueCount]:
         """Yield the values with the most planned conversations."""
         names, scenarios = list(column.places), np.array(self._scenarios)
-        rows = np.argsort(column.table, kind="stable")  # the outcomes of each value together
+        rows = np.argsort(column.table, kind="stable")  # outcomes grouped by value
         ends = np.cumsum(counts.sum(axis=1))
         for i in map(int, np.argsort(-counts.sum(axis=1), kind="stable")[:VALUES]):
             own = rows[ends[i - 1] if i else 0 : ends[i]]
@@ -307,7 +304,7 @@ def _describe_text(said: object) -> str:
 
 
 def _count_cells(space: Space) -> int | None:
-    """Return the number of different scenarios that conditions and exclusions allow; None for too many to
+    """Return the number of different scenarios that conditions and exclusions allow; None if too many to
     count."""
     if space.conditional:
         return AllowedCells(space).count
@@ -315,17 +312,18 @@ def _count_cells(space: Space) -> int | None:
 
 
 def _count_by_status(places: Ints, status: Ints) -> Ints:
-    """(places, statuses): how many outcomes."""
+    """Return the numbers of outcomes, shape (places, statuses)."""
     size = int(np.max(places)) + 1 if len(places) else 0
     flat = np.bincount(places * len(STATUSES) + status, minlength=size * len(STATUSES))
     return flat.reshape(size, len(STATUSES))
 
 
 def _compute_p_values(table: Ints, size: int, status: Ints, scenarios: Ints) -> list[float]:
-    """For each value: that its scenarios lose conversations as often as the others. None where none was lost.
+    """Return each value's p-value that its scenarios lose conversations as often as others; empty if none was
+    lost.
 
-    A scenario has lost one if any of its conversations is settled and not accepted; those of which none is
-    settled are left out.
+    A scenario has lost a conversation if one is settled and not accepted. Scenarios without settled
+    conversations are left out.
     """
     settled = status != PENDING
     found, member = np.unique(scenarios[settled], return_inverse=True)
@@ -337,14 +335,14 @@ def _compute_p_values(table: Ints, size: int, status: Ints, scenarios: Ints) -> 
     value[member] = table[settled]
     sizes, hits = np.bincount(value, minlength=size), np.bincount(value[loses], minlength=size)
     logs, lost, total = log_factorials(len(found)), int(loses.sum()), len(found)
-    tested: dict[tuple[int, int], float] = {}  # many values of equal counts have one test
+    tested: dict[tuple[int, int], float] = {}  # values with equal counts share a test
     for n, k in set(zip(sizes.tolist(), hits.tolist(), strict=True)):
         tested[n, k] = fisher(k, n, lost, total, logs)
     return [tested[n, k] for n, k in zip(sizes.tolist(), hits.tolist(), strict=True)]
 
 
 def _compute_evenness(accepted: Ints, size: int) -> float | None:
-    """Return the evenness; None for a dimension of one value, or if nothing was accepted."""
+    """Return the evenness, 0 to 1; None for a dimension with one value, or if nothing was accepted."""
     total = int(accepted.sum())
     if size < 2 or total == 0:
         return None

@@ -1,9 +1,9 @@
 """Variety of words: distinct-n, the growth of the vocabulary, self-BLEU.
 
-distinct-n is counted within conversations and over their turns. Its blocks are of 1,000 words each, in the
-order of the data; words after the last whole block are left out. Growth is shown at points of equal ratio,
-Heaps' law fitted to those from 100 tokens on. Sources are in `DiversityMeasure.definition`, and those of
-self-BLEU in `compute_self_bleu`.
+distinct-n is counted within conversations, across their turns. Its blocks have 1,000 words each, in the order
+of the data; words after the last whole block are left out. Growth is shown at points of equal ratio; Heaps'
+law is fitted to points from 100 tokens on. `DiversityMeasure.definition` has the sources; `compute_self_bleu`
+has those of self-BLEU.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ORDERS = (1, 2, 3)
 _GRAMS = {str(n): f"{n}-grams" for n in ORDERS}
 _POINTS = 25
 _FIT_FROM = 100
-_AT_ONCE = 256  # blocks
+_AT_ONCE = 256  # blocks sorted at once
 _MOST_CURVES = 7
 
 
@@ -52,20 +52,20 @@ class Growth(msgspec.Struct, frozen=True):
 class Diversity(msgspec.Struct, frozen=True, kw_only=True):
     """Lexical diversity. Heaps' law: types = `heaps_k` * tokens ** `heaps_beta`."""
 
-    tokens: int  # of all conversations
-    types: int  # different tokens
-    distinct: dict[str, float]  # "1", "2", "3"
-    distinct_error: float  # standard error of `distinct` as a share of it; 0 where all were counted
-    distinct_in_blocks: dict[str, float]  # the same of blocks of `block_words` words each, mean over blocks
+    tokens: int  # tokens of all conversations
+    types: int  # distinct tokens
+    distinct: dict[str, float]  # by n: "1", "2", "3"
+    distinct_error: float  # relative standard error of `distinct`; 0 if all were counted
+    distinct_in_blocks: dict[str, float]  # mean over blocks of `block_words` words
     block_words: int  # words of a block
-    growth: tuple[Growth, ...]  # of the types with the tokens
+    growth: tuple[Growth, ...]  # growth of types with tokens
     heaps_k: float | None  # None with too few tokens
     heaps_beta: float | None  # None with too few tokens
-    self_bleu: float | None  # mean BLEU of sampled conversations against the other sampled ones
+    self_bleu: float | None  # mean BLEU of sampled conversations against the others
     self_bleu_sampled: int  # conversations in the sample
 
 
-_SAID = 3  # arms whose numbers the caption has
+_SAID = 3  # maximum arms whose numbers are in the caption
 
 
 def _draw_growth(found: Sequence[ArmResult[Diversity]]) -> Iterator[Picture]:
@@ -167,8 +167,8 @@ class DiversityMeasure(OwnCount, Measure[Diversity]):
         return DiversityCount(shared.corpus)
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Value]:  # noqa: ARG002
-        """distinct-n over all turns, no n-gram reaching over the end of one; and the turns that say word for
-        word what one before them said."""
+        """Return distinct-n over all turns, with n-grams within turns, and the number of turns with exactly
+        the words of an earlier turn."""
         found: dict[str, Value] = {}
         for n in ORDERS:
             grams = [tuple(turn[at : at + n]) for turn in words for at in range(len(turn) - n + 1)]
@@ -178,7 +178,7 @@ class DiversityMeasure(OwnCount, Measure[Diversity]):
 
 
 class DiversityCount:
-    """Looks at `corpus`, which is filled with the same conversations."""
+    """The running count. `corpus` is filled with the same conversations elsewhere."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
@@ -216,7 +216,7 @@ class DiversityCount:
 
 
 def _compute_distinct_shares(corpus: Corpus, n: int) -> tuple[float | None, float | None, float]:
-    """distinct-n of the whole, the mean over blocks, and the error of the first as a share of it."""
+    """Return distinct-n of the whole, its mean over blocks, and the first's relative standard error."""
     counted, in_blocks, total = DistinctCounter(), _Blocks(n), 0
     for chunk in corpus.iterate_chunks():
         codes = narrow_codes(number_ngrams(chunk.ids, chunk.ends, n, corpus.types), n, corpus.types)
@@ -225,13 +225,13 @@ def _compute_distinct_shares(corpus: Corpus, n: int) -> tuple[float | None, floa
         total += len(known)
         if n > 1:
             counted.add(known)
-    # every word that occurs has a number of its own
+    # a corpus numbers only words that occur
     different = corpus.types if n == 1 else counted.count
     return different / total if total else None, in_blocks.compute_mean(), counted.error if total else 0.0
 
 
 def compute_distinct_share(texts: Sequence[Sequence[str]], n: int) -> float | None:
-    """Different n-grams over n-grams of some texts, n from 1 to 3; None if there is no n-gram."""
+    """Return distinct n-grams over all n-grams of some texts; n is 1 to 3. None without n-grams."""
     corpus = Corpus()
     for text in texts:
         corpus.add([text])
@@ -239,11 +239,11 @@ def compute_distinct_share(texts: Sequence[Sequence[str]], n: int) -> float | No
 
 
 class _Blocks:
-    """distinct-n of whole blocks, given the n-grams that begin at one word after the other."""
+    """distinct-n of whole blocks, from the n-grams that begin at each word."""
 
     def __init__(self, n: int) -> None:
         self._n = n
-        self._begun: Codes | None = None  # less than a block
+        self._begun: Codes | None = None  # n-grams of an incomplete block
         self._shares: list[NDArray[np.float64]] = []
 
     def add(self, codes: Codes) -> None:
@@ -252,7 +252,7 @@ class _Blocks:
         count = len(codes) // BLOCK_WORDS
         for start in range(0, count, _AT_ONCE):
             rows = codes[start * BLOCK_WORDS : min(start + _AT_ONCE, count) * BLOCK_WORDS]
-            # an n-gram that runs over the end of its block belongs to none
+            # n-grams across the end of a block are left out
             block = np.sort(rows.reshape(-1, BLOCK_WORDS)[:, : BLOCK_WORDS - self._n + 1], axis=1)
             total = np.count_nonzero(block != none, axis=1)
             different = 1 + np.count_nonzero(block[:, 1:] != block[:, :-1], axis=1) - (total < block.shape[1])
@@ -272,7 +272,7 @@ def _compute_growth(corpus: Corpus) -> tuple[Growth, ...]:
     points = sorted({*np.geomspace(min(10, size), size, _POINTS).round().astype(np.int64).tolist()})
     found, types, start = [], 0, 0
     for chunk in corpus.iterate_chunks():
-        highest = np.maximum.accumulate(chunk.ids)  # numbers are given in order of first use
+        highest = np.maximum.accumulate(chunk.ids)  # words are numbered in the order of first use
         end = start + len(chunk.ids)
         inside = [point for point in points if start < point <= end]
         found += [Growth(point, max(types, int(highest[point - start - 1]) + 1)) for point in inside]
@@ -282,7 +282,7 @@ def _compute_growth(corpus: Corpus) -> tuple[Growth, ...]:
 
 
 def _fit_heaps(growth: Sequence[Growth]) -> tuple[float | None, float | None]:
-    """k and beta of types = k * tokens ** beta; None with fewer than three points."""
+    """Return k and beta of types = k * tokens ** beta; None with fewer than three points."""
     points = [point for point in growth if point.tokens >= _FIT_FROM]
     if len(points) < 3:
         return None, None

@@ -1,8 +1,8 @@
-"""Conversations that are the same, or nearly: within a side of the split and across.
+"""Exact and near-duplicate conversations, within a side of the split and across sides.
 
-Near ones are those of `near_duplicates`, over the words of a conversation; exact ones always count as near,
-too. Their share has no interval: whether one conversation has a near-duplicate depends on all the others, and
-it rises with the size of the data.
+Near-duplicates are found by `near_duplicates`, over the words of a conversation; exact duplicates always
+count as near, too. The share has no interval: whether a conversation has a near-duplicate depends on all
+others, and becomes more likely with more data.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SIDES = ("train", "test", "none")
 
 
 class SimilarPair(msgspec.Struct, frozen=True):
-    """Two conversations that are nearly the same; `similarity` is the Jaccard index of their shingles."""
+    """Two near-duplicate conversations; `similarity` is the Jaccard index of their shingles."""
 
     a: str
     b: str
@@ -37,12 +37,12 @@ class SimilarPair(msgspec.Struct, frozen=True):
 class Duplicates(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of duplicates."""
 
-    threshold: float  # similarity from which conversations are near duplicates, in [0, 1]
+    threshold: float  # minimum similarity of near-duplicates, in [0, 1]
     exact: int  # conversations with exactly the text of an earlier one
-    near: int  # conversations with another at least `threshold` alike, exact ones included
-    share: Estimate | None  # of near duplicates
-    within: dict[str, int]  # near duplicates by split, of another in the same split
-    across: int  # test conversations with a near duplicate in train
+    near: int  # conversations with a near-duplicate, exact ones included
+    share: Estimate | None  # share of near-duplicates
+    within: dict[str, int]  # by split: conversations with a near-duplicate in the same split
+    across: int  # test conversations with a near-duplicate in train
     examples: tuple[SimilarPair, ...]  # the most similar pairs
 
 
@@ -94,8 +94,8 @@ class DuplicatesMeasure(OwnCount, OwnTexts, Measure[Duplicates]):
 
 
 class DuplicatesCount:
-    """Looks at a corpus, which is filled with the same conversations, or at what other processes gather of
-    them."""
+    """The running count. `source`: a corpus that is filled with the same conversations elsewhere, or a
+    function that returns the shingles gathered by other processes."""
 
     def __init__(self, source: Corpus | Callable[[], GatheredShingles]) -> None:
         self._source = source
@@ -160,7 +160,8 @@ class DuplicatesCount:
 def _find_exact(
     group: NDArray[np.intp], sides: NDArray[np.int8]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return whether each text is exactly another's of its own side, and of another side."""
+    """Return, for each conversation, whether its own side has another with the same text, and whether another
+    side has one; two arrays of shape (conversations,)."""
     cell = group * len(_SIDES) + sides
     here, everywhere = np.bincount(cell)[cell] if len(cell) else cell, np.bincount(group)[group]
     return here > 1, everywhere > here

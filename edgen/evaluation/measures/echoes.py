@@ -1,7 +1,7 @@
-"""Echoes: a turn that repeats another role's last turns, and adds little.
+"""Echoes: turns that repeat another role's recent turns and add little.
 
-A turn echoes if it has at least four words, and runs of four words or more out of the three turns before it,
-by others, make up at least two thirds of it.
+A turn echoes if it has at least four words, and at least two thirds of it are runs of four words or more from
+other roles' turns among the three turns before.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class EchoesMeasure(Measure[Any]):
     compares = ()
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:  # noqa: ARG002
-        """Return the number of turns, and of echoes among them."""
+        """Return the numbers of turns and of echoes."""
         if not sample.turns:
             return {}
         roles = [turn.role for turn in sample.turns]
@@ -71,7 +71,8 @@ def _list_runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _is_echo(i: int, roles: Sequence[str], words: Words, said: Sequence[set[str]]) -> bool:
-    """Return whether a turn echoes. `said`: the different words of each turn, which show that most do not."""
+    """Return whether turn `i` echoes. `said`: the distinct words of each turn; they rule out most turns
+    quickly."""
     least = _MOST * len(words[i])
     near = [j for j in range(max(0, i - _BACK), i) if roles[j] != roles[i]]
     known = set().union(*(said[j] for j in near))

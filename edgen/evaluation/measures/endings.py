@@ -1,4 +1,4 @@
-"""Ends of conversations whose record has an event `end`: why, after how long, whether the task was done."""
+"""Ends of conversations whose record has an event `end`: reason, seconds, and whether the task was done."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class EndingsMeasure(Measure[Any]):
     )  # fmt: skip
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:  # noqa: ARG002
-        """Return why and after how long it ended, and whether the task was done, if known."""
+        """Return the reason of the end, its time in seconds, and whether the task was done, if known."""
         end: dict[str, Any] = next((one for one in reversed(sample.events) if one.get("event") == "end"), {})
         reason, success = end.get("reason"), end.get("success")
         seconds: Any = end.get("time")

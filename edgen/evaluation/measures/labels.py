@@ -1,4 +1,4 @@
-"""Figures of the layers of a run: everything about labels that were added afterwards."""
+"""Figures of a run's layers, which hold labels added after generation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from edgen.plugin.texts import percent, quantity
 from edgen.stats.clusters import Clusters
 
 Found = dict[str, LayerFigures]
-_MOST = 15  # labels, and pairs of annotators, on a terminal
+_MOST = 15  # maximum labels, and pairs of annotators, on the terminal
 
 
 def _draw_layers(found: Sequence[ArmResult[Found]]) -> Iterator[Block]:
@@ -59,8 +59,8 @@ class LabelsMeasure(OwnCount, OwnTexts, OwnComparisons, Measure[Found]):
             yield from describe_layer(name, layer)
 
     def sums(self, sample: Sample, space: Space | None) -> Iterator[tuple[str, float]]:  # noqa: ARG002
-        """Units with a label by layer and role, and those with each; of a label that is a number, the
-        number."""
+        """Yield the sums by layer and role: units with labels, units with each label, and the numbers of
+        numeric labels."""
         for layer, units in sample.labels.items():
             for unit in units:
                 place = f"{layer}\t{unit.role or ''}"
@@ -74,8 +74,8 @@ class LabelsMeasure(OwnCount, OwnTexts, OwnComparisons, Measure[Found]):
                     yield f"no number\t{place}", 1
 
     def compared(self, sums: Collection[str]) -> Iterator[Compared]:
-        """Yield the share of each label among the units that have any, by layer and role; the mean if all are
-        numbers."""
+        """Yield comparisons by layer and role: the share of each label among labelled units, and the mean if
+        all labels are numbers."""
         for column in sums:
             kind, _, rest = column.partition("\t")
             layer, _, rest = rest.partition("\t")
@@ -118,7 +118,7 @@ class LabelsCount:
 
 
 def describe_layer(name: str, layer: LayerFigures) -> Iterator[str]:
-    """Yield the short form: the majority's labels, and the agreement of annotators."""
+    """Yield the terminal's lines on a layer: labels by majority, and the agreement of annotators."""
     units = "turn" if layer.roles else "conversation"
     ties = f", {quantity(layer.ties, 'tie')}" if layer.ties else ""
     by = quantity(len(layer.annotators), "annotator")
@@ -173,7 +173,7 @@ def _describe_agreement(layer: LayerFigures) -> Iterator[str]:
 
 
 def format_estimate(value: float | None, span: tuple[float, float] | None) -> str:
-    """`0.613 [0.580, 0.640]`."""
+    """Format a value with its interval, as in `0.613 [0.580, 0.640]`."""
     if value is None:
         return "nothing tells"
     return f"{value:.3f}" if span is None else f"{value:.3f} [{span[0]:.3f}, {span[1]:.3f}]"

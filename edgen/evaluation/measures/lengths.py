@@ -11,7 +11,7 @@ from edgen.plugin.texts import number
 
 
 def _describe_roles(found: Sequence[ArmResult[Any]]) -> str:
-    """Return what to look for between the first and the last role."""
+    """Return a sentence on what to look for between the first and the last role."""
     named = [f"{'an' if name[0] in 'AEIOU' else 'a'} {name.lower()}" for name in found[0].roles]
     first, last = (named[0], named[-1]) if len(named) > 1 else ("one", "another")
     return f"Look for how far apart the roles are: {first} that lectures, {last} that only nods."
@@ -56,10 +56,10 @@ class LengthsMeasure(OwnTexts, Measure[Any]):
             colour_keys=True,
         ),
     )  # fmt: skip
-    compares = ()  # `compare` has lengths of its own
+    compares = ()  # `edgen compare` has its own metrics of lengths
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:  # noqa: ARG002
-        """Turns, words, words a turn, words of the longest turn, and those of each turn by role."""
+        """Return turns, words, words per turn, words of the longest turn, and words of each turn by role."""
         sizes = [len(turn) for turn in words]
         total = sum(sizes)
         return {

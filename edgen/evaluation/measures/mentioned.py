@@ -1,9 +1,9 @@
 """Values and key facts of a scenario that its conversation mentions.
 
-A value is mentioned if at least half of its words that carry meaning occur anywhere in the conversation, in
-any form that shares the first six letters. Values that say how a role behaves (personas) are left out: they
-show in how it speaks. Key facts are the fields of entries that are texts of two words or more, or that hold a
-digit; of a list, one is enough.
+A value is mentioned if at least half of its content words occur anywhere in the conversation, in any form
+with the same first six letters. Values that describe how a role behaves (personas) are left out: they show in
+how it speaks. Key facts are fields of entries with two words or more, or with a digit; of a list, one item is
+enough.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from edgen.plugin.texts import words as cut_words
 from edgen.space.model import find_persona
 from edgen.space.phrases import find_persona_among
 
-FOLDED = "What is mentioned, recited and echoed"  # pictures of this measure, of `recited` and of `echoes`
+FOLDED = "What is mentioned, recited and echoed"  # also heads the pictures of two other measures
 _STOP = frozenset(["a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
     "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "into",
     "is", "it", "its", "just", "may", "me", "more", "most", "my", "no", "nor", "not", "of", "on", "one", "or",
@@ -78,11 +78,12 @@ class MentionedMeasure(NeedsDataSet, Measure[Any]):
     compares = ()
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
-        """Return the share that is mentioned, and what is not."""
+        """Return the share of values and key facts that is mentioned, and the names of the others."""
         return _count_columns(frozenset() if space is None else find_persona(space), sample, words)
 
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Mapping[str, Any]]:
-        """Return the reader of columns, for the personas of the data set's space, or of its roles."""
+        """Return the reader of columns. It finds personas by the data set's space or, without one, its
+        roles."""
         space, roles = shared.data.space, [role.name for role in shared.data.roles]
         if space is not None:
             return partial(_count_columns, find_persona(space))

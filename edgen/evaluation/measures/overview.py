@@ -1,4 +1,4 @@
-"""Counts: records by split and by the place of their end marker, debris, repairs."""
+"""Counts of records: by split, by place of the end marker, by debris, by repairs."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class OverviewMeasure(NeedsDataSet, Measure[Any]):
             of="records",
         ),
     )  # fmt: skip
-    compares = ()  # `compare` has outcomes and repairs of its own
+    compares = ()  # `edgen compare` has its own metrics of outcomes and repairs
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:  # noqa: ARG002
-        """Return the record's side of the split, its end, and the kinds of debris and repairs, each once."""
+        """Return the record's side of the split, its end, and its kinds of debris and repairs."""
         return {
             "records": 1,
             "simulated": sample.simulated,
@@ -67,7 +67,7 @@ class OverviewMeasure(NeedsDataSet, Measure[Any]):
         }
 
     def finish(self, figures: dict[str, Any], shared: Shared) -> dict[str, Any]:
-        """Return the counts, and the unreadable records: these are known when everything was seen."""
+        """Return the counts, and the unreadable records, which are known only at the end."""
         return {**figures, "unread": sort_counts(shared.data.unread)}
 
 

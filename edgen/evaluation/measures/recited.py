@@ -1,9 +1,9 @@
-"""Personas recited: a turn contains, word for word, the brief's description of a role's character or
+"""Recited personas: turns that contain, word for word, the brief's description of a role's character or
 behaviour.
 
-A person does not say "I am curious, and ask why all the time". A turn recites if it holds a persona's value
-of three words or more word for word, or a shorter one after its label (`tone: polite`). Which dimensions
-are personas: `edgen.space.phrases`.
+A person does not say "I am curious, and ask why all the time". A turn recites if it contains a persona's
+value of three words or more word for word, or a shorter value after its label (`tone: polite`).
+`edgen.space.phrases` says which dimensions are personas.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from edgen.plugin.texts import words as cut_words
 from edgen.space.model import find_persona
 from edgen.space.phrases import find_persona_among
 
-_FEWEST = 3  # words of a value that are no name of a method or a trait
-Labels = tuple[tuple[str, str], ...]  # of the personas: dimension, label
+_FEWEST = 3  # minimum words: shorter values may be names of methods or traits
+Labels = tuple[tuple[str, str], ...]  # (dimension, label) of the personas
 
 
 class RecitedMeasure(NeedsDataSet, Measure[Any]):
@@ -68,7 +68,7 @@ class RecitedMeasure(NeedsDataSet, Measure[Any]):
     compares = ()
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
-        """Return the number of reciting turns, and the dimensions."""
+        """Return the number of reciting turns, and the recited dimensions."""
         return _count_columns(
             _find_personas(space) if space else _label_personas((), tuple(sample.scenario.values)),
             sample,
@@ -76,7 +76,8 @@ class RecitedMeasure(NeedsDataSet, Measure[Any]):
         )
 
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Mapping[str, Any]]:
-        """Return the reader of columns, for the personas of the data set's space, or of its roles."""
+        """Return the reader of columns. It finds personas by the data set's space or, without one, its
+        roles."""
         if shared.data.space is not None:
             return partial(_count_columns, _find_personas(shared.data.space))
         roles = tuple(role.name for role in shared.data.roles)
@@ -112,7 +113,7 @@ def _count_columns(personas: Labels, sample: Sample, words: Words) -> Mapping[st
 
 @lru_cache(maxsize=4_096)
 def _make_phrase(value: str, label: str) -> str:
-    """Return the words that recite a value: its own, after the label if they are few."""
+    """Return the words that recite a value: the value's words, preceded by the label's if they are few."""
     said = cut_words(value[:2_000])
     return join_words(said if len(said) >= _FEWEST else [*cut_words(label), *said])
 

@@ -1,12 +1,12 @@
-"""Secret leaks: a role says word for word what it cannot know, before anybody who can.
+"""Secret leaks: a role says word for word what it cannot know, before a role that can.
 
-What a role cannot know are the values of the dimensions outside its view (`roles:` of the space), unless its
-view holds the same words. The layout of a space says what leaks: of several parts (`class discussions/asking
-questions`) each, of a clause all but what joins it to its sentence (`and`, `otherwise`). Two words and eight
-characters are the least that counts, as in self-play (`reading.detect.find_leak`). A leak of a common phrase
+A role cannot know the values of dimensions outside its view (`roles:` of the space), unless its view contains
+the same words. The layout of a space says which phrases leak: each part of a list (`class discussions/asking
+questions`), or a clause without the words that join it to its sentence (`and`, `otherwise`). Phrases need at
+least two words and eight characters, as in self-play (`reading.detect.find_leak`). A leak of a common phrase
 may be chance.
 
-The share's interval is that of `stats.intervals`, clustered by scenario.
+The share has the interval of `stats.intervals`, with scenarios as clusters.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _TRAILING = re.compile(r"\s+otherwise\W{0,5}\Z", re.IGNORECASE)
 
 
 class Secret(NamedTuple):
-    """A phrase that may leak, folded, and its words."""
+    """A phrase that may leak, folded, and its words as one text."""
 
     phrase: str
     words: str
 
 
 def _describe_protocols(found: Sequence[ArmResult[Any]]) -> str:
-    """Return what leaks mean under the protocols of these arms."""
+    """Return sentences on the meaning of leaks under these arms' protocols."""
     protocols = sorted({one.job["protocol"] for one in found})
     described = [part_of(find("protocol", name), SelfDescription) for name in protocols]
     roles = " or ".join(name.lower() for name in reversed(found[0].roles)) or "role"
@@ -104,17 +104,16 @@ class LeaksMeasure(NeedsDataSet, Measure[Any]):
         ),
     )
     panels = (Panel("leaks", "Leaks", ("share",), _describe_protocols),)  # fmt: skip
-    compares = ()  # further tests would raise the adjusted p of those that there are
+    compares = ()  # more tests would raise the adjusted p-values of the others
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
-        """Return the dimensions that a role gives away, and their number."""
+        """Return the leaked dimensions, and their number."""
         return self._count_columns(
             _find_leaks(space.roles if space else list_layout_roles(sample.scenario.values)), sample, words
         )
 
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Mapping[str, Any]]:
-        """Return the reader of columns. The data set knows each role's dimensions even if its space is
-        unknown."""
+        """Return the reader of columns. A data set has its roles' dimensions even if its space is unknown."""
         return partial(self._count_columns, _Leaks(tuple(shared.data.roles)))
 
     def _count_columns(self, leaks: _Leaks, sample: Sample, words: Words) -> Mapping[str, Any]:
@@ -123,13 +122,13 @@ class LeaksMeasure(NeedsDataSet, Measure[Any]):
 
 
 def find_private_dimensions(roles: Sequence[SpaceRole]) -> tuple[str, ...]:
-    """Return the dimensions that one role sees and another does not, in the order of the roles that do."""
+    """Return the dimensions that some roles see and others do not, in the order of roles."""
     everybody = [name for role in roles for name in role.sees]
     return tuple(dict.fromkeys(name for name in everybody if everybody.count(name) != len(roles)))
 
 
 class _Leaks:
-    """`roles` say who knows which dimension."""
+    """A finder of leaks. `roles`: the roles with the dimensions that each sees."""
 
     def __init__(self, roles: Sequence[SpaceRole]) -> None:
         self._roles = roles
@@ -139,14 +138,14 @@ class _Leaks:
         )
 
     def find_leaked_dimensions(self, sample: Sample, words: Words) -> set[str]:
-        """Return the dimensions with a value said by a role that does not see it."""
+        """Return the dimensions whose value is first said by a role that does not see it."""
         scenario = sample.scenario.values
         whole = "".join(words.spoken)
         found: dict[str, list[Secret]] = {}
         layout = find_layout(scenario)
         kinds = {} if layout is None else layout.leaks
         for name in self._private:
-            # Few conversations hold any of them, and one look at all words together shows it.
+            # One search in all words together is fast and rules out most conversations.
             secrets = _list_secrets(kinds.get(name, "value"), scenario.get(name, "")[:MOST])
             if held := [one for one in secrets if one.words in whole]:
                 found[name] = held
@@ -163,7 +162,7 @@ class _Leaks:
         return leaked
 
     def _fold_known_text(self, scenario: Mapping[str, str], role: SpaceRole) -> str:
-        """Return the text that the role may say, folded: its own values, and below those of all."""
+        """Return the text that the role knows, folded: its own values, then the values that all roles see."""
         own = [name for name in self._private if name in role.sees]
         return "\n".join(
             _fold("\n".join(scenario.get(name, "")[:MOST] for name in names)) for names in (own, self._common)
@@ -187,20 +186,20 @@ _fold = lru_cache(maxsize=4096)(fold)
 
 @lru_cache(maxsize=4096)
 def _list_secrets(kind: str, value: str) -> tuple[Secret, ...]:
-    """Return everything that could leak of a value, by what of it leaks (`LaidOutDimension.leaks`)."""
+    """Return the secrets in a value. `kind`: the parts of it that leak (`LaidOutDimension.leaks`)."""
     pieces = dict.fromkeys(fold(piece) for piece in _list_pieces(kind, value))
     return tuple(Secret(piece, " ".join(cut_words(piece))) for piece in pieces if is_secret(piece))
 
 
 def _list_pieces(kind: str, value: str) -> tuple[str, ...]:
-    """Return the forms of a value in speech."""
+    """Return the phrases in which speech would contain a value."""
     if kind == "parts":
         return tuple(ways.split_parts(value))
     return (_strip_clause(value) if kind == "clause" else value,)
 
 
 def _strip_clause(clause: str) -> str:
-    """Return `gets rude` for `and gets rude otherwise`: the part that a speaker may say."""
+    """Return the part of a clause that a speaker may say: `gets rude` for `and gets rude otherwise`."""
     stripped = clause.strip()
     begins = _LEADING.match(stripped)
     return _TRAILING.sub("", stripped[begins.end() :] if begins else stripped)

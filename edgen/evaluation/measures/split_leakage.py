@@ -1,7 +1,7 @@
-"""Overlap of the test side with train: the values of each dimension, and all of them together.
+"""Overlap of the test side with train: by value of each dimension, and by all values together.
 
-Of Education Dialogue: topics, personas (the four texts of preferences and reactions, as in `split: {by:
-persona}`), and both together.
+For Education Dialogue: by topic, by persona (the four texts of preferences and reactions, as in `split: {by:
+persona}`), and by both together.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from edgen.plugin.measures import Aggregate, ArmResult, ByKey, Panel, Shared
 from edgen.plugin.texts import readable_name
 
 _SIDES = ("train", "test")
-_NAMED = ("topic", "persona", "topic and persona")  # groups that have fields of their own
+_NAMED = ("topic", "persona", "topic and persona")  # groups with their own fields in `Leakage`
 _OVERLAP = "{shared_groups} of test's {test_groups} in train: {share:.1%} of test"
 _DRAWN = "{it:.1%} ({shared_conversations:,} of {test_conversations:,})"
 _PLURALS = {"topic": "topics", "persona": "personas"}
@@ -29,19 +29,18 @@ Groups = NDArray[np.intp]
 
 
 class SplitOverlap(msgspec.Struct, frozen=True, kw_only=True):
-    """Groups (topics, personas) of the test side, how many of them train has too, and the test conversations
-    in these."""
+    """Groups (such as topics) of the test side: how many are also in train, and their test conversations."""
 
     test_groups: int
     shared_groups: int
     test_conversations: int
     shared_conversations: int
-    share: float  # of test conversations
+    share: float  # share of test conversations
 
 
 class Leakage(msgspec.Struct, frozen=True, kw_only=True):
-    """Overlap of the test side with train, by group; None without sides. `groups`: of conversations other
-    than Education Dialogue's, by their family."""
+    """Overlap of the test side with train, by kind of group; None without a split. `groups`: the overlaps of
+    other families than Education Dialogue's."""
 
     topic: SplitOverlap | None = None
     persona: SplitOverlap | None = None
@@ -51,7 +50,7 @@ class Leakage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def by_group(self) -> dict[str, SplitOverlap]:
-        """Every overlap, by what the groups are."""
+        """Every overlap, by name of the kind of group."""
         if self.groups is not msgspec.UNSET:
             return self.groups
         known = zip(_NAMED, (self.topic, self.persona, self.topic_and_persona), strict=True)
@@ -71,7 +70,7 @@ class Leakage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _write_caption(found: Sequence[ArmResult[Any]]) -> str:
-    """Return the caption of the picture, with the family's words for groups."""
+    """Return the picture's caption, with the family's words for groups."""
     groups = " or ".join(f"{word}s" for word in part_of(found[0].family, ReportWords).group_words)
     return (
         "Which of these matters depends on what is to be generalised to; split.by in the job keeps "
@@ -125,7 +124,7 @@ class LeakageMeasure(OwnCount, Measure[Leakage]):
 
 
 class LeakageCount:
-    """Keeps a byte a conversation and eight a dimension."""
+    """The running count. It keeps one byte per conversation, and eight more per dimension."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
@@ -141,7 +140,7 @@ class LeakageCount:
             if name not in self._values:
                 self._values[name] = array("q", bytes(8 * len(self._tested)))
         for name, column in self._values.items():
-            column.append(hash(values.get(name)))  # only whether they are equal counts
+            column.append(hash(values.get(name)))  # values are only compared for equality
         self._tested.append(_SIDES.index(sample.split))
 
     def result(self) -> Leakage:
@@ -161,7 +160,7 @@ class LeakageCount:
 
 
 def _combine(numbers: Sequence[Groups]) -> Groups:
-    """Return the group of each conversation by all of these together."""
+    """Return each conversation's group by all of these groupings together, shape (conversations,)."""
     found = numbers[0]
     for other in numbers[1:]:
         found = _number_groups(found * (int(np.max(other)) + 1) + other)
@@ -169,13 +168,14 @@ def _combine(numbers: Sequence[Groups]) -> Groups:
 
 
 def _number_groups(groups: NDArray[np.int64] | Groups) -> Groups:
-    """Return the group of each conversation, numbered from 0."""
+    """Return each conversation's group as a number from 0, shape (conversations,)."""
     found: Groups = np.unique(groups, return_inverse=True)[1]
     return found
 
 
 def _compute_overlap(groups: Groups, tested: NDArray[np.bool_]) -> SplitOverlap:
-    """`groups`: that of each conversation. There are some on both sides."""
+    """Return the overlap of the test side with train. `groups`, `tested`: shape (conversations,); both sides
+    have conversations."""
     test = np.bincount(groups, weights=tested).astype(np.int64)
     train = np.bincount(groups) - test
     conversations, both = int(test.sum()), int(test[train > 0].sum())

@@ -1,8 +1,7 @@
 """The words of all conversations as numbers, in order: the basis of diversity and near-duplicates.
 
-A word's number is its place among the words by first use. Memory: the different words, eight bytes per text,
-and half a million words; beyond, words are in a temporary file, four bytes each, and are read again in
-chunks.
+A word's number is its place in the order of first use. Memory: the distinct words, eight bytes per text, and
+half a million words; further words are in a temporary file, four bytes each, and are read in chunks.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ Ids = NDArray[np.uint32]
 Codes = NDArray[np.uint64]
 Ends = NDArray[np.int64]
 
-# What stands for a sequence that runs over the end of a text.
+# The number of an n-gram that crosses the end of a text.
 NONE = np.iinfo(np.uint64).max
 
-CHUNK = 1 << 19  # words, and the rest of the text that holds the last of them
-_AT_ONCE = 1 << 14  # words that are written, at least
+CHUNK = 1 << 19  # words of a chunk, plus the rest of its last text
+_AT_ONCE = 1 << 14  # minimum words per write
 _BYTES = 4  # of a word's number
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Chunk(NamedTuple):
-    """Some texts, one after the other: the numbers of their words, and where each text ends in `ids`. `first`
-    is the place of the first of them among all."""
+    """Some consecutive texts. `first`: the place of the first text among all. `ids`: the numbers of their
+    words, shape (words,). `ends`: the end of each text in `ids`, shape (texts,)."""
 
     first: int
     ids: Ids
@@ -49,7 +48,7 @@ class _Numbers(dict[str, int]):
 
 
 class Corpus:
-    """Texts, each a sequence of words: all are added before any is read. `types` counts the different
+    """Texts, each a sequence of words. Add all texts before reading any. `types`: the number of distinct
     words."""
 
     def __init__(self, chunk: int = CHUNK) -> None:
@@ -57,11 +56,10 @@ class Corpus:
         self._numbers = _Numbers()
         self._ends = array("q")
         self._waiting = array("I")
-        self._file = tempfile.SpooledTemporaryFile(chunk * _BYTES, prefix="edgen-")  # noqa: SIM115 - gone with this
+        self._file = tempfile.SpooledTemporaryFile(chunk * _BYTES, prefix="edgen-")  # noqa: SIM115 - kept open
 
     def add(self, words: Iterable[Sequence[str]]) -> None:
-        """Add a text: the words of its turns, one after the other. Raises StoppedError if there is no room
-        for them."""
+        """Add a text; `words`: its words by turn. Raises StoppedError if the disk is full."""
         ids = array("I", map(self._numbers.__getitem__, itertools.chain.from_iterable(words)))
         self._ends.append(self.tokens + len(ids))
         self._waiting += ids
@@ -69,12 +67,12 @@ class Corpus:
             self._write()
 
     def _write(self) -> None:
-        """Have what waits in the file."""
+        """Write the waiting words to the file."""
         write_words(self._file, self._waiting)
         del self._waiting[:]
 
     def hash_words(self) -> Codes:
-        """Return a hash of 64 bits for each different word, by its number."""
+        """Return a 64-bit hash of each distinct word, by its number; shape (types,)."""
         return np.fromiter(map(hash64, self._numbers), dtype=np.uint64, count=self.types)
 
     def __len__(self) -> int:
@@ -91,14 +89,14 @@ class Corpus:
 
     @property
     def ends(self) -> Ends:
-        """The end of each text among all words. A view: nothing may be added while it is used."""
+        """The end of each text among all words, shape (texts,). A view: add nothing while it is in use."""
         return np.frombuffer(self._ends, dtype=np.int64)
 
     def iterate_chunks(self) -> Iterator[Chunk]:
-        """Yield all texts, some at a time."""
+        """Yield all texts in chunks."""
         ends, first, start = self.ends, 0, 0
         while first < len(ends):
-            # up to the text that fills the chunk
+            # the text that fills the chunk
             last = int(np.searchsorted(ends, start + self._chunk))
             behind = min(last + 1, len(ends))
             stop = int(ends[behind - 1])
@@ -110,7 +108,7 @@ class Corpus:
         return self._read_words(self._ends[place - 1] if place else 0, self._ends[place])
 
     def _read_words(self, start: int, stop: int) -> Ids:
-        """Return those from one place among all words to another."""
+        """Return the words' numbers from one place to another."""
         if self._waiting:
             self._write()
         self._file.seek(start * _BYTES)
@@ -118,7 +116,7 @@ class Corpus:
 
 
 def write_words(file: IO[bytes], words: array[int] | memoryview) -> None:
-    """Add words to a temporary file. Raises StoppedError if there is no room for them."""
+    """Append words to a temporary file. Raises StoppedError if the disk is full."""
     try:
         file.write(words)
         file.flush()
@@ -133,17 +131,18 @@ def write_words(file: IO[bytes], words: array[int] | memoryview) -> None:
 
 
 def narrow_codes(codes: Codes, n: int, types: int) -> Codes:
-    """Return the numbers of n-grams in half their width if they fit, NONE as the largest of it: sorted in
-    half the time."""
+    """Narrow the numbers of n-grams to 32 bits if they fit, which halves the time of sorting; NONE becomes
+    the largest 32-bit number."""
     fit = max(types, 1) ** n <= np.iinfo(np.uint32).max
     return codes.astype(np.uint32) if fit else codes
 
 
 def number_ngrams(ids: Ids, ends: Ends, n: int, types: int) -> Codes:
-    """Return a number for the `n` words that begin at each place (n from 1 to 3), NONE if a text ends before.
+    """Return a number for the n-gram at each place, shape (words,); `n` is 1 to 3. NONE if the text ends
+    before.
 
-    Equal numbers are equal words, up to 2.6 million different words; beyond, numbers wrap around at 64 bits
-    and two n-grams share one about as rarely as hashes do.
+    Up to 2.6 million distinct words, equal numbers mean equal n-grams. With more, numbers wrap around at 64
+    bits, and two n-grams share a number about as rarely as hashes do.
     """
     codes = ids.astype(np.uint64)
     base = np.uint64(max(types, 1))
@@ -157,7 +156,7 @@ def number_ngrams(ids: Ids, ends: Ends, n: int, types: int) -> Codes:
 
 
 def drop_repeats(ordered: Codes) -> Codes:
-    """Return each of sorted numbers once. numpy's own `unique` first imports the modules of masked arrays."""
+    """Return sorted numbers without repeats. numpy's `unique` would import the modules of masked arrays."""
     if len(ordered) < 2:
         return ordered
     return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]

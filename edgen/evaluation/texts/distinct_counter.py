@@ -1,9 +1,9 @@
-"""Number of different numbers in a stream: counted while they are few, estimated from a sample beyond.
+"""The number of distinct numbers in a stream: counted exactly up to MOST, estimated from a sample beyond.
 
-Numbers are kept in one table. Once it would hold more than MOST, only those whose hash ends in a zero bit
-stay and are added, then those with two, and so on: adaptive sampling (Wegman; Flajolet 1990, Computing 43).
-The number kept times the power of two is the estimate; its standard error is 1.2 / sqrt(MOST), 0.08% of it.
-The hash is fixed, so that the same stream gives the same figure.
+Numbers are kept in one table. Once it exceeds MOST, only numbers whose hash ends in a zero bit are kept, then
+only those with two zero bits, and so on: adaptive sampling (Wegman; Flajolet 1990, Computing 43). The
+estimate is the kept number times the power of two; its relative standard error is 1.2 / sqrt(MOST), 0.08%.
+The hash is fixed, so the same stream gives the same figure.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _MIX = np.uint64(0xBF58476D1CE4E5B9)
 
 
 class DistinctCounter:
-    """Takes numbers, some at a time; in memory are at most twice eight bytes for each of `most`, and a few
-    more."""
+    """A counter of distinct numbers, which takes some at a time. Memory: at most sixteen bytes for each of
+    `most`."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -29,10 +29,10 @@ class DistinctCounter:
         self._halved = 0
 
     def add(self, codes: Codes) -> None:
-        """Count these, among which may be equal ones."""
+        """Count numbers, which may repeat."""
         if self._halved:
             codes = codes[self._are_in_sample(codes)]
-        # the stable sort merges what is sorted already
+        # the stable sort merges two sorted parts fast
         self._table = drop_repeats(
             np.sort(np.concatenate([self._table, drop_repeats(np.sort(codes))]), kind="stable")
         )
@@ -42,16 +42,16 @@ class DistinctCounter:
 
     @property
     def count(self) -> int:
-        """The number of different ones: exact while `error` is 0."""
+        """The number of distinct numbers; exact while `error` is 0."""
         return len(self._table) << self._halved
 
     @property
     def error(self) -> float:
-        """The standard error of `count`, as a share of it."""
+        """The relative standard error of `count`."""
         return 1.2 / math.sqrt(self._most) if self._halved else 0.0
 
     def _are_in_sample(self, codes: Codes) -> np.typing.NDArray[np.bool_]:
-        """Return which of them are in the sample."""
+        """Return whether each number is in the sample."""
         mixed = codes.astype(np.uint64) * _ODD
         mixed ^= mixed >> np.uint64(32)
         mixed *= _MIX

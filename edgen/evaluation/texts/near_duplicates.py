@@ -1,13 +1,12 @@
 """Nearly equal texts among many: MinHash finds candidates, the Jaccard index decides.
 
-A text is the set of its word 3-grams ("shingles": Broder 1997, SEQUENCES; one of fewer than three words is
-one shingle). Two texts are nearly the same if these sets have a Jaccard index of at least 0.8, the threshold
-of Lee et al. 2022 (ACL, arXiv 2107.06499) on edit similarity. Candidates are texts whose MinHash signatures
-of 120 values (rensa) agree in one of 20 bands of 6 (Leskovec, Rajaraman and Ullman 2020, Mining of Massive
-Datasets, 3.4): 99.8% of the pairs at 0.8 do, and more above. Shingles are hashes of words, not of their
-numbers in the corpus as once, so that several processes can cut them; which pairs near 0.8 are missed changed
-with that. If very many texts share a band, each is compared with a few of them, so that the work stays
-linear. Memory: 120 bytes per text; words are read again for the candidates.
+A text is the set of its word 3-grams ("shingles": Broder 1997, SEQUENCES); a text of fewer than three words
+is one shingle. Two texts are nearly the same if these sets have a Jaccard index of at least 0.8, the
+threshold of Lee et al. 2022 (ACL, arXiv 2107.06499) on edit similarity. Candidates are texts whose MinHash
+signatures of 120 values (rensa) agree in one of 20 bands of 6 (Leskovec, Rajaraman and Ullman 2020, Mining of
+Massive Datasets, 3.4): 99.8% of the pairs at 0.8, more above. Shingles are hashes of words, so several
+processes can compute them independently. If very many texts share a band, each is compared with only a few of
+them, so the work stays linear. Memory: 120 bytes per text; words are read again for the candidates.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from edgen.evaluation.texts.corpus import Codes, Corpus
 from edgen.evaluation.texts.shingles import BANDS, ROWS, CorpusShingles, Indices, Shingles, Signatures
 
 THRESHOLD = 0.8
-_NEIGHBOURS = 8  # of a text in each band that it shares with more
-_TRIES = 8  # candidates of a text that turn out not to be alike, before it is left alone
+_NEIGHBOURS = 8  # maximum neighbours of a text that are compared in a band
+_TRIES = 8  # after this many failed candidates, a text is not compared any more
 _SLACK = 0.11  # three standard errors of the share of 120 values that agree, at 0.8
 _PAIRS_AT_ONCE = 1 << 14
 
@@ -41,11 +40,12 @@ class Match(NamedTuple):
 
 
 def find_matches(texts: Shingles, sides: NDArray[np.int8]) -> list[Match]:
-    """Pairs that are alike, the most alike first: enough of them that every text which has such a one on its
-    own side, or on another, is in one of that kind. `sides` says which side of a split each text is on."""
+    """Return near-duplicate pairs, the most similar first. Not all pairs: but each text with a near-duplicate
+    on its own side of the split is in a pair within the side, and each with one on another side in a pair
+    across. `sides`: the side of each text, shape (texts,)."""
     first, second, similar = array("q"), array("q"), array("d")
     failed: set[int] = set()
-    # has one on its own side, on another; or is left alone
+    # (texts, 2): a pair is known on its own side, on another side; or the text has failed too often
     settled = np.zeros((len(sides), 2), dtype=bool)
     tries = np.zeros(len(sides), dtype=np.int16)
 
@@ -57,7 +57,7 @@ def find_matches(texts: Shingles, sides: NDArray[np.int8]) -> list[Match]:
     for a, b in _list_candidates(texts, sides, are_settled):
         kind = int(sides[a] != sides[b])
         pair = a * len(sides) + b
-        if (settled[a, kind] and settled[b, kind]) or pair in failed:  # which bands bring together again
+        if (settled[a, kind] and settled[b, kind]) or pair in failed:  # several bands may yield the same pair
             continue
         similarity = _compute_jaccard(texts.of(a), texts.of(b))
         if similarity >= THRESHOLD:
@@ -74,16 +74,16 @@ def find_matches(texts: Shingles, sides: NDArray[np.int8]) -> list[Match]:
 
 
 def walk(corpus: Corpus, keep: Callable[[int, bool], bool]) -> None:
-    """Ask for each text, in order, whether it is kept, given whether it is nearly the same as an earlier one
-    that is.
+    """Call `keep(place, near)` for each text in order. `near`: it is a near-duplicate of an earlier kept
+    text. `keep` returns whether to keep the text.
 
-    Only the texts and their order decide: a text that was dropped as a duplicate is represented by the kept
-    one.
+    The result depends only on the texts and their order: a dropped near-duplicate is represented by its kept
+    text.
     """
     texts = CorpusShingles(corpus)
     first, second = _pair_with_earlier(texts, len(corpus))
     starts = np.searchsorted(second, np.arange(len(corpus) + 1))
-    stands_for = np.full(len(corpus), -1, dtype=np.int64)  # by which kept text each is known; -1: by none
+    stands_for = np.full(len(corpus), -1, dtype=np.int64)  # the kept text that represents each text; -1: none
     for place in range(len(corpus)):
         near = -1
         others = stands_for[first[starts[place] : starts[place + 1]]]
@@ -95,7 +95,8 @@ def walk(corpus: Corpus, keep: Callable[[int, bool], bool]) -> None:
 
 
 def _pair_with_earlier(texts: Shingles, count: int) -> tuple[Indices, Indices]:
-    """Pairs of `count` texts that may be alike: an earlier place and a later one, by the later, each once."""
+    """Return candidate pairs among `count` texts, as (earlier places, later places), ordered by the later
+    place."""
     places = texts.filled
     found = np.empty(0, dtype=np.int64)
     if len(places) < 2:
@@ -114,11 +115,11 @@ def _pair_with_earlier(texts: Shingles, count: int) -> tuple[Indices, Indices]:
 def _list_candidates(
     texts: Shingles, sides: NDArray[np.int8], done: Callable[[Indices, Indices], Done]
 ) -> Iterator[tuple[int, int]]:
-    """Pairs that may be alike and are not `done`, band by band, and all bands anew for the less likely; some
-    more than once.
+    """Yield candidate pairs that are not `done`, band by band, the likeliest first; then all bands again for
+    less likely pairs. Pairs may repeat.
 
-    No more than the pairs of one band and one distance are held: where all texts are alike, those of all
-    bands would be hundreds a text.
+    Only the pairs of one band and one distance are in memory: with many similar texts, all bands would have
+    hundreds of pairs per text.
     """
     places = texts.filled
     if len(places) < 2:
@@ -142,7 +143,7 @@ def _list_candidates(
 
 
 def _join_band(signatures: Signatures, band: int) -> Codes:
-    """Return the values of one band of each text as one number."""
+    """Return the values of one band as one number per text, shape (texts,)."""
     key = np.zeros(len(signatures), dtype=np.uint64)
     for value in signatures[:, band * ROWS : (band + 1) * ROWS].T:
         key = (key << np.uint64(8)) | value
@@ -150,8 +151,8 @@ def _join_band(signatures: Signatures, band: int) -> Codes:
 
 
 def _find_sharing(key: Codes, sides: NDArray[np.int8]) -> Iterator[tuple[Rows, Rows]]:
-    """Yield the rows that share their key with another, ordered by key, and the number of each one's key:
-    once with all sides together, once side by side."""
+    """Yield (rows, numbers of their keys) of the rows that share a key with another row, ordered by key: once
+    with all sides together; if there are several sides, once more ordered by side within keys."""
     order = np.argsort(key, kind="stable")
     new = np.append(True, key[order[1:]] != key[order[:-1]])
     alone = new & np.append(new[1:], True)
@@ -159,11 +160,11 @@ def _find_sharing(key: Codes, sides: NDArray[np.int8]) -> Iterator[tuple[Rows, R
     yield order, group
     if np.any(sides != sides[:1]):
         by_side = np.lexsort((sides[order], group))
-        yield order[by_side], group  # groups stand where they stood
+        yield order[by_side], group  # the order within groups changes, groups do not
 
 
 def _pair_neighbours(shared: Sequence[tuple[Rows, Rows]]) -> Iterator[tuple[Indices, Indices]]:
-    """Pairs of rows that stand near each other among those that share a band."""
+    """Yield pairs of rows that are near each other among the rows that share a band."""
     for order, group in shared:
         for step in range(1, min(_NEIGHBOURS, len(order) - 1) + 1):
             same = np.flatnonzero(group[step:] == group[:-step])
@@ -174,7 +175,7 @@ def _pair_neighbours(shared: Sequence[tuple[Rows, Rows]]) -> Iterator[tuple[Indi
 
 
 def _compute_agreement(signatures: Signatures, first: Indices, second: Indices) -> NDArray[np.float32]:
-    """Return the share of values in which each pair of signatures agrees: an estimate of their Jaccard
+    """Return the share of equal values in each pair of signatures, shape (pairs,); it estimates the Jaccard
     index."""
     found = np.empty(len(first), dtype=np.float32)
     for start in range(0, len(first), _PAIRS_AT_ONCE):
@@ -184,6 +185,6 @@ def _compute_agreement(signatures: Signatures, first: Indices, second: Indices) 
 
 
 def _compute_jaccard(a: Codes, b: Codes) -> float:
-    """Return the Jaccard index of two sets of which one at least is not empty, given as sorted arrays."""
+    """Return the Jaccard index of two sets, given as sorted arrays; at least one must not be empty."""
     shared = len(np.intersect1d(a, b, assume_unique=True))
     return shared / (len(a) + len(b) - shared)

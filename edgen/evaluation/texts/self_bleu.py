@@ -1,10 +1,10 @@
 """Self-BLEU: how much texts repeat each other (Zhu, Lu, Zheng, Guo, Zhang, Wang and Yu 2018, SIGIR, arXiv
-1802.01886, who call the benchmark Texygen). The mean over texts of BLEU-4 (Papineni, Roukos, Ward and Zhu
-2002, ACL) of the text against all others as references, with uniform weights; 1 where all say the same.
+1802.01886, who call the benchmark Texygen). It is the mean over texts of BLEU-4 (Papineni, Roukos, Ward and
+Zhu 2002, ACL) of the text against all others as references, with uniform weights; 1 if all texts are equal.
 
-An n-gram order without a match counts 0.1 of one (method 1 of Chen and Cherry 2014, WMT), as nltk does, and
-a text that shares no word with any other has 0. The figure rises with the number of texts, so that only
-samples of one size can be compared.
+An n-gram order without a match counts as 0.1 matches (method 1 of Chen and Cherry 2014, WMT), as in nltk. A
+text that shares no word with any other has 0. The figure rises with the number of texts, so only samples of
+the same size are comparable.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from numpy.typing import NDArray
 
 ORDER = 4
 SAMPLED = 200
-MOST_WORDS = 5000  # of a sampled text: far more than a lesson holds, little enough for 200 of them
+MOST_WORDS = 5000  # maximum words of a sampled text: far more than a lesson has
 SEED = 20180206
 _EPSILON = 0.1
 
 
 class SelfBleuSample:
-    """A sample of at most 200 texts, each equally likely, drawn while they pass by (algorithm R of Vitter
-    1985, ACM TOMS 11). The seed is fixed: the same texts in the same order give the same sample."""
+    """A uniform sample of at most `size` texts from a stream (algorithm R of Vitter 1985, ACM TOMS 11). The
+    seed is fixed: the same texts in the same order give the same sample."""
 
     def __init__(self, size: int = SAMPLED) -> None:
         self._size = size
-        self._random = random.Random(SEED)  # noqa: S311 - a sample, no secret
+        self._random = random.Random(SEED)  # noqa: S311 - not for secrets
         self.seen = 0
         self._kept: list[list[str]] = []
 
     def add(self, words: Iterable[Sequence[str]]) -> None:
-        """Add a text: the words of its turns, one after the other, the first MOST_WORDS of them."""
+        """Add a text; `words`: its words by turn, of which the first MOST_WORDS count."""
         self.seen += 1
         at = len(self._kept) if len(self._kept) < self._size else self._random.randrange(self.seen)
         if at >= self._size:
@@ -46,18 +46,18 @@ class SelfBleuSample:
         self._kept[at : at + 1] = [text]
 
     def result(self) -> tuple[float | None, int]:
-        """Return the mean, None with fewer than two texts, and the number of texts."""
+        """Return the mean (None with fewer than two texts) and the number of sampled texts."""
         if len(self._kept) < 2:
             return None, len(self._kept)
         return math.fsum(compute_self_bleu(self._kept)) / len(self._kept), len(self._kept)
 
 
 def compute_self_bleu(texts: Sequence[Sequence[str]]) -> list[float]:
-    """BLEU-4 of each text against all the others, in [0, 1]; 0 for a text that has no other.
+    """Return BLEU-4 of each text against all others, in [0, 1]; 0 for a single text.
 
-    What the references of a text hold most of an n-gram is the most that any text holds, or the second most
-    where the text itself holds the most. One order of n-grams is held at a time, as numbers: some 60 bytes a
-    word.
+    The highest count of an n-gram among a text's references is the highest of all texts, or the second
+    highest if the text itself has the highest. Memory: some 60 bytes per word, since one order of n-grams is
+    held at a time.
     """
     counted = Counter(map(len, texts))
     lengths = sorted(counted)
@@ -78,8 +78,8 @@ def compute_self_bleu(texts: Sequence[Sequence[str]]) -> list[float]:
 
 
 def _count_matches(texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-    """(ORDER, texts): the n-grams of each text that its references hold too, each at most as often as one of
-    them does."""
+    """Return the matches of each text with its references, shape (ORDER, texts). An n-gram matches at most as
+    often as it occurs in one reference."""
     numbers: dict[str, int] = {}
     ids = np.array(
         [numbers.setdefault(word, len(numbers)) for text in texts for word in text], dtype=np.int64
@@ -117,8 +117,8 @@ def _find_two_largest(
 
 
 def _compute_brevity_penalty(length: int, lengths: Sequence[int]) -> float:
-    """Return the penalty of a text for being shorter than the reference nearest in length, of two the shorter
-    one. `lengths`: those of all texts, in order, of which one is the text's own."""
+    """Return a text's penalty for being shorter than the reference nearest in length; of two, the shorter
+    one. `lengths`: the sorted lengths of all texts, this one included."""
     place = bisect.bisect_left(lengths, length)
     others = (*lengths[max(place - 1, 0) : place], *lengths[place + 1 : place + 2])
     nearest = min(others, key=lambda other: (abs(other - length), other))

@@ -1,8 +1,8 @@
 """The shingles of many texts, as hashes that do not depend on the other texts.
 
-A word counts by a hash of 64 bits, a shingle by one of its words' hashes; two different ones share one with a
-chance of 1 in 2**64. So several processes can each take some of the texts. A MinHash signature has 120 values
-(rensa), of which eight bits are kept (Li and König 2010, WWW).
+A word is a 64-bit hash, and a shingle a hash of its words' hashes; two different shingles have the same hash
+with a probability of 2**-64. So several processes can each take some of the texts. A MinHash signature has
+120 values (rensa), of which eight bits each are kept (Li and König 2010, WWW).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from edgen.core.errors import RunError
 from edgen.core.values import Turn
 from edgen.evaluation.texts.corpus import CHUNK, Codes, Corpus, Ends, drop_repeats, write_words
 
-SHINGLE = 3  # words
+SHINGLE = 3  # words of a shingle
 BANDS, ROWS = 20, 6
 SEED = 42
-_AT_ONCE = 1024  # texts
-_BYTES = 8  # of a shingle
+_AT_ONCE = 1024  # texts whose signatures are computed at once
+_BYTES = 8  # bytes of a shingle
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 
 Indices = NDArray[np.int64]
@@ -32,7 +32,7 @@ Signatures = NDArray[np.uint8]
 
 
 class Shingles(Protocol):
-    """Texts by their shingles."""
+    """Texts as sets of shingles."""
 
     @property
     def filled(self) -> Indices:
@@ -46,8 +46,7 @@ class Shingles(Protocol):
 
 
 class CorpusShingles:
-    """The shingles of the texts of a corpus, to which nothing is added any more. Memory: eight bytes for each
-    different word."""
+    """The shingles of a complete corpus. Memory: eight bytes for each distinct word."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
@@ -85,8 +84,9 @@ class CorpusShingles:
 
 
 class ShinglePart(NamedTuple):
-    """Some texts, in order: `digests` of them whole, the number of different shingles of each, these one text
-    after another, and the signatures of those with a word."""
+    """The shingles of some consecutive texts. `digests`: of the whole texts. `sizes`: the number of distinct
+    shingles of each text. `codes`: the shingles, text after text. `signatures`: of the texts that have
+    words."""
 
     digests: Codes
     sizes: Indices
@@ -95,7 +95,7 @@ class ShinglePart(NamedTuple):
 
     @classmethod
     def of(cls, corpus: Corpus, digests: array[int]) -> ShinglePart:
-        """Return the part of the texts of a corpus."""
+        """Return the part for the texts of a corpus."""
         texts = CorpusShingles(corpus)
         each = [texts.of(place) for place in range(len(corpus))]
         sizes = np.array([len(codes) for codes in each], dtype=np.int64)
@@ -104,15 +104,15 @@ class ShinglePart(NamedTuple):
 
 
 class GatheredShingles:
-    """The shingles of texts that other processes read. All parts are added, in order, before any is used.
-    Memory: 136 bytes for each text; shingles are in a temporary file, eight bytes each."""
+    """The shingles of texts that other processes read. Add all parts, in order, before using any. Memory: 136
+    bytes per text; shingles are in a temporary file, eight bytes each."""
 
     def __init__(self) -> None:
         self._ends, self._digests, self._signatures = array("q"), array("Q"), bytearray()
-        self._file = tempfile.SpooledTemporaryFile(CHUNK * _BYTES, prefix="edgen-")  # noqa: SIM115 - gone with this
+        self._file = tempfile.SpooledTemporaryFile(CHUNK * _BYTES, prefix="edgen-")  # noqa: SIM115 - kept open
 
     def add(self, part: ShinglePart) -> None:
-        """Add the next texts. Raises StoppedError if there is no room for them."""
+        """Add the next texts. Raises StoppedError if the disk is full."""
         end = self._ends[-1] if self._ends else 0
         self._ends.frombytes((np.cumsum(part.sizes, dtype=np.int64) + end).tobytes())
         self._digests.frombytes(part.digests.tobytes())
@@ -142,15 +142,16 @@ class GatheredShingles:
 
 
 def digest_turns(turns: Iterable[Turn]) -> int:
-    """Return a number of 64 bits for a text: two that differ share one with a chance of 1 in 2**64."""
+    """Return a 64-bit hash of a text's roles and turns."""
     said = "".join([f"{turn.role} {len(turn.text)} {turn.text}" for turn in turns])
     return hash64(said)
 
 
 def _hash_all_shingles(hashes: Codes, ends: Ends) -> tuple[Codes, Indices]:
-    """Return the shingles of some texts one after the other, by the hashes of their words, and their numbers.
+    """Return the shingles of some texts, text after text, and the number of each text's. `hashes`: of the
+    words. `ends`: the end of each text in `hashes`.
 
-    A text without a word has none; one of fewer than three words is one shingle, which is no other's.
+    A text without words has no shingle. A text of one or two words is one shingle, which no longer text has.
     """
     lengths = np.diff(ends, prepend=0)
     codes, whole = hashes.copy(), np.ones(len(hashes), dtype=bool)
@@ -167,7 +168,7 @@ def _hash_all_shingles(hashes: Codes, ends: Ends) -> tuple[Codes, Indices]:
 
 
 def _of_short(hashes: Codes) -> np.uint64:
-    """Return the one shingle of a text of fewer words."""
+    """Return the only shingle of a text of one or two words."""
     code = hashes[:1].copy()
     for one in hashes[1:]:
         code = code * _BASE + one

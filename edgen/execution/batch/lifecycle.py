@@ -1,13 +1,13 @@
-"""Lifecycle of a batch: send it once, wait, fetch and read its results.
+"""Lifecycle of a batch: send it exactly once, wait for it, download and read its results.
 
-    ready -> sending -> sent (-> cancelling) -> read        dropped, if the provider refused all of it
+ready -> sending -> sent (-> cancelling) -> read        dropped, if the provider refused all of it
 
-Each step is in the ledger before the next begins, so after a kill at any moment the next process resumes. The
-one doubtful moment is between the create request and its answer. Then the provider's list of batches is
-searched. If ours is missing, the uploaded file is deleted, so that a request still under way cannot create a
-batch, and then everything is sent again. Some services cannot name batches and take no file beforehand
-(`BatchService.settles`). There, possible batches are watched until they can be identified, and the requests
-are sent again when the create request can no longer succeed.
+Each step is in the ledger before the next begins, so after a kill at any moment the next process resumes.
+Only a kill between the create request and its answer leaves a doubt. Then edgen searches the provider's list
+of batches. If the batch is missing, edgen deletes the uploaded file, so that a request still under way cannot
+create a batch, and sends everything again. Some services cannot name batches and take no file beforehand
+(`BatchService.settles`). There, edgen watches possible batches until it can identify its own, or the create
+request can no longer succeed.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from edgen.store.ledger.checked_reader import read_wall_time
 
 _FIRST_LOOK = 1.0  # seconds before the first check of a batch
 _LONGER = 1.5  # factor for each further pause, up to batch.poll
-_MEAN = 1 << 20  # mean bytes of an answer over a file; a single one may be as large as online
+_MEAN = 1 << 20  # maximum mean bytes of an answer in a file
 
 
 class BatchLifecycle:
-    """The batches of one ledger. `on_results` gets the counts of each result file once it is read. `end`
-    cancels all batches; their finished answers are still read."""
+    """The batches of one ledger. `on_results` gets the batch, path and counts of each result file, once it is
+    read. `end` cancels all batches; their finished answers are still read."""
 
     def __init__(
         self,
@@ -70,10 +70,10 @@ class BatchLifecycle:
         self._calls = ServiceCalls(settings.limits, events)
         self._ending = asyncio.Event()
         self._uploads = asyncio.Semaphore(2)
-        self._working: set[int] = set()  # batches at work at the provider
-        # By batch: number of refusals in a row, and time of the first.
+        self._working: set[int] = set()  # numbers of batches in progress at the provider
+        # By batch: number of refusals in a row, and loop's time of the first.
         self._no_room: dict[int, tuple[int, float]] = {}
-        self.lost_tokens = 0  # charged for requests that stay unanswered
+        self.lost_tokens = 0  # tokens charged for requests that stay unanswered
         self.lost_usd = 0.0
 
     def end(self) -> None:
@@ -81,7 +81,7 @@ class BatchLifecycle:
         self._ending.set()
 
     async def carry(self, batch: NotedBatch) -> NotedBatch:
-        """Bring a batch to its end, from any state.
+        """Carry a batch from any state to its end, and return it.
 
         Raises ProviderError if the provider refuses it, has lost it, or does not answer.
         """
@@ -102,8 +102,8 @@ class BatchLifecycle:
         return await self._close(batch, charged=charged, state="dropped", message=why)
 
     async def _close(self, batch: NotedBatch, *, charged: bool, **changes: Any) -> NotedBatch:
-        """Close a batch. Its unanswered requests are charged at their maximum if they may have been worked
-        on."""
+        """Close a batch. `charged`: charge its unanswered requests at their maximum, since the provider may
+        have worked on them."""
         _, tokens, usd = self._ledger.out.read_sums(batch.number) if charged else (0, 0, 0.0)
         self.lost_tokens += tokens
         self.lost_usd += usd
@@ -128,9 +128,9 @@ class BatchLifecycle:
         return await self._create(batch)
 
     async def _create(self, batch: NotedBatch) -> NotedBatch:
-        """Create a batch in one attempt: after a failure, its result has to be found out first."""
+        """Create a batch in one attempt. After a failure, find out first whether the batch was created."""
         service = self._services[batch.backend]
-        # Without a separate upload, the file is sent now.
+        # Without a separate upload, the create request carries the file.
         within = self._settings.limits.timeout if service.settles is None else TRANSFER
         try:
             remote = await self._calls.attempt_once(lambda: service.create(self._make_sending(batch)), within)
@@ -161,7 +161,7 @@ class BatchLifecycle:
         )
 
     async def _recover(self, batch: NotedBatch) -> NotedBatch:
-        """Recover after an unconfirmed create: find the batch that it made, or prepare the file again."""
+        """Recover after an unconfirmed create request: find its batch, or prepare to send again."""
         service, file_id = self._services[batch.backend], batch.file_id
         if service.settles is not None:
             return await self._look_for(batch, service, service.settles)
@@ -174,9 +174,9 @@ class BatchLifecycle:
         return await self._note(batch, state="ready", file_id=None)
 
     async def _look_for(self, batch: NotedBatch, service: BatchService, settles: float) -> NotedBatch:
-        """Recover as `_recover` does for batches without names: wait for possible batches, and send nothing
-        until the create can no longer succeed."""
-        # A call may have been sending for this long before its last sign of life.
+        """Recover as `_recover` does, for batches without names: watch possible batches, and send nothing
+        until the create request can no longer succeed."""
+        # The create request may have started up to TRANSFER seconds after its note.
         waited = time.time() - (batch.sent_at or batch.made_at) - TRANSFER
         clock = asyncio.get_running_loop().time
         until, pause = clock() + min(settles, settles - waited), _FIRST_LOOK
@@ -217,7 +217,7 @@ class BatchLifecycle:
                     self._working.discard(batch.number)
                     return await self._read_ended(batch, remote)
                 self._working.add(batch.number)
-                # Also if it is `cancelling` already: a killed process may not have sent the request.
+                # Cancel again if noted as `cancelling`: a killed process may not have sent the request.
                 if not cancelled and (self._ending.is_set() or batch.state == "cancelling"):
                     if batch.state != "cancelling":
                         batch = await self._note(batch, state="cancelling")
@@ -234,7 +234,7 @@ class BatchLifecycle:
             self._working.discard(batch.number)
 
     async def _sleep(self, pause: float, batch: NotedBatch) -> None:
-        """Sleep, but wake up when everything is to end."""
+        """Sleep, but wake up when `end` is called."""
         if batch.state == "cancelling":
             await asyncio.sleep(pause)
             return
@@ -247,8 +247,8 @@ class BatchLifecycle:
             return await self._note_refused(batch, remote)
         for number, file_id in enumerate(remote.files, 1):
             await self._fetch(batch, number, file_id)
-        # Lines report requests that were never worked on. Unreported ones may have been paid for, except in
-        # an expired batch.
+        # Lines report requests that the provider never worked on. Requests without a line may have been paid
+        # for, except in an expired batch.
         left, *_ = self._ledger.out.read_sums(batch.number)
         charged = remote.outcome != "expired"
         if left and remote.outcome == "completed" and left == batch.requests:
@@ -275,7 +275,7 @@ class BatchLifecycle:
         mark = compute_sha256(file_id)[:8]
         name = Path(batch.file).with_name(f"{batch.number:05d}.results-{number}-{mark}.jsonl")
         path = find_batch_file(self._ledger.path, str(name))
-        if not path.exists():  # an existing file is whole: a process was killed while reading it
+        if not path.exists():  # an existing file is complete: a process was killed after the download
             most = MAX_ANSWER + batch.requests * _MEAN
             try:
                 await self._calls.send_request(
@@ -297,8 +297,8 @@ class BatchLifecycle:
         self._on_results(batch, path, counts)
 
     async def _note_refused(self, batch: NotedBatch, remote: RemoteBatch) -> NotedBatch:
-        """Record that the provider refused the whole batch: temporarily for lack of capacity, or
-        permanently."""
+        """Record that the provider refused the whole batch; prepare it again after a temporary failure.
+        Raises ProviderError after a permanent one."""
         failure = remote.failure or CallError(FailureKind.BAD_REQUEST, "the batch failed")
         if failure.kind not in RETRYABLE:
             await self.drop(batch, f"refused: {failure.message}")
@@ -306,15 +306,15 @@ class BatchLifecycle:
         self._tell(
             batch, f"no room for it yet ({failure.message}); it is sent again", failure=str(failure.kind)
         )
-        # A new token: the provider knows the old one by a failed batch.
+        # A new token, since at the provider the old one names a failed batch.
         token = make_token(batch.token.removeprefix("edgen-").rpartition("-")[0])
         batch = await self._note(batch, state="ready", token=token, file_id=None, remote_id=None)
         await self._wait_for_room(batch, failure, self._poll)
         return batch
 
     async def _wait_for_room(self, batch: NotedBatch, failure: CallError, least: float = 0.0) -> None:
-        """Back off while the provider's queue is full: without limit while other batches of ours are at work,
-        else up to limits.give_up_after. Raises ProviderError."""
+        """Back off while the provider's queue is full: without limit while other batches of this ledger are
+        in progress, else up to limits.give_up_after. Raises ProviderError after that."""
         now = asyncio.get_running_loop().time()
         tries, since = self._no_room.get(batch.number, (0, now))
         if self._working - {batch.number}:
@@ -353,8 +353,8 @@ class BatchLifecycle:
 
 
 def _says_no(failure: CallError) -> bool:
-    """Return whether a failed create certainly left no batch: it never went out, or the service refused
-    it."""
+    """Return whether a failed create request certainly left no batch: it was never sent, or the service
+    refused it."""
     status = failure.status or 0
     return failure.unsent or status == _OVERLOADED or (400 <= status < 500 and status != _REQUEST_TIMEOUT)
 
@@ -364,8 +364,8 @@ def _describe_search(found: Suspects | None, left: float) -> str:
     if found is None:
         return f"{begun}; edgen looks for it, and sends it again in {left:.0f} s if it is still missing"
     return (
-        f"{begun}; it may be {' or '.join(found.ids[:3])}, which is known once it has ended. It ends sooner "
-        "if it is cancelled at the provider"
+        f"{begun}; it may be {' or '.join(found.ids[:3])}, which edgen can check once it has ended. It ends "
+        "sooner if you cancel it at the provider"
     )
 
 
@@ -374,7 +374,7 @@ _SMALLER = "Smaller batches may fit: --set batch.max_requests=1000."
 
 
 class LostBatch(ProviderError):  # noqa: N818 - it says what happened
-    """A sent batch, or its results, are missing at the provider."""
+    """A sent batch is missing at the provider, or its results cannot be used."""
 
 
 def _describe_requests(batch: NotedBatch) -> str:

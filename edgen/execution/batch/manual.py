@@ -1,4 +1,4 @@
-"""Manual work with a run's batches: list, cancel, read results from files.
+"""Commands on a run's batches: list them, cancel them, read results from files.
 
 A run has a ledger, or one per arm, and one per judge; each batch belongs to one of them.
 """
@@ -12,9 +12,9 @@ import msgspec
 
 from edgen.config import BackendConfig, CallSettings, Job, Price, load_job
 from edgen.execution.batch.lifecycle import BatchLifecycle, LostBatch
-from edgen.execution.batch.open_batches import end_unsent
 from edgen.execution.batch.ownership import require_backend, require_own
 from edgen.execution.batch.results import ResultCounts, check_lines, read_results
+from edgen.execution.open_batches import end_unsent
 from edgen.execution.progress import Events
 from edgen.providers import find_batch_services
 from edgen.providers.batches import BatchService, LineResult, NeverBegun, ReadLine
@@ -23,8 +23,8 @@ from edgen.store.run_folder import RunFolder
 
 
 class LedgerBatches(msgspec.Struct, frozen=True):
-    """A ledger of a run with its batches. `whose`: name of an arm, a judge or the rollouts, empty for the
-    run's own."""
+    """A ledger of a run with its batches. `whose`: its owner, an arm, a judge or the rollouts; empty for the
+    run itself."""
 
     path: Path
     whose: str
@@ -32,7 +32,7 @@ class LedgerBatches(msgspec.Struct, frozen=True):
 
 
 def list_ledger_batches(rundir: RunFolder) -> list[LedgerBatches]:
-    """Return every ledger of the run that ever had a batch, read only."""
+    """Return every ledger of the run that ever had a batch, without changing any."""
     return [
         LedgerBatches(path, _describe_owner(rundir, path), tuple(batches))
         for path in rundir.ledgers()
@@ -49,7 +49,7 @@ def _describe_owner(rundir: RunFolder, path: Path) -> str:
 
 
 def read_job(rundir: RunFolder, held: LedgerBatches) -> Job:
-    """Return the job of a ledger's batches."""
+    """Return the job that a ledger's batches belong to."""
     own = RunFolder(held.path.parent)
     return load_job(own.job if own.job.exists() else rundir.job)
 
@@ -74,14 +74,14 @@ async def give_up(
         try:
             await lifecycle.carry(batch)
         except LostBatch as lost:
-            # The provider may have worked on it: the budget is charged at the maximum.
+            # The provider may have worked on the batch, so the budget is charged at the maximum.
             await lifecycle.drop(batch, str(lost), charged=True)
             events.tell("note", f"batch {batch.number} is given up: {lost}")
     return read
 
 
 def make_reader(configs: Iterable[BackendConfig]) -> ReadLine:
-    """Return a reader of result lines for all of these backends' providers."""
+    """Return a reader of result lines in the formats of all these backends' providers."""
     readers = [
         check_lines(config.provider, find_batch_services(config).read_line)
         for config in {type(config): config for config in configs}.values()
@@ -94,7 +94,7 @@ def make_reader(configs: Iterable[BackendConfig]) -> ReadLine:
 
 
 async def read_file(ledger: Ledger, job: Job, path: Path) -> ResultCounts:
-    """Read a user's result file into one ledger of a run. Raises OSError if it cannot be read."""
+    """Read a user's result file into one ledger of a run. Raises OSError if the file cannot be read."""
     made_for = {}
     for batch in ledger.list_batches():
         require_backend(ledger.path, batch, job.backends)

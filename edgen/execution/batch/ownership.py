@@ -1,8 +1,8 @@
-"""Checks of a ledger's notes on batches, since a ledger may be foreign.
+"""Checks of a ledger's notes on batches, since a ledger may come from somebody else.
 
-The files of a batch lie in the folder of the ledger's own batches, without links on the way. Values used in a
-provider's addresses are ids, not paths. A backend is one of the job's. Anything else stops the run before it
-reads, sends or writes.
+A batch's files must be in the folder of this ledger's batches, reached without links. Values used in a
+provider's URLs must be ids, not paths. The backend must be one of the job's. Anything else stops the run
+before it reads, sends or writes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def find_batch_folder(ledger: Path) -> Path:
 
 
 def find_batch_file(ledger: Path, name: str) -> Path:
-    """Return the path of a batch's file, which may be missing; `name` is as in the ledger. Raises
-    DamagedError."""
+    """Return the path of a batch's file, which may be missing. `name`: as noted in the ledger. Raises
+    DamagedError if it is outside the folder, a link, or of the wrong type."""
     folder, place = find_batch_folder(ledger), PurePosixPath(name)
     parts = place.parts
     if len(parts) < 2 or parts[0] != folder.name or ".." in parts or not name.isprintable():
@@ -52,7 +52,7 @@ def require_own(ledger: Path, batches: Iterable[NotedBatch], backends: Collectio
     """Raise DamagedError unless these batches can be resumed."""
     for batch in batches:
         require_backend(ledger, batch, backends)
-        if batch.state not in ("written", "preparing"):  # the user's, or not yet named
+        if batch.state not in ("written", "preparing"):  # in a user's folder, or unnamed
             find_batch_file(ledger, batch.file)
         for what, name in (("file", batch.file_id), ("batch", batch.remote_id)):
             if name is not None and not is_id(name):

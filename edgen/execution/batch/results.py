@@ -1,4 +1,4 @@
-"""Reading of batch result files into the ledger: store each line's reply, remove its outstanding request.
+"""Read batch result files into the ledger: store each line's reply, remove its outstanding request.
 
 Reading a file is idempotent. Lines larger than any answer are not held in memory. Lines about requests that
 are not outstanding are counted, never stored.
@@ -27,18 +27,18 @@ from edgen.store.ledger import Ledger, OutstandingCall, TokenCounts
 
 _BREATH = 200  # lines read before other tasks get their turn
 _PIECE = 1 << 16  # bytes per read while skipping
-_GROUP = 256  # replies queued for the disk at once
+_GROUP = 256  # maximum replies queued for the disk
 
 
 class ResultCounts(TokenCounts):
-    """Counts of one file: lines by result."""
+    """Counts of one result file."""
 
-    answered: int = 0  # taken as answers now
-    failed: Counter[str] = msgspec.field(default_factory=Counter)  # by kind of error
-    unanswered: int = 0  # never worked on
-    known: int = 0  # answered earlier
-    strangers: int = 0  # lines that answer no request of the run
-    stranger: str = ""  # the first id unknown to this run; empty without one
+    answered: int = 0  # lines stored as new answers
+    failed: Counter[str] = msgspec.field(default_factory=Counter)  # lines with an error, by kind
+    unanswered: int = 0  # requests that the provider never worked on
+    known: int = 0  # lines about requests answered earlier
+    strangers: int = 0  # lines about requests unknown to this run
+    stranger: str = ""  # first id unknown to this run; empty without one
     unreadable: int = 0  # lines that cannot be read
     tokens: int = 0  # charged tokens
     usd: float = 0.0  # US dollars charged
@@ -50,8 +50,8 @@ class ResultCounts(TokenCounts):
 
 
 def check_lines(provider: str, read: ReadLine) -> ReadLine:
-    """Return a reader of result lines that checks those of a plugin's service. It raises FaultyPluginError
-    for a line that is read as anything but a result that can be stored."""
+    """Return a reader of result lines that checks the results of a plugin's service. It raises
+    FaultyPluginError if a result is invalid or cannot be stored."""
     if find_plugin("provider", provider) is None:
         return read
 
@@ -79,11 +79,11 @@ async def read_results(
     price: Callable[[OutstandingCall], Price | None],
     sent_at: float | None = None,
 ) -> ResultCounts:
-    """Read one file into the ledger. `price`: of the backend of a request. Raises OSError if the file cannot
-    be read."""
+    """Read one file into the ledger. `price`: returns a request's price. `sent_at`: when the batch was sent,
+    in seconds since the epoch. Raises OSError if the file cannot be read."""
     reading = ResultCounts()
     storing: list[Awaitable[None]] = []
-    taken: set[int] = set()  # removed from outstanding, and perhaps not yet on disk
+    taken: set[int] = set()  # ids read here; their removal may not be on disk yet
     with path.open("rb") as file:
         for count, line in enumerate(_iterate_lines(file)):
             if count % _BREATH == 0:
@@ -119,7 +119,7 @@ async def read_results(
 
 
 def _iterate_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the non-empty lines; one too long for an answer is yielded empty."""
+    """Yield the non-empty lines; yield b"" for a line that is too long for an answer."""
     while line := file.readline(MAX_ANSWER):
         if len(line) == MAX_ANSWER and not line.endswith(b"\n"):
             while len(rest := file.readline(_PIECE)) == _PIECE and not rest.endswith(b"\n"):
@@ -130,7 +130,7 @@ def _iterate_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _find_row(name: str, ledger: Ledger, taken: set[int], reading: ResultCounts) -> OutstandingCall | None:
-    """Return the outstanding request of a line, if there is one."""
+    """Return the outstanding request of a line; without one, count the line and return None."""
     if (place := read_custom_id(name)) is not None:
         rows = ledger.out.find(*place)
         if rows and rows[0].id not in taken:

@@ -1,7 +1,7 @@
 """One round of batches: run every pending task from the ledger to its first unanswered request.
 
-Fully answered tasks are settled; the requests of others are written to the file of a batch of their backend,
-whole or not at all.
+A fully answered task is settled. Otherwise its request is written to the batch file of its backend. A file is
+published complete or not at all.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from edgen.providers.batches import BatchService, make_custom_id, mark_of
 from edgen.store.ledger import OPEN, NotedBatch
 
 _BREATH = 50  # tasks run before others get their turn
-_PACE = 500  # requests queued for the ledger before waiting for it
+_PACE = 500  # requests queued for the ledger between two flushes
 
 
 class WaitingTasks:
@@ -41,7 +41,7 @@ class WaitingTasks:
         self._tasks: list[TaskId] = []
         for scenario, task in units:
             self._scenarios.append(scenario)
-            # Task names repeat with every scenario: share one object per name.
+            # Task names repeat with every scenario: one object per name saves memory.
             self._tasks.append(sys.intern(task) if isinstance(task, str) else task)
 
     def __len__(self) -> int:
@@ -59,8 +59,8 @@ class WaitingTasks:
 
 
 class RoundPlanner:
-    """Plans the round with this number. `services`, `folder`, `holds`: see RequestWriter. `fresh`: this start
-    fetched the last answers. `short` is the request that the budget did not cover, if any; `asked` counts the
+    """A planner of one round. `services`, `folder`, `holds`: see RequestWriter. `fresh`: this start fetched
+    the last answers. `short`: the budget's error, if it did not cover a request. `asked`: the number of
     requests written."""
 
     def __init__(
@@ -83,12 +83,13 @@ class RoundPlanner:
         self._shares = work.tasks.sharers > 1
         self._attempts = work.tasks.call_settings.limits.attempts
         self._open = bool(work.ledger.list_batches(*OPEN))
-        self._lowered: set[str] = set()  # backends that were found in this round to refuse forms
+        self._lowered: set[str] = set()  # backends that switched to another way of forms in this round
         self._shared: set[bytes] = set()  # requests of this round that several tasks share
         self._writers: dict[str, RequestWriter] = {}
 
     async def run(self, pending: WaitingTasks) -> list[NotedBatch]:
-        """Run all units; `pending` keeps those that still wait. Return the new batches, ready to be sent."""
+        """Run all pending tasks; `pending` keeps the tasks that wait for an answer. Return the new batches,
+        ready to be sent."""
         left = 0
         try:
             for count, unit in enumerate(pending):
@@ -107,7 +108,8 @@ class RoundPlanner:
         return [batch for writer in self._writers.values() for batch in writer.made]
 
     async def _ask(self, rollout: Rollout, request: Request) -> Reply | None:
-        """Add a request to this round, unless it failed permanently or another task's answer serves."""
+        """Return the answer to another task's equal request; else add the request to this round and return
+        None. Raises CallError if it failed permanently."""
         ledger, key = self._work.ledger, rollout.key
         if self._shares and (reply := ledger.read_reply(request.address, key)) is not None:
             self._work.counts.replayed += 1
@@ -125,8 +127,8 @@ class RoundPlanner:
         return None
 
     def _lower(self, client: ModelClient, request: Request, failure: CallError) -> bool:
-        """Return whether a refused request is worth another try, with less of its form: all that were refused
-        in one round are sent in one way."""
+        """Return whether to send a refused request again, with less of its form. A backend's way changes at
+        most once a round, for all refused requests together."""
         if client.name not in self._lowered and client.form_support.lower(request, failure):
             self._lowered.add(client.name)
         return client.name in self._lowered and bool(request.prose)
@@ -149,8 +151,8 @@ class RoundPlanner:
 
 
 class RequestWriter:
-    """Writes one backend's requests of the round with this number. `folder` is the user's, None for the run's
-    own; `holds` gets the budget reserved for each batch, by its number."""
+    """A writer of one backend's requests in a round. `folder`: the user's; None: the run's own. `holds`: gets
+    the budget reserved for each batch, by number."""
 
     def __init__(
         self,
@@ -172,16 +174,16 @@ class RequestWriter:
         self._room = min(service.limits.requests, most)
         self._budget = work.budget
         self._holds = holds
-        self.made: list[NotedBatch] = []  # complete: ready to be sent, or written for the user
+        self.made: list[NotedBatch] = []  # complete batches: ready to be sent, or written for the user
         self._batch: NotedBatch | None = None
-        self._token = make_token(work.tasks.call_settings.name)  # of the present or next batch
+        self._token = make_token(work.tasks.call_settings.name)  # token of the present or next batch
         self._file: Part | None = None
         self._bytes = 0
         self._requests = 0
 
     async def add(self, request: Request, key: bytes) -> BudgetExhausted | None:
-        """Write a request to the present file; return the budget's error if it is not covered. Raises
-        CallError if it cannot be written at all."""
+        """Write a request to the present file. Return the error if the budget does not cover the request.
+        Raises CallError if the service's format cannot hold it."""
         line = self._render_line(request, key)
         most = self._client.charges.estimate_at_most(request)
         tokens, usd = sum(most), self._client.charges.compute_most_cost(*most, batch=True)
@@ -226,7 +228,7 @@ class RequestWriter:
         self.made.append(batch)
 
     def abandon(self) -> None:
-        """Abandon an incomplete file; its batch is ignored from the next start on."""
+        """Discard an incomplete file; later starts ignore its batch."""
         if self._file is not None:
             self._file.discard()
             self._file = None
@@ -235,7 +237,7 @@ class RequestWriter:
         if self._batch is None or self._file is None:
             with name_file_in_errors(self._folder):
                 self._folder.mkdir(parents=True, exist_ok=True)
-            if not self._own:  # no later file has the name that a killed start used
+            if not self._own:  # leftovers of killed starts have names that do not recur
                 remove_leftovers_for(self._folder, _is_request_file)
             self._batch = await self._ledger.out.begin(
                 fingerprint=self._work.fingerprint,
@@ -251,8 +253,8 @@ class RequestWriter:
         return self._batch, self._file
 
     def _find_path(self, batch: NotedBatch) -> Path:
-        """Return the path of a batch's file: its number in the run's folder; more in a user's, which may hold
-        files of other runs."""
+        """Return the path of a batch's file, named by its number; by its token in a user's folder, which may
+        hold files of several runs."""
         name = f"{batch.number:05d}" if self._own else batch.token
         return self._folder / f"{name}.{self._client.name}.jsonl"
 

@@ -1,9 +1,9 @@
-"""Scheduler for providers' batch jobs: rounds, each with all requests that wait for an answer.
+"""A scheduler for batch services: rounds, each with all requests that wait for an answer.
 
-A round runs every pending task from the ledger to its first unanswered request, writes these to files, and
-carries each file to the provider and its answers back (`lifecycle`). Rounds repeat until everything is
-settled; a conversation of twenty turns takes twenty rounds. Between rounds memory holds only the numbers of
-pending units, eight bytes each.
+A round runs every pending task from the ledger to its first unanswered request, writes these requests to
+files, sends the files and reads the answers (`lifecycle`). Rounds repeat until every task is settled: a
+conversation of twenty turns takes twenty rounds. Between rounds, memory holds only the numbers of pending
+units.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from edgen.core.errors import HandedOver, ProviderError, UsageError
 from edgen.core.text import seconds
 from edgen.core.values import TaskId
 from edgen.execution.batch.lifecycle import BatchLifecycle
-from edgen.execution.batch.open_batches import (
+from edgen.execution.batch.ownership import require_own
+from edgen.execution.batch.results import ResultCounts
+from edgen.execution.batch.round import RoundPlanner, WaitingTasks
+from edgen.execution.client.budget import BudgetExhausted, Reservation
+from edgen.execution.online_scheduler import OnlineScheduler
+from edgen.execution.open_batches import (
     begin_batch_period,
     end_unsent,
     note_first_sent,
     open_batches_error,
     read_first_sent_time,
 )
-from edgen.execution.batch.ownership import require_own
-from edgen.execution.batch.results import ResultCounts
-from edgen.execution.batch.round import RoundPlanner, WaitingTasks
-from edgen.execution.client.budget import BudgetExhausted, Reservation
-from edgen.execution.online_scheduler import OnlineScheduler
 from edgen.execution.rollout import GO_ON
 from edgen.execution.scheduler import Work
 from edgen.providers.batches import BatchService
 from edgen.store.ledger import OPEN, NotedBatch
 
-_WORTH = 4  # a round cut by the budget to less than this fraction of the largest one is not sent
+_WORTH = 4  # a round that the budget cuts to under 1/_WORTH of the largest round is not sent
 
 
 class BatchScheduler(OnlineScheduler):
-    """A Scheduler that uses batches, and single calls once batch.online_after has passed. When stopped, it
-    sends and waits no more; outstanding batches stay noted.
+    """A scheduler that uses batches, and single calls after batch.online_after. When stopped, it sends
+    nothing more and does not wait; outstanding batches stay noted in the ledger.
 
     `services`: the batch service of each backend, by its name in the job. `write_only`: the folder for
     request files, if the user sends them.
@@ -57,15 +57,15 @@ class BatchScheduler(OnlineScheduler):
         self._after = seconds(after) if (after := settings.batch.online_after) is not None else None
         self._is_online = False
         self._out = 0  # outstanding requests
-        self._errors = 0  # lines with an error
-        self._short: BudgetExhausted | None = None  # the part of the last round that the budget did not cover
+        self._errors = 0  # result lines with an error
+        self._short: BudgetExhausted | None = None  # error if the budget did not cover all of the last round
         self._largest = 0  # requests of the largest round cut by the budget
         self._holds: dict[int, Reservation] = {}
         self._fruitless = 0  # rounds in a row without results
         self._check(work.ledger.list_batches(*OPEN))
 
     def _check(self, out: Sequence[NotedBatch]) -> None:
-        """Take over outstanding batches; refuse those that cannot be resumed."""
+        """Take over outstanding batches. Raises UsageError if some cannot be resumed."""
         require_own(self._work.ledger.path, out, self._services)
         written = [batch for batch in out if batch.state == "written"]
         sent = [batch for batch in out if batch.state not in ("written", "ready")]
@@ -113,7 +113,7 @@ class BatchScheduler(OnlineScheduler):
         number = 1 + max((batch.round for batch in self._work.ledger.list_batches()), default=0)
         if self._write_only is None:
             await self._carry(self._work.ledger.list_batches(*OPEN))
-        for batch in self._work.ledger.list_batches("ready"):  # prepared, but not sent
+        for batch in self._work.ledger.list_batches("ready"):  # prepared, but never sent
             await end_unsent(self._work.ledger, batch, "written anew, to be sent by hand")
         first = True
         while self._write_only is not None or not self._is_late():
@@ -134,7 +134,7 @@ class BatchScheduler(OnlineScheduler):
             self._is_online = True
 
     async def _plan(self, pending: WaitingTasks, number: int, *, first: bool) -> list[NotedBatch]:
-        """Write one round's requests to files; `pending` keeps the tasks that wait for them."""
+        """Write one round's requests to files; `pending` keeps the tasks that wait for an answer."""
         counts = self._work.counts
         replayed, self._recorder.lenient = counts.replayed, not self._fruitless
         planner = RoundPlanner(
@@ -160,7 +160,8 @@ class BatchScheduler(OnlineScheduler):
         return made
 
     async def _leave(self, made: Sequence[NotedBatch], short: BudgetExhausted) -> None:
-        """Stop when the budget only allows ever smaller rounds, each of which may take a day."""
+        """Stop the run, since the budget allows ever smaller rounds, and each may take a day. Raises
+        BudgetExhausted."""
         requests = sum(batch.requests for batch in made)
         for batch in made:
             await end_unsent(self._work.ledger, batch, "too few for a round")
@@ -220,18 +221,18 @@ class BatchScheduler(OnlineScheduler):
             self._say(f"{path}: {reading.unreadable:,} lines cannot be read; the file is kept")
         if reading.strangers:
             self._say(
-                f"{path}: {reading.strangers:,} lines are about nothing that this run asked (the first: "
-                f"{reading.stranger[:80]!r}); they were left aside, and the file is kept"
+                f"{path}: {reading.strangers:,} lines answer no request of this run (the first: "
+                f"{reading.stranger[:80]!r}); they were skipped, and the file is kept"
             )
 
     async def _end_when_late(self, lifecycle: BatchLifecycle) -> None:
         while not self._is_late():  # noqa: ASYNC110
-            await asyncio.sleep(1.0)  # use the wall clock, which may be set
+            await asyncio.sleep(1.0)  # polls, since the wall clock may be changed
         self._say("batches are ended now, and the rest is generated online (batch.online_after)")
         lifecycle.end()
 
     def _is_late(self) -> bool:
-        """Return whether the time for batches is over."""
+        """Return whether batch.online_after has passed since the first batch."""
         since = read_first_sent_time(self._work.ledger)
         return self._after is not None and since is not None and time.time() - since >= self._after
 

@@ -1,4 +1,4 @@
-"""Calls to a batch service: retried within the limits, and given up after too long a silence."""
+"""Calls to a batch service: retried within the limits, and given up after limits.give_up_after of silence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNHEARD = frozenset({FailureKind.TIMEOUT, FailureKind.CONNECTION})
 
 
 class ServiceCalls:
-    """The requests of one session to the batch services."""
+    """Sends the requests of one session to the batch services."""
 
     def __init__(self, limits: Limits, events: Events) -> None:
         self.policy = RetryPolicy(attempts=limits.attempts, give_up_after=limits.give_up_after)
@@ -39,7 +39,7 @@ class ServiceCalls:
     ) -> T:
         """Return the result of one request to the provider, retried within the limits.
 
-        Raises ProviderError; if a `named` object is missing or too large, the CallError that says so.
+        Raises ProviderError. If `named`, raises CallError if the requested object is missing or too large.
         """
         try:
             return await call_with_retries(
@@ -90,10 +90,11 @@ class ServiceCalls:
 
 
 def make_service_error(failure: CallError, what: str = "", hint: str = "") -> ProviderError:
-    """Return the error that stops the run if a batch service is unusable. `what` comes first, `hint` last."""
+    """Return the error that stops the run if a batch service is unusable. `what` begins the message, `hint`
+    precedes its last sentence."""
     if failure.kind in FATAL:
         return ProviderError(f"{what}{add_advice(failure)} {GO_ON}")
-    kept = "What is at the provider stays known."
+    kept = "Batches at the provider stay noted."
     return ProviderError(
-        f"{what}the batch service gave no use: {describe_failure(failure)}. {hint or kept} {GO_ON}"
+        f"{what}the batch service failed: {describe_failure(failure)}. {hint or kept} {GO_ON}"
     )

@@ -1,16 +1,16 @@
 """Admission of calls to a service: first come, first served, within the windows and the rates.
 
 Call `admit` before each attempt, `settle` after it, exactly once per ticket. One synchronous method,
-`_admit_ready`, makes every decision, and runs whenever something may have changed; `admit` only waits. So a
-cancelled waiter costs nobody a turn, and small requests never overtake a large one.
+`_admit_ready`, makes every decision; it runs after every change that may admit a call. `admit` only waits. So
+a cancelled waiter takes no call's turn, and small requests never overtake a large one.
 
-An answer holds its place until it is stored (`keep`, `stored`): calls in flight and answers on their way to
-disk are together at most `in_flight`, however slow the disk is. That is the most that a kill can lose.
+An answer holds its place until it is stored (`keep`, `release_stored`): calls in flight plus answers not yet
+on disk are at most `in_flight`, however slow the disk is. A kill loses no more than these.
 
-A service may have several servers, each with a lane. A call queues where it is expected to be answered
-first; where its beginning was seen, unless the wait there is much longer. A server that refuses or cannot be
-reached is left out and probed; what waits for it moves to the others. A server without a queue takes calls
-from one whose queue is much longer.
+A service may have several servers, each with a lane. A call joins the lane with the shortest expected wait.
+It prefers a server that has cached the beginning of its prompt, unless the wait there is more than twice as
+long. A server that refuses or cannot be reached is left out and probed; its waiting calls move to other
+servers. A server without a queue takes calls from a server whose wait is more than twice as long.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from edgen.execution.client.server_queue import Lane, Ticket, Waiter, WaitingCal
 from edgen.execution.client.token_bucket import Rates
 from edgen.execution.client.window import LoadVerdict
 
-_OVERLOADED = 2.0  # times the wait elsewhere, from which a server with the cached prefix is not used
-_LOOKED_AT = 16  # calls of another server's queue that are looked at, oldest first
-_USUAL = 1.0  # seconds of a call before any is answered
+_OVERLOADED = 2.0  # longer waits, as a multiple of the shortest, rule out a server with the cached prefix
+_LOOKED_AT = 16  # calls examined in another server's queue, oldest first
+_USUAL = 1.0  # seconds: a call's assumed latency before the first answer
 
 
 class AdmissionClosed(Exception):  # noqa: N818 - it says what happened, and is no fault
@@ -37,8 +37,8 @@ class AdmissionClosed(Exception):  # noqa: N818 - it says what happened, and is 
 
 
 class Admission:
-    """The gate of one service. It belongs to one event loop. `in_flight` limits concurrent calls to all its
-    servers even if they could take more; the rates hold over every 60 seconds, see `token_bucket`.
+    """The gate of one service, for one event loop. `in_flight` limits the concurrent calls to all servers
+    together. The rates hold over every 60 seconds; see `token_bucket`.
 
     Readable state: `lanes` by address, `running` calls are admitted and not settled, `unstored` answers are
     received and not stored.
@@ -58,8 +58,8 @@ class Admission:
         self._only = self.list_lanes(("",))
 
     def list_lanes(self, addresses: Iterable[str]) -> tuple[Lane, ...]:
-        """Return the lanes of the servers at these addresses; new ones are added. Without a first call, a
-        service has one lane without an address, which the first of them replaces."""
+        """Return the lanes of the servers at these addresses, and add missing lanes. A new Admission has one
+        lane without an address; it gets the first of these addresses."""
         addresses = tuple(addresses)
         if addresses != ("",) and (first := self.lanes.pop("", None)) is not None:
             first.address = addresses[0]
@@ -83,7 +83,7 @@ class Admission:
 
     @property
     def away(self) -> bool:
-        """True while no server can be reached, and they are probed."""
+        """True while every server is unreachable and being probed."""
         return all(lane.away for lane in self.lanes.values())
 
     @property
@@ -126,7 +126,8 @@ class Admission:
 
     @property
     def refused_for(self) -> float:
-        """Seconds since the first refusal without a later answer, of any server; 0 if there is none."""
+        """Seconds since a server's first refusal without a later answer, the minimum over all servers; 0 if
+        any server has none."""
         if self._loop is None:
             return 0.0
         since = [lane.refused_since for lane in self.lanes.values()]
@@ -141,9 +142,9 @@ class Admission:
         lanes: tuple[Lane, ...] | None = None,
         near: frozenset[Lane] = frozenset(),
     ) -> Ticket:
-        """Wait for admission of a call of about `tokens` tokens, prompt and answer together, to one of the
-        `lanes` (None: the only one). `marks`: those of its prompt, see `prefixes`. `near`: lanes that are
-        preferred as if they had seen it, if none has.
+        """Wait until one of the `lanes` (None: the only lane) admits a call; return its ticket. `tokens`:
+        estimate for prompt and answer. `marks`: its prompt's, see `prefix_cache`. `near`: lanes to prefer if
+        no server has cached the prompt.
 
         Raises AdmissionClosed after `close`, also for waiting callers.
         """
@@ -165,15 +166,15 @@ class Admission:
         return ticket
 
     def enter(self, waiter: Waiter[Ticket], tokens: int, lanes: tuple[Lane, ...]) -> Ticket | None:
-        """Admit a call to the only one of the `lanes` at once, or let its `waiter` have the ticket later,
-        within the method that finds a place free. Raises AdmissionClosed."""
+        """Return a ticket if the only one of the `lanes` admits the call at once. Otherwise return None and
+        queue the `waiter`, which gets the ticket later. Raises AdmissionClosed."""
         if (ticket := self.admit_at_once(tokens, lanes)) is None:
             self._queue(waiter, tokens, lanes, frozenset(), ())
         return ticket
 
     def admit_at_once(self, tokens: int, among: tuple[Lane, ...]) -> Ticket | None:
-        """Return the ticket of a call to the only lane, if none waits there and it has room. Raises
-        AdmissionClosed."""
+        """Return a ticket if there is only one lane, no call waits, and the lane can take the call now; else
+        None. Raises AdmissionClosed."""
         if self.closed:
             raise AdmissionClosed
         if len(among) == 1:
@@ -188,7 +189,7 @@ class Admission:
         self, waiter: Waiter[Ticket], tokens: int, among: tuple[Lane, ...], seen: frozenset[Lane],
         marks: Sequence[int],
     ) -> Lane:  # fmt: skip
-        """Queue a call at a lane, and return it."""
+        """Queue a call at a lane, and return the lane."""
         lane = among[0]
         if len(among) > 1:
             lane = self._choose(among, seen, self._find_own_loop().time())
@@ -208,9 +209,9 @@ class Admission:
         keep: bool = False,
         now: float | None = None,
     ) -> None:
-        """Return a ticket. `tokens`: the service's count; None: as requested. `retry_after`: the seconds that
-        a refusing service asks to wait, 0 if it does not say; None: it did not refuse. `keep`: keep the place
-        until `stored`. `now`: the moment, if it is known."""
+        """Return a ticket after its call. `tokens`: the service's count; None: as estimated. `retry_after`:
+        the seconds that a refusing service asks to wait, 0 if it does not say; None: it did not refuse.
+        `keep`: hold the place until `release_stored`. `now`: the loop's time, if the caller has read it."""
         if ticket.settled:
             raise RuntimeError("a ticket is settled once")
         ticket.settled = True
@@ -224,16 +225,16 @@ class Admission:
         self._admit_ready()
 
     def release_stored(self, count: int = 1) -> None:
-        """Release the places of so many answers that are now stored."""
+        """Release the places of `count` answers that are now stored."""
         self.unstored -= count
         self._admit_ready()
 
     def has_others(self, lane: Lane, lanes: Sequence[Lane]) -> bool:
-        """Return whether calls can go to another of the `lanes` than this one."""
+        """Return whether another of the `lanes` can take calls."""
         return any(other is not lane and other.usable for other in lanes)
 
     def close(self) -> None:
-        """Stop admitting calls. Waiting callers are informed at once; admitted calls continue."""
+        """Stop admitting calls. Waiting callers get AdmissionClosed at once; admitted calls continue."""
         self.closed = True
         self._set_timer(None)
         for lane in self.lanes.values():
@@ -245,8 +246,8 @@ class Admission:
     # --- the choice of a server -----------------------------------------------------------------
 
     def _choose(self, among: Sequence[Lane], seen: frozenset[Lane], now: float) -> Lane:
-        """Return the lane for a new call: one that is due for a probe, else the one with the cached prefix
-        unless it is overloaded, else the one with the shortest wait."""
+        """Return the lane for a new call: a lane due for a probe, else a lane with the cached prefix unless
+        it is overloaded, else the lane with the shortest wait."""
         usable = []
         for lane in among:
             if lane.usable:
@@ -269,7 +270,7 @@ class Admission:
         return min(known) if known else _USUAL
 
     def _move_queue(self, lane: Lane) -> None:
-        """Let what waits for a server that is left out wait for others."""
+        """Move the calls that wait for an unusable server to other lanes."""
         now, queue = self._find_own_loop().time(), [*lane.queue.items()]
         for waiter, call in queue:
             if self.has_others(lane, call.among):
@@ -277,8 +278,8 @@ class Admission:
                 self._choose(call.among, call.seen, now).queue[waiter] = call
 
     def _take_over(self, lane: Lane, now: float) -> tuple[Lane, Waiter[Ticket], WaitingCall] | None:
-        """Return the call that a lane without a queue takes from another one's, with that lane; None if
-        there is none."""
+        """Find a call that a lane without a queue can take over. Return its present lane, its waiter and the
+        call; None if there is none."""
         usual = self._find_usual_latency()
         wait = lane.estimate_wait(now, usual)
         full = [other for other in self.lanes.values() if other.queue and other is not lane]
@@ -295,7 +296,7 @@ class Admission:
         return lane.running < lane.window.size and self.running + self.unstored < self._most
 
     def _has_others_waiting(self, lane: Lane) -> bool:
-        """Return whether calls wait for the rates at another server."""
+        """Return whether calls wait at another server, perhaps for the rates that all servers share."""
         return len(self.lanes) > 1 and any(one.queue for one in self.lanes.values() if one is not lane)
 
     def _find_own_loop(self) -> asyncio.AbstractEventLoop:
@@ -319,11 +320,11 @@ class Admission:
         self._set_timer(wake_at)
 
     def _admit_first(self, lane: Lane) -> float | None:
-        """Admit the calls of the only lane; return when to look again."""
+        """Admit the calls of the only lane; return the time of the next check, if any."""
         now = self._find_own_loop().time()
         while lane.queue and self._has_room(lane):
             waiter, call = next(iter(lane.queue.items()))
-            if not waiter.done():  # else it was cancelled, and its task has not run yet
+            if not waiter.done():  # done: cancelled, but its task has not run yet
                 if (allowed_at := self._find_allowed_time(lane, call.tokens, now)) > now:
                     return allowed_at
                 del lane.queue[waiter]
@@ -333,7 +334,7 @@ class Admission:
         return None
 
     def _admit_to_several(self) -> float | None:
-        """Admit the calls of several lanes, the oldest first; return when to look again."""
+        """Admit the calls of several lanes, oldest first; return the time of the next check, if any."""
         now = self._find_own_loop().time()
         while self.running + self.unstored < self._most:
             open_lanes = [lane for lane in self.lanes.values() if lane.has_room]
@@ -360,7 +361,7 @@ class Admission:
         return None
 
     def _find_allowed_time(self, lane: Lane, tokens: int, now: float) -> float:
-        """Return the moment from which pauses, probes and rates allow the next call."""
+        """Return the loop's time from which pauses, probes and rates allow the next call."""
         moment = lane.find_allowed_time(now)
         return moment if self._rates is None else max(moment, self._rates.find_ready_time(tokens))
 
@@ -371,7 +372,7 @@ class Admission:
         return lane.grant(tokens, now)
 
     def _forget(self, waiter: asyncio.Future[Ticket]) -> None:
-        """Release the turn, or the new place, of a waiter whose task was cancelled."""
+        """Remove a cancelled waiter from the queues, or settle the ticket that it was just given."""
         for lane in self.lanes.values():
             lane.queue.pop(waiter, None)
         if waiter.done() and not waiter.cancelled() and waiter.exception() is None:

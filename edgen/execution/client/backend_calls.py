@@ -1,4 +1,4 @@
-"""Calls to a backend's methods that report faults of a plugin's backend.
+"""Calls to a backend's methods; they report faults of a plugin's backend.
 
 `complete_once` makes one attempt, and `count_slots` asks about the server.
 """
@@ -31,7 +31,7 @@ async def complete_once(backend: Backend, provider: str, request: Request) -> Re
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        blame("provider", provider, error, "in place of a CallError")  # nobody cancelled the call
+        blame("provider", provider, error, "in place of a CallError")  # the plugin raised it
     except CallError as error:
         if find_plugin("provider", provider) is not None:
             check_failure(provider, error)
@@ -42,8 +42,8 @@ async def complete_once(backend: Backend, provider: str, request: Request) -> Re
 
 
 def check_reply(provider: str, reply: Reply) -> Reply:
-    """Return the reply of a plugin's backend, with U+FFFD for lone surrogates. Raises FaultyPluginError if it
-    is no Reply that can be stored."""
+    """Return a plugin's reply, with U+FFFD for lone surrogates. Raises FaultyPluginError if the reply is no
+    Reply, or cannot be stored."""
     checked = require_value("provider", provider, reply, Reply, "a Reply")
     if (used := checked.usage) is not None:
         counts = msgspec.structs.astuple(used)
@@ -56,7 +56,7 @@ def check_reply(provider: str, reply: Reply) -> Reply:
 
 
 def check_failure(provider: str, error: CallError) -> None:
-    """Raise FaultyPluginError for a CallError of a plugin that no ledger can hold and no rule applies to."""
+    """Raise FaultyPluginError if a plugin's CallError has an unknown kind or an invalid wait."""
     if not isinstance(error.kind, FailureKind):
         said = f"raised a CallError of the kind {error.kind!r}, which is no edgen.plugin.FailureKind"
         refuse_value("provider", provider, said)

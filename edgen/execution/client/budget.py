@@ -1,6 +1,6 @@
 """Budgets: tokens and US dollars, reserved before a call and settled after it.
 
-A call needs two sources: the caps of its run, and a lease from a budget that many runs share.
+A call must fit two limits: the caps of its run, and the lease from a budget that many runs share.
 
 Spent and reserved amounts together never exceed a cap. Money is counted in whole picodollars (1e-12 dollars),
 so that sums are exact and order-independent.
@@ -22,7 +22,7 @@ _PICO = 10**12
 
 class BudgetExhausted(StoppedError):  # noqa: N818 - it says what happened, and is no fault
     """The rest of the budget does not cover another call. `sentence` may be a function that builds it when
-    printed: calls in flight have then been counted."""
+    printed, after calls in flight have been counted."""
 
     reason = "budget"
 
@@ -44,7 +44,8 @@ class Spending:
 
 @dataclass(slots=True)
 class Reservation:
-    """The maximum use of one call. Return it with `Budget.settle`. `day`: of the lease that covers it."""
+    """The maximum use of one call. Return it with `Budget.settle`. `day`: the day of the lease that covers
+    it; None without a lease."""
 
     amount: BudgetUse
     day: str | None = None
@@ -63,8 +64,8 @@ class _Run:
 
 
 class Budget:
-    """The budget of one session, from two sources: the caps of its run, `max_tokens` and `max_cost` (US
-    dollars; None: no cap), and its `purse`, a lease from a budget that many runs share (None: no lease)."""
+    """The budget of one session. Its limits are the caps of its run, `max_tokens` and `max_cost` (US dollars;
+    None: no cap), and its `purse`, a lease from a budget that many runs share (None: no lease)."""
 
     def __init__(
         self, max_tokens: int | None, max_cost: float | None, *, purse: BudgetLease | None = None
@@ -75,8 +76,8 @@ class Budget:
         self._own_reserved = BudgetUse(0, 0)
 
     def make_concurrent(self, purse: BudgetLease | None, total: tuple[int, float]) -> Budget:
-        """Return the budget of a concurrent session under the same caps. `total`: its ledger's tokens and US
-        dollars so far, without amounts for `take`."""
+        """Return the budget of a concurrent session under the same caps. `total`: the tokens and US dollars
+        in that session's ledger so far, except amounts that `take` will reserve."""
         budget = Budget(None, None, purse=purse)
         budget._run = self._run
         budget._own = BudgetUse(total[0], _count_pico(total[1]))
@@ -124,7 +125,8 @@ class Budget:
             raise
 
     def take(self, tokens: int, cost: float, onto: Reservation | None = None) -> Reservation:
-        """Reserve for work already under way, even beyond the caps. `onto`: a reservation to enlarge."""
+        """Reserve an amount for work already under way, even beyond the caps. `onto`: a reservation to
+        enlarge."""
         more = self._set_aside(BudgetUse(tokens, _count_pico(cost)))
         if onto is None:
             return more
@@ -173,7 +175,7 @@ class Budget:
                         waiter.set_exception(budget._make_exhausted_error(amount))
                     else:
                         return
-                except EdgenError as problem:  # from the shared budget's book
+                except EdgenError as problem:  # the book of the shared budget cannot be used
                     waiter.set_exception(problem)
             waiters.popleft()
 

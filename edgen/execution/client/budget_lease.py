@@ -7,21 +7,21 @@ from collections.abc import Callable
 
 from edgen.store.budget_book import ZERO, BudgetBook, BudgetUse
 
-_LIMITS = {False: "max_tokens", True: "max_cost"}  # whose share a total cap is
-_AGAIN = 1.0  # seconds before asking an exhausted book again
+_LIMITS = {False: "max_tokens", True: "max_cost"}  # the job's key of a cap: by whether it is in money
+_AGAIN = 1.0  # seconds before the next request to an exhausted book
 
 
 class BudgetLease:
-    """The lease of `owner`. All amounts are the owner's totals so far, spent and reserved together. At the
-    end of a day its lease is settled with running calls at their maximum, and the next day's begins. A call
+    """The lease of `owner`. All amounts are the owner's totals so far, spent plus reserved. At the end of a
+    day, the lease is settled, with running calls at their maximum, and the next day's lease begins. A call
     counts on the day of its reservation."""
 
     def __init__(self, book: BudgetBook, owner: str, clock: Callable[[], float] = time.time) -> None:
         self.book = book
         self._owner, self._clock = owner, clock
-        self.day: str | None = None  # of the lease, None without one
+        self.day: str | None = None  # day of the lease; None without a lease
         self._base = self._granted = ZERO  # base: the total when the day began
-        self._lowest = ZERO  # that total without calls then running: what a start after a kill goes by
+        self._lowest = ZERO  # `_base` without calls running then: where a start after a kill resumes
         self._refused_until = 0.0  # the book is not asked again before this
 
     def settle_before(self, total: BudgetUse) -> None:
@@ -39,7 +39,8 @@ class BudgetLease:
         return self._enlarge(total, more)
 
     def release(self, day: str | None, amount: BudgetUse) -> None:
-        """Leave to an earlier day what was reserved in it and is not used: the total falls by this amount."""
+        """Release an unused amount. If it was reserved on an earlier day, it does not enlarge today's
+        lease."""
         if day != self.day:
             self._base = self._base - amount.positive
 
@@ -67,7 +68,7 @@ class BudgetLease:
         return self._enlarge(total, more) if is_today else self.covers(total, more)
 
     def close(self, total: BudgetUse) -> None:
-        """Settle the lease, and return its rest."""
+        """Settle the lease, and give its unused rest back to the book."""
         if self.day is not None:
             self.book.end(self._owner, total, self._base)
             self.day = None
@@ -91,8 +92,8 @@ class BudgetLease:
         ahead = self.book.sum_later_days(day)
         early = ahead.pico if one.money else ahead.tokens
         way_out = (
-            f"{one.format_amount(early)} of this are noted for days that have not come, by a clock that was ahead: "
-            f"move {self.book.path} away to begin a new book, which knows nothing of what was spent."
+            f"{one.format_amount(early)} of this are noted for future days, by a clock that was ahead: "
+            f"move {self.book.path} away to begin a new book, without what was spent so far."
             if early
             else "Start the same command again then, or raise the cap."
         )

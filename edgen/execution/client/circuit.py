@@ -2,12 +2,11 @@
 
 Some services close for a while: they refuse every call, and most say when to come back (Retry-After). The
 circuit opens when nearly all of a few consecutive calls are refused. A service that refuses at random or from
-overload answers some calls in between, which keeps the circuit closed. While it is open, no call goes. After
-the time requested by the service it is half-open: one call goes as a probe. Without a requested time, the
-first wait is a second and doubles with each refused probe. An answer closes the circuit, a refusal opens it
-again. Since an answer may take long where a refusal is instant, calls that outlast the refusals count, too:
-each time that several times the slowest refusal has passed, the number of probes doubles, up to a whole
-window.
+overload answers some calls in between, which keeps the circuit closed. While it is open, no call is sent.
+After the time requested by the service it is half-open: one call is sent as a probe. Without a requested
+time, the first wait is a second and doubles with each refused probe. An answer closes the circuit, a refusal
+opens it again. Answers may take long where refusals are instant, so running probes are a good sign: at every
+four times the slowest refusal, the number of probes doubles, up to a whole window.
 
 An unreachable service, for example during a restart, refuses or breaks connections. These count as refusals
 without a requested time; `away` is True if they opened the circuit.
@@ -15,7 +14,7 @@ without a requested time; `away` is True if they opened the circuit.
 When it closes, the first window of calls is spread over time: calls sent together return together, and would
 meet the next closure together.
 
-Like the window, this only decides; it knows no clock and no event loop.
+The circuit only decides; it reads no clock and needs no event loop.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ import bisect
 import math
 from typing import Literal
 
-State = Literal["closed", "open", "half-open"]  # closed: calls go (as in electrical circuits)
+State = Literal["closed", "open", "half-open"]  # closed: calls are sent (as in electrical circuits)
 
 _CLEAR = 4  # refused calls that open the circuit ...
 _AMONG = 5  # ... out of this many consecutive ones
-_KEPT = 16  # refused calls remembered: refusals may arrive in another order than the calls went
-_OUTLASTS = 4.0  # times the slowest refusal
+_KEPT = 16  # refused calls remembered: refusals may arrive in another order than the calls were sent
+_OUTLASTS = 4.0  # a step to more probes, as a multiple of the slowest refusal
 _SPREAD = 1.0  # maximum seconds over which the first window is spread
 _WAIT = (1.0, 30.0)  # seconds, first and longest, if the service requests none
 _WAIT_AWAY = (0.5, 8.0)  # the same for an unreachable service, where probing costs next to nothing
-_PATIENCE = 0.25  # minimum seconds, so that a short hiccup does not look like work
+_PATIENCE = 0.25  # minimum seconds of a step: a brief stall is no sign of work
 
 
 class Circuit:
@@ -44,12 +43,12 @@ class Circuit:
         self.until = float("-inf")  # while open: the moment when it becomes half-open
         self.refused_since: float | None = None  # the first refusal without a later answer
         self.away = False  # while not closed: whether the last refusals were failed connections
-        self._refused: list[int] = []  # numbers, ascending
-        self._slowest = 0.0  # seconds that a refusal took
+        self._refused: list[int] = []  # numbers of refused calls, ascending
+        self._slowest = 0.0  # seconds of the slowest refusal
         self._in_vain = 0  # refused probes since the last answer
         self._heeded = 0  # calls up to this number were sent before the circuit last closed
         self._probe = 0  # the number of the first probe, 0 before it goes
-        self._probing = 0.0  # the time of that
+        self._probing = 0.0  # when the first probe was sent
         self._probes = 0
         self._paced = 0  # calls that still go one at a time,
         self._gap = 0.0  # this many seconds apart,
@@ -122,7 +121,7 @@ class Circuit:
             self.state = "half-open"
         if self._probes == 0:
             return now
-        if self._probes >= window:  # that many, and none refused
+        if self._probes >= window:  # a whole window of probes, and none was refused
             self.state, self.away = "closed", False
             self._refused.clear()
             return now

@@ -28,7 +28,7 @@ _LOOK_EVERY = 1.0  # seconds between two looks at the servers' load
 
 
 class SameModel:
-    """The models that servers name: in their lists, if they have one, and in their answers."""
+    """The models that servers name in their answers and, if they have them, in their lists of models."""
 
     def __init__(self, servers: Mapping[str, Backend], model: str) -> None:
         self._servers = servers
@@ -37,8 +37,8 @@ class SameModel:
         self._answered: dict[str, list[str]] = {}
 
     async def look(self, address: str) -> None:
-        """Compare the list of a server's models with the other servers'. Raises ProviderError, and CallError
-        while the server cannot be reached."""
+        """Compare a server's list of models with the other servers' lists. Raises ProviderError if they
+        differ, CallError while the server cannot be reached."""
         try:
             async with asyncio.timeout(_PATIENCE):
                 names = await self._servers[address].models()
@@ -47,14 +47,14 @@ class SameModel:
         except CallError as failure:
             if failure.status is None or failure.status >= 500:
                 raise
-            return  # a service that shows no list
+            return  # the service has no list of models
         if names:
             self._listed[address] = names
             self._compare(self._listed)
 
     def hear(self, address: str, reply: Reply) -> None:
-        """Compare the model of a server's answer with the other servers', if it is the first answer or names
-        another model than the last, as after a restart. Raises ProviderError."""
+        """Compare the model named in a server's answer with the other servers' models, if the name is new for
+        this server. Raises ProviderError if they differ."""
         known = self._answered.get(address)
         if known is None or (reply.model and reply.model not in known):
             self._answered[address] = [reply.model] if reply.model else []
@@ -70,8 +70,8 @@ class SameModel:
 
 
 class FleetServers:
-    """The servers of a client's fleet, which serve a `model` and whose provider is `kind`, with their `lanes`
-    of the admission: what is asked of them before the first call, and calls to one of them."""
+    """The servers of a client's fleet: queries before the first call, and calls to one server. `model`: the
+    job's model; `kind`: the provider; `lanes`: the servers' lanes in the admission."""
 
     def __init__(self, fleet: SeveralServers, model: str, kind: str, admission: Admission) -> None:
         self._fleet = fleet
@@ -79,20 +79,20 @@ class FleetServers:
         self._kind = kind
         self._own = find_plugin("provider", kind) is None
         self.lanes: tuple[Lane, ...] = ()
-        self.other_model = ""  # a change is an error here
+        self.other_model = ""  # always empty: in a fleet, another model is an error
         self._backends: dict[Lane, Backend] = {}
-        # Once, as looking for a protocol's methods is slow.
+        # Found once, since isinstance with a Protocol is slow.
         self._counting: dict[Lane, CountsSlots] = {}
         self._loaded: dict[Lane, CountsLoad] = {}
         self._same = SameModel(fleet.servers, model)
         self._adopt()
-        self._next_look = 0.0  # at the load
+        self._next_look = 0.0  # loop's time of the next query for the load
         self._looking: asyncio.Task[None] | None = None
         self._looks: dict[Lane, asyncio.Task[None]] = {}
-        self._tried: set[Lane] = set()  # asked once, though perhaps not up
+        self._tried: set[Lane] = set()  # servers asked once; some may have been unreachable
 
     def _adopt(self) -> None:
-        """Take the servers, of which there may be more than before."""
+        """Add lanes for servers that the fleet has gained."""
         if not self._fleet.servers:
             return
         self.lanes = self._admission.list_lanes(self._fleet.servers)
@@ -106,21 +106,21 @@ class FleetServers:
 
     @property
     def known(self) -> bool:
-        """False: before each call, servers may be new, or have to be asked for their load."""
+        """Always False: before each call there may be new servers, or loads to ask for."""
         return False
 
     def find_near_lanes(self) -> frozenset[Lane]:
-        """Return the lane that is best for the present task, all else being equal, if there is one."""
+        """Return the lane of the server nearest to the present task; empty without one."""
         address = self._fleet.find_nearest()
         return frozenset(lane for lane in self.lanes if lane.address == address)
 
     def list_marks(self, request: Request) -> Sequence[int]:
-        """Return the marks of a prompt by which a server with its beginning is found."""
+        """Return the marks of a prompt, to find servers that have cached its beginning."""
         return mark(request.messages)
 
     async def learn(self) -> None:
-        """Ask each server once what it is, and how many calls it answers at once, if it can say. Raises
-        ProviderError if they run different models."""
+        """Ask each new server once for its models, its slots and its load. Raises ProviderError if the
+        servers run different models."""
         if len(self._fleet.servers) != len(self.lanes):
             self._adopt()
         if new := [lane for lane in self.lanes if lane not in self._tried]:
@@ -142,14 +142,14 @@ class FleetServers:
             before = lane.running
             load = await backend.load()
             if load is None:
-                self._loaded.pop(lane, None)  # it does not say, or is away: the window and the circuit do
+                self._loaded.pop(lane, None)  # no answer: its window and circuit limit the calls
             else:
                 lane.others = max(0, load - max(before, lane.running))
 
         await asyncio.gather(*(ask(*one) for one in list(self._loaded.items())))
 
     async def learn_of(self, lane: Lane) -> None:
-        """Ask a server, unless it has answered."""
+        """Ask a server for its models and its slots, unless it has answered."""
         if lane not in self._looks or not self._looks[lane].done():
             await self._look(lane)
         if not lane.knows_slots and (backend := self._counting.get(lane)) is not None:
@@ -175,16 +175,16 @@ class FleetServers:
         self._same.hear(lane.address, reply)
 
     def has_others(self, lane: Lane) -> bool:
-        """Return whether calls can go to another server than this one."""
+        """Return whether another server can take calls."""
         return self._admission.has_others(lane, self.lanes)
 
 
 def keep_identities(job: Job, run: RunFolder) -> Job:
     """Return the job with the identities of the run's backends for those that share a server with them.
 
-    So a run that began with one server can continue with several, in any order, without paying again, and a
-    server can be removed. A backend that names its identity (`known_as`), or has no server in common, keeps
-    its own. Arms inherit the job's backends; those of their own are left as they are.
+    So servers can be added, removed and reordered without paying for answers again. A backend that names its
+    identity (`known_as`), or shares no server with the run's backend, keeps its own identity. Arms inherit
+    the job's backends; an arm's own backends stay as they are.
     """
     try:
         before = load_kept_job(run.job).backends
@@ -198,8 +198,7 @@ def keep_identities(job: Job, run: RunFolder) -> Job:
 
 
 def _keep(config: BackendConfig, before: BackendConfig) -> BackendConfig:
-    """Return the settings of a backend with the identity that it had before, if it is still the same
-    fleet."""
+    """Return a backend's settings with its earlier identity, if it still shares a server with it."""
     ours, theirs = _list_servers(config), _list_servers(before)
     if config.provider != before.provider or not {*ours} & {*theirs}:
         return config
@@ -215,5 +214,5 @@ def _set_known_as(config: Any, address: str) -> BackendConfig:
 
 
 def _list_servers(config: BackendConfig) -> tuple[str, ...]:
-    """Return the addresses of a backend's servers; empty if it has one address at most."""
+    """Return the addresses of a backend's fleet; empty without a fleet."""
     return tuple(url.rstrip("/") for url in getattr(config, "urls", ()))

@@ -1,11 +1,11 @@
 """Detection of a service's support for forms of answers, from its first answers.
 
-A request with `prose` may be answered without its schema. It is sent with the schema; if the service refuses
-that, with a schema without bounds, then, if it names a further keyword, with one of names, types and values,
-and at last in prose: a refused request costs nothing, so this is no attempt of its own. The first way that
-is answered counts for all later requests. A service may also accept a schema and ignore it: after IGNORED
-answers that do not fit, requests go in prose. The way is noted in the ledger, so a resumed run does not try
-again.
+A request with `prose` may be answered without its schema. It is sent with the schema first. If the service
+refuses, it is sent with a schema without bounds; then, if the refusal names a further keyword, with a schema
+of names, types and values only; at last in prose. A refused request costs nothing, so these do not count as
+attempts. The first way that is answered serves all later requests. A service may also accept a schema and
+ignore it: after IGNORED answers that do not fit, requests are sent in prose. The ledger notes the way, so a
+resumed run does not try again.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 Way = Literal["schema", "no_bounds", "plain", "prose"]
 WAYS: tuple[Way, ...] = ("schema", "no_bounds", "plain", "prose")
 _LEFT_OUT: dict[Way, frozenset[str]] = {"no_bounds": BOUNDS, "plain": EXTRAS}
-_NAMED = 4  # properties of a schema that are named
+_NAMED = 4  # at most this many properties of a schema are named in a description
 IGNORED = 3  # whole answers that do not fit, before the first that does
-REFUSED_ANYWAY = 3  # calls refused in every way, after which the schema is not the cause
+REFUSED_ANYWAY = 3  # after this many calls refused in every way, the schema is not the cause
 _FACT = "forms"
 _REFUSES = "refuses the schema of an answer ({})"
 _NO_OTHER_FORM = "the service takes no schema, so the same request was sent in words before"
@@ -46,9 +46,9 @@ _ABOUT_SCHEMAS = re.compile(r"(?i)schema|grammar|response_?format|structured|jso
 
 
 class FormSupport:
-    """The way in which one backend's requests are sent. `name`: the backend's in the job; `identity` names
-    everything that shapes its answers. `tell` gets a sentence when the way changes, `note` the way when it is
-    found."""
+    """The way in which one backend's requests are sent. `name`: its name in the job; `identity`: a digest of
+    everything that shapes its answers. `tell` gets a sentence when the way changes; `note` gets the way once
+    it is known."""
 
     def __init__(self, name: str, identity: str) -> None:
         self._name = name
@@ -113,7 +113,7 @@ class FormSupport:
                     continue
                 if about:
                     self._refused_anyway += 1
-                elif refusal:  # another failure: what was refused in other ways is not in this one
+                elif refusal:  # this way was not refused: the call failed for another reason
                     self._change(way, _REFUSES.format(refusal.rstrip(" .")))
                 raise
             if refusal:
@@ -122,8 +122,8 @@ class FormSupport:
             return reply
 
     def lower(self, request: Request, failure: CallError) -> bool:
-        """Take the next way if the service may have refused a request for its schema. Return whether there is
-        one."""
+        """Switch to the next way if the service may have refused a request for its schema. Return whether it
+        switched."""
         if not request.prose or self.way == "prose" or not self._may_be_refused(request, failure):
             return False
         self._change(
@@ -155,7 +155,7 @@ class FormSupport:
 
     def _change(self, way: Way, why: str) -> None:
         if WAYS.index(way) <= WAYS.index(self.way):
-            return  # another call has found it
+            return  # another call has switched already
         self.way, self._unfit = way, 0
         self.settled = way == "prose"
         self._why = why
@@ -164,8 +164,8 @@ class FormSupport:
 
 
 def _choose_next_way(way: Way, refusal: str) -> Way:
-    """Return the way to send what was refused in a way. A schema of names, types and values alone is sent
-    only to a service that names a keyword which it leaves out."""
+    """Return the way after a refused one. "plain" is only tried if the refusal names a keyword that "plain"
+    leaves out."""
     following = WAYS[WAYS.index(way) + 1]
     return (
         "prose"
@@ -175,8 +175,8 @@ def _choose_next_way(way: Way, refusal: str) -> Way:
 
 
 def _is_about_the_schema(failure: CallError, request: Request) -> bool:
-    """Return whether a service may have refused a request because of its schema. A request for several
-    answers may be refused for their number."""
+    """Return whether a service may have refused a request because of its schema. A bare 400 counts only for
+    one answer: a request for several may be refused for their number."""
     if failure.kind is FailureKind.BAD_REQUEST and request.choices == 1:
         return True
     refused = failure.kind in (FailureKind.BAD_REQUEST, FailureKind.SERVER_ERROR)
@@ -184,9 +184,8 @@ def _is_about_the_schema(failure: CallError, request: Request) -> bool:
 
 
 def restore_forms(ledger: Ledger, events: Events, known: dict[str, Way], support: FormSupport) -> None:
-    """Let a backend continue in the way that an earlier session of the ledger found, and note there what it
-    finds. `known`: the ways of all backends of the session by identity, one note; the first call reads them.
-    """
+    """Restore a backend's way from the ledger, and note changes there. `known`: the ways of all the session's
+    backends, by identity; filled from the ledger."""
     noted = decode_fact(ledger.read_fact(_FACT), dict[str, Way], ledger.path, "a note on forms") or {}
     known.update(noted | known)
     if (found := known.get(support.identity)) is not None:

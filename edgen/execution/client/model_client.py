@@ -1,7 +1,7 @@
-"""A backend with everything that governs its calls: key prefix, admission, price.
+"""A backend with everything that governs its calls: keys, admission, budget, retries and charges.
 
-A call reserves budget, is admitted, noted as outstanding (under a budget), attempted once, and settled; a
-retry repeats all of it. An answer holds its place until the caller has stored it.
+A call reserves budget, is admitted, noted as outstanding (if there is a budget), attempted once and settled;
+a retry repeats all of these. An answer holds its place until the caller has stored it.
 
 An unreachable service (connections refused or broken, a gateway without a server) is not the call's fault:
 calls held back by its circuit use no attempt, and the watchdog decides how long to wait.
@@ -37,12 +37,12 @@ from edgen.providers import Backend, find_calls, list_servers
 from edgen.providers.base import HearsEnds, SeveralServers, ShowsProgress
 from edgen.store.ledger import OutstandingCalls
 
-# Seconds of continuous refusals after which a requested wait longer than give_up_after is believed.
+# A requested wait longer than give_up_after stops the run only after this many seconds of refusals.
 _LONG_ASK = 30.0
-# Failed connections of one call that use no attempt. If more break, the prompt itself may break them; if only
-# such prompts remained, no call would ever be answered.
+# Failed connections of one call that use no attempt. Later ones do: if the prompt itself breaks them, the run
+# must still end.
 _KNOCKS = 2
-_ASSUMED_COMPLETION = 700  # tokens, until the first answers
+_ASSUMED_COMPLETION = 700  # tokens of a completion before the first answers, without max_tokens
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -77,9 +77,9 @@ class ModelClient:
         self._ledger = out if budget is not None else None
         self._in_flight, self._closed = 0, False
         self._backing_off: set[asyncio.Task[Any]] = set()  # tasks whose calls wait for a retry
-        self.answers = 0  # so far
+        self.answers = 0  # answers so far
         self.begun = 0  # calls since the last answer, counted at their first attempt
-        self.last_failure: CallError | None = None  # since the last answer
+        self.last_failure: CallError | None = None  # the last failure since the last answer
         self.timeouts = 0  # attempts without an answer in time
         self.hears_ends = backend if isinstance(backend, HearsEnds) else None
         self.servers = (
@@ -93,8 +93,8 @@ class ModelClient:
 
     @functools.cached_property
     def form_support(self) -> FormSupport:
-        """The way of requests with a form, made for the first of them; `restore_forms` continues an earlier
-        session's."""
+        """The form support, created for the first request with a form. `restore_forms` restores an earlier
+        session's way."""
         support = FormSupport(self.name, self._prefix.hexdigest()[:16])
         self.restore_forms(support)
         return support
@@ -120,7 +120,7 @@ class ModelClient:
 
     @property
     def signs(self) -> int:
-        """The number of answers so far, and of signs that one is being computed."""
+        """The number of signs of life: answers so far, plus signs that the backend is computing one."""
         return self.answers + (self.backend.progress if isinstance(self.backend, ShowsProgress) else 0)
 
     @property
@@ -130,7 +130,7 @@ class ModelClient:
 
     def close(self, *, shared: bool = False) -> None:
         """Begin no more attempts: reject calls that wait for their turn, cancel those that wait for a retry.
-        `shared`: others keep using the service's admission."""
+        `shared`: other sessions keep using the admission."""
         self._closed = True
         if not shared:
             self.admission.close()
@@ -145,9 +145,9 @@ class ModelClient:
         store: Callable[[Answer], Awaitable[None]] | None = None,
         failed: tuple[Call, CallError] | None = None,
     ) -> Answer:
-        """Return the answer, after as many attempts as the policy allows. `key`: the request's, if calls are
-        noted. `store` stores the answer; until then, its place is not given to another call. `failed`: the
-        call whose first attempt was made otherwise, with its failure.
+        """Return the answer, after as many attempts as the policy allows. `key`: the request's key, if calls
+        are noted. `store` stores the answer; its place stays taken until then. `failed`: a call whose first
+        attempt was made elsewhere, and its failure.
 
         Raises CallError when attempts are used up, AdmissionClosed when the run stops admitting,
         BudgetExhausted when the budget does not cover another call.
@@ -167,7 +167,7 @@ class ModelClient:
         answer = self.answer(call, reply)
         if store is not None:
             await store(answer)
-            # An unstored answer keeps its place: no more requests are sent then.
+            # Not in a `finally`: if storing fails, the place stays taken, and no more requests are sent.
         self.admission.release_stored()
         return answer
 
@@ -177,7 +177,7 @@ class ModelClient:
         return Answer(reply, call.latency, call.tries, tokens, cost, call.held)
 
     async def _retry(self, call: Call, first: CallError, on_retry: Callable[[CallError], None]) -> Reply:
-        """Return the reply to a further attempt after a first failure. Raises CallError."""
+        """Retry a call after its first failure, and return the reply. Raises CallError."""
         task = asyncio.current_task()
         assert task is not None, "a call is made in a task"
 
@@ -211,7 +211,7 @@ class ModelClient:
         )
 
     async def _attempt_within_budget(self, budget: Budget, call: Call) -> Reply:
-        """Make one attempt, with the reservation known to be needed when its turn comes."""
+        """Make one attempt; reserve again if its maximum use rose while it waited."""
         while True:
             with contextlib.suppress(EstimateTooLowError):
                 return await self._attempt_within(budget, call)
@@ -233,14 +233,14 @@ class ModelClient:
             budget.settle(reservation, *lost)
             raise
         self.charges.learn(reply, call.request)
-        # The caller stores the reply before anything else runs: notes of other calls are queued after it.
+        # No await until the caller stores the reply, so notes of other calls are queued after it.
         tokens, cost = self.charges.charge(reply, call.request)
         budget.settle(reservation, tokens, cost or 0.0)
         return reply
 
     def make_plain_call(self, request: Request, key: bytes) -> Call | None:
-        """Return a call that waits for nothing but its turn at a server, whose answer keeps its place; None
-        for a request that may wait for more, or be sent in several forms."""
+        """Return a call that waits only for its turn at a server; its answer holds its place. None if the
+        request may wait for more, or be sent in several forms."""
         unclear = request.other_form or (bool(request.prose) and not self.form_support.settled)
         if unclear or not self._makes_plain_calls:
             return None
@@ -252,12 +252,13 @@ class ModelClient:
 
     @property
     def makes_unseen_calls(self) -> bool:
-        """True if such a call can be made with a request that a worker will make (`call.UNSEEN`), as nothing
-        has to be known of it before."""
+        """True if a plain call needs no look at its request, so a worker can make the request
+        (`call.UNSEEN`)."""
         return not self._meters_tokens and self._makes_plain_calls
 
     def estimate_tokens(self, request: Request) -> int:
-        """Return about how many tokens a call will take of its rate; 0 without such a rate."""
+        """Return an estimate of a call's tokens, prompt and answers; 0 without a limit on tokens per
+        minute."""
         if not self._meters_tokens:
             return 0
         answer = round(self._completion * request.choices)
@@ -278,7 +279,7 @@ class ModelClient:
         call.queued += started - came
         try:
             if not (known or servers.known):
-                await servers.learn_of(ticket.lane)  # which may not have been up when the call began to wait
+                await servers.learn_of(ticket.lane)  # it may have been down when the call began to wait
             if self._budget is not None and sum(self.charges.estimate_at_most(request)) > call.most[0]:
                 raise EstimateTooLowError
             if self._ledger is not None and not self._closed:
@@ -301,10 +302,10 @@ class ModelClient:
         self.end_answered(call, ticket, reply, clock() - started)
         return reply
 
-    # The steps of an attempt, also for those that are made without a task (`cluster.units`).
+    # The steps of an attempt. `cluster.units` calls them for attempts without a task.
 
     def begin_attempt(self, call: Call) -> None:
-        """Note that an admitted call is sent now. Raises AdmissionClosed."""
+        """Record that an admitted call is sent now. Raises AdmissionClosed."""
         if self._closed:
             raise AdmissionClosed
         call.sent = True
@@ -314,20 +315,21 @@ class ModelClient:
     def end_answered(
         self, call: Call, ticket: Ticket, reply: Reply, latency: float, now: float | None = None
     ) -> None:
-        """Note the reply to an attempt, after so many seconds. `now`: the moment, if it is known."""
+        """Record the reply to an attempt. `latency`: its seconds. `now`: the loop's time, if the caller has
+        read it."""
         call.latency = latency
         self._in_flight -= 1
         used = self._note_answer(reply)
         self.admission.settle(ticket, tokens=used, verdict=LoadVerdict.OK, keep=call.keep, now=now)
 
     def end_failed(self, call: Call, ticket: Ticket, failure: CallError, seconds: float) -> None:
-        """Note the failure of an attempt. Raises ProviderError if the service refuses for too long."""
+        """Record the failure of an attempt. Raises ProviderError if the service refuses for too long."""
         self.last_failure = failure
         verdict, refused_for = self.policy.classify_failure(failure)
         if failure.kind is FailureKind.TIMEOUT:
             self._note_timeout(call, ticket, seconds)
             if len(self.servers.lanes) > 1 and ticket.lane.is_silent_since(ticket.started):
-                refused_for = 0.0  # a frozen server: others take its calls
+                refused_for = 0.0  # a frozen server counts as refusing, so its calls move to other servers
         if refused_for is not None and self.servers.has_others(ticket.lane):
             failure.retry_after = None
         self._in_flight -= call.sent
@@ -337,7 +339,7 @@ class ModelClient:
             self._excuse(call, failure, ticket.lane)
 
     def end_unanswered(self, call: Call, ticket: Ticket) -> None:
-        """Return the ticket of an attempt that was not made, or that something else ended."""
+        """Return the ticket of an attempt that was not made, or ended by another exception than CallError."""
         self._in_flight -= call.sent
         self.admission.settle(ticket, tokens=None if call.sent else 0, verdict=LoadVerdict.OTHER)
 
@@ -352,8 +354,8 @@ class ModelClient:
         return reply.usage.prompt_tokens + reply.usage.completion_tokens
 
     def _note_timeout(self, call: Call, ticket: Ticket, seconds: float) -> None:
-        """Count a timeout. If the call waited for others of ours, it uses no attempt, and its time does not
-        count."""
+        """Count a timeout. If more calls were in flight than the server has slots, neither the attempt nor
+        its time counts."""
         self.timeouts += 1
         if ticket.running > (ticket.lane.window.slots or ticket.running):
             call.turned_away += 1
@@ -364,7 +366,7 @@ class ModelClient:
         unsent = failure is not None and failure.unsent
         others = self.servers.has_others(lane)
         if self.admission.find_circuit_state(lane) == "closed":
-            # A service seen before: the connection failed, independent of the prompt.
+            # The request was not sent to a service that answered before: the prompt is not the cause.
             call.turned_away += unsent and (others or self.admission.answered)
             return
         call.knocks += lane.away and not unsent
@@ -374,8 +376,8 @@ class ModelClient:
             self._heed((failure.retry_after if failure is not None else None) or 0.0)
 
     def _heed(self, asked: float) -> None:
-        """Raise ProviderError if the service needs more patience than `give_up_after`: it has refused for
-        that long, or it has refused for a while and asks to come back in `asked` seconds, which is longer."""
+        """Raise ProviderError if the service has refused for longer than `give_up_after`, or for _LONG_ASK
+        seconds while it asks for a longer wait (`asked`, in seconds)."""
         patience, refused_for = self.policy.give_up_after, self.admission.refused_for
         limit = patience if asked <= patience else min(patience, _LONG_ASK)
         if self.admission.circuit != "open" or refused_for <= limit:

@@ -1,4 +1,4 @@
-"""The client of people: no limit, retry or budget of services applies to them."""
+"""The client for backends that are people: no limits, retries or budget apply."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from edgen.execution.client.model_client import ModelClient
 
 
 class PersonClient(ModelClient):
-    """A client whose answers people give. `stand_ins`: clients that answer for a person who left."""
+    """A client whose answers come from people. `stand_ins`: clients that answer for a person who left."""
 
     stand_ins: tuple[ModelClient, ...] = ()
 
@@ -31,14 +31,15 @@ class PersonClient(ModelClient):
 
     @property
     def out(self) -> int:
-        """Return 0: a person may think for hours, which is no silence of a service."""
+        """Always 0: a person may think for hours, and the watchdog must not take this for a silent
+        service."""
         return 0
 
     def make_plain_call(self, request: Request, key: bytes) -> None:
         """Return None: a call waits for a person."""
 
     def close(self, *, shared: bool = False) -> None:
-        """Begin no more requests, and stop waiting: what waits for people stays in the mailbox."""
+        """Begin no more requests, and stop waiting; waiting requests stay in the mailbox."""
         super().close(shared=shared)
         for task in list(self._asked):
             task.cancel()
@@ -53,8 +54,8 @@ class PersonClient(ModelClient):
         store: Callable[[Answer], Awaitable[None]] | None = None,
         failed: tuple[Call, CallError] | None = None,
     ) -> Answer:
-        """Return a person's answer: it costs nothing, and takes as long as it takes. A stand-in answers for a
-        person who left. Raises CallError if there is none."""
+        """Return a person's answer, without cost or time limit. A stand-in answers for a person who left.
+        Raises CallError if there is no stand-in."""
         assert failed is None, "a person is asked in a task"
         if self._no_pictures is not None:
             refuse_pictures(request.messages, self._no_pictures)
@@ -75,7 +76,7 @@ class PersonClient(ModelClient):
         finally:
             self._asked.discard(task)
         self.answers += 1
-        # No network attempt: by this the ledger knows a person's answer.
+        # 0 tries: the ledger recognizes a person's answer by this.
         answer = Answer(reply, clock() - started, 0, 0, 0.0)
         if store is not None:
             await store(answer)

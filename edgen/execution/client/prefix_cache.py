@@ -17,9 +17,9 @@ from typing import Generic, TypeVar
 from edgen.core.values import Message
 
 _BLOCK = 256  # characters, about 64 tokens
-_MOST_BLOCKS = 256  # of one prompt; the rest of a longer one is not looked at
-_KEPT = 65_536  # marks, about 15 MB
-_ENOUGH = 0.5  # share of a prompt's blocks
+_MOST_BLOCKS = 256  # maximum blocks of a prompt; the rest is ignored
+_KEPT = 65_536  # maximum marks, about 15 MB
+_ENOUGH = 0.5  # a server has seen a prompt if it has seen this share of its blocks
 
 S = TypeVar("S")
 

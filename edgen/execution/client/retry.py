@@ -1,8 +1,8 @@
 """Retries of calls, in one place.
 
-Adapters make one attempt and classify failures; SDK retries are off; tenacity decides here. Only failures
-that waiting may fix (errors.RETRYABLE) are retried, a limited number of times and for a limited time, with
-jitter, and never sooner than the server asked. Times are by the running event loop's clock.
+Adapters make one attempt and classify failures; retries of SDKs are off. Only failures that waiting may fix
+(errors.RETRYABLE) are retried, with limits on attempts and time, with jitter, and never sooner than the
+server asks. Times are read from the running event loop's clock.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ _NO_GATEWAY = 502  # status of a gateway whose server is down
 class RetryPolicy:
     """Limits and waits of retries. `attempts` includes the first. Times are in seconds.
 
-    No wait begins that would end more than `give_up_after` after the start of the first attempt. A running
-    attempt may still run to its end, limited by the adapter's timeout, unless the run is stopped before.
+    A wait does not begin if it would end more than `give_up_after` after the start of the first attempt. A
+    running attempt may still run to its end, limited by the adapter's timeout, unless the run is stopped
+    before.
 
     Before attempt n + 1 there is a random wait of up to initial * 2 ** (n - 1), at most `maximum` ("full
     jitter": M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). A wait requested by
@@ -54,8 +55,8 @@ class RetryPolicy:
         return max(backoff, retry_after + chance * self.initial)
 
     def classify_failure(self, failure: CallError) -> tuple[LoadVerdict, float | None]:
-        """Return a failure's verdict on the service, and the seconds that a refusing service asks to wait; an
-        unreasonably long request counts as none."""
+        """Return a failure's verdict on the service, and the seconds that a refusing service asks to wait: 0
+        if it does not say or asks for more than `give_up_after`, None if it did not refuse."""
         if failure.kind is FailureKind.CONNECTION or failure.status == _NO_GATEWAY:
             return LoadVerdict.AWAY, 0.0
         if failure.kind not in _CONGESTION:
@@ -67,8 +68,7 @@ class RetryPolicy:
 
 
 class Excused(msgspec.Struct):
-    """Time and attempts not counted against a call: seconds that its attempts waited for their turn
-    (`give_up_after`), and attempts that met a closed service (`attempts`, and the next wait)."""
+    """Time and attempts not counted against a call."""
 
     queued: float = 0.0
     turned_away: int = 0
@@ -84,9 +84,9 @@ async def call_with_retries(
 ) -> T:
     """Return the result of the first attempt that succeeds.
 
-    `on_retry` gets each failure that is followed by a wait, and its seconds. Raises the last CallError
-    unchanged if it is not retryable or attempts or time are used up; any other exception of `attempt` passes
-    through at once. `excused` is read after each attempt.
+    `on_retry` gets each failure that is followed by a wait, and the seconds of the wait. Raises the last
+    CallError unchanged if it is not retryable or attempts or time are used up; any other exception of
+    `attempt` passes through at once. `excused` is read after each attempt.
     """
     started = asyncio.get_running_loop().time()
     try:
@@ -105,8 +105,8 @@ async def retry(
     rng: random.Random,
     excused: Excused,
 ) -> T:
-    """Do what `call_with_retries` does after a first failure, of an attempt that `started` then. Separate, so
-    that calls without failure do not pay for tenacity."""
+    """Do the retries of `call_with_retries` after a first failure. `started`: the loop's time of the first
+    attempt. Separate, so that calls without failure do not pay for tenacity."""
     if limit_attempts(first.kind, policy.attempts) <= 1 - excused.turned_away:
         raise first
     clock = asyncio.get_running_loop().time

@@ -1,4 +1,4 @@
-"""One server of a service: its window, its circuit, its speed, the queue for it, and calls to it."""
+"""One server of a service: its window, circuit, latency and queue, and calls to it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from edgen.providers.fleet import find_odd_model
 
 T_contra = TypeVar("T_contra", contravariant=True)
 
-_MEMORY = 0.1  # share of the newest call in the mean latency
+_MEMORY = 0.1  # weight of the newest call in the running mean of latencies
 
 
 class Waiter(Protocol[T_contra]):
     """A receiver of a value or an error: an asyncio.Future, or an object that acts at once."""
 
     def done(self) -> bool:
-        """Return whether it has one, or wants none any more."""
+        """Return whether it has a value or an error, or was cancelled."""
 
     def set_result(self, result: T_contra, /) -> None:
         """Take the value."""
@@ -40,8 +40,7 @@ class Waiter(Protocol[T_contra]):
 
 
 class WaitingCall(msgspec.Struct, frozen=True):
-    """A call in the queue: its number in the order of arrival, its requested tokens, the lanes that may take
-    it, and those whose servers have seen the beginning of its prompt."""
+    """A call in the queue."""
 
     number: int
     tokens: int
@@ -52,22 +51,22 @@ class WaitingCall(msgspec.Struct, frozen=True):
 class Lane:
     """A server. Calls admitted to it are counted from 1.
 
-    `running` calls are admitted and not settled; `answers` and `failures` count settled ones; `knows_slots`
-    is True once it is known how many calls the server answers at once, or that it does not say; `asked` once
-    it was asked that.
+    `running`: calls admitted and not settled. `answers`, `failures`: counts of settled calls. `asked`: the
+    server was asked how many calls it answers at once; `knows_slots`: it has replied, perhaps without a
+    number.
     """
 
     def __init__(self, most: int, address: str = "") -> None:
         self.address = address
         self.window = Window(most)
-        self._circuit: Circuit | None = None  # since the first refusal
+        self._circuit: Circuit | None = None  # created at the first refusal
         self.queue: OrderedDict[Waiter[Ticket], WaitingCall] = OrderedDict()
         self.running = self.admitted = self.answers = self.failures = 0
         self.knows_slots = self.asked = False
-        self.others = 0  # calls of other programs at the server, as it reported last
-        self._learning: tuple[asyncio.Task[None], asyncio.Event] | None = None  # the event: it is done
+        self.others = 0  # other programs' calls at the server, by its last report
+        self._learning: tuple[asyncio.Task[None], asyncio.Event] | None = None  # its end sets the event
         self._latency: float | None = None  # running mean, seconds
-        self._heard = 0.0  # the moment of the last answer, or since when calls run
+        self._heard = 0.0  # loop's time of the last answer, or since when calls are running
 
     @property
     def has_room(self) -> bool:
@@ -106,9 +105,9 @@ class Lane:
         return self._circuit.find_allowed_time(now, self.window.size)
 
     def estimate_wait(self, now: float, usual: float) -> float:
-        """Return about how many seconds another call would take here, by the calls that are here already.
-        `usual`: the latency to assume before the first answer. The time since a silent server's last answer
-        counts as its latency."""
+        """Estimate the seconds that another call would take here, given the calls already here. `usual`: the
+        latency assumed before the first answer. The latency of a silent server is at least the time since its
+        last answer."""
         latency = usual if self._latency is None else self._latency
         if self.running:
             latency = max(latency, now - self._heard)
@@ -148,7 +147,7 @@ class Lane:
         return self._circuit is not None and before == "closed" and not self.usable
 
     def is_silent_since(self, moment: float) -> bool:
-        """Return whether it has answered nothing since a moment."""
+        """Return whether it has not answered since this time of the loop's clock."""
         return self._heard <= moment
 
     def _hear(
@@ -177,16 +176,15 @@ class Lane:
         return LoadVerdict.OTHER if verdict is LoadVerdict.CONGESTED and blameless else verdict
 
     async def learn_slots(self, ask: Callable[[], Awaitable[int | None]]) -> None:
-        """Wait for the server's answer to `ask`, which all callers share: the number of calls that it
-        answers at once, where the window starts, or None if it does not say. After a CallError, a later
-        caller asks again."""
+        """Wait until `ask` has returned the server's slots, where the window then starts; None: the server
+        does not say. Callers share one `ask`; after a CallError, a later caller asks again."""
         self.asked = True
         if self._learning is None:
             learning, done = asyncio.create_task(self._learn(ask)), asyncio.Event()
             learning.add_done_callback(lambda _: done.set())
             self._learning = learning, done
-        # Hundreds may wait. A waiter that is cancelled does not cancel the task, as with a shield for each,
-        # which costs more.
+        # Hundreds of callers may wait. A cancelled caller must not cancel the task; an event costs less than
+        # an asyncio.shield for each caller.
         learning, done = self._learning
         await done.wait()
         learning.result()
@@ -205,45 +203,45 @@ class Lane:
 class Ticket(msgspec.Struct):
     """One admitted call. Return it with `Admission.settle`."""
 
-    lane: Lane  # that admitted it
-    number: int  # its number in the lane
-    tokens: int  # requested for it
-    started: float  # by the monotonic clock
-    running: int  # calls in flight with it
-    settled: bool = False  # it was returned
+    lane: Lane  # the lane that admitted it
+    number: int  # number of the call in the lane
+    tokens: int  # estimated tokens of the call
+    started: float  # loop's time of the admission
+    running: int  # calls in flight at the lane, this one included
+    settled: bool = False  # the ticket was returned
 
 
 class OneServer:
-    """The server of a client's backend, whose provider is `kind`, with its lane of the admission."""
+    """The only server of a client's backend. `kind`: the provider; `lanes`: its one lane in the admission."""
 
     def __init__(self, backend: Backend, kind: str, lanes: tuple[Lane, ...]) -> None:
         self.lanes = lanes
         self._backend, self._kind = backend, kind
         self._own = find_plugin("provider", kind) is None
         self._counting = backend if isinstance(backend, CountsSlots) else None
-        self._model: str | None = None  # as the last answer names it
+        self._model: str | None = None  # the model that the last answer named
         self.other_model = ""
-        """The note that the answers name another model than before; empty if they do not."""
+        """Note for the user: the answers name another model than before. Empty if they do not."""
 
     @property
     def known(self) -> bool:
-        """True once it has been asked what `learn` asks."""
+        """True if `learn` has nothing to ask any more."""
         return self._counting is None or self.lanes[0].knows_slots
 
     def find_near_lanes(self) -> frozenset[Lane]:
-        """Return no lane: there is no choice."""
+        """Return no lane, since there is only one server."""
         return frozenset()
 
     def list_marks(self, request: Request) -> Sequence[int]:  # noqa: ARG002 - a fleet's servers have them
-        """Return no marks of a prompt: there is no choice."""
+        """Return no marks, since there is only one server."""
         return ()
 
     async def learn(self) -> None:
-        """Ask it how many calls it answers at once, if it can say."""
+        """Ask the server for its slots, if it can report them."""
         await self.learn_of(self.lanes[0])
 
     async def learn_of(self, lane: Lane) -> None:
-        """Ask it, unless it has answered."""
+        """Ask the server for its slots, unless it has answered."""
         if self._counting is not None and not lane.knows_slots:
             await lane.learn_slots(partial(count_slots, self._counting, self._kind))
 
@@ -253,8 +251,8 @@ class OneServer:
         return backend.complete(request) if self._own else complete_once(backend, self._kind, request)
 
     def hear(self, lane: Lane, reply: Reply) -> None:  # noqa: ARG002 - its only one
-        """Compare the model of an answer with that of the last one, as those of a fleet's servers. Another
-        one is noted once, and stops nothing: some services answer one name with several models."""
+        """Compare the model named in an answer with the last answer's. A change is noted once and stops
+        nothing: some services serve several models under one name."""
         if reply.model == self._model or reply.model is None:
             return
         if self._model is not None and not self.other_model:
@@ -268,5 +266,5 @@ class OneServer:
         self._model = reply.model
 
     def has_others(self, lane: Lane) -> bool:  # noqa: ARG002 - its only one
-        """Return False: calls cannot go to another server."""
+        """Return False: there is no other server."""
         return False

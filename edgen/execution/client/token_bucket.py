@@ -1,9 +1,9 @@
 """A token bucket on a clock given by the caller.
 
 The bucket holds a few seconds' worth (its burst) and refills slower than the limit, so that burst and refill
-together keep to it: in any 60 seconds at most `per_minute` is taken, as long as no single amount is larger
-than the burst. A larger one passes when the bucket is full, and leaves a debt that later ones wait for; it
-can exceed the limit by its own excess.
+together stay within it: at most `per_minute` is taken in any 60 seconds, if no single amount is larger than
+the burst. A larger amount passes when the bucket is full, and later amounts wait until its debt is refilled.
+It can exceed the limit by its excess over the burst.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class Bucket:
     """
 
     def __init__(self, per_minute: float, *, burst_seconds: float, unit: float = 0.0) -> None:
-        # With amounts of one unit, a window that begins at a taking holds one unit more than the refill
-        # brings: the unit itself needs no room below the limit.
+        # A minute that begins with taking one unit contains that unit and the refill, so only the part of the
+        # burst beyond one unit lowers the rate.
         self.capacity = max(unit, per_minute * burst_seconds / 60)
         self._rate = (per_minute - (self.capacity - unit)) / _MINUTE
         self._full_at = float("-inf")
@@ -43,7 +43,7 @@ _BURST_SECONDS = 2.0  # capacity of the buckets of a service's rates
 
 
 class Rates:
-    """The rates of a service: of its requests, and of their tokens; None where there is none."""
+    """The rate limits of a service, on requests and on tokens; None: no limit."""
 
     def __init__(self, requests: Bucket | None, tokens: Bucket | None) -> None:
         self._requests, self._tokens = requests, tokens
@@ -54,7 +54,7 @@ class Rates:
         return cls(_make_bucket(requests_per_minute, unit=1.0), _make_bucket(tokens_per_minute))
 
     def find_ready_time(self, tokens: int) -> float:
-        """Return the moment from which a request of so many tokens may go; -inf if always."""
+        """Return the time from which a request of this many tokens may be sent; -inf if always."""
         moment = float("-inf")
         if self._requests is not None:
             moment = self._requests.find_ready_time(1.0)
@@ -63,7 +63,7 @@ class Rates:
         return moment
 
     def take(self, tokens: int, now: float) -> None:
-        """Take a request of so many tokens."""
+        """Take one request of this many tokens."""
         if self._requests is not None:
             self._requests.take(1.0, now)
         if self._tokens is not None:

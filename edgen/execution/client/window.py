@@ -2,25 +2,26 @@
 
 Additive increase, multiplicative decrease (D.-M. Chiu and R. Jain, 1989), with TCP's slow start (RFC 5681).
 The window starts at 32 and grows by one for each answer until the server's first complaint, later by one for
-each window of answers. A complaint (429, 503, timeout) takes two fifths of it; it then returns quickly to
-just below the point of the complaint, and grows slowly from there. All complaints about calls admitted before
-a decrease belong to one episode and count once.
+each window of answers. A complaint (429, 503, timeout) shrinks it to three fifths of the calls in flight; it
+then returns quickly to just below the point of the complaint, and grows slowly from there. All complaints
+about calls admitted before a decrease count once, as one episode.
 
 Some complaints are independent of the window: a service that fails one call in twenty does so at any load. A
 full server complains only near the window's maximum. So the share of complaints at a much smaller window is
-the background; complaints within it shrink nothing, and let the window grow quickly to slightly more than the
-calls in flight at them.
+the background. Complaints within the background do not shrink the window; it grows quickly to slightly above
+the calls in flight at such a complaint.
 
 Servers that queue instead of complaining (vLLM) show overload only by their latency. So the median latency of
 one epoch of calls, a window of them, is compared with the best epoch's. Above 2.5 times that, the window
-shrinks a little. If several decreases in a row do not lower the latency, the window was not its cause (longer
-answers, a slower server): the observed latency then becomes the reference, and the window opens again.
+shrinks a little. If several decreases in a row do not lower the latency, the window was not the cause, but
+longer answers or a slower server: the observed latency then becomes the reference, and the window opens
+again.
 
-A server may also say how many calls it answers at once, its slots: then the window starts there and stays
-there, since more calls would only wait. Several servers may share the address, so after two epochs
-half as many more are tried; only if that leaves the latency as it was, the window keeps them.
+A server may also report how many calls it answers at once, its slots. Then the window starts and stays there,
+since more calls would only wait. But several servers may share the address. So after two epochs it tries half
+as many more, and keeps them if the latency stays the same.
 
-This module only decides; it knows no clock and no event loop.
+The window only decides; it reads no clock and needs no event loop.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ import enum
 import math
 
 _START = 32
-_LIMITING = 0.8  # share of the window in use from which the window is the limit
+_LIMITING = 0.8  # if this share of the window is in use, the window is the limit
 _DECREASE = 0.6  # share of the calls in flight that remains after a complaint
-_FEW = 0.125  # share of the window: with so few in flight, no service is full
-_ONWARDS = 1.05  # factor of the calls in flight at a background complaint, up to which growth is quick
-_RETURN_TO = 0.85  # share of the window at the last complaint, up to which growth is quick
+_FEW = 0.125  # share of the window: with fewer calls in flight, no service is full
+_ONWARDS = 1.05  # growth is quick up to this multiple of the calls in flight at a background complaint
+_RETURN_TO = 0.85  # growth is quick up to this share of the calls in flight at the last complaint
 
 
 class LoadVerdict(enum.Enum):
@@ -41,11 +42,11 @@ class LoadVerdict(enum.Enum):
 
     OK = "ok"
     CONGESTED = "congested"  # 429, 503, overloaded, timeout
-    AWAY = "away"  # failed connection: for the circuit; no information on load
-    OTHER = "other"  # no information
+    AWAY = "away"  # failed connection: says nothing about the load
+    OTHER = "other"  # says nothing about the load
 
 
-# An access to an enum's member costs as much as a call, and every call of a run ends here.
+# Bound once: looking up an enum member is slow, and every call of a run ends here.
 _OK, _CONGESTED = LoadVerdict.OK, LoadVerdict.CONGESTED
 
 
@@ -56,10 +57,10 @@ class Window:
         self.most = most
         self.size = min(most, _START)
         self._quick_below = float(most)
-        self._credit = 0  # answers towards the next step of slow growth
+        self._credit = 0  # answers counted towards the next step of slow growth
         self._episode = 0  # calls up to this number were admitted before the last decrease
         self._before: tuple[int, float, int, int] | None = None  # state kept by `remember`
-        self._least = 0  # calls in flight at a refusal since then
+        self._least = 0  # fewest calls in flight at a refusal since `_before`
         self._epoch = _Epoch(0, self.size)
         self._baseline = _Baseline()
         self._background = _Background()
@@ -67,7 +68,7 @@ class Window:
 
     @property
     def slots(self) -> int | None:
-        """The number of calls that the server answers at once, as far as known."""
+        """The number of calls that the server answers at once; None if unknown."""
         return None if self._slots is None else self._slots.known
 
     def know_slots(self, slots: int, admitted: int) -> None:
@@ -98,20 +99,20 @@ class Window:
             self._note_complaint(running, admitted)
         elif limiting and self.size < self._limit:
             self._grow()
-        # Afterwards, so that no complaint explains itself.
+        # Counted last, so that no complaint explains itself.
         self._background.count(complaint, running < full_at * _WELL_BELOW)
 
     def remember(self, running: int, *, first: bool) -> None:
-        """Note a refusal that may be unrelated to load, with `running` calls in flight; at the first of a
-        row, save the state."""
+        """Record a refusal that may be unrelated to load, with `running` calls in flight. `first`: the first
+        refusal in a row; save the state."""
         if first:
             self._before = (self.size, self._quick_below, self._credit, self._background.full_at)
             self._least = running
         self._least = min(self._least, running)
 
     def acquit(self, running: int) -> bool:
-        """Decide whether another refusal is unrelated to load: so few calls are in flight that no service is
-        full, or clearly fewer than at those before. If so, restore the saved state."""
+        """Return whether a refused probe shows that refusals are unrelated to load, since too few calls are
+        in flight, or clearly fewer than at earlier refusals. If so, restore the saved state."""
         if self._before is None:
             return running == 1
         if running > max(1, self._before[0] * _FEW, self._least * _WELL_BELOW):
@@ -142,7 +143,7 @@ class Window:
         if self._slots is not None and self._slots.end_trial():
             self.size, self._episode = self._limit, admitted
             return
-        if self._background.explains():  # the last decrease was futile, too
+        if self._background.explains():  # then the last decrease was futile
             reached = max(running, self._background.full_at)
             self._quick_below = max(self._quick_below, _ONWARDS * reached)
             return
@@ -164,11 +165,11 @@ class Window:
 
 
 _MEMORY = 64  # calls for computing a share of complaints
-_WELL_BELOW = 0.7  # of the window at the last complaint that counted
+_WELL_BELOW = 0.7  # share of the calls in flight at the last complaint that counted
 _MOSTLY = 0.3  # share of complaints that is never background
-_CLEARLY = (2.0, 0.05)  # factor and addend on the background: a share that it no longer explains
+_CLEARLY = (2.0, 0.05)  # a share of complaints above factor * background + addend is not background
 _KNOWN = 0.002  # a background below this counts as zero
-_FORGET = 0.9995  # decay of the background per call: explained complaints are examined again in time
+_FORGET = 0.9995  # decay of the background per call, so that it is measured again in time
 
 
 class _Background:
@@ -176,11 +177,11 @@ class _Background:
 
     def __init__(self) -> None:
         self.full_at = 0
-        self._share = 0.0  # of complaints among recent calls
-        self._level = 0.0  # among those made well below `full_at`
+        self._share = 0.0  # share of complaints among recent calls
+        self._level = 0.0  # the same among calls made well below `full_at`
 
     def count(self, complaint: bool, well_below: bool) -> None:
-        """Record an ended call; `well_below`: with far fewer calls in flight than at `full_at`."""
+        """Record an ended call. `well_below`: far fewer calls than `full_at` were in flight."""
         self._share += (complaint - self._share) / _MEMORY
         if well_below:
             self._level += (complaint - self._level) / _MEMORY
@@ -206,9 +207,9 @@ _RELIEVED = 0.8  # share of the worst latency among them, below which they helpe
 class _Epoch:
     """The calls admitted next after call `start`, as many as the window holds.
 
-    They are chosen when admitted, not when answered: short answers are overrepresented among the first, more
-    so while the window grows. `median` is their median latency, in seconds, once enough are back; None if
-    none was answered.
+    Calls belong to an epoch by their admission, since short answers are overrepresented among the first to
+    come back. `median` is their median latency, in seconds, once enough are back; None before, or if too few
+    were answered.
     """
 
     def __init__(self, start: int, window: int) -> None:
@@ -235,16 +236,15 @@ class _Epoch:
         return self._back == self._calls
 
 
-_EPOCHS = 2  # at the known slots before more are tried: a short job never gets there
-_MORE = 1.5  # times the known slots are tried
-_SAME = 1.25  # times the latency at the known slots still counts as the same
+_EPOCHS = 2  # epochs at the known slots before more are tried, so that short jobs try none
+_MORE = 1.5  # multiple of the known slots that is tried
+_SAME = 1.25  # up to this multiple of the latency at the known slots, it counts as the same
 
 
 class _Slots:
     """The slots of a server: those `known`, and the `limit` of the window, which is above them in a trial.
 
-    Of a server that really has so many, a trial raises the latency as much as the window; then no other
-    follows.
+    If the server really has so many slots, a trial raises the latency as much as the window, and is the last.
     """
 
     def __init__(self, known: int) -> None:
@@ -253,7 +253,7 @@ class _Slots:
         self._done = False
 
     def judge(self, median: float) -> None:
-        """Take note of the median latency of an epoch at the limit, and move the limit."""
+        """Take in the median latency of an epoch at the limit, in seconds, and move the limit."""
         if self.limit > self.known:
             if median > max(self._latencies) * _SAME:
                 self.end_trial()
@@ -283,8 +283,8 @@ class _Baseline:
 
     def __init__(self) -> None:
         self._best = float("inf")
-        self._worst = 0.0  # since the first decrease in a row
-        self._decreases = 0  # in this row
+        self._worst = 0.0  # the worst latency since the first decrease in a row
+        self._decreases = 0  # decreases in a row
 
     def judge(self, latency: float) -> Advice:
         self._best = min(self._best, latency)

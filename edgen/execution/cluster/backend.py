@@ -1,4 +1,4 @@
-"""Backends at the head: each attempt is made by a worker."""
+"""Backends at the head, whose attempts are made by workers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from edgen.providers.fleet import Fleet
 
 
 class RemoteCalls:
-    """Calls of the backends of a start, made by the workers of its `pool` once that is open. `home`: the
-    rollout of the present task's unit."""
+    """The wrapped backends of one start, and the `pool` whose workers make their calls (None before it
+    opens). `home`: the rollout that the present asyncio task calls for."""
 
     def __init__(self) -> None:
         self.pool: Pool | None = None
@@ -29,8 +29,8 @@ class RemoteCalls:
         self._nodes: dict[str, _NodeFleet] = {}
 
     def wrap(self, backends: Mapping[str, Backend], node_local: Collection[str]) -> dict[str, Backend]:
-        """Return the backends, by their names in the job, with their attempts made by workers. `node_local`:
-        those whose servers are those of the workers' nodes."""
+        """Wrap backends so that workers make their attempts; return them by their names in the job.
+        `node_local`: the names of backends with a server on each worker's node."""
         self.wrapped |= backends
         self._nodes |= {name: _NodeFleet(self, name, backends[name]) for name in node_local}
         return {name: self._nodes.get(name) or self._wrap(name, one) for name, one in backends.items()}
@@ -40,7 +40,7 @@ class RemoteCalls:
         return Fleet(each) if isinstance(backend, Fleet) else next(iter(each.values()))
 
     def meet(self, link: WorkerLink) -> None:
-        """Take note of the servers of a new worker's node."""
+        """Add the servers on a new worker's node."""
         for name, address in (link.local or {}).items():
             self._nodes[name].meet(address)
 
@@ -57,8 +57,7 @@ def _find_way(request: Request, own: Request) -> Way | None:
 
 
 class _NodeFleet(Fleet):
-    """The servers of a node-local backend, one for each node with workers. They become more with the
-    nodes."""
+    """The servers of a node-local backend, one for each node with workers."""
 
     def __init__(self, calls: RemoteCalls, name: str, backend: Backend) -> None:
         super().__init__({}, like=backend)
@@ -70,7 +69,7 @@ class _NodeFleet(Fleet):
             self.servers[address] = RemoteBackend(self._calls, self._name, address, self._first)
 
     def find_nearest(self) -> str | None:
-        """Return the server on the node of the present unit's worker."""
+        """Return the address of the server on the node of the present unit's worker; None without one."""
         home = self._calls.home.get()
         return None if home is None else (home.link.local or {}).get(self._name)
 
@@ -80,8 +79,8 @@ class _NodeFleet(Fleet):
 
 
 class RemoteBackend:
-    """A backend whose attempts are made by a worker that reaches the server, that of the present unit if it
-    does. So are questions about the server."""
+    """A backend whose attempts and questions workers make. The present unit's worker makes an attempt if it
+    reaches the server."""
 
     def __init__(self, calls: RemoteCalls, name: str, server: str, backend: Backend) -> None:
         self.identity, self.model = backend.identity, backend.model
@@ -119,9 +118,9 @@ class RemoteBackend:
     def permit(
         self, rollout: RemoteRollout, way: Way | Literal[""], waiter: Waiter[Any], *, first: bool
     ) -> None:
-        """Let a rollout's worker make an attempt with its open request, sent in a way; the `waiter` gets what
-        comes of it, and the worker takes the reply. `first`: with its first request, which gives it the unit;
-        the way may be unknown. Raises WorkerLostError."""
+        """Permit a rollout's worker one attempt at its open request, in a `way` of forms; the `waiter` gets
+        the result. `first`: give the unit with the permit, for its first request; the way may be unknown
+        (empty). Raises WorkerLostError."""
         link, pool = rollout.link, self._calls.pool
         assert pool is not None, "the rollout is at a worker"
         number = pool.assign_number()
@@ -129,7 +128,8 @@ class RemoteBackend:
         link.permit(permit, waiter, first=first)
 
     async def models(self) -> list[str] | None:
-        """Return the names that the service offers. Raises CallError."""
+        """Return the names of the models that the service offers; None if it does not list them. Raises
+        CallError."""
         names: list[str] | None = await self._ask("models")
         return names
 
@@ -139,7 +139,7 @@ class RemoteBackend:
         return count
 
     async def load(self) -> int | None:
-        """Return the calls that the server has from anybody; None if it does not say."""
+        """Return the number of calls from all clients that the server has; None if it does not say."""
         try:
             count: int | None = await self._ask("load")
         except CallError:
@@ -147,7 +147,7 @@ class RemoteBackend:
         return count
 
     async def _ask(self, about: Asking) -> Any:
-        """Return what the server says about itself. Raises CallError."""
+        """Return the server's answer to a question about itself. Raises CallError."""
         pool = self._pool()
         link = await pool.pick(self.is_reached_by)
         told: ServerAnswer = await link.ask(

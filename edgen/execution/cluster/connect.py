@@ -20,40 +20,38 @@ from edgen.core.text import quantity, shorten
 
 _START = "Start one with `ray start --head`, with the same versions of Ray and Python as here."
 _PORTS = (
-    "Give the port of `ray start --head`, 6379 unless it was given another one; 8265 is that of its dashboard, "
-    "10001 that of Ray Client."
+    "Give the port of `ray start --head`, 6379 unless you chose another; 8265 is the dashboard's, 10001 "
+    "Ray Client's."
 )
 _FOLDER = (
     "Its files are in RAY_TMPDIR, else in TMPDIR: set one to a folder with a short name, as in TMPDIR=/tmp."
 )
-_STORE = 128 * 1024 * 1024  # bytes of shared memory: messages do not pass through it
-_PATIENCE = 10.0  # seconds for a connection: Ray itself tries for minutes
-_MOST_PER_CORE = 16  # workers of a cluster on this machine: each takes some 150 MB
+_STORE = 128 * 1024 * 1024  # bytes of Ray's shared memory, which edgen's messages do not use
+_PATIENCE = 10.0  # seconds to connect; Ray itself would try for minutes
+_MOST_PER_CORE = 16  # maximum workers per core of a cluster on this machine; each takes some 150 MB
 _CONNECTING = 120.0  # seconds for Ray to connect to a head
-_GREETING = 30.0  # seconds for the first words of a head, which may be busy
+_GREETING = 30.0  # seconds for the first bytes from a head, which may be busy
 _SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # HTTP/2's first frame, in both directions; 4 is its type
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
-_AGAIN = 0.2  # seconds until a signal during Ray's start is raised again
-_SECOND = (
-    0.01  # share of a core of the workers of a further session, which share the cores of the first one's
-)
+_AGAIN = 0.2  # seconds until a swallowed signal during Ray's start is raised again
+_SECOND = 0.01  # share of a core for each worker of a further session: it uses the first session's cores
 
 
 class ClusterConnection(contextlib.AbstractContextManager["ClusterConnection"]):
-    """A connection to the cluster at an address, empty for a new one on this machine, with room for so many
-    `workers`, a core each by name. Connections of one process share one; if the process is connected to a
-    cluster already, they use that one and leave it open.
+    """A connection to the cluster at an address; an empty address starts a cluster on this machine, with room
+    for `workers` workers. Connections of one process share one. If the process is already connected to a
+    cluster, they use that connection and leave it open.
 
-    cores: of the cluster. host: the address of this node for the others. share: of a core that each worker
-    claims. address: of the cluster, for other processes.
+    `cores`: number of the cluster's cores. `host`: address of this node for other nodes. `share`: share of a
+    core that each worker claims. `address`: the cluster's address for other processes.
 
-    Entering raises InputError if Ray is not installed, UsageError for an invalid address or too many workers
-    for this machine, ProviderError if no cluster answers or it has another version, SignalError for a signal
+    Entering raises InputError if Ray is not installed; UsageError for an invalid address or too many workers
+    for this machine; ProviderError if no cluster answers or it has another version; SignalError for a signal
     meanwhile.
     """
 
     _open: ClassVar[int] = 0
-    _foreign: ClassVar[bool] = False  # made by the caller of the Python API before, and kept
+    _foreign: ClassVar[bool] = False  # the Python API's caller connected before, so the connection stays open
 
     def __init__(self, address: str, workers: int = 1) -> None:
         self._address, self._workers = address, workers
@@ -89,7 +87,8 @@ class ClusterConnection(contextlib.AbstractContextManager["ClusterConnection"]):
 
 
 def describe_few_cores(cores: int, workers: int) -> str:
-    """Say that a cluster has fewer cores than workers that take one each; return nothing if it has enough."""
+    """Return a sentence if a cluster has fewer cores than workers, which take one each; else an empty
+    text."""
     if workers <= cores:
         return ""
     return (
@@ -105,14 +104,14 @@ def require_ray() -> None:
     # A busy machine needs more than the usual 30 s.
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
     try:
-        import ray  # noqa: F401 - it is looked for
+        import ray  # noqa: F401 - checks that it is installed
     except ImportError:
         raise InputError("--on ray needs the extra `ray`: pip install 'edgen-dialogues[ray]'.") from None
 
 
 def knock(address: str) -> None:
-    """Raise UsageError for an invalid address, ProviderError if nothing that speaks HTTP/2, as Ray does,
-    answers there: Ray itself would try for minutes."""
+    """Check an address before Ray does, which would try for minutes. Raises UsageError for an invalid
+    address, ProviderError if nothing answers there in HTTP/2, as Ray does."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "@" in host:
         raise UsageError(
@@ -133,7 +132,8 @@ def knock(address: str) -> None:
 
 
 def _require_address(address: str) -> None:
-    """Raise UsageError unless this process is connected to the cluster at an address, if there is one."""
+    """Raise UsageError if this process is connected to another cluster than the one at an address. An empty
+    address fits any cluster."""
     import ray
 
     known = ray.get_runtime_context().gcs_address
@@ -152,7 +152,7 @@ def _connect(address: str, workers: int) -> None:
             f"{workers:,} workers are too many for this machine; it can have {most}, {_MOST_PER_CORE} for each "
             "core. One for each core is usual."
         )
-    # Ray prints news of workers on stdout, even without `log_to_driver`; stdout is for results.
+    # Ray prints workers' logs on stdout, even without `log_to_driver`; stdout is for results.
     vars(ray._private.worker)["_worker_logs_enabled"] = False
     try:
         own = {
@@ -179,11 +179,11 @@ def _connect(address: str, workers: int) -> None:
                 f"No head of a Ray cluster answers at {address} within {_CONNECTING:.0f} s. {_PORTS}"
             ) from None
         raise SignalError(interrupted.number, "Interrupted. Nothing was begun.") from None
-    except SystemExit:  # by Ray's own handler
+    except SystemExit:  # raised by Ray's own signal handler
         raise SignalError(signal.SIGTERM, "Interrupted. Nothing was begun.") from None
     except EdgenError:
         raise
-    except Exception as error:  # noqa: BLE001 - Ray raises bare ones
+    except Exception as error:  # noqa: BLE001 - Ray raises bare Exceptions
         said = shorten(" ".join(str(error).split()), 300).rstrip(".")
         if address:
             raise ProviderError(f"No Ray cluster can be used at {address}: {said}. {_START}") from None
@@ -194,15 +194,15 @@ _OWN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
 def _set_token() -> None:
-    """Give a cluster of this machine a token of its own, unless the environment says how Ray authenticates:
-    Ray would write one to the home, which may be read-only, and print a warning."""
+    """Give a cluster on this machine a token, unless the environment sets how Ray authenticates. Otherwise
+    Ray would write a token to the home folder, which may be read-only, and print a warning."""
     if "RAY_AUTH_MODE" not in os.environ:
         os.environ |= _OWN
         _read_token()
 
 
 def _drop_token() -> None:
-    """Forget the token of a cluster of this machine, for connections to others."""
+    """Remove the token of a cluster on this machine, so that connections to others do not use it."""
     if os.environ.get("RAY_AUTH_TOKEN") == _OWN["RAY_AUTH_TOKEN"]:
         for name in _OWN:
             os.environ.pop(name, None)
@@ -210,7 +210,7 @@ def _drop_token() -> None:
 
 
 def _read_token() -> None:
-    """Let Ray read its authentication from the environment again."""
+    """Make Ray read its authentication from the environment again."""
     import ray
 
     raylet: Any = ray._raylet
@@ -219,8 +219,7 @@ def _read_token() -> None:
 
 
 class _Interrupted(BaseException):
-    """A signal during Ray's start, which keeps the event loop from hearing of it, or the end of its
-    time."""
+    """A signal or a time-out during Ray's start, which blocks the event loop."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -229,9 +228,9 @@ class _Interrupted(BaseException):
 
 @contextlib.contextmanager
 def _raise_signals(limit: float | None) -> Iterator[None]:
-    """Let signals that have handlers raise `_Interrupted`, and a timer after `limit` seconds; restore the
-    handlers afterwards: Ray sets its own for SIGTERM, which ends a process without its clean stop. What
-    swallows the exception, as hooks of a fork do, gets it again."""
+    """Raise `_Interrupted` for signals that have handlers, and after `limit` seconds; restore the handlers
+    afterwards. Ray's own handler for SIGTERM would end the process without a clean stop. If hooks of a fork
+    swallow the exception, it is raised again."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -266,7 +265,7 @@ def _raise_signals(limit: float | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silence(level: int) -> Iterator[None]:
-    """Let Ray log nothing below a level: its hints are for its own users."""
+    """Silence Ray's log below a level: its hints address users of Ray."""
     log = logging.getLogger("ray")
     before = log.level
     log.setLevel(level)
@@ -279,7 +278,7 @@ def _silence(level: int) -> Iterator[None]:
 @contextlib.contextmanager
 def _end_on_failure() -> Iterator[None]:
     """End Ray, and all processes that it has started, if its start fails or is interrupted."""
-    import psutil  # type: ignore[import-untyped]  # a part of Ray
+    import psutil  # type: ignore[import-untyped]  # comes with Ray
 
     process = psutil.Process()
     before = {*process.children(recursive=True)}

@@ -1,4 +1,4 @@
-"""A worker as the head sees it, and the rollouts that run there."""
+"""The head's view of a worker, and of the rollouts that run there."""
 
 from __future__ import annotations
 
@@ -35,9 +35,12 @@ class WorkerLostError(Exception):
 
 
 class WorkerLink:
-    """One worker: its actor, its connection, and who waits for its messages. `calls`: what the head waits for
-    by number, attempts at calls and answers to questions. `local`: its node's servers, by node-local backend;
-    None until it has begun. `beat`: the moment of its last sign of life, by its own clock."""
+    """One worker: its actor, its connection, and the waiters for its messages.
+
+    `calls`: waiters for results of attempts and answers to questions, by number. `local`: addresses of the
+    servers on its node, by node-local backend; None until it has started. `beat`: time of its last sign of
+    life, in seconds of the worker's clock.
+    """
 
     def __init__(self, actor: Any, number: int) -> None:
         self.actor, self.number = actor, number
@@ -52,17 +55,17 @@ class WorkerLink:
 
     @property
     def ready(self) -> bool:
-        """True while it can be given work."""
+        """True while the worker can be given work."""
         return self.wire is not None and self.local is not None and not self.lost
 
     @property
     def name(self) -> str:
-        """Its node and process, for people."""
+        """The worker's node and process, for messages."""
         return f"{self.node}/{self.pid}"
 
     @property
     def stand(self) -> WorkerCounts:
-        """Its counts so far."""
+        """The worker's counts so far."""
         counts = self.counts
         return WorkerCounts(
             len(self.calls), counts["answers"], counts["failures"], counts["ended"], self.lost
@@ -75,8 +78,8 @@ class WorkerLink:
         self.wire.send(message)
 
     def ask(self, message: Permit | ServerQuestion) -> asyncio.Future[Any]:
-        """Let the worker make one attempt, or ask a server about itself; return the future of the message
-        that says what came of it, or of a CallError. Raises CallError if the worker is lost."""
+        """Let the worker make one attempt, or ask a server about itself. Return a future for the message with
+        the result, or for a CallError. Raises CallError if the worker is lost."""
         waiting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         try:
             self.send(message)
@@ -86,15 +89,15 @@ class WorkerLink:
         return waiting
 
     def permit(self, permit: Permit, waiter: Waiter[Any], *, first: bool) -> None:
-        """Do what `ask` does for a waiter; `first`: for the first request of a unit. Raises
-        WorkerLostError."""
+        """Send a permit, as `ask` does; the `waiter` gets the result. `first`: give the unit to the worker
+        with the permit, for its first request. Raises WorkerLostError."""
         if self.lost or self.wire is None:
             raise WorkerLostError
         self.wire.send(StartUnit(permit.unit, {}, permit) if first and permit.unit is not None else permit)
         self.calls[permit.number] = waiter
 
     def take(self, message: AttemptResult | FirstReply | ServerAnswer) -> None:
-        """Take what came of an attempt or a question."""
+        """Pass the result of an attempt or a question to its waiter."""
         waiting = self.calls.pop(message.number, None)
         if waiting is None or waiting.done():  # its task was cancelled
             return
@@ -104,7 +107,7 @@ class WorkerLink:
             waiting.set_exception(message.failure.error)
 
     def end(self) -> None:
-        """End every wait for the worker, which is lost."""
+        """Mark the worker as lost, and end every wait for it."""
         if self.lost:
             return
         self.lost = True
@@ -119,10 +122,12 @@ class WorkerLink:
 
 
 class RemoteRollout:
-    """A unit at a worker, as calls and the recorder of outcomes see a rollout. `message`: the worker's that
-    nobody has taken yet; `lost`: no other follows. `busy`: its present call, or the way of the reply to the
-    disk, has to end before `message` is taken. `got`: the reply that the worker took. `hear` is called when a
-    message came, or the worker was lost."""
+    """A unit at a worker, with the interface of a rollout for calls and the recorder of outcomes.
+
+    `message`: the worker's, if not yet taken. `lost`: the worker is lost. `busy`: `message` must wait until
+    the present call's reply is stored. `got`: the reply that the worker has. `hear`: called when a message
+    has arrived or the worker is lost.
+    """
 
     __slots__ = (
         "busy", "checksums", "client", "fresh", "got", "group", "hear", "key", "last", "last_key", "link",
@@ -146,17 +151,17 @@ class RemoteRollout:
         self.lost = self.busy = False
 
     def put(self, message: OpenRequest | UnitOutcome) -> None:
-        """Leave a message of the worker."""
+        """Set the worker's message, and call `hear`."""
         self.message = message
         self.hear(self)
 
     def lose(self) -> None:
-        """Note that the worker is lost. What it sent last is not used."""
+        """Note that the worker is lost, and drop its last message."""
         self.message, self.lost = None, True
         self.hear(self)
 
     def take(self) -> OpenRequest | UnitOutcome:
-        """Return the message, and take what it says."""
+        """Return the message, and update the rollout from it."""
         message, self.message = self.message, None
         assert message is not None, "a message came"
         self.refused = message.refused

@@ -10,8 +10,8 @@ from edgen.core.errors import CallError, EdgenError, FailureKind
 from edgen.core.values import Address, Reply, Request, TaskId
 from edgen.protocols.parts import Settled
 
-LEASE = 5.0  # seconds in which a permit holds, by the worker's clock, from the sign of life that it answers
-PATIENCE = 10.0  # seconds after which a silent worker is given up
+LEASE = 5.0  # seconds that a permit is valid, by the worker's clock, from the sign of life that it states
+PATIENCE = 10.0  # seconds after which the head gives up a silent worker
 BEAT = 1.0  # seconds between two signs of life
 
 Unit = tuple[int, TaskId]
@@ -19,7 +19,7 @@ Asking = Literal["models", "slots", "load"]  # a method of a backend
 
 
 class CallFailure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
-    """A CallError."""
+    """A CallError as a message."""
 
     kind: str
     message: str
@@ -29,7 +29,7 @@ class CallFailure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
 
     @classmethod
     def of(cls, error: CallError) -> CallFailure:
-        """Return the error in this form."""
+        """Return an error as a message."""
         return cls(str(error.kind), error.message, error.status, error.retry_after, error.unsent)
 
     @property
@@ -48,29 +48,30 @@ class CallFailure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
 
 
 class SetTasks(msgspec.Struct, frozen=True, array_like=True, tag="equip"):
-    """From now on, units are of these tasks, as `shipping.pack` packed them."""
+    """Use these tasks for all units from now on; packed by `shipping.pack`."""
 
     packed: bytes
 
 
 class Permit(msgspec.Struct, frozen=True, array_like=True, tag="permit"):
-    """Make one attempt at the server of a backend: with the open request of a unit, whose reply the unit
-    takes at once; or with a pickled request, which takes the scene of the unit's."""
+    """Make one attempt at a server of a backend. The request is a unit's open request, and the unit continues
+    with the reply at once; or it is a pickled request, with the scene of the unit's request."""
 
     number: int  # of the permit
     backend: str  # its name in the job
     server: str  # its address; empty for a backend with one
-    unit: Unit | None  # with an open request; None for a request of its own
-    way: str = "schema"  # form of the unit's request (`client.form_support`); empty: not known yet
-    request: bytes = b""  # pickled; empty: the unit's
+    unit: Unit | None  # unit with the open request; None if only the pickled request counts
+    way: str = "schema"  # way of the unit's request (`client.form_support`); empty: not known yet
+    request: bytes = b""  # pickled request; empty: the unit's
     heard: float = 0.0
-    """The moment of the worker's last sign of life that the head had, by the worker's clock: a worker that
-    was frozen meanwhile finds it too long ago, however late it reads this."""
+    """Time of the worker's last sign of life that the head has received, by the worker's clock. So a worker
+    that was frozen sees that the permit is too old, however late it reads it."""
 
 
 class StartUnit(msgspec.Struct, frozen=True, array_like=True, tag="take"):
-    """Work on a unit. `stored`: its replies by key. `first`: makes the attempt at its first request at once,
-    or a `AttemptResult` with neither reply nor failure where the permit does not fit."""
+    """Work on a unit. `stored`: its replies by key. `first`: a permit to make the attempt at its first
+    request at once. If the permit does not fit, the worker sends an `AttemptResult` with neither reply nor
+    failure."""
 
     unit: Unit
     stored: dict[bytes, Reply]
@@ -78,7 +79,7 @@ class StartUnit(msgspec.Struct, frozen=True, array_like=True, tag="take"):
 
 
 class UnitReply(msgspec.Struct, frozen=True, array_like=True, tag="answered"):
-    """The reply to a unit's request from elsewhere, or why there is none."""
+    """The reply to a unit's request that another worker or the ledger gave, or the call's failure."""
 
     unit: Unit
     reply: Reply | None
@@ -95,7 +96,7 @@ class ServerQuestion(msgspec.Struct, frozen=True, array_like=True, tag="question
 
 
 class Heartbeat(msgspec.Struct, frozen=True, array_like=True, tag="beat"):
-    """A sign of life, in both directions, at a moment by the clock of its sender."""
+    """A sign of life, in both directions. `at`: seconds of the sender's clock."""
 
     at: float
 
@@ -107,7 +108,7 @@ ToWorker = SetTasks | StartUnit | Permit | UnitReply | ServerQuestion | Heartbea
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag="hello"):
-    """The first message: which worker this is, and the secret that the head gave it."""
+    """A worker's first message: its number, and the secret that the head gave it."""
 
     number: int
     secret: bytes
@@ -122,12 +123,13 @@ class OpenRequest(msgspec.Struct, frozen=True, array_like=True, tag="asked"):
     replayed: int  # replies used from the ledger since the last message
     refused: str  # why the previous reply was unusable; empty if it was usable
     first: Request | None = None
-    """The unit's first request, if it was made with its permit and the reply is unusable."""
+    """The unit's first request, if its attempt was made by a permit in StartUnit and the reply is
+    unusable."""
 
 
 class AttemptResult(msgspec.Struct, frozen=True, array_like=True, tag="called"):
-    """The result of an attempt: a reply, or why there is none. `checksum`: the reply's in the ledger, if it
-    is to the unit's open request."""
+    """The result of an attempt: a reply or a failure. `checksum`: the reply's checksum in the ledger, if it
+    answers the unit's open request."""
 
     number: int
     reply: Reply | None
@@ -136,7 +138,7 @@ class AttemptResult(msgspec.Struct, frozen=True, array_like=True, tag="called"):
 
 
 class ServerAnswer(msgspec.Struct, frozen=True, array_like=True, tag="told"):
-    """The answer to a question: one of the two."""
+    """The answer to a ServerQuestion: a value or a failure."""
 
     number: int
     value: list[str] | int | None
@@ -148,10 +150,10 @@ class UnitOutcome(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
 
     unit: Unit  # scenario and task
     settled: Settled | None  # None: its last request got no answer
-    failure: CallFailure | None  # that left its last request without an answer; None: it has an outcome
+    failure: CallFailure | None  # failure of its last request; None: it has an outcome
     group: int  # the split's group hash
-    last_key: bytes | None  # of its last request in the ledger
-    simulated: bool  # no model wrote at least one answer
+    last_key: bytes | None  # ledger's key of its last answered request
+    simulated: bool  # the simulator wrote at least one answer
     replayed: int  # replies used from the ledger
     refused: str  # why its last answer was unusable; empty if it was usable
     checksums: tuple[int, int] | None = None  # of the outcome and its record in the ledger
@@ -159,19 +161,19 @@ class UnitOutcome(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
 
 
 class FirstReply(msgspec.Struct, frozen=True, array_like=True, tag="first"):
-    """The reply to a unit's first request, which the head has not seen. The head stores most texts and reads
-    none, so the text is next to the reply, as bytes that are not decoded."""
+    """The reply to a unit's first request, which the head has not seen. The head stores most texts without
+    reading them, so the text is a field of its own, in bytes."""
 
     number: int  # of the permit
-    reply: Reply  # of the service, with an empty text
-    text: bytes  # of the reply, in UTF-8
+    reply: Reply  # reply of the service, with an empty text
+    text: bytes  # text of the reply, in UTF-8
     address: Address  # of the request
     key: bytes  # of the request, in the ledger
-    role: str  # of the job, that was asked
-    charged_tokens: int  # as counted, or the maximum
+    role: str  # role that answered
+    charged_tokens: int  # tokens as counted; the maximum without counts
     cost_usd: float | None  # US dollars; None without a price
-    checksum: int  # of the reply, in the ledger
-    ended: UnitOutcome | None = None  # the unit's outcome, if it asks nothing more
+    checksum: int  # the reply's checksum in the ledger
+    ended: UnitOutcome | None = None  # the unit's outcome, if it has no further request
 
     @property
     def whole_reply(self) -> Reply:
@@ -182,9 +184,9 @@ class FirstReply(msgspec.Struct, frozen=True, array_like=True, tag="first"):
 class WorkerFailure(msgspec.Struct, frozen=True, array_like=True, tag="broken"):
     """An error that stops the run: an EdgenError or a bug."""
 
-    message: str  # the EdgenError's; empty for a bug
+    message: str  # message of the EdgenError; empty for a bug
     code: int = 1  # its exit code
-    reason: str = "error"  # in one word
+    reason: str = "error"  # one word for the status
     fault: str = ""  # a bug's traceback
 
     @property

@@ -1,4 +1,4 @@
-"""A call without a task: its ticket, its reply and its failure are taken as they come."""
+"""A call without an asyncio task: callbacks take its ticket, and its reply or failure."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from edgen.execution.cluster.messages import AttemptResult, FirstReply, UnitOutc
 
 
 class CallOwner(Protocol):
-    """The units that calls belong to."""
+    """The owner of the units that calls belong to."""
 
     def go_on(self, rollout: RemoteRollout) -> None:
-        """Take what a worker said of a unit, once the unit's last call is over."""
+        """Handle a unit's message, once its last call is over."""
 
     def keep_answer(self, plain: PlainCall) -> None:
-        """Store the answer of a call at the end of this moment."""
+        """Store the answer of a call, together with others of this turn of the event loop."""
 
     def retry(self, rollout: RemoteRollout, failed: tuple[Call, CallError]) -> None:
-        """Let a task make the attempts that follow a first one."""
+        """Start a task for the attempts after a failed first one."""
 
     def begin_again(self, rollout: RemoteRollout) -> None:
-        """Give the unit of a lost worker to another one."""
+        """Give the unit of a lost worker to another worker."""
 
     def leave(self, rollout: RemoteRollout) -> None:
         """Forget a unit."""
@@ -38,10 +38,12 @@ class CallOwner(Protocol):
 
 
 class PlainCall:
-    """A call that waits for nothing but its ticket, and then for the result of its attempt by a worker.
-    `unseen`: the head has not seen its request, which is its unit's first; `failure`: that of its attempt,
-    while its request is awaited. `dropped`: nobody waits for it any more. `text`: the reply's, if only the
-    ledger needs it. `ended`: the outcome of its unit, if it is stored with the reply."""
+    """A call that waits only for its ticket, and then for the result of its attempt by a worker.
+
+    `unseen`: the head has not seen its request, the first of its unit. `failure`: the attempt's failure, kept
+    until the unseen request arrives. `dropped`: nobody waits for the call any more. `text`: the reply's text
+    in bytes, if only the ledger needs it. `ended`: the unit's outcome, if it is stored with the reply.
+    """
 
     __slots__ = (
         "_units", "answer", "call", "checksum", "dropped", "ended", "failure", "rollout", "text", "ticket",
@@ -49,7 +51,7 @@ class PlainCall:
     )  # fmt: skip
 
     answer: Answer
-    checksum: int | None  # the reply's in the ledger
+    checksum: int | None  # the reply's checksum in the ledger
 
     def __init__(self, units: CallOwner, rollout: RemoteRollout, call: Call) -> None:
         self._units, self.rollout, self.call = units, rollout, call
@@ -61,7 +63,7 @@ class PlainCall:
         self.dropped = False
 
     def done(self) -> bool:
-        """Return whether it takes nothing any more."""
+        """Return whether it takes no more results."""
         return self.dropped
 
     def set_result(self, result: Any) -> None:
@@ -82,8 +84,8 @@ class PlainCall:
             self._take_failure(self.ticket, exception)
 
     def send(self, ticket: Ticket) -> None:
-        """Let the worker make the attempt of the admitted call. Admission is at work, so it gets nothing back
-        here."""
+        """Let the worker make the attempt of the admitted call. A ticket is not returned from here, since
+        Admission is calling."""
         self.ticket = ticket
         rollout, call = self.rollout, self.call
         call.queued += ticket.started - call.began
@@ -93,7 +95,7 @@ class PlainCall:
                 raise WorkerLostError
             client.begin_attempt(call)
             way: Way | Literal[""] = client.form_support.way if call.request.prose else "schema"
-            if self.unseen:  # its worker does not call if it has to know what is not settled
+            if self.unseen:  # without a settled way, the worker makes no attempt if it needs the way
                 way = client.form_support.way if client.form_support.settled else ""
             client.backend.permit(rollout, way, self, first=self.unseen)  # type: ignore[attr-defined]
         except (AdmissionClosed, WorkerLostError) as error:
@@ -108,7 +110,7 @@ class PlainCall:
             self._units.leave(self.rollout)
 
     def _take_back(self, ticket: Ticket) -> None:
-        """Take a permit back that did not fit: the unit's request follows."""
+        """Return the ticket of a permit that did not fit. The unit's request follows as a message."""
         self.rollout.client.end_unanswered(self.call, ticket)
         self.rollout.busy = False
         self._units.go_on(self.rollout)
@@ -134,7 +136,7 @@ class PlainCall:
             else:
                 self.answer = client.answer(call, reply)
             self.checksum = called.checksum
-            self._units.keep_answer(self)  # before anything else may go wrong
+            self._units.keep_answer(self)  # first, since the steps after it may fail
             client.end_answered(call, ticket, reply, call.latency, now)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
             self._units.give_up(rollout, error)
@@ -144,7 +146,7 @@ class PlainCall:
         try:
             latency = asyncio.get_running_loop().time() - ticket.started
             rollout.client.end_failed(call, ticket, failure, latency)
-            if self.unseen:  # its request follows, unless the worker is lost
+            if self.unseen:  # its request follows as a message, unless the worker is lost
                 self.failure, rollout.busy = failure, False
                 self._units.go_on(rollout)
             else:

@@ -1,4 +1,4 @@
-"""The head's side of its workers: their start, messages, deaths, silence, replacements."""
+"""The head's pool of workers: it starts them, reads their messages, and replaces dead or silent ones."""
 
 from __future__ import annotations
 
@@ -30,24 +30,26 @@ from edgen.execution.cluster.worker import WorkerSetup
 from edgen.store.ledger.facts import WorkerCounts
 
 _FIRST = 120.0  # seconds for a worker to start
-_TRIES = 3  # starts of a worker that dies meanwhile
+_TRIES = 3  # attempts to start a worker
 _PAUSE = 10.0  # seconds between two tries to replace a worker
 _LOOK = 1.0  # seconds between two looks for silent workers
-_MOST_LOSSES = 100  # of workers in a row without an outcome
+_MOST_LOSSES = 100  # maximum losses of workers in a row without an outcome
 
 
 class Pool:
-    """So many workers with an equipment. `share`: of a core that each claims. `under`: the fingerprint of
-    the tasks here. `drives`: False if a worker could not take the tasks, for the reason `alone`."""
+    """The workers of a start. `count`: their number. `equipment`: their setup. `share`: share of a core that
+    each claims. `under`: fingerprint of the head's tasks. `alone`: why workers cannot take the tasks and only
+    make calls; empty if they can."""
 
     def __init__(self, count: int, equipment: WorkerSetup, share: float, under: str) -> None:
         self._count, self._share, self._under = count, share, under
         self._equipment = equipment._replace(apart=compute_frame_interval(count))
         self.links: list[WorkerLink] = []
         self.tell: Callable[[str], None] = lambda _text: None
-        self.meet: Callable[[WorkerLink], None] = lambda _link: None  # hears of each new worker
+        self.meet: Callable[[WorkerLink], None] = lambda _link: None  # called with each new worker
         self.check_cluster: Callable[[], None] = lambda: None
-        """Raises EdgenError if the cluster's head is gone: Ray would wait for it, and keep the event loop."""
+        """Raises EdgenError if the cluster's head is gone. Ray itself would wait for it, and block the event
+        loop."""
         self._past: dict[str, WorkerCounts] = {}  # ended workers
         self.alone = ""
         self._background: set[asyncio.Task[None]] = set()
@@ -57,9 +59,9 @@ class Pool:
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def open(self, host: str, room: int) -> None:
-        """Open the door at an address of this node, and start the workers. Returns once as many have started
-        as the cluster has `room` for; the others start when nodes join. Raises UsageError if one does not
-        fit, ProviderError if one does not start."""
+        """Listen at an address of this node, and start the workers. Return once as many have started as the
+        cluster has `room` for; the others start when nodes join. Raises UsageError if a worker does not fit
+        the head, ProviderError if it does not start."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
             lambda: Wire(
@@ -104,7 +106,7 @@ class Pool:
         if self._server is not None:
             self._server.close()
         if not self.broken.cancel() and not self.broken.cancelled():
-            self.broken.exception()  # if no run was there to hear of it, asyncio warns of none
+            self.broken.exception()  # marks it as retrieved, so that asyncio does not warn
 
     def equip(self, packed: bytes, under: str) -> None:
         """Give the workers other tasks."""
@@ -133,8 +135,8 @@ class Pool:
     # -- starts and ends -------------------------------------------------------------------------
 
     async def _start(self) -> None:
-        """Start a worker and wait until it is ready. Raises UsageError if it does not fit, ProviderError if
-        it dies again and again."""
+        """Start a worker and wait until it is ready. Raises UsageError if it does not fit the head,
+        ProviderError if it dies _TRIES times."""
         for tries_left in reversed(range(_TRIES)):
             try:
                 await self._start_once()
@@ -218,7 +220,7 @@ class Pool:
 
         if link.lost:
             return
-        if link.local is None:  # it is still starting: who waits for that starts another one
+        if link.local is None:  # still starting: `_start` tries again
             link.end()
             link.arrived.set()
             return
@@ -235,7 +237,8 @@ class Pool:
         self._keep(self._replace())
 
     async def _replace(self) -> None:
-        """Start a worker in the place of a lost one: until it succeeds, or no other has worked meanwhile."""
+        """Start a worker in the place of a lost one. Try until it succeeds; give up if no other worker is
+        ready."""
         told = ""
         while self._losses <= _MOST_LOSSES:
             last = not self._is_at_work
@@ -264,8 +267,8 @@ class Pool:
             self.broken.set_exception(error)
 
     async def pick(self, fits: Callable[[WorkerLink], bool] = lambda _link: True) -> WorkerLink:
-        """Return the worker with the fewest units and calls, when there is one. Raises CallError if there are
-        some, and none `fits`."""
+        """Wait for a ready worker; return the one with the fewest units and calls that `fits`. Raises
+        CallError if no ready worker fits."""
         while not (live := [link for link in self.links if link.ready]):
             self._ready.clear()
             await self._ready.wait()
@@ -276,7 +279,8 @@ class Pool:
     # -- messages --------------------------------------------------------------------------------
 
     def _hear_first(self, wire: Wire, messages: list[Any]) -> None:
-        """Take the first frame of a connection, which has to prove whose it is."""
+        """Handle the first frame of a connection, which must prove by the secret that it comes from a
+        worker."""
         hello = messages[0] if messages else None
         link = next(
             (one for one in self.links if isinstance(hello, Hello) and one.number == hello.number), None
@@ -296,7 +300,7 @@ class Pool:
     def _hear(self, link: WorkerLink, messages: list[Any]) -> None:
         units, counts = link.units, link.counts
         for message in messages:
-            kind = type(message)  # compared by identity, as most of a head's messages pass here
+            kind = type(message)  # compared by identity for speed: most of the head's messages pass here
             if kind is OpenRequest or kind is UnitOutcome:
                 if kind is UnitOutcome:
                     self._losses = 0

@@ -1,4 +1,4 @@
-"""Scheduler on a cluster: the online scheduler, whose tasks are run by workers."""
+"""The online scheduler on a cluster, where workers run the tasks."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from edgen.providers import Backend
 from edgen.providers.trust import Consents
 from edgen.store.ledger.facts import WorkerCounts
 
-_SHARE = 4  # fraction of the calls in flight whose answers may share one commit
+_SHARE = 4  # 1/_SHARE of the calls in flight may share one commit
 
 
 class Cluster:
     """The workers of one session's scheduler, from its first unit to the end of the command.
 
-    `address`: of the cluster, empty for one of this machine; `workers`: their number, None for one a core;
-    `kept`: backends that are called by the head; `variables`: those of the environment that hold keys.
+    `address`: of the cluster; empty for one on this machine. `workers`: their number; None for one per core.
+    `kept`: backends that the head calls. `variables`: environment variables that hold keys.
 
     Raises InputError if Ray is not installed.
     """
@@ -59,7 +59,8 @@ class Cluster:
         return self._last if self.calls.pool is None else self.calls.pool.stands
 
     async def open(self, work: Work) -> Pool:
-        """Return the workers, with the tasks of a session. Raises EdgenError."""
+        """Return the pool of workers, with the tasks of a session; start it at the first call. Raises
+        EdgenError."""
         tasks, pool = work.tasks, self.calls.pool
         packed = pack(tasks)
         if pool is not None:
@@ -107,7 +108,7 @@ class ClusterScheduler(OnlineScheduler):
     def __init__(self, work: Work, cluster: Cluster) -> None:
         super().__init__(work)
         self._cluster, self._share = cluster, _SHARE
-        self._pool: Pool | None = None  # while it has units to run
+        self._pool: Pool | None = None  # None before it is open
         self._units: Units | None = None
 
     @property
@@ -136,7 +137,7 @@ class ClusterScheduler(OnlineScheduler):
             pool.broken.remove_done_callback(self._stop_broken)
 
     async def _open(self) -> Pool | None:
-        """Return the workers once they have started; None if the run is stopped before that."""
+        """Return the pool once its workers have started; None if the run is stopped before."""
         opening = asyncio.create_task(self._cluster.open(self._work))
         try:
             await self._wait_until_stopped(opening)
@@ -154,13 +155,13 @@ class ClusterScheduler(OnlineScheduler):
             self._units.abandon()
 
     def stop(self, reason: EdgenError, grace: float | None = None) -> None:
-        """Stop; see OnlineScheduler."""
+        """Stop the run; see OnlineScheduler."""
         super().stop(reason, grace)
         if self._units is not None:
             self._units.begin_more()
 
     async def _run_all(self, units: Iterator[Unit], at_once: int) -> None:
-        """Run all units at the workers, so many at once."""
+        """Run all units at the workers, `at_once` at a time."""
         if self._pool is None or self._pool.alone:
             await super()._run_all(units, at_once)
             return

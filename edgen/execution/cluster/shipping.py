@@ -1,7 +1,7 @@
-"""Tasks on their way to workers: pickled as a whole, with the user's functions among them by value.
+"""Pickling of tasks for workers, with the user's functions by value.
 
-A reader of a run opens the run's folder again where it arrives, so a worker that cannot see the folder cannot
-take tasks about a run. It still makes calls; the head then runs the generators.
+A reader of a run is pickled as its path, and the worker opens the run's folder again. A worker that cannot
+see the folder cannot take tasks about a run. It still makes calls, and the head runs the generators.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from edgen.store.run_reader import RunReader
 
 
 def pack(tasks: Tasks) -> bytes:
-    """Return tasks as bytes, with the functions that were made measures in this process."""
+    """Return tasks as bytes, with the functions that this process has added as measures."""
     from ray import cloudpickle
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
@@ -35,8 +35,8 @@ def pack(tasks: Tasks) -> bytes:
 
 
 def unpack(packed: bytes) -> Tasks:
-    """Return the tasks; the measures among them count in this process from now on. Raises EdgenError for a
-    run's folder that is not here, and what unpickling raises without a plugin."""
+    """Return the tasks, and register their measures in this process. Raises EdgenError if a run's folder is
+    missing on this node, and any error of unpickling if a plugin is missing."""
     from ray import cloudpickle
 
     own, tasks = cloudpickle.loads(packed)

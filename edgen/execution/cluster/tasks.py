@@ -1,4 +1,4 @@
-"""Pieces of work as tasks of a Ray cluster, a core each."""
+"""Pieces of work as tasks of a Ray cluster, one core each."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from edgen.execution.cluster.connect import ClusterConnection
 
 
 class RayTasks:
-    """Tasks that call `run` with pieces of work, `count` at once. `address`: of the cluster, empty for a new
-    one here. Raises InputError if Ray is not installed, ProviderError if no cluster answers."""
+    """Tasks that call `run` with pieces of work, `count` at once. `address`: of the cluster; empty for a new
+    one on this machine. Raises InputError if Ray is not installed, ProviderError if no cluster answers."""
 
     def __init__(self, address: str, run: Callable[[bytes], bytes], count: int) -> None:
         self._stack = contextlib.ExitStack()
@@ -23,8 +23,8 @@ class RayTasks:
         self._remote: Any = ray.remote(num_cpus=connection.share, scheduling_strategy="SPREAD")(run)
 
     def begin(self, given: bytes) -> Callable[[], bytes]:
-        """Begin a task; return a function that waits for its result, and raises ProviderError if its worker
-        was lost."""
+        """Begin a task with the bytes `given`; return a function that waits for its result. It raises
+        ProviderError if the worker is lost."""
         return partial(_wait, self._remote.remote(given))
 
     def end(self) -> None:

@@ -1,14 +1,15 @@
-"""The units of a plan at workers, without a task for each: the messages of a frame are handled in turn.
+"""The units of a plan at workers, without an asyncio task for each: callbacks handle the messages of a frame.
 
-A unit goes from worker to head and back: its worker sends a request or the outcome, the head makes the call
-and stores the reply, and only then takes what the worker sent next. An outcome that came with its last reply
-is stored in the same transaction. A call that waits for nothing but its
-turn at a service needs no task either: its ticket, its reply and its failure are taken as they come, and the
-replies of one moment are stored together. Any other call is made by a task as in OnlineScheduler; so are the
-retries of a call that failed.
+A unit alternates between worker and head: the worker sends a request or the outcome; the head makes the call
+and stores the reply, and only then handles the worker's next message. An outcome that arrives with its last
+reply is stored in the same transaction.
 
-Most units are given out with a permit for their first request, once a place at the service is free, so that
-a conversation of one reply takes one message in each direction.
+A call that waits only for its turn at a service needs no task either (`PlainCall`); replies that arrive in
+one turn of the event loop are stored together. Tasks make any other call, as in OnlineScheduler, and retry
+failed calls.
+
+Most units are given to a worker with a permit for their first request, once a place at the service is free.
+So a conversation of one reply takes one message in each direction.
 """
 
 from __future__ import annotations
@@ -48,22 +49,23 @@ class UnitOwner(Protocol):
         errors that stop the run."""
 
 
-# Seconds that replies wait for others before a commit, which costs as much as the rows of ten: at most a
-# fifth of the time of an answer, since they keep their places at the service meanwhile.
+# Seconds (least, most) that replies wait for others before a commit, which costs as much as the rows of ten
+# replies. Within these, a fifth of an answer's latency, since waiting replies keep their places at the
+# service.
 _PAUSE = (0.025, 0.1)
 _OF_ANSWER = 0.2
 
 
 class Units:
-    """The units that one scheduler has at the workers of a pool. `plain`: each request has a reply of its
-    own, so its call may need no task."""
+    """The units that one scheduler has at the workers of a pool. `plain`: tasks neither share requests nor
+    join calls, so a call may need no task."""
 
     def __init__(
         self, scheduler: UnitOwner, work: Work, recorder: OutcomeRecorder, pool: Pool, *, plain: bool
     ) -> None:
         self._scheduler, self._work, self._recorder, self._pool = scheduler, work, recorder, pool
         self._plain = plain
-        self._first: ModelClient | None = None  # that gets the first requests of most units
+        self._first: ModelClient | None = None  # client of most units' first requests; None: not plain calls
         self._planned: Iterator[Unit] = iter(())
         self._again: list[Unit] = []  # units of workers that were lost
         self._at_once = 0
@@ -72,10 +74,10 @@ class Units:
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[None] = self._loop.create_future()
-        self._answered: list[PlainCall] = []  # go to the disk at the end of this moment
+        self._answered: list[PlainCall] = []  # stored at the end of this turn of the event loop
 
     async def run(self, planned: Iterator[Unit], at_once: int) -> None:
-        """Run the units, so many at once; begin none once the scheduler is stopped."""
+        """Run the units, `at_once` at a time; begin none after the scheduler is stopped."""
         self._planned, self._at_once = planned, at_once
         try:
             self.begin_more()
@@ -91,7 +93,7 @@ class Units:
     # -- units
 
     def begin_more(self) -> None:
-        """Begin as many units as may be open; end after the last one."""
+        """Begin as many units as may be open. End `run` if none is left."""
         if self._ended.done():
             return
         stopped = self._scheduler.stopped is not None
@@ -104,8 +106,8 @@ class Units:
             self._ended.set_result(None)
 
     def _fill(self) -> None:
-        """Begin units at the workers that have the fewest. A unit is given to its worker with a permit if
-        the call of its first request goes to a client and waits for nothing but a place."""
+        """Begin units at the workers with the fewest. A unit is given with a permit if its first request is
+        probably a plain call to the client `_first`."""
         client, now = self._first, self._loop.time()
         if client is not None and not client.makes_unseen_calls:
             client = None
@@ -132,7 +134,7 @@ class Units:
                 stored = self._work.ledger.read_replies(*unit)
                 if first is None or stored:
                     link.send(StartUnit(unit, stored))
-                else:  # with a permit, once there is a place
+                else:  # given with a permit, once a place is free
                     call = Call(request=UNSEEN, key=b"", keep=True, tries=1, began=now)
                     self._enter(rollout, first, call)
             except BaseException:
@@ -146,7 +148,7 @@ class Units:
         self.begin_more()
 
     def begin_again(self, rollout: RemoteRollout) -> None:
-        """Give the unit of a lost worker to another one."""
+        """Give the unit of a lost worker to another worker."""
         self._again.append(rollout.unit)
         self.leave(rollout)
 
@@ -164,13 +166,14 @@ class Units:
             self._schedule_round()
 
     def abandon(self) -> None:
-        """Wait for calls in flight only, as after a worker's failure: the outcome of its unit never comes."""
+        """Wait only for calls in flight, after a worker's failure: the outcome of its unit will not
+        arrive."""
         self._abandoned = True
         for rollout in [*self._open]:
             self.go_on(rollout)
 
     def go_on(self, rollout: RemoteRollout) -> None:
-        """Take what a worker said of a unit, once the unit's last call is over."""
+        """Handle a unit's message, once its last call is over."""
         if rollout.busy or rollout not in self._open:
             return
         try:
@@ -246,12 +249,12 @@ class Units:
             plain.send(ticket)
 
     def retry(self, rollout: RemoteRollout, failed: tuple[Call, CallError]) -> None:
-        """Let a task make the attempts that follow a first one."""
+        """Start a task for the attempts after a failed first one."""
         self._open[rollout] = None
         self._keep(self._ask(rollout, failed))
 
     def keep_answer(self, plain: PlainCall) -> None:
-        """Store the answer of a call at the end of this moment."""
+        """Store the answer of a call, together with others of this turn of the event loop."""
         self._answered.append(plain)
         if not self._scheduled:
             self._schedule_round()
@@ -273,7 +276,7 @@ class Units:
                 rollout.got = None
         except WorkerLostError:
             pass  # the unit begins again elsewhere
-        except asyncio.CancelledError:  # as the run was stopped
+        except asyncio.CancelledError:  # the run was stopped
             self.leave(rollout)
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bug ends the run
@@ -284,12 +287,12 @@ class Units:
     # -- the end of a moment
 
     def _schedule_round(self) -> None:
-        """Schedule the end of this moment."""
+        """Schedule `_end_moment` for the end of this turn of the event loop."""
         self._scheduled = True
         self._loop.call_soon(self._end_moment)
 
     def _end_moment(self) -> None:
-        """Store the replies that came, and begin units in the place of those that ended."""
+        """Store the replies that have arrived, and begin units in the place of ended ones."""
         self._scheduled = False
         answered, self._answered = self._answered, []
         try:
@@ -300,8 +303,8 @@ class Units:
         self.begin_more()
 
     def _store(self, answered: Sequence[PlainCall]) -> None:
-        """Store replies in one transaction, and the outcomes that came with them. A bug in an outcome's rows,
-        as of a plugin, ends the run; all replies are stored, and the other outcomes."""
+        """Store replies, and the outcomes that arrived with them, in one transaction. A bug in one outcome's
+        rows, such as a plugin's, ends the run; all replies and the other outcomes are stored."""
         ledger, recorder, statements, now = self._work.ledger, self._recorder, [], read_wall_time()
         with_outcome = not recorder.is_heard
         for plain in answered:
@@ -332,7 +335,7 @@ class Units:
         stored.add_done_callback(partial(self._take_stored, answered))
 
     def _take_stored(self, answered: Sequence[PlainCall], stored: asyncio.Future[None]) -> None:
-        """Count replies that are on the disk, and let their units go on."""
+        """Count replies that are on disk, and let their units continue."""
         if stored.cancelled():
             return
         error = stored.exception()
@@ -342,7 +345,7 @@ class Units:
                 return
             except (Exception, SystemExit) as bug:  # noqa: BLE001 - it ends the run
                 error = bug
-        for plain in answered:  # the replies keep their places: nothing more is sent
+        for plain in answered:  # the replies keep their places, so nothing more is sent
             self.leave(plain.rollout)
         self._fail(error)
 
@@ -386,6 +389,6 @@ class Units:
 
 
 def _is_reached(client: ModelClient | None, link: WorkerLink) -> bool:
-    """Return whether a worker makes the calls of a client."""
+    """Return whether this worker can make a client's calls."""
     backend = None if client is None else client.backend
     return isinstance(backend, RemoteBackend) and backend.is_reached_by(link)

@@ -1,11 +1,11 @@
-"""A connection between head and worker: frames of messages, with at least some seconds between two.
+"""A connection between head and worker: frames of messages, with a minimum time between two frames.
 
-A message after a pause goes at once, so a few slow calls never wait. Among many calls, those of the same
-moments share a frame, since a frame costs either side as much as several messages. With more workers, each
-has fewer calls, so frames are further apart: `compute_frame_interval`.
+A message after a pause is sent at once, so a few slow calls never wait. Messages of many calls share frames,
+since a frame costs each side as much as several messages. With more workers, each has fewer calls, so frames
+are further apart (`compute_frame_interval`).
 
-Ray starts workers and ends them; messages do not pass through it, since a call of an actor costs
-the caller 0.5 to 0.9 ms.
+Ray starts workers and ends them; messages do not pass through it, since a call of an actor costs the caller
+0.5 to 0.9 ms.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import msgspec
 
 from edgen.execution.cluster.messages import BEAT, Heartbeat, ToHead, ToWorker
 
-_APART = (0.02, 0.1)  # seconds between two frames: for each worker, and the most
+_APART = (0.02, 0.1)  # seconds between two frames: per worker, and at most
 _HEAD = 4  # bytes of a frame's length
-_MOST = 2**31  # bytes of a frame
-_FIRST = 1024  # bytes of the first frame, whose sender is unknown
+_MOST = 2**31  # maximum bytes of a frame
+_FIRST = 1024  # maximum bytes of the first frame, whose sender is unknown
 
 
 def compute_frame_interval(workers: int) -> float:
-    """Return the least seconds between two frames of a connection, for so many workers."""
+    """Return the minimum seconds between two frames of a connection, for a number of workers."""
     each, most = _APART
     return min(most, each * workers)
 
@@ -36,9 +36,9 @@ decode_to_worker: Callable[[bytes | memoryview], list[Any]] = msgspec.msgpack.De
 
 
 class Wire(asyncio.Protocol):
-    """One end of a connection. `hear` gets the messages of each frame, `lose` hears of the end; `trusted`
-    allows long frames. `apart`: seconds between two frames. `heard` is the moment of the last word from the
-    other end."""
+    """One end of a connection. `hear` gets the messages of each frame; `lose` is called at the end of the
+    connection. `trusted`: long frames are allowed. `apart`: minimum seconds between two frames. `heard`:
+    loop's time of the last bytes from the other end."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Wire(asyncio.Protocol):
         self._received = bytearray()
         self._waiting: list[Any] = []
         self._gathering: asyncio.TimerHandle | None = None
-        self._sent = 0.0  # the moment of the last frame
+        self._sent = 0.0  # loop's time of the last frame
         self._beating: asyncio.TimerHandle | None = None
         self.heard = self._loop.time()
 
@@ -65,7 +65,7 @@ class Wire(asyncio.Protocol):
         self._most = _MOST
 
     def follow(self, hear: Callable[[Wire, list[Any]], None], lose: Callable[[Wire], None]) -> None:
-        """Let others hear from now on."""
+        """Replace the functions that get messages and the end."""
         self._hear, self._lose = hear, lose
 
     def send(self, message: Any) -> None:
@@ -75,7 +75,7 @@ class Wire(asyncio.Protocol):
             self._gathering = self._loop.call_at(self._sent + self._apart, self.flush)
 
     def flush(self) -> None:
-        """Send what waits."""
+        """Send all queued messages now."""
         if self._gathering is not None:
             self._gathering.cancel()
             self._gathering = None
@@ -93,7 +93,7 @@ class Wire(asyncio.Protocol):
     # -- asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to give signs of life."""
+        """Begin to send signs of life."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._beating = self._loop.call_later(BEAT, self._beat)
@@ -126,7 +126,7 @@ class Wire(asyncio.Protocol):
         del received[:start]
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """Report the end."""
+        """Call `lose`."""
         for timer in (self._beating, self._gathering):
             if timer is not None:
                 timer.cancel()

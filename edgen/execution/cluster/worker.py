@@ -65,22 +65,22 @@ class HeadBackend(NamedTuple):
 
 
 class WorkerSetup(NamedTuple):
-    """The needs of a worker at its start."""
+    """The setup that the head gives a worker."""
 
-    settings: CallSettings  # settings of calls
-    roles: tuple[str, ...]  # of the requests
+    settings: CallSettings  # settings of calls, from the job
+    roles: tuple[str, ...]  # roles of requests
     called: tuple[str, ...]  # names of the backends that it calls itself
     known: Mapping[str, HeadBackend]  # all other backends
     consents: Consents  # hosts that keys may go to
     variables: tuple[str, ...]  # environment variables that hold keys at the head
     packed: bytes  # the tasks, pickled
-    address: tuple[str, int] = ("", 0)  # host and port of the head's door
-    secret: bytes = b""  # of the head's door
+    address: tuple[str, int] = ("", 0)  # host and port where the head listens
+    secret: bytes = b""  # proves the worker to the head
     apart: float = 0.0  # seconds between two frames of messages
 
 
 class Worker:
-    """An actor. Ray calls `describe` and `begin` once; everything else comes over the connection."""
+    """A Ray actor. Ray calls `describe` and `begin` once; everything else comes over the connection."""
 
     def __init__(self) -> None:
         self._wire: Wire
@@ -94,7 +94,7 @@ class Worker:
         self._running: set[asyncio.Task[None]] = set()
 
     async def describe(self) -> dict[str, Any]:
-        """Return the versions that have to be the head's."""
+        """Return the versions, which must equal the head's, the process id and the node."""
         return {
             "edgen": __version__,
             "Python": platform.python_version(),
@@ -103,10 +103,12 @@ class Worker:
         }
 
     async def begin(self, number: int, equipment: WorkerSetup) -> dict[str, Any]:
-        """Make the backends, take the tasks, and connect to the head. Return what the head compares, or the
-        `problem`. `alone`: why no tasks can be taken, so that only calls can be made here. `local`: the
-        addresses of this node's servers, by backend, for those that are node-local; `without`: those of them
-        that do not answer."""
+        """Create the backends, take the tasks, and connect to the head.
+
+        Return only a `problem`, or: `fingerprint` of the tasks; `alone`: why the worker only makes calls;
+        `local`: addresses of this node's servers by node-local backend; `without`: backends among these
+        without an answering server.
+        """
         self._equipment = equipment
         if missing := [name for name in equipment.variables if not os.environ.get(name)]:
             return {
@@ -122,7 +124,7 @@ class Worker:
             self._equip(equipment.packed)
             identities = {role: client.backend.identity for role, client in self._clients.items()}
             said["fingerprint"] = self._tasks.make_fingerprint(identities)
-        except Exception as error:  # noqa: BLE001 - of any object on its way: calls can be made all the same
+        except Exception as error:  # noqa: BLE001 - of unpickling; calls need no tasks
             said["alone"] = (
                 f"{type(error).__name__}: {error}" if not isinstance(error, EdgenError) else str(error)
             )
@@ -144,7 +146,7 @@ class Worker:
         return said
 
     def _make_backends(self, equipment: WorkerSetup) -> None:
-        """Make the backends that are called from here. Raises EdgenError, as for a missing key."""
+        """Create the backends that this worker calls. Raises EdgenError, for example if a key is missing."""
         settings = equipment.settings
         for name in equipment.called:
             self._backends[name] = make(
@@ -178,7 +180,7 @@ class Worker:
         self._tasks = unpack(packed)
 
     def _hear(self, _wire: Wire, messages: list[Any]) -> None:
-        """Take the head's messages."""
+        """Handle the head's messages."""
         for message in messages:
             match message:
                 case Permit():
@@ -204,7 +206,8 @@ class Worker:
         task.add_done_callback(self._running.discard)
 
     async def _handle(self, handle: Callable[[Any], Coroutine[Any, Any, None]], message: Any) -> None:
-        """Handle a message. The head raises what this raises, and waits no longer for the permit's call."""
+        """Handle a message. An error goes to the head, which raises it and stops waiting for a permit's
+        call."""
         try:
             await handle(message)
         except Exception as error:  # noqa: BLE001 - the head raises it
@@ -215,17 +218,17 @@ class Worker:
                 said = WorkerFailure("", fault=replace_surrogates(traceback.format_exc()))
             self._wire.send(said)
             permit = message.first if isinstance(message, StartUnit) else message
-            if isinstance(permit, Permit):  # the head ignores it if it has the call's result
+            if isinstance(permit, Permit):  # ignored if the head has the call's result
                 self._wire.send(AttemptResult(permit.number, None, _BROKEN))
 
     async def _call(self, permit: Permit) -> None:
-        """Make one attempt at the unit's open request, or at the permit's own."""
+        """Make one attempt at the unit's open request, or at the request in the permit."""
         own, key = (None, b"") if permit.unit is None else self._asked.get(permit.unit, (None, b""))
         request = own
         if own is not None and permit.way != "schema":
             request = self._clients[own.role].form_support.adapt_request(own, permit.way)  # type: ignore[arg-type]
         if permit.request:
-            request = pickle.loads(permit.request)  # noqa: S301 - the head proved itself by Ray
+            request = pickle.loads(permit.request)  # noqa: S301 - only the head of this Ray cluster sends it
             if own is not None:
                 request = msgspec.structs.replace(request, scene=own.scene, view=own.view)
         assert request is not None, "a permit is for an open request"
@@ -237,24 +240,24 @@ class Worker:
         self._wire.send(
             AttemptResult(permit.number, reply, None, compute_reply_checksum(own.address, key, reply))
         )
-        # The head takes what follows only after the reply is on its disk.
+        # The head handles later messages of the unit only after the reply is on its disk.
         self._answer(permit.unit, reply)
 
     async def _attempt(self, permit: Permit, request: Request) -> Reply | None:
-        """Return the reply to an attempt; None after a failure, which is reported."""
+        """Make an attempt and return the reply; report a failure and return None."""
         kind, server = self._find_server(permit)
         try:
             if asyncio.get_running_loop().time() - permit.heard > LEASE:
                 raise CallError(FailureKind.SERVER_ERROR, "the worker lost touch with the head", unsent=True)
-            send_until.set(permit.heard + LEASE)  # the request may wait for a connection
+            send_until.set(permit.heard + LEASE)  # the request may have to wait for a connection
             return await complete_once(server, kind, request)
         except CallError as failure:
             self._wire.send(AttemptResult(permit.number, None, CallFailure.of(failure)))
             return None
 
     async def _call_first(self, permit: Permit, rollout: Rollout) -> tuple[FirstReply, Reply] | None:
-        """Return the reply to a rollout's request, which the head has not seen, for the head and for the
-        rollout; None if the head has to see the request."""
+        """Make an attempt at a rollout's first request, unseen by the head. Return the message for the head
+        and the reply for the rollout; None after a failure, or if the permit does not fit."""
         asked, client = rollout.request, rollout.client
         assert asked is not None, "it is open"
         if client.name != permit.backend or asked.other_form or (asked.prose and not permit.way):
@@ -297,9 +300,7 @@ class Worker:
         unit, wire, permit = take.unit, self._wire, take.first
         rollout = Rollout(self._tasks.make_task(*unit), self._clients)
         replayed, failure = rollout.answer_from(take.stored), None
-        unsent: FirstReply | None = (
-            None  # waits for the outcome, which follows at once if nothing more is asked
-        )
+        unsent: FirstReply | None = None  # to be sent with the outcome, if no request follows
         first: Request | None = None
         try:
             while (request := rollout.request) is not None:
@@ -325,13 +326,13 @@ class Worker:
         except CallError as error:
             failure = CallFailure.of(error)
         except BaseException:
-            if unsent is not None:  # it is paid for
+            if unsent is not None:  # its reply is paid for
                 wire.send(unsent)
             raise
         finally:
             self._asked.pop(unit, None)
             rollout.close()
-        if permit is not None:  # nothing was asked
+        if permit is not None:  # the rollout made no request
             wire.send(AttemptResult(permit.number, None))
         self._send_outcome(unit, rollout, failure, (replayed, first), unsent)
 
@@ -343,8 +344,8 @@ class Worker:
         since: tuple[int, Request | None],
         unsent: FirstReply | None,
     ) -> None:
-        """Send the outcome of a rollout, with the `unsent` reply if there is one. `failure`: of its last
-        request; `since`: `replayed` and `first` of the outcome."""
+        """Send the outcome of a rollout with the `unsent` reply, if any. `failure`: of its last request.
+        `since`: the outcome's `replayed` and `first`."""
         settled, sums, group = None, None, rollout.task.group
         try:
             if failure is None:
@@ -367,7 +368,7 @@ class Worker:
 
 
 def _lighten(request: Request) -> Request:
-    """Return a request without what only the call itself needs."""
+    """Return a request without the parts that only the call itself needs."""
     if request.alike:
         request = msgspec.structs.replace(request, alike=tuple(map(_lighten, request.alike)))
     if request.scene is None and request.view is None and not request.speakers:

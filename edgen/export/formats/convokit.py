@@ -1,9 +1,9 @@
 """A corpus for ConvoKit: https://convokit.cornell.edu/documentation/data_format.html
 
-Every conversation has its own speakers. To ConvoKit a speaker is a person, whose utterances in several
-conversations are combined and compared; here the speakers of each conversation are drawn anew, with their
-private knowledge of the scenario as metadata, along with `role`, which groups them. One Teacher and one
-Student for all would be two people with changing characters.
+Every conversation has its own speakers. ConvoKit treats a speaker as a person, whose utterances in several
+conversations it combines and compares. In edgen, the speakers of each conversation are drawn anew: one
+Teacher and one Student for all conversations would be two people with changing characters. Their private
+knowledge of the scenario is metadata, and so is `role`, which groups them.
 
 A conversation is named after its first utterance, as the format requires. Timestamps are the positions of
 turns. Files are in ASCII, other characters escaped as in JSON: ConvoKit opens its files in the machine's
@@ -42,7 +42,7 @@ _OVERALL = {"name": "str", "synthetic": "bool", "simulated": "bool"}
 
 class _Metadata:
     """The metadata of a corpus of this space. Values that all roles or no role knows belong to the
-    conversation; those that some know belong to these speakers, and `teacher_preference` is the teacher's
+    conversation. Values that some roles know belong to their speakers: `teacher_preference` is the teacher's
     `preference`."""
 
     def __init__(self, space: Space, layers: Sequence[LayerFacts] = ()) -> None:

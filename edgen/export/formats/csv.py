@@ -54,7 +54,7 @@ class CsvOptions(FormatOptions, frozen=True, kw_only=True):
 
 
 class CsvFiles(SplitFiles):
-    """One table per split, with the columns in its first row; `disarmed` counts the cells that got an
+    """One table per split, with the columns in its first row. `disarmed` counts the cells with an added
     apostrophe."""
 
     suffix = "csv"

@@ -1,5 +1,5 @@
-"""One row per turn with its acts: the dialogue acts of any protocol that labels its turns, and the state
-of those that have one."""
+"""One row per turn with its dialogue acts, for any protocol that labels its turns; and the protocol's state,
+if it has one."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 https://huggingface.co/docs/hub/datasets-manual-configuration (file names, `configs`, `dataset_info`)
 
-The arms of a run share one table with a column `arm`. With a table per arm, the first would be the default,
-and users would load a part of the data unknowingly; conversations of one scenario would also be in several
-tables.
+The arms of a run share one table with a column `arm`. With a table per arm, the first arm would be the
+default, so users would load a part of the data unknowingly. Conversations of one scenario would also be
+spread over several tables.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class HubFiles(RowFiles):
     """Files with the hub's names: `data/train-00000-of-00005.parquet`, or `.jsonl`.
 
     A name states the number of files, and none may be empty, so the rows wait in a temporary file until all
-    are known. The types of the columns are given and not guessed: a column without a value in the first rows
-    has the type of the last. Raises UsageError at once if Parquet is requested and pyarrow is missing.
+    are known. The types of the columns are given, not guessed from the first rows, which may lack values.
+    Raises UsageError at once if Parquet is requested and pyarrow is missing.
     """
 
     def __init__(self, staging: Staging) -> None:

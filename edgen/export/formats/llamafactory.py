@@ -24,8 +24,8 @@ PREFERENCE = "preference"
 KTO = "kto"
 INFO = "dataset_info.json"
 
-# The description of a table in dataset_info.json. LLaMA-Factory has no defaults for columns once one is
-# named.
+# The description of a table in dataset_info.json. If one column is named, LLaMA-Factory has no defaults for
+# the others.
 _DESCRIBED: dict[str, dict[str, Any]] = {
     PREFERENCE: {
         "ranking": True,
@@ -55,7 +55,7 @@ def _make_pair(chat: Chat, pair: TurnPair) -> Row | LeftOut:
 
 
 def _make_tagged_row(chat: Chat, found: Completion) -> Row | None:
-    """Return the row of a completion; None if its pair has no row either and was counted."""
+    """Return the row of a completion; None if its pair has no row and was counted as an omission."""
     prompt = chat.user_first(found.prompt)
     if not begins_with_user(prompt):
         return None

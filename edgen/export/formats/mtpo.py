@@ -35,8 +35,8 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
 
 def compute_soft_preference(pair: Pair, source: Label | None) -> float | None:
     """Return the probability that side a is preferred, by the source of the pairs' labels; None if that
-    source has no signal, or the user asked for fewer pairs. A judge's log probabilities take precedence over
-    its verdicts. Otherwise a tie is one half; a verdict that the strengths contradict counts unchanged.
+    source has no signal, or if the user requested fewer pairs. A judge's log probabilities take precedence
+    over its verdicts. Otherwise a tie is one half; a verdict that the strengths contradict counts unchanged.
     `source` is any label of the same run."""
     if pair.label is None and pair.left_out not in ("tie", "contradicted"):
         return None
@@ -48,7 +48,7 @@ def compute_soft_preference(pair: Pair, source: Label | None) -> float | None:
         return TIE
     signal = signal_behind(
         pair, source
-    )  # strengths come from a judge's verdicts, so only these can be contradicted
+    )  # strengths come from a judge's verdicts, so they contradict only these
     return None if signal is None else signal.p
 
 

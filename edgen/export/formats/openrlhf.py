@@ -1,8 +1,9 @@
 """Rows for OpenRLHF: preference pairs for train_dpo and train_rm, and single replies with a score.
 
 Format of pairs: `openrlhf/datasets/reward_dataset.py` without `--data.prompt_key`: two message lists that
-differ only in the last message. Its keys are options, so the second table has its own names; they are plain
-texts in the layout of OpenRLHF's usual input template ("User: ...\\nAssistant: ").
+differ only in the last message. Names of columns are options of OpenRLHF, so the second table has names of
+its own. Its values are plain texts in the layout of OpenRLHF's usual input template ("User: ...\\nAssistant:
+").
 """
 
 from __future__ import annotations

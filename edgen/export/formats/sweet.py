@@ -22,8 +22,8 @@ _TOLD = "In light that the final answer is: {}."  # the beginning of a critic's 
 def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
     """Yield the rows of each pair, then the rejected trajectories.
 
-    `evaluate_code.py --k 2` reads one conversation of each task, then the other ones in the same order, so
-    the run is read twice.
+    `evaluate_code.py --k 2` reads one conversation of each task, then the others in the same order. So the
+    run is read twice.
     """
     for compared in run.compared():
         found = _read(compared, chat)
@@ -82,7 +82,7 @@ def _make_trajectory(found: PreferredPair, chat: Chat, messages: list[Message], 
 
 
 def _make_turn_row(compared: ComparedPair, chat: Chat) -> Row | LeftOut:
-    """Return the two turns at which a pair parts, each after the same prompt."""
+    """Return a row of the two turns at which a pair parts, after their common prompt."""
     found = read_turn(compared, chat)
     if isinstance(found, LeftOut):
         return found
@@ -103,7 +103,8 @@ def _join_input(chat: Chat, messages: list[Message]) -> str:
 
 
 def _describe(chat: Chat, scenario: Scenario, *, hidden: bool) -> str:
-    """Return what the trained role knows of a scenario, or what is hidden from it; empty if nothing is."""
+    """Return the facts of a scenario that the trained role knows, or those hidden from it; empty if there are
+    none."""
     sees = next(role.sees for role in chat.space.roles if role.name == chat.assistant)
     named = [one for one in chat.space.dimensions if (one.name not in sees) is hidden]
     return "; ".join(f"{one.label or one.name.replace('_', ' ')}: {scenario[one.name]}" for one in named)

@@ -11,7 +11,7 @@ from edgen.plugin.formats import Tried
 
 
 def _make_row(found: PreferredPair) -> Row:
-    # No column `margin`: RewardTrainer would subtract it in its loss unasked.
+    # No column `margin`: RewardTrainer would subtract it in its loss without being asked.
     value = {"chosen": found.chosen, "rejected": found.rejected, "p": found.label.p, "id": found.pair.id}
     return Row(found.pair.split, value, evidence=found.evidence, scenario=found.scenario)
 

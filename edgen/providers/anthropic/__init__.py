@@ -33,7 +33,7 @@ class AnthropicProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnsw
     sees_pictures = True
 
     def picture_tokens(self, model: str, picture: PromptPicture) -> PictureTokens:  # noqa: ARG002
-        """Return a token for 750 pixels of the picture as older models see it, and as newer ones do.
+        """Return the tokens of a picture, one per 750 pixels, as older models scale it and as newer ones do.
 
         https://platform.claude.com/docs/en/build-with-claude/vision#evaluate-image-size
         """

@@ -3,10 +3,9 @@
 A request's `params` equal what the online adapter sends, byte for byte, and the same code reads the answer.
 Limits, states and shapes are those of Anthropic's API reference and of the SDK anthropic 2.12.
 
-A batch is one call that holds all of its requests, and it cannot carry a name of ours. So the custom ids end
-with a mark made from its token. To find a batch whose creation was not confirmed, look among the batches that
-are newer than the last known one and hold as many requests. Custom ids identify a batch only after it has
-ended.
+A batch is created in one call with all of its requests, and its name cannot be chosen. So the custom ids end
+with a mark made from its token. If its creation was not confirmed, the search covers the batches that are
+newer than the last known one and hold as many requests. Custom ids identify a batch only after it has ended.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ if TYPE_CHECKING:
 
 _BATCHES = "v1/messages/batches"
 _CHUNK = 1 << 20  # bytes of a file held in memory at a time
-_PAGE = 100  # batches asked for at a time
-_DAY = 86_400.0  # seconds: no two clocks are that far apart
+_PAGE = 100  # batches per page of the list
+_DAY = 86_400.0  # seconds: no two clocks differ by more
 _encode = msgspec.json.Encoder().encode
 
 
@@ -63,21 +62,21 @@ class AnthropicBatches(SdkBatches):
 
     def __init__(self, backend: AnthropicBackend, environ: Mapping[str, str], patience: float) -> None:
         super().__init__(backend, environ, patience, classify, ("anthropic", "AnthropicError"))
-        self._strangers: set[tuple[str, str]] = set()  # tokens, each with a batch that belongs to another one
+        self._strangers: set[tuple[str, str]] = set()  # (token, id of a batch that does not belong to it)
 
     @cached_property
     def client(self) -> AsyncAnthropic:
         """Anthropic's client, without retries and without settings from ANTHROPIC_… variables."""
         module = load_sdk("anthropic", "anthropic")
         made: AsyncAnthropic = module.AsyncAnthropic(
-            api_key="none",  # else the client looks for one itself; this value is not sent
+            api_key="none",  # otherwise the client looks for a key itself; this value is not sent
             base_url=str(self._base),
             max_retries=0,
-            timeout=self._http.timeout,  # else the client may take its own default of 600 s
+            timeout=self._http.timeout,  # otherwise the client may use its own default of 600 s
             http_client=self._http,
             open_telemetry=False,
         )
-        # drop those of ANTHROPIC_CUSTOM_HEADERS, which are meant for other programs
+        # drop the headers of ANTHROPIC_CUSTOM_HEADERS, which are meant for other programs
         made._custom_headers = {}
         return made
 
@@ -94,8 +93,8 @@ class AnthropicBatches(SdkBatches):
     # -- calls
 
     async def upload(self, file: Path, token: str) -> str | None:  # noqa: ARG002
-        """Return the newest batch, without uploading: batches created from now on are newer. Raises
-        CallError, and OSError for the file."""
+        """Return the id of the newest batch, without uploading, since `find` searches the batches after it.
+        Raises CallError, and OSError for the file."""
         await run_in_thread(file.stat)
         with self._calls.translate_errors():
             page = await self.client.messages.batches.list(limit=1)
@@ -115,9 +114,9 @@ class AnthropicBatches(SdkBatches):
         return self._read_batch(batch)
 
     async def find(self, sending: Sending) -> RemoteBatch | Suspects | None:
-        """Return the batch that was created for `sending`, or the running ones that may be it.
+        """Return the batch that was created for `sending`, or the running batches that may be it.
 
-        A batch whose results are gone counts as the one if no other does: it may have been paid.
+        A batch without results counts if no other one matches, since it may have been paid for.
         """
         working, unknown = [], None
         with self._calls.translate_errors():
@@ -213,7 +212,7 @@ class AnthropicBatches(SdkBatches):
             state="ended" if ended else "working",
             outcome=_find_outcome(counts, there=there) if ended else None,
             files=(name,) if there else (),  # result files are named after their batch
-            done=done if ended and counts else None,  # counts are given only at the end
+            done=done if ended and counts else None,  # the counts are final only at the end
             total=sum(counts.values()) if counts else None,
         )
 
@@ -222,7 +221,8 @@ _KINDS = ("processing", "succeeded", "errored", "canceled", "expired")
 
 
 def _find_outcome(counts: Mapping[str, int], *, there: bool) -> Literal["completed", "expired", "cancelled"]:
-    """Return how a batch ended; one whose results are gone was worked on."""
+    """Return how a batch ended. A batch without results counts as completed, since it may have been worked
+    on."""
     if there and counts.get("canceled"):
         return "cancelled"
     return "expired" if there and counts.get("expired") else "completed"

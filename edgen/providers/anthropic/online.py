@@ -2,7 +2,7 @@
 
 System messages become the `system` field. `extra_body` is merged last and shallowly; the keys of its
 `output_config` join edgen's. Thoughts are not part of the text. An answer with the stop reason `refusal`
-becomes a Reply whose refusal is the service's explanation. Fields, stop reasons and error types are those of
+becomes a Reply with the service's explanation as refusal. Fields, stop reasons and error types are those of
 the API reference and of the SDK anthropic 2.12.
 """
 
@@ -48,7 +48,7 @@ class AnthropicBackend(HttpBackend):
         self._messages = append_path(self.base, "v1/messages")
         self._models = append_path(self.base, "v1/models")
         self._tail = functools.cache(functools.partial(_render_tail, config))
-        self._tail(1, None)  # reject what cannot be sent before any call
+        self._tail(1, None)  # raise for settings that cannot be sent, before any call
         self._kept = None if config.prompt_cache is None else _make_cache_control(config.prompt_cache)
 
     async def complete(self, request: Request) -> Reply:
@@ -67,8 +67,8 @@ class AnthropicBackend(HttpBackend):
         return before + (b',"system":' + encode_prompt(self._mark_text(system)) if system else b"") + tail
 
     def _mark_last_message(self, said: list[Message | dict[str, Any]]) -> list[Any]:
-        """Return the messages with the last one of a dialogue marked for caching: the next prompt begins with
-        all of them."""
+        """Return the messages with the last one of a dialogue marked for caching, since the next prompt
+        begins with all of them."""
         assistant = (isinstance(one, Message) and one.role == "assistant" for one in said)
         if self._kept is None or not any(assistant):
             return said
@@ -79,12 +79,12 @@ class AnthropicBackend(HttpBackend):
         return [*said[:-1], {**last, "content": [*before, {**end, "cache_control": self._kept}]}]
 
     def _mark_text(self, text: str) -> Any:
-        """Return a text block, marked for the prompt cache with everything before it if the job wants
-        that."""
+        """Return a text block, marked for the prompt cache (with everything before it) if the job caches
+        prompts."""
         return text if self._kept is None else [{**_make_text_block(text), "cache_control": self._kept}]
 
     async def models(self) -> list[str] | None:
-        """Return the names that the service offers, None if it keeps no list. Raises CallError."""
+        """Return the names that the service offers; None if it has no list. Raises CallError."""
         names: list[str] = []
         query = {"limit": "1000"}
         for _ in range(_MAX_PAGES):
@@ -117,7 +117,7 @@ def _make_picture_block(picture: PromptPicture) -> dict[str, Any]:
 
 
 def _make_cache_control(ttl: str) -> dict[str, str]:
-    """Return the cache marker of a block; five minutes are the service's default."""
+    """Return the cache marker of a block. Five minutes are the service's default."""
     return {"type": "ephemeral"} if ttl == "5m" else {"type": "ephemeral", "ttl": ttl}
 
 
@@ -128,8 +128,8 @@ def _make_headers(key: str | None) -> dict[str, str]:
 def _render_tail(config: AnthropicConfig, scale: int, schema: bytes | None) -> bytes:
     """Return the JSON after messages and system.
 
-    `scale`: see `BackendConfig.room`; the answer has to fit `schema`. Raises InputError for an
-    `extra_body` that changes fields owned by the adapter.
+    `scale`: see `BackendConfig.room`. `schema`: the answer's. Raises InputError for an `extra_body` that
+    changes fields owned by the adapter.
     """
     refuse_extra(config.extra_body, _NOT_EXTRA)
     output = config.extra_body.get("output_config") or {}
@@ -178,10 +178,10 @@ class _Message(msgspec.Struct):
     """An answer; field names are the vendor's."""
 
     content: list[_Block]  # blocks of text and tool calls
-    stop_reason: str | None = None  # why it ended
-    stop_details: _StopDetails | None = None  # of a refusal
+    stop_reason: str | None = None  # reason for the end
+    stop_details: _StopDetails | None = None  # details of a refusal
     usage: Any = None  # the answer is paid for even if this is invalid
-    model: str | None = None  # that answered
+    model: str | None = None  # the model that answered
     simulated: Any = None  # set by `edgen simulator`
 
 
@@ -231,8 +231,8 @@ def _describe_refusal(details: _StopDetails | None) -> str:
 
 
 def _read_counts(usage: Any, text: str) -> Usage | None:
-    """Return the usage. Prompt tokens are the sum of uncached, cache-read and cache-written ones. Writes are
-    given as a sum, or separately by lifetime."""
+    """Return the usage. Prompt tokens are the sum of uncached, cache-read and cache-written tokens. The
+    service gives cache writes as a sum, or by lifetime."""
     if not isinstance(usage, dict):
         return None
     read, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
@@ -266,7 +266,8 @@ _OVERFLOW = re.compile(r"prompt is too long|exceed(s)? (the )?context (limit|win
 
 
 def classify(status: int, error: ErrorBody) -> FailureKind:
-    """Return the kind of a failure: by its wording if a type is ambiguous, then by type, then by status."""
+    """Return the kind of a failure, by its type (or by its wording if the type is ambiguous), or else by
+    status."""
     if _NO_MONEY.search(error.message):
         return FailureKind.QUOTA
     if status in (400, 413) and _OVERFLOW.search(error.message):

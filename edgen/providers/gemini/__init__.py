@@ -1,4 +1,4 @@
-"""Gemini: calls one by one, and batches."""
+"""Gemini: single calls, and batches."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 A line's request equals what the online adapter sends, byte for byte, and the same code reads the answer.
 Limits, states and shapes are those of Google's "Batch API" and "Rate limits" pages and of its generated
-client library. A batch is found by its display name, which is its token. The state of a batch is read without
-the client, whose `batches.get` omits the number of finished requests and the failure. The client sends a
-piece of an upload up to three times; each piece names its offset, so that is idempotent.
+client library. A batch is found by its display name, which is its token. The client's `batches.get` omits the
+number of finished requests and the failure, so the state of a batch is read without it. The client sends a
+piece of an upload up to three times. Each piece states its offset, so that is idempotent.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from edgen.providers.gemini.online import GeminiBackend, classify, make_model_pa
 if TYPE_CHECKING:
     from google.genai.client import AsyncClient
 
-_PAGE = 100  # batches asked for at a time
+_PAGE = 100  # batches per page of the list
 _encode = msgspec.json.Encoder().encode
 
 
@@ -66,17 +66,17 @@ class GeminiBatches(SdkBatches):
         """Google's client for the Developer API, without settings from GOOGLE_… variables and without
         retries."""
         genai: Any = load_sdk("google.genai", "gemini")
-        # It warns of keys in the environment, which it must not use, and of unknown states.
+        # It warns about keys in the environment, which it must not use, and about unknown states.
         logging.getLogger("google_genai").setLevel(logging.ERROR)
         warnings.filterwarnings("ignore", module=r"google\.genai")
-        trusted = system_certificates()  # else the client creates contexts that are never used
+        trusted = system_certificates()  # otherwise the client creates contexts that are never used
         made: AsyncClient = genai.Client(
             api_key="none",  # the client requires one; it is not sent
             vertexai=False,
             http_options={
                 "base_url": str(self._base),
                 "api_version": "v1beta",
-                # Milliseconds; without this the client waits forever.
+                # Milliseconds. Without a timeout the client waits forever.
                 "timeout": max(1, round(self._patience * 1000)),
                 "retry_options": {"attempts": 1},
                 "httpx_async_client": self._http,
@@ -115,7 +115,7 @@ class GeminiBatches(SdkBatches):
         return RemoteBatch(id=self._calls.read_id(job.name), state="working")
 
     async def find(self, sending: Sending) -> RemoteBatch | None:
-        """Return the batch created with that token. The list's order is unspecified, so search all of it."""
+        """Return the batch created with that token. The list is in no stated order, so search all of it."""
         with self._calls.translate_errors():
             async for job in await self.client.batches.list(config={"page_size": _PAGE}):
                 if job.display_name == sending.token:
@@ -143,8 +143,8 @@ class GeminiBatches(SdkBatches):
     # -- state of a batch
 
     def _read_operation(self, remote_id: str, operation: bytes) -> RemoteBatch:
-        """Read Google's long-running operation: state and counts are in its metadata, the result file also in
-        its response."""
+        """Read Google's long-running operation. Its metadata holds state and counts, and its response may
+        hold the result file."""
         parts = read_members(operation)
         metadata = read_members(parts.get("metadata", b""))
         if read_text_member(parts.get("name")) is None and not metadata:
@@ -264,7 +264,8 @@ _BY_NUMBER = dict(_STATUSES.values())
 
 
 def _find_http_status(error: ErrorBody) -> int:
-    """Return the HTTP status of an error in a line: given as that, as a google.rpc.Code, or as its name."""
+    """Return the HTTP status of an error in a line, which may be given as such, as a google.rpc.Code, or by
+    name."""
     code = int(error.code) if re.fullmatch(r"\d{1,3}", error.code) else 0
     if 400 <= code < 600:
         return code
@@ -272,7 +273,7 @@ def _find_http_status(error: ErrorBody) -> int:
 
 
 def _classify(status: int, error: ErrorBody) -> FailureKind:
-    """Classify as online, except that Google reports a missing file as possibly not ours."""
+    """Classify as online, except that Google reports a missing file as one that the user may not read."""
     if status == 403 and "may not exist" in error.message:
         return FailureKind.NOT_FOUND
     return classify(status, error)

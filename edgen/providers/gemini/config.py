@@ -38,7 +38,7 @@ _TOKENS = {"none": 0, "minimal": 1024, "low": 1024, "medium": 8192, "high": 2457
 
 
 def make_thinking_config(config: GeminiSettings) -> dict[str, Any] | None:
-    """Return the `thinkingConfig` of a request, None if the job sets nothing."""
+    """Return the `thinkingConfig` of a request; None if the job does not set it."""
     effort = config.reasoning_effort
     if effort is None:
         return None
@@ -56,5 +56,5 @@ def explain_effort_problem(config: GeminiSettings) -> str | None:
 
 
 def _counts_tokens(config: GeminiSettings) -> bool:
-    """Return whether the model takes tokens instead of levels."""
+    """Return whether the model takes a number of tokens instead of levels."""
     return any(part.startswith("gemini-2.") for part in config.model.split("/"))

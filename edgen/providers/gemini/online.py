@@ -1,9 +1,9 @@
 """The Gemini API's generateContent over HTTP, in the wire format of Google's google-genai client.
 
-System messages become the system instruction, the assistant is called "model". `extra_body` is merged last
-and shallowly; the keys of its generationConfig join edgen's. A prompt that the service blocks is a Reply
-without text whose refusal is the block reason; thoughts are not part of the text. The key is sent in a
-header, never in the address.
+System messages become the system instruction; the assistant's role is "model". `extra_body` is merged last
+and shallowly; the keys of its generationConfig join edgen's. If the service blocks a prompt, the Reply has no
+text and the block reason as refusal. Thoughts are not part of the text. The key is sent in a header, never in
+the address.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class GeminiModel(HttpBackend):
         super().__init__(config, credentials, link, classify)
         self._generate = append_path(self.base, f"{path}:generateContent")
         self._tail = functools.cache(functools.partial(_render_tail, config))
-        self._tail(1, None, None, 1, False)  # reject what cannot be sent before any call
+        self._tail(1, None, None, 1, False)  # raise for settings that cannot be sent, before any call
         self._seeds_several = config.seeds_several
 
     async def complete(self, request: Request) -> Reply:
@@ -127,7 +127,7 @@ def _make_picture_part(picture: PromptPicture) -> dict[str, Any]:
 
 
 def _render_contents(request: Request) -> bytes:
-    """Return `{"contents":[…]` and the system instruction, if there is one, without the closing brace."""
+    """Return `{"contents":[…]` and the system instruction, if any, without the closing brace."""
     system = []
     contents = []
     for message in lower_pictures(request.messages, _make_text_part, _make_picture_part):
@@ -146,9 +146,9 @@ def _make_parameters(
 ) -> dict[str, Any]:
     """Return the body without contents, system instruction and automatic seed.
 
-    `scale`: see `BackendConfig.room`; the answer has to fit `schema`; `top` likely tokens are returned at
-    each place; `choices` is the number of answers. Raises InputError for an `extra_body` that changes fields
-    owned by the adapter.
+    `scale`: see `BackendConfig.room`. `schema`: the answer's. `top`: the number of likely tokens at each
+    place. `choices`: the number of answers. Raises InputError for an `extra_body` that changes fields owned
+    by the adapter.
     """
     if config.extra_body.get("contents"):
         raise InputError("extra_body cannot set 'contents': the prompt writes them. Remove it from the job.")
@@ -182,8 +182,8 @@ def _make_parameters(
 def _render_tail(
     config: GeminiSettings, scale: int, schema: bytes | None, top: int | None, choices: int, seeded: bool
 ) -> tuple[bytes, bytes]:
-    """Return the JSON before and after the automatic seed; without a seed, all of it and nothing. `seeded`:
-    it is sent though the job states none; the other arguments: see `_make_parameters`."""
+    """Return the JSON before and after the automatic seed; without a seed, the whole JSON and nothing.
+    `seeded`: send a seed although the job states none. For the other arguments see `_make_parameters`."""
     sent = _make_parameters(config, scale, schema, top, choices)
     generation = sent.get("generationConfig", {})
     if not (config.seed == "auto" or seeded) or "seed" in generation:
@@ -320,12 +320,12 @@ def classify(status: int, error: ErrorBody) -> FailureKind:
     if status == 400:
         if re.search(r"(?i)token count .*exceeds the maximum", error.message):
             return FailureKind.CONTEXT_OVERFLOW
-        # No free tier for the caller's location, or no billing: every request fails alike.
+        # No free tier for the caller's location, or no billing: every request fails in the same way.
         return FailureKind.PERMISSION if error.status == "FAILED_PRECONDITION" else FailureKind.BAD_REQUEST
     if status == 429:
         if "MODEL_CAPACITY_EXHAUSTED" in reasons:
             return FailureKind.OVERLOADED
-        # Waiting for minutes does not restore a daily quota, even if RetryInfo says so.
+        # Waiting for minutes does not restore a daily quota, although RetryInfo suggests it.
         return FailureKind.QUOTA if "PerDay" in _join_quota_ids(error) else FailureKind.RATE_LIMIT
     return kind_of_status(status)
 

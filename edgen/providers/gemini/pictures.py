@@ -7,7 +7,7 @@ import re
 from edgen.plugin.providers import PictureTokens, PromptPicture
 
 _SMALL, _SIDE, _TILE = 384, 768, 258  # pixels, pixels, tokens
-# From Gemini 3 on, all sizes count the same, by the requested resolution: by default, and at most.
+# From Gemini 3 on, all sizes count the same, by the requested resolution: default and maximum.
 _NEWER = re.compile(r"gemini-(?:[3-9]|\d{2})\b")
 _DEFAULT, _MOST = 1_120, 2_240
 
@@ -19,5 +19,5 @@ def count(model: str, picture: PromptPicture) -> PictureTokens:
     if max(picture.width, picture.height) <= _SMALL:
         return PictureTokens(_TILE, _MOST)
     tokens = _TILE * -(-picture.width // _SIDE) * -(-picture.height // _SIDE)
-    # Tiles are cut by the shorter side: at most this many more.
+    # Tiles are cut by the shorter side, at most this many more.
     return PictureTokens(tokens, max(_MOST, 4 * tokens))

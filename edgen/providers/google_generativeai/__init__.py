@@ -25,8 +25,8 @@ class GoogleGenerativeAIProvider(RequestFeatures, ServiceKeys, PricesAndTokens, 
         """Build the backend, and warn that the SDK is at its end of life. Raises InputError if the SDK is not
         installed or does not know a setting.
 
-        The number of connections has no effect: gRPC puts all calls on one. The environment has none either:
-        gRPC finds a proxy on its own and tunnels through it.
+        The number of connections has no effect, since gRPC uses one for all calls. Neither has the
+        environment: gRPC finds a proxy on its own and tunnels through it.
         """
         from edgen.providers.google_generativeai.online import GoogleGenerativeAIBackend, warn_of_end
 
@@ -54,7 +54,7 @@ class GoogleGenerativeAIProvider(RequestFeatures, ServiceKeys, PricesAndTokens, 
         return KeyRequest(names, url, self.name, required=True)
 
     def list_price(self, config: GoogleGenerativeAIConfig) -> Price | None:
-        """Return the price of the Gemini API, which bills this SDK's calls alike."""
+        """Return the price of the Gemini API, which also bills this SDK's calls."""
         host = config.endpoint
         return PRICES.price(config.model, host if host is None or "//" in host else f"//{host}")
 

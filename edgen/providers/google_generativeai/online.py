@@ -1,9 +1,9 @@
 """The Gemini API through Google's end-of-life `google-generativeai` SDK.
 
-An opt-in extra for users who must stay with the SDK: `type: gemini` reaches the same service without it,
+An opt-in extra for users who must stay with the SDK. `type: gemini` reaches the same service without it,
 takes a seed and leaves thoughts out. The SDK's transport is gRPC on asyncio, opened in the loop of the first
-call, without retries. Its client is made here and not by `configure`, which is global to the process and
-would mix the keys of two backends.
+call, without retries. The adapter makes its own client: `configure` is global to the process and would mix
+the keys of two backends.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class GoogleGenerativeAIBackend:
         return self._client
 
     def _make_channel(self) -> dict[str, Any]:
-        # Without a value, the SDK would send the machine's own Google credentials.
+        # Otherwise the SDK would send the machine's own Google credentials.
         options = {"api_key": self._key.value or "none"}
         if self._config.endpoint:
             options["api_endpoint"] = self._config.endpoint

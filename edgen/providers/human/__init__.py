@@ -33,7 +33,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class HumanBackend:
-    """Backend whose answers people give, by way of `people`; None where nobody can be asked."""
+    """A backend whose answers people give, by way of `people`; None if nobody can be asked."""
 
     def __init__(self, config: HumanConfig, people: AskPeople | None) -> None:
         self.model = config.model
@@ -45,7 +45,7 @@ class HumanBackend:
         return f"HumanBackend({self.model})"
 
     async def complete(self, request: Request) -> Reply:
-        """Return a person's answer. Raises CallError if the person left, or if nobody can be asked."""
+        """Return a person's answer. Raises CallError if the person left or nobody can be asked."""
         if self._people is None:
             raise CallError(FailureKind.BAD_REQUEST, _NOBODY)
         pending = PersonRequest(
@@ -63,12 +63,12 @@ class HumanBackend:
         return Reply(text=scrub(answer.text), finish_reason="stop", model=self.model, given=answer.given)
 
     async def end(self, scenario: int, task: TaskId) -> None:
-        """Let people know that their conversation has ended."""
+        """Notify the people that their conversation has ended."""
         if self._people is not None:
             await self._people.end(scenario, task)
 
     def _make_key(self, request: Request) -> str:
-        """Return the name of what is asked: a digest of all that shapes the answer."""
+        """Return a digest of everything that shapes the answer."""
         shaping = (self.model, request.role, request.address, request.messages, request.schema)
         return hashlib.sha256(_encode(shaping)).hexdigest()
 
@@ -94,7 +94,7 @@ class HumanProvider(RequestFeatures, PricesAndTokens, BatchAnswers, LocalCalls, 
             return [Problem("wait", str(error))]
         return []
 
-    def list_price(self, config: HumanConfig) -> Price:  # noqa: ARG002 - edgen pays nobody
+    def list_price(self, config: HumanConfig) -> Price:  # noqa: ARG002 - edgen does not pay people
         return Price(prompt=0, completion=0)
 
     def create(self, config: HumanConfig, key: Key, link: Link) -> Backend:  # noqa: ARG002 - it has no key

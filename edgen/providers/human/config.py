@@ -22,9 +22,9 @@ class HumanConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", ta
         "consent": "text",
         "before": "questionnaires",
         "after": "questionnaires",
-    }  # settings that name text files
-    BY_PEOPLE: ClassVar[bool] = True  # no limit, price or retry of services applies
-    ALWAYS_SEEDED: ClassVar[bool] = True  # each person answers anew, also the same question
+    }  # settings with paths of text files
+    BY_PEOPLE: ClassVar[bool] = True  # limits, prices and retries of services do not apply
+    ALWAYS_SEEDED: ClassVar[bool] = True  # each person gives a new answer, even to the same question
 
     model: Text = "human"
     """Name of all people in records."""
@@ -42,14 +42,14 @@ class HumanConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", ta
     """A questionnaire (YAML) after each conversation; null: none."""
 
     def located(self, folder: Path) -> Self:
-        """Return the settings with files named from anywhere."""
+        """Return the settings with absolute paths of files."""
         named = {name: getattr(self, name) for name in self.FILES}
         placed = {name: str((folder / path).absolute()) for name, path in named.items() if path is not None}
         return msgspec.structs.replace(self, **placed)
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The backend that stands in."""
+        """The name of the stand-in backend, if any."""
         return () if self.stand_in is None else (self.stand_in,)
 
     @property

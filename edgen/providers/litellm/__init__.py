@@ -7,7 +7,7 @@ from edgen.plugin.errors import Problem
 from edgen.plugin.providers import LISTED_TIERS, OPTIONAL, KeyRequest, Price, PricesAndTokens, ServiceKeys
 from edgen.providers.litellm.config import LitellmConfig
 
-# Name used in consents in place of a variable: litellm finds the credentials itself.
+# Name used in consents instead of a variable: litellm finds the credentials itself.
 LIBRARY = "LITELLM_AUTH"
 
 

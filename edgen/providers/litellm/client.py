@@ -1,8 +1,8 @@
-"""The HTTP client given to litellm: one request per call, to one place, with a key that litellm never sees.
+"""The HTTP client given to litellm: one request per call, to one address, with a key that litellm never sees.
 
-litellm gets a placeholder. `PinnedTransport` replaces it with the key when a request leaves, so nothing that
-litellm logs, caches or raises can contain it. Requests to another place or with a key from elsewhere are not
-sent. A second request of the same call is not sent either, so litellm cannot retry.
+litellm gets a placeholder. `PinnedTransport` replaces it with the key when a request leaves, so litellm
+cannot log, cache or raise the key. Requests to another address or with another key are not sent. A second
+request of the same call is not sent either, so litellm cannot retry.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class PinnedTransport(httpx.AsyncBaseTransport):  # type: ignore[misc]
             exchange.headers, exchange.body = CIMultiDict(cleaned), answer.replace(key.encode(), b"[key]")
 
     def _make_headers(self, request: httpx.Request, exchange: Exchange) -> dict[str, str]:
-        """Return the headers of a request, with the key in place of the placeholder. Raises CallError if it
-        would go elsewhere or has a key from elsewhere."""
+        """Return the headers of a request, with the key in place of the placeholder. Raises CallError if the
+        request would go to another address or has another key."""
         if self._where is None or place_of(str(request.url).partition("?")[0]) != self._where:
             raise _make_astray_error(
                 f"litellm calls {request.url.host}, and not {self._where.name if self._where else ''}"
@@ -116,7 +116,7 @@ def _make_astray_error(what: str) -> CallError:
 
 
 def build_client(door: PinnedTransport, config: LitellmConfig, address: str, timeout: float) -> Any:
-    """Build the client given to litellm, accepted by its own handlers and by OpenAI's SDK."""
+    """Build a client for litellm that its own handlers and OpenAI's SDK both accept."""
     options: Any = {
         "api_key": door.stand_in,
         "http_client": httpx.AsyncClient(transport=door, follow_redirects=False, trust_env=False),
@@ -130,7 +130,8 @@ def build_client(door: PinnedTransport, config: LitellmConfig, address: str, tim
 
 
 def _combine_clients(sdk: AsyncOpenAI, door: PinnedTransport, timeout: float) -> Any:
-    """Combine both clients: litellm has one argument `client`, and its services want different kinds."""
+    """Combine both clients, since litellm has one argument `client` and its services require different
+    kinds."""
     handlers = load_litellm().llms.custom_httpx.http_handler
 
     class Client(handlers.AsyncHTTPHandler):  # type: ignore[misc,name-defined]

@@ -14,7 +14,7 @@ from edgen.plugin.errors import InputError
 from edgen.plugin.files import require_versions
 from edgen.plugin.formats import install_command
 
-# Use the installed lists of prices and headers; do not read a `.env` of the current folder.
+# Use the installed lists of prices and headers. Do not read a `.env` of the current folder.
 _ENVIRONMENT = {
     "LITELLM_MODE": "PRODUCTION",
     "LITELLM_OFFLINE_MODE": "True",
@@ -34,14 +34,14 @@ def load_litellm() -> Any:
         raise InputError(
             f"a backend of type litellm needs more packages: `{install_command('litellm')}`."
         ) from None
-    module.suppress_debug_info = True  # hints that it prints on stdout
+    module.suppress_debug_info = True  # suppress hints on stdout
     logger = logging.getLogger("LiteLLM")
     if logger.level == logging.NOTSET and "LITELLM_LOG" not in os.environ:
-        logger.setLevel(logging.ERROR)  # it warns of each unknown finish reason
+        logger.setLevel(logging.ERROR)  # suppress warnings about unknown finish reasons
     for name in ("drop_params", "modify_params"):
         if getattr(module, name, False):
             raise InputError(
-                f"litellm.{name} is on, so that litellm would change in silence what the job asks for. Unset "
+                f"litellm.{name} is on, so litellm would change requests silently. Unset "
                 f"LITELLM_{name.upper()}, or set litellm.{name} = False."
             )
     return module

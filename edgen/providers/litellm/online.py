@@ -1,7 +1,7 @@
 """Models of any service that litellm supports: single calls, through `litellm.acompletion`.
 
-litellm writes the request and reads the answer; `client.Door` sends it over edgen's own session. litellm's
-retries, fallbacks, caches and callbacks are off. Requests and answers are those of litellm 1.109.
+litellm writes the request and reads the answer; `client.PinnedTransport` sends it over edgen's own session.
+litellm's retries, fallbacks, caches and callbacks are off. Requests and answers are those of litellm 1.109.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class LitellmBackend:
             raise CallError(FailureKind.TIMEOUT, f"no complete answer within {self._timeout:g} s") from None
         except (CallError, InputError):
             raise
-        except Exception as error:  # noqa: BLE001 - litellm raises what its hundred services' code does
+        except Exception as error:  # noqa: BLE001 - the code for litellm's hundred services raises anything
             reply = _find_block(error, exchange, self._litellm)
             if reply is None:
                 raise self._explain(error, exchange) from None
@@ -164,7 +164,7 @@ def _explain_past_edgen(model: str) -> str:
 
 
 def _make_arguments(config: LitellmConfig, stand_in: str | None) -> dict[str, Any]:
-    """Return the arguments of `acompletion` shared by all calls: no retries, and no silent dropping of
+    """Return the arguments of `acompletion` that all calls share: no retries, and no silent dropping of
     unsupported settings."""
     sent = {
         "api_key": stand_in,
@@ -195,7 +195,7 @@ def _make_response_format(schema: bytes) -> dict[str, Any]:
 # --- replies -----------------------------------------------------------------------------
 
 _FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length", "content_filter": "content_filter"}
-# Services' words for "stop", lower case. litellm maps any other word to it, too, but keeps the word.
+# Services' words for "stop", in lower case. litellm maps every unknown word to "stop", but keeps the word.
 _STOPS = frozenset(["stop", "end_turn", "stop_sequence", "complete", "eos", "eos_token"])
 
 
@@ -207,7 +207,7 @@ _MARKED = msgspec.json.Decoder(_Marked)
 
 
 def read_reply(answer: Any, body: bytes) -> Reply | None:
-    """Read the first choice of litellm's ModelResponse as a Reply; None if there is none. `body` is the
+    """Read the first choice of litellm's ModelResponse as a Reply; None without a choice. `body` is the
     service's answer."""
     if not answer.choices:
         return None
@@ -229,7 +229,7 @@ def read_reply(answer: Any, body: bytes) -> Reply | None:
 
 
 def _read_tokens(choice: Any) -> tuple[Token, ...] | None:
-    """Return the tokens of a choice, always in OpenAI's format in litellm; None if there are none."""
+    """Return the tokens of a choice, which litellm always gives in OpenAI's format; None without tokens."""
     told = getattr(choice, "logprobs", None)
     return None if told is None else read_tokens(told.model_dump().get("content"))
 
@@ -255,7 +255,7 @@ _KINDS = (
     ("NotFoundError", FailureKind.NOT_FOUND),
     ("RateLimitError", FailureKind.RATE_LIMIT),
 )
-# Services that report an empty account as an invalid request, or as too many of them.
+# Some services report an empty account as an invalid request, or as too many requests.
 _NO_MONEY = re.compile(
     r"credit balance is too low|insufficient[_ ](quota|balance|credits?|funds)", re.IGNORECASE
 )

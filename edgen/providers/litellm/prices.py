@@ -17,8 +17,8 @@ _MILLION = 1_000_000
 
 
 def find_price(model: str) -> Price | None:
-    """Return the price of a model at its own service; None if litellm has none, or none by tokens alone. Its
-    zeros are missing prices."""
+    """Return the price of a model at its own service; None if litellm has no price by tokens. Its zeros are
+    missing prices."""
     entry = _load_entries().get(model) or _load_entries().get(model.partition("/")[2])
     if entry is None or entry.get("litellm_provider") != model.partition("/")[0]:
         return None
@@ -39,7 +39,7 @@ _PER_CALL = (
 
 
 def _read_price(entry: dict[str, Any], name: str) -> float:
-    """US dollars per million tokens; 0 where the list has no number."""
+    """Return US dollars per million tokens; 0 if the list has no number."""
     value = entry.get(name)
     return round(value * _MILLION, 6) if isinstance(value, int | float) else 0.0
 
@@ -53,5 +53,5 @@ def _load_entries() -> dict[str, dict[str, Any]]:
     try:
         text = Path(found.submodule_search_locations[0], _LIST).read_bytes()
         return msgspec.json.decode(text, type=dict[str, dict[str, Any]])
-    except (OSError, msgspec.DecodeError):  # another release may keep it elsewhere: the job states the price
+    except (OSError, msgspec.DecodeError):  # another release may keep it elsewhere: the job can state it
         return {}

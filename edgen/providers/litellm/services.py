@@ -74,7 +74,7 @@ _UNKNOWN = {
 
 # --- problems -------------------------------------------------------------------------------
 
-# Arguments that edgen sets, and those that would make litellm do more than one call.
+# Arguments that edgen sets, and arguments that would make litellm do more than one call.
 _OWN = {
     "acompletion",
     "api_base",

@@ -9,7 +9,7 @@ from edgen.plugin.errors import Problem
 from edgen.plugin.providers import Price, PricesAndTokens
 from edgen.providers.llamacpp.config import LlamaCppConfig
 
-_MOST_THREADS = 8  # more only wait for memory
+_MOST_THREADS = 8  # further threads only wait for memory
 
 
 class LlamaCppProvider(RequestFeatures, PricesAndTokens, BatchAnswers, LocalCalls, Provider):

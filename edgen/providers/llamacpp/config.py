@@ -42,17 +42,17 @@ class LlamaCppConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type",
 
     @property
     def repeats(self) -> bool:
-        """Return whether the temperature is 0: llama.cpp then takes the most likely token, with any
-        seed."""
+        """Return whether the temperature is 0. llama.cpp then takes the most likely token, whichever seed it
+        gets."""
         return bool({"temperature": self.temperature, **self.extra_body}["temperature"] == 0)
 
     @property
     def draws_anew(self) -> bool:
-        """Return whether seeds make a difference."""
+        """Return whether seeds change the answer."""
         return not self.repeats and super().draws_anew
 
     def located(self, folder: Path) -> Self:
-        """Return the settings with `path`, and a file of `chat_template`, named from anywhere."""
+        """Return the settings with absolute paths in `path` and `chat_template`."""
         template = self.chat_template
         if template is not None and not is_template(template):
             template = _make_absolute(folder, template)
@@ -67,6 +67,6 @@ def is_template(text: str) -> bool:
 
 def _make_absolute(folder: Path, name: str) -> str:
     path = Path(name)
-    with contextlib.suppress(RuntimeError):  # ~nobody: there will be no such file
+    with contextlib.suppress(RuntimeError):  # an unknown user in `~user`: the file is missing
         path = path.expanduser()
     return str((folder / path).absolute())

@@ -1,7 +1,7 @@
 """Loaded models of this process. Backends with the same weights and settings share one.
 
-A model that was never loaded on this machine with these settings is first loaded in a process of its own:
-llama.cpp ends its process on some damaged files, and runs out of memory on large ones.
+A model that was never loaded on this machine with these settings is first loaded in a trial process, since
+llama.cpp ends its process on some damaged files and runs out of memory on large ones.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _PATIENCE = 900.0  # seconds for a trial: large weights on a slow disk
 
 
 class Settings(NamedTuple):
-    """Settings that distinguish loaded models: weights, by their digest; threads; slots; tokens of each slot;
-    the chat template, empty for the model's own."""
+    """Settings that distinguish loaded models: the digest of the weights, threads, slots, tokens of each
+    slot, and the chat template (empty: the model's own)."""
 
     sha256: str
     threads: int
@@ -53,7 +53,7 @@ class Engine:
             self._server = server.start(plain, self.key)
         except RuntimeError as problem:
             raise InputError(_explain_unloadable(path, str(problem))) from None
-        except ImportError as problem:  # of another Python, or without a library of the system's
+        except ImportError as problem:  # built for another Python, or lacks a system library
             raise InputError(
                 f"xllamacpp {find_library_version()} is installed, but Python cannot import it: {problem}. "
                 "Install it again."
@@ -67,7 +67,7 @@ class Engine:
         return turns
 
     def close(self) -> None:
-        """Unload the model. It ends answers in progress."""
+        """Unload the model. This ends answers in progress."""
         del self._server
 
 
@@ -76,7 +76,7 @@ _engines: dict[Settings, Engine] = {}
 
 
 def open_engine(path: Path, settings: Settings) -> Engine:
-    """Return the loaded model of these settings, loaded now if it is not; it may take seconds. Raises
+    """Return the loaded model with these settings, and load it if necessary, which may take seconds. Raises
     InputError if llama.cpp is not installed or cannot load the model."""
     require_library()
     with _lock:
@@ -87,7 +87,7 @@ def open_engine(path: Path, settings: Settings) -> Engine:
 
 
 def close_engine(settings: Settings) -> None:
-    """Give a loaded model back; the last to do so unloads it."""
+    """Release a loaded model; the last release unloads it."""
     with _lock:
         engine = _engines[settings]
         engine.users -= 1
@@ -116,13 +116,14 @@ def _convert_settings(path: Path, settings: Settings) -> dict[str, Any]:
 
 
 def _require_loadable(path: Path, plain: dict[str, Any], settings: Settings) -> None:
-    """Raise InputError if llama.cpp cannot load a model that it has not loaded before."""
+    """Raise InputError for a model that llama.cpp cannot load. A model that it has loaded before is not tried
+    again."""
     described = repr((settings, find_library_version()))
     note = hashlib.sha256(described.encode()).hexdigest()
     if was_loaded(note):
         return
     try:
-        tried = subprocess.run(  # noqa: S603 - this Python, with a file of ours
+        tried = subprocess.run(  # noqa: S603 - this Python, with edgen's own file
             [sys.executable, "-P", server.__file__],
             input=json.dumps(plain),
             capture_output=True,
@@ -130,7 +131,7 @@ def _require_loadable(path: Path, plain: dict[str, Any], settings: Settings) -> 
             errors="replace",
             check=False,
             timeout=_PATIENCE,
-            start_new_session=True,  # Ctrl-C is for edgen, and would look like a failure here
+            start_new_session=True,  # Ctrl-C is for edgen, and would look like a failed trial
             env={**os.environ, "GGML_NO_BACKTRACE": "1"},
         )
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""The header of a GGUF file: the metadata of a model, and where its tensors lie.
+"""The header of a GGUF file: the metadata of a model, and the positions of its tensors.
 
 The reader skips arrays, which hold the vocabulary, so a header takes 10 ms (the package gguf: 4 s). It never
 reads beyond the file. Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
@@ -16,8 +16,8 @@ from edgen.plugin.errors import InputError
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
-_MOST_ENTRIES = 1 << 20  # of metadata, or tensors; a large model has some thousands
-_DEEPEST = 4  # lists in lists
+_MOST_ENTRIES = 1 << 20  # metadata entries, or tensors; a large model has some thousands
+_DEEPEST = 4  # nested lists
 _STRING, _ARRAY = 8, 9
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 
@@ -25,16 +25,17 @@ _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 class Header(NamedTuple):
     """Facts of a model."""
 
-    architecture: str  # of the network
-    name: str  # in the file
+    architecture: str  # the network's architecture
+    name: str  # the name in the file
     chat_template: str | None  # None without one
     trained_context: int  # tokens; 0 if not stated
-    cache_bytes: int  # memory for each token of the context; 0 if unknown
+    cache_bytes: int  # bytes of memory for each token of the context; 0 if unknown
     size: int  # bytes of the file
 
 
 def read_header(path: Path) -> Header:
-    """Return the header of a GGUF file. Raises InputError for a file that is missing, cut off or no model."""
+    """Return the header of a GGUF file. Raises InputError for a file that is missing, cut off or not a
+    model."""
     try:
         found = path.stat()
         return _read(path, found.st_size, found.st_mtime_ns)
@@ -94,7 +95,8 @@ def _read_header(reader: _Reader, path: Path, size: int) -> Header:
 
 
 def _require_data(reader: _Reader, tensors: int, facts: dict[str, Any], path: Path, size: int) -> None:
-    """Raise InputError unless the file reaches to where its last tensor begins. llama.cpp checks its end."""
+    """Raise InputError unless the file reaches to the beginning of its last tensor. llama.cpp checks the
+    end."""
     last = 0
     for _ in range(tensors):
         reader.read_text()
@@ -111,7 +113,7 @@ def _require_data(reader: _Reader, tensors: int, facts: dict[str, Any], path: Pa
 
 
 def _count_cache_bytes(facts: dict[str, Any], architecture: str) -> int:
-    """Return the bytes that a token takes in the context: its keys and values in every layer, at 16 bits."""
+    """Return the bytes of a token in the context: its keys and values in every layer, at 16 bits."""
 
     def read_fact(name: str) -> int:
         return _read_positive_int(facts.get(f"{architecture}.{name}"))
@@ -131,7 +133,7 @@ def _format_megabytes(size: int) -> str:
 
 
 class _Reader:
-    """A place in a file's bytes. Raises struct.error beyond their end."""
+    """A position in a file's bytes. Raises struct.error beyond their end."""
 
     def __init__(self, data: mmap.mmap) -> None:
         self.place = 0

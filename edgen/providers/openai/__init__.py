@@ -30,7 +30,7 @@ _VOCABULARIES = (
 
 
 class ServiceProvider(RequestFeatures, ServiceKeys, PricesAndTokens, BatchAnswers, Provider):
-    """Base of providers whose services speak OpenAI's APIs."""
+    """The base of providers whose services use OpenAI's APIs."""
 
     sends = frozenset(OPTIONAL)
     prices = PRICES

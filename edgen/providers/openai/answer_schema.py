@@ -1,8 +1,8 @@
 """JSON Schemas of answers in OpenAI's APIs.
 
 `strict` makes the service enforce the schema. It supports only a subset of JSON Schema, in which every object
-requires all its properties and allows no others. A schema beyond that is sent without `strict`, as a wish.
-Source: OpenAI's guide "Structured model outputs", section "Supported schemas".
+requires all its properties and allows no others. Other schemas are sent without `strict`, as a wish. Source:
+OpenAI's guide "Structured model outputs", section "Supported schemas".
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _FORMATS = frozenset(["date-time", "time", "date", "duration", "email", "hostnam
 def make_schema_settings(schema: bytes, *, hosted: bool = True) -> dict[str, Any]:
     """Return name, schema and strictness, as in both APIs.
 
-    `hosted`: OpenAI answers, which does not bound the lengths of texts: without these bounds the rest of a
-    schema may be enforced. Other servers get all of it.
+    `hosted`: OpenAI answers. It does not support bounds on the length of texts; without these bounds it may
+    enforce the rest of a schema. Other servers get the whole schema.
     """
     shorter = without_bounds(schema, _LENGTHS) if hosted and not is_strict(schema) else schema
     sent = shorter if is_strict(shorter) else schema

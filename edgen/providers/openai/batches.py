@@ -1,9 +1,9 @@
-"""OpenAI's Batch API, and services that speak like it, through OpenAI's own client.
+"""OpenAI's Batch API, and compatible services, through OpenAI's own client.
 
 A line's body equals what the online adapter sends, byte for byte, and the same code reads the answer. Limits,
 states and shapes are those of OpenAI's Batch guide and API reference. Lines of vLLM's `run-batch`
 (`vllm/entrypoints/openai/run_batch.py`), which have an error next to a response without a body, are
-supported, too. A batch is found by its metadata, which hold its token as `edgen`.
+supported, too. A batch is found by its metadata, whose key `edgen` holds its token.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Endpoint(NamedTuple):
-    """Endpoint of a batch: the path of every line, wherever the service lives, and the reader of its
-    answers."""
+    """Endpoint of a batch: the path of every line, independent of the service's address, and the reader of
+    its answers."""
 
     path: Literal["/v1/chat/completions", "/v1/responses"]
     read_reply: Callable[[bytes], Reply | None]
@@ -78,7 +78,7 @@ class OpenAIBatches(SdkBatches):
             api_key="none",  # the client requires one; it is not sent
             base_url=str(self._base),
             max_retries=0,
-            timeout=self._http.timeout,  # else the client may take its own default of 600 s
+            timeout=self._http.timeout,  # otherwise the client may use its own default of 600 s
             http_client=self._http,
             default_query=self._backend.query,
         )
@@ -128,7 +128,7 @@ class OpenAIBatches(SdkBatches):
         return self._read_batch(batch)
 
     async def find(self, sending: Sending) -> RemoteBatch | None:
-        """Return the batch created with that token. Search the whole list, newest first, since clocks may
+        """Return the batch created with that token. Searches the whole list, newest first, since clocks may
         differ."""
         with self._calls.translate_errors():
             async for batch in self.client.batches.list(limit=_PAGE):
@@ -175,7 +175,7 @@ class OpenAIBatches(SdkBatches):
         )
 
     def _read_refusal(self, errors: Any) -> CallError:
-        """Return the reason why a batch was rejected as a whole: kind of the first error, text of the first
+        """Return why a batch was rejected as a whole: the kind of the first error, and the text of the first
         few."""
         data = getattr(errors, "data", None)
         found = [_Refused.of(item) for item in data] if isinstance(data, list) else []
@@ -231,7 +231,7 @@ def read_line(
     if name is None or "body" in parts:  # the line of a request
         return None
     response, error = read_members(parts.get("response", b"")), parts.get("error", b"null")
-    # vLLM's is a bare sentence, or an object that contains OpenAI's.
+    # vLLM gives a bare sentence, or an object that contains OpenAI's.
     error = b'{"error":%b}' % read_members(error).get("error", error)
     wrong = read_error(error)
     if wrong is not None and wrong.code in _NEVER_BEGUN:
@@ -261,14 +261,14 @@ _ENDED: dict[str, Literal["completed", "expired", "cancelled", "failed"]] = {
 _NEVER_BEGUN = frozenset({"batch_expired", "batch_cancelled", "batch_canceled"})
 # Codes of whole batches that are not caused by their lines.
 _WHOLE = {
-    "token_limit_exceeded": FailureKind.RATE_LIMIT,  # of tokens queued for one model
+    "token_limit_exceeded": FailureKind.RATE_LIMIT,  # too many queued tokens for one model
     "request_limit_exceeded": FailureKind.RATE_LIMIT,
     "rate_limit_exceeded": FailureKind.RATE_LIMIT,
     "server_error": FailureKind.SERVER_ERROR,
     "internal_error": FailureKind.SERVER_ERROR,
 }
 _NO_ROOM = re.compile(r"enqueued (token|request)s? limit|limit[^.]{0,100} enqueued", re.IGNORECASE)
-# A new file is reported as unknown for a while; the wording differs between services.
+# Services report a new file as unknown for a while, in different words.
 _NO_FILE = re.compile(
     r"(cannot|can't|could not) find (the )?(input )?file|no such file|file\b.{0,200}\b(not (be )?found|not "
     r"exist)",

@@ -12,13 +12,13 @@ _Penalty = Annotated[float, msgspec.Meta(ge=-2, le=2)]
 
 
 class ServiceConfig(ServedConfig, frozen=True, kw_only=True):
-    """Address and dialect of such a service. These settings are all that distinguishes services."""
+    """The address and dialect of a service with OpenAI's APIs. Only these settings distinguish services."""
 
     # Settings that shape no answer.
     KNOBS: ClassVar[frozenset[str]] = ServedConfig.KNOBS | {
         "api_key_env", "auth", "headers", "key_command", "max_tokens_field", "tokenizer",
     }  # fmt: skip
-    PATH: ClassVar[str] = "/v1"  # of the API at a server that `node-local` means
+    PATH: ClassVar[str] = "/v1"  # path of the API at a `node-local` server
 
     base_url: Url = "https://api.openai.com/v1"
     """Address of the service, without /chat/completions; a list: servers of the same model, which share the

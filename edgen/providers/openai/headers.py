@@ -1,4 +1,4 @@
-"""Headers for services that speak OpenAI's APIs, and problems of the job's headers."""
+"""Headers for services with OpenAI's APIs, and problems of the job's headers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def list_header_variables(config: ServiceConfig) -> Iterator[tuple[str, str]]:
 
 
 def find_service_problems(config: ServiceConfig) -> list[Problem]:
-    """Return unsendable headers and values that may be keys, without repeating them."""
+    """Return headers that cannot be sent and values that may be keys, without repeating them."""
     return [*_find_header_problems(config), *_find_query_problems(config), *_find_command_problems(config)]
 
 
@@ -51,7 +51,7 @@ def _find_header_problems(config: ServiceConfig) -> Iterator[Problem]:
 
 
 def _find_header_problem(name: str, value: str, taken: set[str], seen: set[str]) -> str | None:
-    """Return the problem of one header, None if it has none."""
+    """Return the problem of one header; None if it has none."""
     lower = name.lower()
     if not _HEADER.fullmatch(name):
         return "this is not a valid header name: letters, digits and hyphens"

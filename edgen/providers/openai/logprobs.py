@@ -1,8 +1,9 @@
-"""Log probabilities in the format of OpenAI's APIs: a token with its bytes, and the likely ones at its place.
+"""Log probabilities in the format of OpenAI's APIs: a token with its bytes, and the likely tokens at its
+place.
 
-https://platform.openai.com/docs/api-reference/chat/object: `choices[].logprobs.content`; those of an
-`output_text` of the Responses API have the same fields. With `post_sampling_probs`, llama.cpp has `prob` and
-`top_probs` in their place: probabilities after a grammar.
+https://platform.openai.com/docs/api-reference/chat/object: `choices[].logprobs.content`. An `output_text` of
+the Responses API has the same fields. With `post_sampling_probs`, llama.cpp has `prob` and `top_probs`
+instead: probabilities after a grammar.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def _read(value: object) -> StatedToken | None:
 
 
 def _read_prob(value: object) -> float | None:
-    """Return the log probability of a probability; None if it is invalid."""
+    """Convert a probability to a log probability; None if it is invalid."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
         return None
     return math.log(value) if value > 0 else LEAST

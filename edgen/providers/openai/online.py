@@ -1,10 +1,9 @@
 """Chat Completions servers: OpenAI, vLLM, llama.cpp, Ollama and many compatible ones.
 
-A request is built from constant bytes around its messages; of an answer only the needed fields are read.
-`extra_body` is merged last and shallowly: a key there replaces what edgen would send (a `max_tokens` there is
-not scaled, a null is sent as null). Reasoning that a server keeps apart (`reasoning_content`) is not part of
-the text. A prompt that a service's moderation blocks is a Reply without text whose refusal is the service's
-message.
+A request is built from constant bytes around its messages; only the needed fields of an answer are read.
+`extra_body` is merged last and shallowly: its keys replace edgen's (a `max_tokens` there is not scaled, a
+null is sent as null). Reasoning in a separate field (`reasoning_content`) is not part of the text. If a
+service's moderation blocks a prompt, the Reply has no text and the service's message as refusal.
 
 `edgen.providers.keys` selects the key, which is sent only if `edgen.providers.trust` allows it.
 """
@@ -57,7 +56,7 @@ class OpenAIBackend(ServiceBackend):
         self._head = b'{"model":' + encode(config.extra_body.get("model", config.model)) + b',"messages":'
         self._room = find_room_field(config)
         self._tail = functools.cache(functools.partial(_render_tail, config))
-        self._tail(1, self._room, None, None)  # reject what cannot be sent before any call
+        self._tail(1, self._room, None, None)  # raise for settings that cannot be sent, before any call
         # llama.cpp's probabilities after a grammar. At temperature 0 they are all 0 or 1.
         self._post_sampling = config.temperature != 0 and "post_sampling_probs" not in config.extra_body
         self._is_llama_cpp = False
@@ -70,7 +69,7 @@ class OpenAIBackend(ServiceBackend):
             used, seeded = self._room, request.one_of_several and self._seeds_several
             try:
                 return await self._ask(request)
-            except CallError as refusal:  # which cost nothing: all later calls are sent as the service wants
+            except CallError as refusal:  # a refusal is free; further calls are sent as the service wants
                 if used == _OLDER and self._config.max_tokens_field == "auto" and _wants_newer(refusal):
                     self._room = _NEWER
                 elif seeded and _wants_no_seed(refusal):
@@ -80,7 +79,7 @@ class OpenAIBackend(ServiceBackend):
         return await self._ask(request)
 
     def _leave_seed_out(self) -> None:
-        """Send no seed that the job did not ask for from now on, and say so once."""
+        """From now on send no seeds that the job does not state, and warn once."""
         if self._seeds_several:
             self._seeds_several = False
             log.warning(
@@ -98,7 +97,7 @@ class OpenAIBackend(ServiceBackend):
         wanted = self._post_sampling and request.logprobs is not None and request.schema is not None
         known = self._is_llama_cpp
         reply = await self._send(self.body(request, _POST_SAMPLING if wanted and known else b""))
-        if wanted and not known and self._is_llama_cpp:  # as its first answer shows; it costs nothing
+        if wanted and not known and self._is_llama_cpp:  # known by its first answer, which is free
             reply = await self._send(self.body(request, _POST_SAMPLING))
         return reply
 
@@ -123,10 +122,10 @@ class OpenAIBackend(ServiceBackend):
 
 # --- requests --------------------------------------------------------------------------------
 
-_TIMINGS = re.compile(rb'"timings"\s{0,9}:\s{0,9}\{')  # in all answers of llama.cpp
+_TIMINGS = re.compile(rb'"timings"\s{0,9}:\s{0,9}\{')  # the mark of llama.cpp's answers
 _POST_SAMPLING = b',"post_sampling_probs":true'
 _OLDER, _NEWER = "max_tokens", "max_completion_tokens"
-_DIALECTS = 2  # refusals that another form of the request answers: the field of max_tokens, the seed
+_DIALECTS = 2  # refusals that lead to another form of the request: the field of max_tokens, the seed
 
 
 def _make_text_part(text: str) -> dict[str, Any]:
@@ -169,9 +168,9 @@ def _wants_no_seed(refusal: CallError) -> bool:
 def _render_tail(config: OpenAIConfig, scale: int, room: str, schema: bytes | None, top: int | None) -> bytes:
     """Return the JSON after the messages, without automatic seed and closing brace.
 
-    `max_tokens` is called `room`; `scale`: see `BackendConfig.room`; the answer has to fit `schema`; `top`
-    likely tokens are returned at each place. Raises InputError for an `extra_body` that changes fields owned
-    by the adapter.
+    `room`: the name of `max_tokens`. `scale`: see `BackendConfig.room`. `schema`: the answer's. `top`: the
+    number of likely tokens at each place. Raises InputError for an `extra_body` that changes fields owned by
+    the adapter.
     """
     refuse_extra(
         config.extra_body, {"messages": "the prompt writes them", "stream": "answers are read whole"}
@@ -250,7 +249,7 @@ def read_reply(body: bytes) -> Reply | None:
     answer = decode(_COMPLETION, body)
     if answer is None:
         return None
-    # Such a choice is a failure: a router's provider broke off in the middle.
+    # Such a choice is a failure: a router's provider stopped in the middle.
     choices = [_read_choice(one, answer) for one in answer.choices if one.finish_reason != "error"]
     if not choices:
         return None
@@ -289,7 +288,7 @@ _MODERATED = re.compile(
 
 
 def read_block(body: bytes) -> Reply | None:
-    """Read a moderation error about one prompt as a Reply; None if it is another error."""
+    """Read a moderation error about one prompt as a Reply; None for other errors."""
     error = read_error(body)
     if error is None or (error.code.isdecimal() and error.code not in ("400", "403")):
         return None
@@ -344,5 +343,5 @@ def classify(status: int, error: ErrorBody) -> FailureKind:
     if status == 500 and _UNREADABLE.search(error.message):
         return FailureKind.BAD_OUTPUT
     if status == 429 and error.message.startswith("Request too large for"):
-        return FailureKind.BAD_REQUEST  # more tokens than a minute allows: waiting does not help
+        return FailureKind.BAD_REQUEST  # more tokens than a minute allows, so waiting does not help
     return kind_of_status(status)

@@ -10,14 +10,14 @@ import re
 
 from edgen.plugin.providers import PictureTokens, PromptPicture
 
-# Models that count tiles: tokens of any picture, and of each tile. The first pattern that matches counts.
+# Models that count tiles: tokens of each picture, and of each tile. The first matching pattern counts.
 _TILES = (
     (re.compile(r"gpt-4o-mini"), 2_833, 5_667),
     (re.compile(r"gpt-4o|gpt-4\.5|gpt-4\.1(?!-mini|-nano)|gpt-4-turbo|chatgpt-4o"), 85, 170),
     (re.compile(r"o1|o3(?!-mini)"), 75, 150),
     (re.compile(r"gpt-5(?!\S*-(?:mini|nano))"), 70, 140),
 )
-# Models that count patches: tokens of each.
+# Models that count patches: tokens of each patch.
 _PATCHES = (
     (re.compile(r"gpt-4\.1-nano"), 2.46),
     (re.compile(r"gpt-4\.1-mini"), 1.62),
@@ -30,7 +30,7 @@ _FIRST_SIDE, _SHORT_SIDE, _TILE, _PATCH = 2_048, 768, 512, 32
 
 
 def count(model: str, picture: PromptPicture) -> PictureTokens | None:
-    """Return the tokens of a picture by a model of OpenAI, None by another one."""
+    """Return the tokens of a picture for a model of OpenAI; None for other models."""
     for named, each in _PATCHES:
         if named.match(model):
             patches = math.ceil(picture.width / _PATCH) * math.ceil(picture.height / _PATCH)
@@ -44,7 +44,8 @@ def count(model: str, picture: PromptPicture) -> PictureTokens | None:
 
 
 def _count_tiles(width: float, height: float) -> int:
-    """Return the tiles of a picture that was made to fit in 2048 × 2048, and its shorter side in 768."""
+    """Return the tiles of a picture, scaled down to fit into 2048 × 2048 and then to a shorter side of
+    768."""
     scale = min(1.0, _FIRST_SIDE / max(width, height))
     scale *= min(1.0, _SHORT_SIDE / (min(width, height) * scale))
     return math.ceil(width * scale / _TILE) * math.ceil(height * scale / _TILE)

@@ -1,6 +1,6 @@
-"""Connection to a service that speaks OpenAI's APIs: its addresses and keys.
+"""Connection to a service with OpenAI's APIs: its addresses and keys.
 
-This module knows no service by name: the job states all differences.
+This module contains no service's name; the job states all differences.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ServiceBackend(HttpBackend):
         return url.with_query(self.query) if self.query else url
 
     async def models(self) -> list[str] | None:
-        """Return the names that the service offers, None if it keeps no list. Raises CallError."""
+        """Return the names that the service offers; None if it has no list. Raises CallError."""
         try:
             body = await self._http.get(self.make_address("models"))
         except CallError as error:
@@ -61,13 +61,13 @@ class ServiceBackend(HttpBackend):
         return None if listing is None else [scrub(model.id) for model in listing.data]
 
     async def slots(self) -> int | None:
-        """Return how many calls a server here answers at once; see `edgen.providers.base.CountsSlots`."""
+        """Return how many calls a local server answers at once; see `edgen.providers.base.CountsSlots`."""
         if not (self._is_open and is_local(self.base.host or "")):
             return None
         return await find_slots(self.base, self._http.get)
 
     async def load(self) -> int | None:
-        """Return how many calls of anybody a server here has; see `edgen.providers.base.CountsLoad`."""
+        """Return how many calls a local server has; see `edgen.providers.base.CountsLoad`."""
         if not (self._is_open and is_local(self.base.host or "")):
             return None
         return await find_load(self.base, self._http.get)
@@ -77,7 +77,7 @@ class ServiceBackend(HttpBackend):
         raise NotImplementedError
 
     def remark(self, reply: Reply, body: bytes) -> None:
-        """Warn once of oddities in the service's answers, and say how they are read."""
+        """Warn once of oddities in the service's answers, and explain how they are read."""
         if reply.finish_reason == "other" and "stop" not in self._remarked:
             self._remarked.add("stop")
             if (reason := self.find_unknown_reason(body)) is not None:
@@ -116,7 +116,7 @@ _COUNTED = msgspec.json.Decoder(_Counted)
 
 
 def make_service_key_request(config: ServiceConfig) -> KeyRequest | None:
-    """Return the key request of the service, None if it needs no key. Raises InputError for an invalid
+    """Return the key request of the service; None if it needs no key. Raises InputError for an invalid
     address."""
     if config.auth == "none":
         return None

@@ -1,6 +1,7 @@
-"""Number of calls that a server on this machine or in a private network answers at once.
+"""The number of calls that a server on this machine or in a private network answers at once.
 
-Hosted services are never asked, nor any server that gets a key, since it may forward to a hosted one.
+Hosted services are never asked. Servers that get a key are not asked either, since they may forward to a
+hosted service.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from yarl import URL
 from edgen.plugin import CallError, FailureKind
 from edgen.plugin.providers import append_path, decode
 
-_PATIENCE = 5.0  # seconds for all questions
+_PATIENCE = 5.0  # seconds for all requests together
 _MOST = 100_000  # slots: a larger number is a mistake
-# The server is not up yet; later it may know.
+# The server is not up yet; it may answer later.
 _NOT_YET = (FailureKind.CONNECTION, FailureKind.OVERLOADED)
 
 Get = Callable[[URL], Awaitable[bytes]]
@@ -45,7 +46,7 @@ async def find_slots(base: URL, get: Get) -> int | None:
 
 
 async def find_load(base: URL, get: Get) -> int | None:
-    """Return how many calls, of anybody, the server works on or has in its queue, by the metrics of vLLM,
+    """Return the number of running and queued calls of the server, from all clients, by the metrics of vLLM,
     SGLang and llama.cpp; None if it does not say."""
     root = base.with_path(base.path.rstrip("/").removesuffix("/v1") or "/")
     try:
@@ -62,7 +63,7 @@ class _Props(msgspec.Struct):
 
 
 class _Limit(msgspec.Struct):
-    """A scheduler of SGLang, or the whole server as it was started."""
+    """The limit of one of SGLang's schedulers, or of the whole server."""
 
     effective_max_running_requests_per_dp: int | None = None
     max_running_requests: int | None = None
@@ -75,9 +76,8 @@ class _Info(_Limit):
 _PROPS = msgspec.json.Decoder(_Props)
 _SLOTS = msgspec.json.Decoder(list[dict[str, Any]])
 _INFO = msgspec.json.Decoder(_Info)
-# A sample of a metric: its labels and its value. Standard builds of vLLM have no such metric; others have one
-# of
-# its own, or a label of another one. SGLang's has a sample for each rank.
+# A sample of a metric: its labels and its value. Standard builds of vLLM lack this metric; others have one of
+# their own, or a label of another one. SGLang has a sample for each rank.
 _SAMPLE = re.compile(
     rb"^(?:(?:vllm|sglang)[:_](max_num_seqs|max_running_requests)|[a-zA-Z_][\w:]*)"
     rb"(?:\{((?:[^\"}\n]|\"(?:[^\"\\\n]|\\.)*\")*)\})?[ \t]+([-+.\deE]{1,24})(?:[ \t]+\d{1,16})?[ \t\r]*$",
@@ -90,7 +90,7 @@ _LOAD = re.compile(
     re.M,
 )
 _LABEL = re.compile(rb'max_num_seqs="(\d{1,6})"')
-_REPLICA = re.compile(rb'\b(?:engine|dp_rank)="(\d{1,6})"')  # each answers its own requests
+_REPLICA = re.compile(rb'\b(?:engine|dp_rank)="(\d{1,6})"')  # each replica answers its own requests
 
 
 def _read_props(body: bytes) -> int | None:
@@ -116,7 +116,7 @@ def _read_info(body: bytes) -> int | None:
 
 
 def _read_metrics(body: bytes) -> int | None:
-    """Return the sum over replicas; the samples of one replica repeat its number."""
+    """Return the sum over replicas. The samples of one replica repeat its number."""
     slots: dict[bytes, float] = {}
     for name, labels, value in _SAMPLE.findall(body):
         label = _LABEL.search(labels)
@@ -138,8 +138,8 @@ def _read_number(value: bytes) -> float:
 
 _SOURCES: dict[str, Callable[[bytes], int | None]] = {
     "props": _read_props,  # llama.cpp
-    "slots": _read_slots,  # llama.cpp, if it shows its properties to nobody
-    "get_server_info": _read_info,  # SGLang, until the next name
+    "slots": _read_slots,  # llama.cpp, if it does not show its properties
+    "get_server_info": _read_info,  # SGLang, under an older name
     "server_info": _read_info,
     "metrics": _read_metrics,  # vLLM, and SGLang with --enable-metrics
 }

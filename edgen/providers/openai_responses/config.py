@@ -10,7 +10,7 @@ from edgen.providers.openai.config import ServiceConfig
 class OpenAIResponsesConfig(
     ServiceConfig, frozen=True, kw_only=True, tag_field="type", tag="openai-responses"
 ):
-    """OpenAI's Responses API, and services that speak like it."""
+    """OpenAI's Responses API, and compatible services."""
 
     KNOBS: ClassVar[frozenset[str]] = ServiceConfig.KNOBS | {"store"}
 

@@ -1,7 +1,7 @@
 """The Responses API over HTTP.
 
 Messages are the request's `input`; effort goes into `reasoning`, verbosity into `text`. `extra_body` is
-merged last and shallowly; the keys of these two join edgen's. An answer's text is that of its messages,
+merged last and shallowly; the keys of these two join edgen's. The text of an answer is that of its messages,
 without reasoning items. `incomplete_details` explains incomplete answers. Fields are those of the SDK openai
 3.52.
 """
@@ -41,14 +41,14 @@ class ResponsesBackend(ServiceBackend):
         super().__init__(config, key, link, classify)
         self._responses = self.make_address("responses")
         self._tail = functools.cache(functools.partial(_render_tail, config))
-        self._tail(1, None, None)  # reject what cannot be sent before any call
+        self._tail(1, None, None)  # raise for settings that cannot be sent, before any call
 
     async def complete(self, request: Request) -> Reply:
         """Make one attempt. Raises CallError."""
         return await self.ask(self._responses, self.body(request), _read_reply_or_block, chat.is_answer)
 
     def find_unknown_reason(self, body: bytes) -> str | None:
-        """Return why a response is incomplete if the reason is unknown."""
+        """Return why a response is incomplete, if edgen does not know the reason."""
         answer = decode(_RESPONSE, body)
         details = None if answer is None else answer.incomplete_details
         return None if details is None or details.reason in _INCOMPLETE else details.reason
@@ -72,8 +72,8 @@ _NOT_EXTRA = {
 def _render_tail(config: OpenAIResponsesConfig, scale: int, schema: bytes | None, top: int | None) -> bytes:
     """Return the JSON after the input.
 
-    `scale`: see `BackendConfig.room`; the answer has to fit `schema`; `top` likely tokens are returned at
-    each place. Raises InputError for an `extra_body` that changes fields owned by the adapter.
+    `scale`: see `BackendConfig.room`. `schema`: the answer's. `top`: the number of likely tokens at each
+    place. Raises InputError for an `extra_body` that changes fields owned by the adapter.
     """
     refuse_extra(config.extra_body, _NOT_EXTRA)
     sent: dict[str, Any] = {
@@ -127,9 +127,9 @@ class _Response(msgspec.Struct):
 
     output: list[_Item]  # messages, thoughts and tool calls
     status: str | None = None  # completed, incomplete or failed
-    incomplete_details: _Incomplete | None = None  # why it is incomplete
+    incomplete_details: _Incomplete | None = None  # reason for being incomplete
     usage: Any = None  # the answer is paid for even if this is invalid
-    model: str | None = None  # that answered
+    model: str | None = None  # the model that answered
     simulated: Any = None  # set by `edgen simulator`
 
 
@@ -177,7 +177,7 @@ def _read_tokens(parts: list[_Part]) -> tuple[Token, ...] | None:
 
 # --- errors -----------------------------------------------------------------------------
 
-# Codes of failed responses, which come with a 200.
+# Codes of failed responses, which have the status 200.
 _KIND_OF_CODE = {
     "rate_limit_exceeded": FailureKind.RATE_LIMIT,
     "server_error": FailureKind.SERVER_ERROR,
@@ -186,7 +186,7 @@ _KIND_OF_CODE = {
 
 
 def classify(status: int, error: ErrorBody) -> FailureKind:
-    """Return the kind of a failure: by the code of a failed response, else as of a completion."""
+    """Return the kind of a failure: by the code of a failed response, or else as for a completion."""
     if status == 500 and error.code in _KIND_OF_CODE:
         return _KIND_OF_CODE[error.code]
     return chat.classify(status, error)

@@ -9,7 +9,7 @@ from edgen.plugin.providers import KeyRequest
 from edgen.providers.gemini import GeminiModels
 from edgen.providers.vertex.config import VertexConfig
 
-# Name used in consents in place of a variable: google-auth finds the credentials itself.
+# Name used in consents instead of a variable: google-auth finds the credentials itself.
 LIBRARY = "GOOGLE_AUTH"
 
 

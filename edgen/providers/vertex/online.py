@@ -24,7 +24,7 @@ _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 
 class VertexBackend(GeminiModel):
-    """One model of a project. A `model` with a slash is a path below the location: `endpoints/123`."""
+    """A model of a project. A `model` with a slash is a path below the location: `endpoints/123`."""
 
     def __init__(self, config: VertexConfig, key: Key, link: Link) -> None:
         model = make_model_path(config.model)

@@ -16,7 +16,7 @@ from edgen.core.forms import Form, form, list_of, one_of, turn_form
 from edgen.core.forms import text as text_of
 from edgen.core.text import compile_later
 from edgen.core.values import Rejection
-from edgen.reading.answers.body import body_of, object_in, strip_fence
+from edgen.reading.answer_body import body_of, object_in, strip_fence
 from edgen.reading.answers.unit_labels import LabelChoices, choose_labels
 from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords

@@ -17,7 +17,7 @@ from edgen.core.forms import Form, either, form, parts, whole_number
 from edgen.core.forms import text as text_of
 from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason
-from edgen.reading.answers.body import body_of, decode_json, strip_fence
+from edgen.reading.answer_body import body_of, decode_json, strip_fence
 from edgen.reading.assistant_words import find_service_refusal
 from edgen.reading.one_turn.reader import read_turn
 from edgen.reading.roles import TEACHER_STUDENT, OwnWords, RoleWords

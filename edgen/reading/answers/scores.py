@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from edgen.core.text import compile_later
-from edgen.reading.answers.body import fold_key
+from edgen.reading.answer_body import fold_key
 from edgen.reading.loose_json.parser import JsonMembers, parse
 from edgen.reading.roles import TEACHER_STUDENT
 from edgen.reading.text.thinking import drop_thinking

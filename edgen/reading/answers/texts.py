@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason
-from edgen.reading.answers.body import MAX_READ, body_of, decode_json, extract_fenced, with_line_feeds
+from edgen.reading.answer_body import MAX_READ, body_of, decode_json, extract_fenced, with_line_feeds
 from edgen.reading.assistant_words import find_service_refusal, is_assistants_refusal
 from edgen.reading.text.characters import excerpt, replace_surrogates
 

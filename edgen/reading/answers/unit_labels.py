@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from edgen.core.text import compile_later
 from edgen.core.values import Rejection, RejectionReason
-from edgen.reading.answers.body import body_of, object_in
+from edgen.reading.answer_body import body_of, object_in
 from edgen.reading.text.characters import excerpt
 
 _LINE = compile_later(

@@ -9,7 +9,7 @@ Never raises; linear.
 from __future__ import annotations
 
 from edgen.core.text import compile_later
-from edgen.reading.answers.body import decode_json, extract_fenced, with_line_feeds
+from edgen.reading.answer_body import decode_json, extract_fenced, with_line_feeds
 from edgen.reading.assistant_words import is_assistants_refusal
 from edgen.reading.text.thinking import drop_thinking
 

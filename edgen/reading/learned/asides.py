@@ -1,12 +1,19 @@
-"""Words before and after a conversation that say nothing about it: `Sure, here is one about light:`."""
+"""Words around a conversation that change from reply to reply and say nothing about who speaks.
+
+They are asides (`Sure, here is one about light:`), remarks after the turns (`"reason": "She asked a lot."`) and
+values above them (`topic: light`). In the texts of a layout, `WORDS` stands for them.
+"""
 
 from __future__ import annotations
+
+import re
 
 from edgen.core.text import compile_later
 from edgen.reading.text.characters import TurnWords, find_marks, fold
 from edgen.reading.text.marker import may_mark
-from edgen.reading.text.surroundings import HEADING, has_words, may_head, mentions
+from edgen.reading.text.surroundings import HEADING, may_head, mentions
 
+WORDS = "\x18"  # stands for words that change
 _MOST = 600  # characters
 _MARKS = frozenset(":\n’—–…*#()")
 _EDGES = " *#_()"
@@ -23,7 +30,7 @@ def is_aside(text: str, vocabulary: TurnWords) -> bool:
     if len(text) > _MOST or _DIGIT.search(text) is not None:
         return False
     marks = {*find_marks(text)}
-    if not all(mark in _MARKS or mark.isalpha() for mark in marks) or not has_words(text):
+    if not all(mark in _MARKS or mark.isalpha() for mark in marks) or not any(map(str.isalpha, text)):
         return False
     words = fold(text)
     if mentions(text) or may_mark(words) or (may_head(words) and HEADING.search(text) is not None):
@@ -34,3 +41,69 @@ def is_aside(text: str, vocabulary: TurnWords) -> bool:
         if line
         for first, second in [[*line.split(" ", 2), ""][:2]]
     )
+
+
+# Where words may begin that change, in a text after the turns.
+_OPENED = compile_later(r"\n\n|[\w\"*_]: ?(?:\*\*)? ?[\"“]?|>")
+# Where they end before the line or the key of the probability.
+_BEFORE_KEY = compile_later(r"(?:[\"”]?,?\n|[\"”], ?|</\w+>)(?=[^\n]*\w)")
+_CLOSED = compile_later(r"[^\w.!?…。！？]*(?:</\w+>\s*)*\Z")
+# A value under a key, in words that begin with a letter or in digits; one of the same kind.
+_LETTERS = r"([^\W\d_](?:[\w ,.;'’()&!?/%+-]|[\u0300-\u036f\u0590-\u0dff]){0,79})"
+_VALUE = compile_later(
+    rf"""(?:(?<=["'*]|[^\W\d])(?:\*{{0,2}}: ?\*{{0,2}} ?|=)["'“]?|>)(?:{_LETTERS}|[0-9]{{1,4}})"""
+    r"""(?=["'”]?(?:,? ?\n|, |/?>| \w+=)|</)"""
+)
+_NUMBER = "(0|[1-9][0-9]{0,3})"
+_KEY = compile_later(r"[^\n,{>]*\Z")
+
+
+def blank_remark(text: str, vocabulary: TurnWords, *, keyed: bool = False) -> str:
+    """Return a text after the turns with `WORDS` for words in it that say nothing about them. `keyed`: it ends
+    with a line or a key of something else, the probability's."""
+    if keyed:
+        end = max((closed.start() for closed in _BEFORE_KEY.finditer(text)), default=0)
+    else:
+        end = len(text) - len(_CLOSED.search(text)[0])  # type: ignore[index]
+    for opened in _OPENED.finditer(text, 0, end):
+        if is_aside(text[opened.end() : end], vocabulary):
+            return text[: opened.end()] + WORDS + text[end:]
+    return text
+
+
+def split_at(text: str, around: str, *, ends: bool = False) -> tuple[str, str | None, str] | None:
+    """Return what stands before and after a text of a layout, and between these the words in place of its
+    blank (None without one); None where it does not occur. `ends`: the whole ends with it."""
+    first, blank, last = around.partition(WORDS)
+    if not blank and ends:
+        return (text[: len(text) - len(first)], None, "") if text.endswith(first) else None
+    before, found, rest = text.partition(first)
+    if not found or not blank:
+        return (before, None, rest) if found else None
+    if ends:
+        return (before, rest[: len(rest) - len(last)], "") if rest.endswith(last) else None
+    words, found, rest = rest.partition(last)
+    return (before, words, rest) if found else None
+
+
+def blank_values(
+    head: str, vocabulary: TurnWords, *, numbered: bool = False
+) -> tuple[str, re.Pattern[str]] | None:
+    """Return the text before the first turn with `WORDS` for values in it, and a pattern of such texts with
+    the values as groups; None if it has none. `numbered`: zeros in it stand for any digits."""
+
+    def escape(piece: str) -> str:
+        return re.escape(piece).replace("0", "[0-9]") if numbered else re.escape(piece)
+
+    parts, patterns, at = [], [], 0
+    for value in _VALUE.finditer(head):
+        words = value[1] or value[0].lstrip(":=>*\"'“ ")
+        start = value.end() - len(words)
+        key = _KEY.search(head, 0, value.start())
+        if vocabulary.notes[value[0]] and key is not None and vocabulary.plain[key[0]]:
+            parts += [head[at:start], WORDS]
+            patterns += [escape(head[at:start]), _LETTERS if value[1] else _NUMBER]
+            at = value.end()
+    if not parts:
+        return None
+    return "".join([*parts, head[at:]]), re.compile("".join([*patterns, escape(head[at:])]))

@@ -11,13 +11,15 @@ from msgspec.structs import replace
 
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation
-from edgen.reading.answers.probability import parse_probability
 from edgen.reading.foreign_words import ends_conversation
-from edgen.reading.learned.asides import is_aside
+from edgen.reading.learned.asides import WORDS, blank_remark, blank_values, is_aside
 from edgen.reading.learned.layout import Behind, Layout, Tail
 from edgen.reading.learned.notes import BLANK, find_label_notes
 from edgen.reading.learned.texts import CUTS, DIGITS, VALUE, find_unit, make_skeleton, zero_digits
-from edgen.reading.learned.turn_codes import PLAIN, QUOTED, encode_turn, list_codes
+from edgen.reading.learned.turn_codes import PLAIN
+from edgen.reading.learned.turn_places import LONGEST, TAG, TurnPlaces, find_turns
+from edgen.reading.learned.turn_rules import TurnRules
+from edgen.reading.probability import parse_probability
 from edgen.reading.repairs import Repair
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import TOKEN, TurnWords, fold
@@ -25,7 +27,6 @@ from edgen.reading.text.marker import find_marker
 from edgen.reading.text.surroundings import is_likely
 
 _HALVES = {"AM", "PM", "am", "pm"}  # of the day, which are no person's name
-LONGEST = 600  # characters before, between or after the turns
 KEY = 3  # characters by which layouts are looked up
 
 # Characters that no turn may hold: brackets, tags, escapes, code. Those that do not print count with them.
@@ -34,38 +35,69 @@ _NEVER = "<>&[]{}|\\`（）【】"
 _KINDS = ('"＂', "“”„", "«»", "‹›", "「」", "『』", "()")
 _QUOTES = "".join(_KINDS[:-1]) + "'‘’"
 _STRUCTURE = frozenset(_QUOTES + "<|{}[]")  # a turn of several lines could be taken for part of such a layout
-_TAG = compile_later("<[^<>]*>")
-_VARYING = compile_later(rf"[0-9{BLANK}]|^[A-Za-z]{{1,5}}[.)]")  # what is not the same in each label
+_VARYING = compile_later(rf"[0-9{BLANK}{WORDS}]|^[A-Za-z]{{1,5}}[.)]")  # what is not the same in each label
 _MARKUP = compile_later(r"[*<\\]|\[/?\w")  # a layout with one of them may take a star for its own
 
 
 def find_layout(
-    text: str, result: Conversation, at: int, words: RoleWords, vocabulary: TurnWords, *, blank: bool = True
+    text: str,
+    result: Conversation,
+    at: int,
+    words: RoleWords,
+    vocabulary: TurnWords,
+    *,
+    blank: bool = True,
+    vary: bool = False,
 ) -> Layout | None:
     """Return the layout of a text whose first turn is at this place; None if it has none that can be kept.
 
-    Notes in its labels are left out unless they are blanked already (`blank` is False).
+    Notes in its labels are left out unless they are blanked already (`blank` is False). `vary`: values before
+    the first turn change from reply to reply.
     """
-    found = _find_gaps(text, result, at)
+    found = find_turns(text, result.turns, at)
     if found is None:
-        return None
-    written = found[0]
+        return _find_woven_layout(text, result, at, words, vocabulary)
+    written = found.gaps
     if blank and (told := _find_told(written, result)) is not None:
         without = told.sub("", text)
-        layout = find_layout(without, replace(result, probability=None), at, words, vocabulary, blank=False)
+        layout = find_layout(
+            without, replace(result, probability=None), at, words, vocabulary, blank=False, vary=vary
+        )
         if layout is not None and layout.below is None:
             layout.told = told
             return layout
     notes = find_label_notes(text[:at], written, [turn.role for turn in result.turns[1:]]) if blank else None
     if notes is not None and (blanked := notes.blank(text, vocabulary)) is not None:
-        at = blanked.find(result.turns[0].text)
-        layout = find_layout(blanked, result, at, words, vocabulary, blank=False) if at >= 0 else None
+        at = blanked.find(result.turns[0].text.partition("\n")[0])
+        layout = (
+            find_layout(blanked, result, at, words, vocabulary, blank=False, vary=vary) if at >= 0 else None
+        )
         if layout is not None and not layout.order:
-            layout.notes, layout.named = notes, True
+            layout.notes, layout.turns.named = notes, True
             if not notes.blanked:  # the first label may have a note or none
                 layout.begin = layout.begin[:KEY]
             return layout
-    return _find_fixed_layout(text[:at], found, result, words, vocabulary)
+    layout = _find_fixed_layout(text[:at], found, result, words, vocabulary)
+    if layout is not None and vary and not layout.aside:
+        numbered = layout.numbered and layout.below is None
+        if (values := blank_values(layout.head, vocabulary, numbered=numbered)) is not None:
+            layout.head, layout.top = values
+            layout.begin = _VARYING.split(layout.head, 1)[0]
+    return layout
+
+
+def _find_woven_layout(
+    text: str, result: Conversation, at: int, words: RoleWords, vocabulary: TurnWords
+) -> Layout | None:
+    """Return the layout of a text in which all turns of one speaker stand before those of the other."""
+    turns = (*result.turns[::2], *result.turns[1::2])
+    if len(turns) % 2 or (found := find_turns(text, turns, at)) is None:
+        return None
+    layout = _find_fixed_layout(text[:at], found, replace(result, turns=turns), words, vocabulary)
+    if layout is None or not layout.order:
+        return None
+    layout.woven = True
+    return layout
 
 
 class _Texts(NamedTuple):
@@ -81,10 +113,10 @@ class _Texts(NamedTuple):
 
 
 def _find_fixed_layout(
-    top: str, found: tuple[list[str], str, int], result: Conversation, words: RoleWords, vocabulary: TurnWords
+    top: str, found: TurnPlaces, result: Conversation, words: RoleWords, vocabulary: TurnWords
 ) -> Layout | None:
     """Return the layout of a reply with these texts around its turns, notes apart; None if it has none."""
-    written, rest, code = found
+    written, rest = found.gaps, found.rest
     head, below = split_head(top, result)
     gaps = [*map(zero_digits, written)]
     lettered = gaps != [zero_digits(gap, lettered=False) for gap in written]
@@ -97,10 +129,12 @@ def _find_fixed_layout(
     if behind is None or (below is not None and behind[0][2] is not None):
         return None
     tails, label = behind
-    foot, blank_line, farewell = tails[1].partition("\n\n")
-    followed = tails[2] is not None and is_aside(farewell, vocabulary)
-    if followed:
-        tails = (tails[0], foot + blank_line, tails[2])
+    before_value, after_value, unit = tails
+    tails = (
+        blank_remark(before_value, vocabulary, keyed=True),
+        blank_remark(after_value, vocabulary),
+        unit,
+    )
     if (
         (label and order)
         or not all(map(_is_marked, order))
@@ -110,14 +144,19 @@ def _find_fixed_layout(
         return None
     texts = _Texts(top, head, below, gaps, before, order, rest)
     layout = _make_layout(texts, result, words, vocabulary)
-    layout.code, layout.lettered = code, lettered and clear
-    unfit = "".join([kind for kind in _list_kinds(rest) if kind not in layout.unfit])
-    layout.tails = {tails: Tail(result.repairs, result.ended_by is not None, bool(label), unfit, followed)}
+    layout.turns.code, layout.turns.joint = found.code, found.joint
+    layout.lettered = lettered and clear
+    unfit = "".join([kind for kind in _list_kinds(rest) if not layout.turns.unfit.issuperset(kind)])
+    layout.tails = {
+        tails: Tail(
+            result.repairs, result.ended_by is not None, bool(label), unfit, WORDS in tails[0] + tails[1]
+        )
+    }
     layout.head = (
         zero_digits(layout.head, lettered=lettered) if layout.numbered and below is None else layout.head
     )
     layout.begin = _VARYING.split(layout.head, 1)[0]
-    return None if Repair.MISSING_QUOTE in result.repairs and (layout.mixed or not rest) else layout
+    return None if Repair.MISSING_QUOTE in result.repairs and (layout.turns.mixed or not rest) else layout
 
 
 def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabulary: TurnWords) -> Layout:
@@ -131,29 +170,39 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         len({*TOKEN.findall(gap)} - _HALVES) > 1 for gap in (_find_last_line(top), *before)
     )
     edges = "¿¡" if _MARKUP.search(before_turns) else "¿¡*"
+    edges += "" if "_" in before_turns else "_"
     round_ = frozenset() if "(" in before_turns else frozenset("()")
     preamble, blank_line, line = head.rpartition("\n\n")
     called = not any(map(vocabulary.plain.__getitem__, before))  # by words for the roles
     free = called and below is None and not (named or order) and is_aside(preamble, vocabulary)
+    directed = not any(map(before_turns.__contains__, "[]"))
+    brackets = frozenset("[]") if directed else frozenset()
+    turns = TurnRules(
+        unfit=frozenset("".join((_NEVER, *marks, "(=" if translated else ""))),
+        begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
+        several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
+        mixed=not order and _is_mixed([top, *gaps]),
+        tagged="<" in head,
+        translated=translated,
+        named=named,
+        ordered=bool(order),
+        directed=directed,
+        firsts=frozenset(edges + "*" if {label[-1:] for label in (top, *gaps)} == {" "} else edges)
+        | round_
+        | brackets,
+        lasts=frozenset(edges + ";") | round_ | brackets,
+        code=PLAIN,
+    )
     return Layout(
         "",
         blank_line + line if free else head,
         spoken[0],
         {} if order else dict(sorted(before.items(), key=lambda item: -len(item[0]))),
-        "".join((_NEVER, *marks, "(=" if translated else "")),
         numbered="0" in "".join(order or before),
         lettered=False,
-        begins=not all(_is_label(gap.rpartition("\n")[2], vocabulary) for gap in (top, *before)),
-        several=_STRUCTURE.isdisjoint(before_turns) and all(gap[0] == "\n" for gap in gaps),
         rows=any("\n" not in gap and gap.lstrip()[:1] == "|" for gap in gaps),
-        mixed=not order and _is_mixed([top, *gaps]),
-        tagged="<" in head,
-        translated=translated,
-        named=named,
-        firsts=frozenset("¿¡*" if {label[-1:] for label in (top, *gaps)} == {" "} else edges) | round_,
-        lasts=frozenset(edges + ";") | round_,
         json='"＂' in marks and ("{" in top or "[" in top),
-        code=PLAIN,
+        turns=turns,
         tails={},
         below=below,
         order=order,
@@ -172,7 +221,7 @@ def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:
     layout = "".join((top, *gaps, rest))
     return (
         max(map(len, [*gaps, rest])) <= LONGEST
-        and not any(mark in layout for mark in ("\0", *CUTS))
+        and not any(mark in layout for mark in ("\0", WORDS, *CUTS))
         and "ended_by" not in layout
         and not _gives("".join(gaps))
     )
@@ -227,11 +276,13 @@ def _find_told(gaps: Sequence[str], result: Conversation) -> re.Pattern[str] | N
     if len(found) != 1 or parse_probability(found[0][1][0]) != result.probability:
         return None
     gap, value = found[0]
-    label = next((other for other in gaps if other != gap and gap.endswith(other)), None)
+    zeros = zero_digits(gap, lettered=False)
+    others = {zero_digits(other, lettered=False) for other in gaps} - {zeros}
+    label = next((other for other in others if zeros.endswith(other)), None)
     if label is None or value.end() > len(gap) - len(label) or not is_likely(fold(gap[: value.start()])):
         return None
     before, after = gap[: value.start()], gap[value.end() : -len(label)]
-    labels = "|".join([re.escape(other) for other in {*gaps} - {gap}])
+    labels = "|".join([re.escape(other).replace("0", "[0-9]") for other in others])
     told = f"{re.escape(before)}({VALUE.pattern}){re.escape(after)}(?={labels})"
     return re.compile(told) if before.strip() else None
 
@@ -249,7 +300,7 @@ def _list_kinds_around(top: str, gaps: Sequence[str]) -> list[str]:
     Tags are left out.
     """
     anywhere = _list_kinds(*{top, *gaps})
-    bare = [_TAG.sub("", gap) for gap in (top, *gaps)]
+    bare = [TAG.sub("", gap) for gap in (top, *gaps)]
     edges = _list_kinds("".join([bare[0][-2:], *[gap[:2] + gap[-2:] for gap in bare[1:]]]))
     emphasis = [
         mark for mark in "*_" if any(mark in (gap[:1], gap[-1:]) for gap in (bare[0][-1:], *bare[1:]))
@@ -259,7 +310,7 @@ def _list_kinds_around(top: str, gaps: Sequence[str]) -> list[str]:
 
 def _list_kinds(*pieces: str) -> list[str]:
     """Return the kinds of quotation marks and brackets in some pieces of a layout, whole tags apart."""
-    marks = "".join([_TAG.sub("", piece) for piece in pieces])
+    marks = "".join([TAG.sub("", piece) for piece in pieces])
     return [kind for kind in _KINDS if any(mark in marks for mark in kind)]
 
 
@@ -286,26 +337,6 @@ def _ends_as_read(rest: str, result: Conversation, labelled: str | None) -> bool
 def _gives(text: str) -> bool:
     """Return whether a text before the last turn may give a probability of its own."""
     return is_likely(fold(text)) and DIGITS.search(text) is not None
-
-
-def _find_gaps(text: str, result: Conversation, at: int) -> tuple[list[str], str, int] | None:
-    """Return the texts between the turns and after the last one, and how the turns are written."""
-    before = _TAG.sub("", text[:at])
-    codes = list_codes(before)
-    code = QUOTED if '"' in before else PLAIN
-    gaps = []
-    for turn in result.turns:
-        for written in codes:
-            said = encode_turn(turn.text, written)
-            place = text.find(said, at)
-            if 0 <= place <= at + LONGEST:
-                break
-        else:
-            return None
-        code = max(code, written)
-        gaps.append(text[at:place])
-        at = place + len(said)
-    return gaps[1:], text[at:], code
 
 
 def _is_alias(head: str, words: RoleWords) -> bool:

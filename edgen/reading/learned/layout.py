@@ -8,7 +8,6 @@ probability.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,39 +15,21 @@ import msgspec
 
 from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
-from edgen.reading.answers.probability import parse_probability
-from edgen.reading.learned.asides import is_aside
+from edgen.reading.learned.asides import WORDS, is_aside, split_at
 from edgen.reading.learned.notes import LabelNotes
 from edgen.reading.learned.texts import CUTS, DIGITS, VALUE, find_unit, make_skeleton, zero_digits
-from edgen.reading.learned.turn_codes import ENTITIES, ESCAPES, HINTS, SINGLES, decode_turn
-from edgen.reading.text.characters import TELLING, TurnWords, are_spoken, find_marks, fold
-from edgen.reading.text.marker import find_marker, may_mark
+from edgen.reading.learned.turn_rules import TurnRules
+from edgen.reading.probability import parse_probability
+from edgen.reading.text.characters import TurnWords, fold
 from edgen.reading.text.surroundings import (
-    HEADING,
-    LAST_STOP,
     is_likely,
-    may_head,
-    read_value_of_line,
 )
 
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
 MOST = 200  # turns
 _MOST_TAILS = 32  # of a layout
 _MOST_ASIDE = 1_000  # characters in which the first turn begins
-_WORD = 12  # characters of the longest word for a probability, and one more
-_SHORT = 60  # characters; a tag may be around a shorter label
-_FRAME = 4  # turns of which one may begin with a word that they share
-
-_ZERO_LED = compile_later(r"0(?<![\w.]0)[0-9]")  # no number in JSON
-_STRING_END = compile_later(r"'\s?[,:)\]}]|[,:(\[{]\s?'")  # or its beginning, in Python
-_CLOSING = '"“”„＂'
-_STOPS = ".!?…。！？।؟"
-_BULLETS = frozenset("-•")
-_ENDS = frozenset(_STOPS)
-# The place inside a line where another language's label could be: in a list, before a colon.
-_LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")
-# A line under what may be a person's name.
-_PERSON = compile_later(r"(?:[^\W\d_][^\s,;:：?!]{0,30}[ ]){0,4}[^\W\d_][^\s,;:：?!]{0,30}[ ]?[:：]")
+_ZERO_LED = compile_later(r"0(?<![\w.]0)(?<![0-9][:/-]0)[0-9]")  # no number in JSON; but in dates and times
 # The texts before and after the probability that follow the last turn, and its unit; without a probability,
 # nothing and the text after the last turn.
 Behind = tuple[str, str, str | None]
@@ -61,7 +42,7 @@ class Tail(NamedTuple):
     ended: bool
     labelled: bool  # they follow a label, which has only the end marker
     unfit: str  # characters that the last turn may not hold
-    aside: bool  # words of any kind may follow
+    blank: bool  # there is a blank in them
 
 
 class Layout(msgspec.Struct):
@@ -73,27 +54,19 @@ class Layout(msgspec.Struct):
     gaps: dict[str, str]
     """Texts between two turns, digits as zeros, with the role of the second turn; longer ones first. Empty if
     the layout has an `order`."""
-    unfit: str  # characters that no turn may hold
     numbered: bool  # a gap holds a digit or the letter of a list
     lettered: bool  # what numbers a gap may be the letter of a list
-    begins: bool  # a turn may begin a line
-    several: bool  # a turn may have several lines
     rows: bool  # turns stand next to each other in a table
-    mixed: bool  # a turn that holds double quotation marks stands in single or tripled ones, as in Python
-    tagged: bool  # the layout has tags
-    translated: bool  # labels are in another language
-    named: bool  # labels hold more than a role, which may be a person's name
-    firsts: frozenset[str]  # marks with which a turn may begin like a word
-    lasts: frozenset[str]  # marks with which a turn may end like a word
     json: bool  # the layout may be JSON, in which no number begins with a zero
-    code: int
-    """How turns are written (`turn_codes`)."""
+    turns: TurnRules
     tails: dict[Behind, Tail]  # what may follow the last turn, or a label that has only the end marker
     below: str | None = None  # text between a probability after `head` and the first turn; None without one
     order: tuple[str, ...] = ()  # texts between the turns in their order, if there is no other regularity
     speakers: tuple[str, ...] = ()  # roles of the turns in this order
+    woven: bool = False  # one speaker's turns come before all of the other's
     told: re.Pattern[str] | None = None  # line between turns that gives the probability
     aside: bool = False  # words of any kind stand before `head`
+    top: re.Pattern[str] | None = None  # of `head`, where values in it change; they are its groups
     notes: LabelNotes | None = None  # notes in the labels, which the texts above have blanked
 
     def may_read(self, text: str) -> bool:
@@ -102,22 +75,25 @@ class Layout(msgspec.Struct):
         if not begins or self.notes is not None:
             return begins
         for (before, after, _), tail in self.tails.items():
-            if (tail.aside or text.endswith(after)) and before in text:
+            if tail.blank:
+                before, after = before.partition(WORDS)[0], after.rpartition(WORDS)[2]
+            if text.endswith(after) and before in text:
                 return True
         return False
 
     def read(self, text: str, vocabulary: TurnWords) -> tuple[Conversation, str] | None:
         """Return the conversation in a text that `may_read` lets pass, and the marks in its turns.
 
-        The marks are those of `find_marks`. None if the text departs from the layout.
+        The marks are those of `find_marks`, without those that cannot show another speaker. None if the text
+        departs from the layout.
         """
         if self.notes is not None:
             blanked = self.notes.blank(text, vocabulary)
             if blanked is None:
                 return None
             text = blanked
-        start = self._find_head(text)
-        if start < 0 or (self.aside and not is_aside(text[:start], vocabulary)):
+        start = self._skip_head(text, vocabulary)
+        if start < 0:
             return None
         given = None
         if self.told is not None:
@@ -125,15 +101,17 @@ class Layout(msgspec.Struct):
             if len(found) != 2:
                 return None
             given, text = found[0], before + found[1]  # after the head
-        body = text[start + len(self.head) :]
+        body = text[start:]
         if self.below is not None:
             given, _, body = body.partition(self.below)
             if not VALUE.fullmatch(given):
                 return None
+        body, foot = self._split_foot(body) if self.rows else (body, "")
         cut = self._cut_in_order(body) if self.order else self._cut(body)
         if cut is None:
             return None
         said, speakers = cut
+        said[-1] += foot
         behind = self._split_tail(said[-1], vocabulary)
         if behind is None:
             return None
@@ -141,6 +119,8 @@ class Layout(msgspec.Struct):
         ended_by = speakers[-1] if tail.ended else None
         if tail.labelled:
             del said[-1], speakers[-1]
+        if self.woven:
+            said, speakers = _weave(said), _weave(speakers)
         if not LEAST <= len(said) <= MOST or not speak_often(speakers):
             return None
         if self.rows and (len(said) % 2 or not all(map(str.__ne__, speakers, speakers[1:]))):
@@ -151,19 +131,28 @@ class Layout(msgspec.Struct):
             tail.unfit and any(map(said[-1].__contains__, tail.unfit))
         ):
             return None
-        marks = self._decode(said, text)
-        if marks is None or not self._is_plain(said, marks, vocabulary):
+        marks = self.turns.decode(said, text, vocabulary)
+        hints = None if marks is None else self.turns.find_hints(said, marks, vocabulary)
+        if hints is None:
             return None
-        return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs), marks
+        return Conversation(tuple(map(Turn, speakers, said)), probability, ended_by, tail.repairs), hints
 
-    def _find_head(self, text: str) -> int:
-        """Return the place of `head` at the beginning of a text, numbers apart; -1 without it."""
+    def _skip_head(self, text: str, vocabulary: TurnWords) -> int:
+        """Return the place where `head` ends at the beginning of a text, numbers apart; -1 without it."""
+        if self.top is not None:
+            found = self.top.match(text)
+            return found.end() if found is not None and vocabulary.notes.have_all(found.groups()) else -1
         if not self.aside and not self.numbered:  # most
-            return 0 if text.startswith(self.head) else -1
+            return len(self.head) if text.startswith(self.head) else -1
         start = text[: len(self.head) + _MOST_ASIDE * self.aside]
         if self.numbered and self.below is None:
             start = zero_digits(start, lettered=self.lettered)
-        return start.find(self.head)
+        place = start.find(self.head)
+        return (
+            -1
+            if place < 0 or (self.aside and not is_aside(text[:place], vocabulary))
+            else place + len(self.head)
+        )
 
     def is_like(self, other: Layout) -> bool:
         """Return whether another layout differs only in its digits, its code or the text after the turns."""
@@ -172,30 +161,27 @@ class Layout(msgspec.Struct):
             and self.below == other.below
             and {make_skeleton(gap): role for gap, role in self.gaps.items()}
             == {make_skeleton(gap): role for gap, role in other.gaps.items()}
-            and self.translated == other.translated
-            and self.named == other.named
+            and self.turns.is_like(other.turns)
             and self.lettered == other.lettered
-            and self.mixed == other.mixed
             and self.order == other.order
             and self.speakers == other.speakers
+            and self.woven == other.woven
             and self.aside == other.aside
             and self.told == other.told
             and (self.notes and self.notes.pattern) == (other.notes and other.notes.pattern)
         )
 
-    def extend(self, other: Layout) -> None:
-        """Take what another layout like this one knows more."""
+    def extend(self, other: Layout) -> bool:
+        """Take what another layout like this one knows more; return whether that is anything."""
+        before = (len(self.gaps), len(self.tails))
         if len(self.gaps | other.gaps) <= len(CUTS):
             self.gaps = dict(sorted((self.gaps | other.gaps).items(), key=lambda item: -len(item[0])))
         tails = other.tails if len(self.tails) >= _MOST_TAILS else self.tails | other.tails
         # One may end with another. A new dict, since another thread may read the old one.
         self.tails = dict(sorted(tails.items(), key=lambda item: -len(item[0][0])))
-        self.unfit = "".join(dict.fromkeys(self.unfit + other.unfit))
-        self.firsts &= other.firsts
-        self.lasts &= other.lasts
         if self.notes is not None:
             self.notes.extend(other.notes)
-        self.code = max(self.code, other.code)
+        return self.turns.extend(other.turns) or before != (len(self.gaps), len(self.tails))
 
     def _cut(self, body: str) -> tuple[list[str], list[str]] | None:
         """Return the texts of the turns, the last one with what follows it, and who speaks each."""
@@ -205,7 +191,7 @@ class Layout(msgspec.Struct):
         found = {}
         for mark, (gap, role) in zip(CUTS, self.gaps.items(), strict=False):
             cut = cut.replace(gap, "\0" + mark)
-            found[mark] = (role, len(gap))
+            found[mark] = (role, len(gap), self.json and "00" in gap)
         first, *rest = cut.split("\0")
         if first[-1:].isspace():
             return None
@@ -215,8 +201,9 @@ class Layout(msgspec.Struct):
         at = len(first)
         said = [body[:at]]
         for part in rest:
-            start = at + found[part[0]][1]
-            if self.json and _ZERO_LED.search(body, at, start):
+            _, length, wide = found[part[0]]
+            start = at + length
+            if wide and _ZERO_LED.search(body, at, start):
                 return None
             at = start + len(part) - 1
             said.append(body[start:at])
@@ -235,144 +222,57 @@ class Layout(msgspec.Struct):
             at = place + len(gap)
         return [*said, body[at:]], [*self.speakers]
 
+    def _split_foot(self, body: str) -> tuple[str, str]:
+        """Return the text up to what follows the turns, and the rest: the foot of a table may be one, too."""
+        for before, after, _ in self.tails:
+            place = body.find(before or after)
+            if place >= 0:
+                return body[:place], body[place:]
+        return body, ""
+
     def _split_tail(self, last: str, vocabulary: TurnWords) -> tuple[str, str | None, Tail] | None:
         """Return the last turn's words, the probability and the tail around it; None if no tail fits.
 
         The words are empty after a label that has only the end marker.
         """
         for (before, after, unit), tail in self.tails.items():
-            if unit is None:
-                said = last[: len(last) - len(after)]
-                fits = last.endswith(after) and "\n" not in said and not (tail.labelled and said)
-                if fits and not is_likely(fold(said)):
-                    return said, None, tail
-                continue
-            said, found, rest = last.partition(before)
-            if tail.aside:
-                value, _, aside = rest.partition(after)
-                fits = is_aside(aside, vocabulary)
+            if tail.blank:
+                fits, said, value = _split_blank_tail(last, before, after, unit, vocabulary)
+            elif unit is None:
+                fits, said, value = last.endswith(after), last[: len(last) - len(after)], ""
             else:
-                value = rest[: len(rest) - len(after)]
-                fits = rest.endswith(after)
-            fits = fits and bool(found) and not (tail.labelled and said)
-            if fits and find_unit(value) == unit and VALUE.fullmatch(value):
-                return said, value, tail
+                said, found, value = last.partition(before)
+                fits = bool(found) and value.endswith(after)
+                value = value[: len(value) - len(after)]
+            if not fits or (tail.labelled and said):
+                continue
+            if unit is not None:
+                if find_unit(value) == unit and VALUE.fullmatch(value):
+                    return said, value, tail
+            elif "\n" not in said and not (
+                is_likely(fold(said)) and (self.below is None or DIGITS.search(said))
+            ):
+                return said, None, tail
         return None
 
-    def _decode(self, said: list[str], text: str) -> str | None:
-        """Decode the turns in place; return the marks in them, None if one may belong to the layout."""
-        whole = " ".join(said)
-        escaped = self.code and HINTS[self.code] in whole
-        marks = find_marks(ESCAPES[self.code].sub("", whole) if escaped else whole)
-        if self.code == SINGLES and "'" in whole.replace("''", ""):
-            return None
-        unfit = self.unfit
-        if self.mixed:
-            if not all(
-                f"'{words}'" in text or f'{words}"""' in text or (f'"{words}"' in text and '"' not in words)
-                for words in (said if '"' in said[-1] else said[:-1])  # an end marker may follow the last one
-            ):
-                return None
-            if "'" in whole and _STRING_END.search(whole) is not None:
-                return None
-            unfit = unfit.replace('"', "")
-        if any(map(marks.__contains__, unfit)):
-            return None
-        if escaped:
-            said[:] = [decode_turn(text, self.code) for text in said]
-            marks = find_marks(" ".join(said))
-            if self.code == ENTITIES and any(map(marks.__contains__, self.unfit)):
-                return None
-        return marks if (marks.replace("\n", "") if self.several else marks).isprintable() else None
 
-    def _is_plain(self, said: Sequence[str], marks: str, vocabulary: TurnWords) -> bool:
-        """Return whether every turn begins and ends like words, and none holds what a rule looks for."""
-        firsts, lasts = "".join([text[:1] for text in said]), "".join([text[-1:] for text in said])
-        if (
-            len(firsts) < len(said)
-            or not (firsts.isalnum() or all(map(_is_word, {*firsts} - self.firsts)))
-            or not all(map(_is_word, {*lasts.strip(_STOPS)} - _ENDS - self.lasts))
-        ):
-            return False
-        if any(map(marks.__contains__, _CLOSING)) and any(text[-2] in _CLOSING for text in said if text[1:]):
-            return False
-        whole, several = "\n".join(said), "\n" in marks
-        lined = self.begins or several
-        words = fold(whole)
-        if any(map(words.__contains__, TELLING)) and self._tells(said, whole, words, lined=lined):
-            return False
-        if self.order:
-            if several or "(" in marks or not _is_speech_alone(said):
-                return False
-            # After a label, only a role's own name can be taken for a legend's.
-            if lined and not vocabulary.name_nobody(whole, marks):
-                return False
-            if not lined and any(map(words.__contains__, vocabulary.names)):
-                return False
-        elif several and not _are_lines_plain(said, marks, vocabulary):
-            return False
-        if lined and not (
-            self._begin_plainly(whole.split("\n") if several else said, marks, vocabulary)
-            and not any(_ends(match, said[-1]) for match in LAST_STOP.finditer("\n" + said[-1]))
-        ):
-            return False
-        return not (
-            self.translated
-            and (":" in marks or "：" in marks)
-            and any(_LISTED.search(text) for text in said if ":" in text or "：" in text)
-        )
-
-    def _tells(self, said: Sequence[str], whole: str, words: str, *, lined: bool) -> bool:
-        """Return whether a turn may end the conversation, give the probability, or hold a heading."""
-        return (
-            (may_mark(words) and any(map(find_marker, said)))
-            or (is_likely(words) and self._gives(said, lined=lined))
-            or (lined and may_head(words) and HEADING.search(whole) is not None)
-        )
-
-    def _gives(self, said: Sequence[str], *, lined: bool) -> bool:
-        """Return whether a turn may give a probability: by itself, or to the layout."""
-        if self.tagged and any(
-            is_likely(fold(text if len(text) < _SHORT else text[:_WORD])) for text in said
-        ):
-            return True
-        texts = [text for text in said[:-1] if DIGITS.search(text)] if lined else said[-1:]
-        return any(read_value_of_line(line) for text in texts for line in text.split("\n"))
-
-    def _begin_plainly(self, lines: Sequence[str], marks: str, vocabulary: TurnWords) -> bool:
-        """Return whether no line of the turns may be a label or a rule, or end the last turn."""
-        if "(" in marks:
-            return False
-        starts = [line.split(" ", 2) for line in lines if line]
-        firsts = [start[0] for start in starts]
-        if not vocabulary.opening.have_all(firsts):
-            starts = [start[1:] if start[0] in _BULLETS else start for start in starts]  # of a list
-            if not all(starts) or not vocabulary.opening.have_all([start[0] for start in starts]):
-                return False
-        if not (self.order or vocabulary.plain.have_all([start[1] for start in starts if len(start) > 1])):
-            return False
-        return not (self.named and (":" in marks or "：" in marks) and any(map(_PERSON.match, lines)))
+def _weave(some: list[str]) -> list[str]:
+    """Return the first and the second half, their items in turn."""
+    half = len(some) // 2
+    return [item for pair in zip(some[:half], some[half:], strict=True) for item in pair]
 
 
-def _are_lines_plain(said: Sequence[str], marks: str, vocabulary: TurnWords) -> bool:
-    """Return whether turns of several lines name no speaker, and not all turns share a first or a last line,
-    which nobody says."""
-    lines = [text.split("\n") for text in said]
-    if not vocabulary.name_nobody("\n".join([text for text in said if "\n" in text]), marks):
-        return False
-    return any(len(some) < 2 for some in lines[:-1]) or all(
-        any(len(some[place].split()) != count for some in lines[1:-1])
-        for place, count in ((0, len(lines[0][0].split())), (-1, len(lines[0][-1].split())))
-    )
-
-
-def _is_speech_alone(said: Sequence[str]) -> bool:
-    """Return whether turns are sentences that share no beginning which could be taken for the layout's."""
-    # Numbers and a list's letters count as one beginning.
-    beginnings = {text[0] for text in said if text[0] not in "ivxIVX" and text[1:2].isalpha()}
-    return len(beginnings) > len(said) / _FRAME + 1 and (
-        _ENDS.issuperset([text[-1] for text in said]) or are_spoken(said)
-    )
+def _split_blank_tail(
+    last: str, before: str, after: str, unit: str | None, vocabulary: TurnWords
+) -> tuple[bool, str, str]:
+    """Return whether a last turn with what follows it has these texts around the probability, with words that
+    say nothing in place of their blanks; its words, and the probability."""
+    front = split_at(last, before) if unit is not None else ("", None, last)
+    back = None if front is None else split_at(front[2], after, ends=True)
+    if front is None or back is None:
+        return False, "", ""
+    fits = all(words is None or is_aside(words, vocabulary) for words in (front[1], back[1]))
+    return fits, back[0] if unit is None else front[0], back[0]
 
 
 def speak_often(speakers: Sequence[str]) -> bool:
@@ -382,14 +282,3 @@ def speak_often(speakers: Sequence[str]) -> bool:
         return True
     counts = sorted(map(speakers.count, {*speakers}))
     return len(counts) > 1 and counts[-2] > 1 and counts[-1] <= 3 * counts[-2]
-
-
-def _is_word(char: str) -> bool:
-    """Return whether a character belongs to a word or is a picture."""
-    return char.isalnum() or char >= "\U0001f300" or unicodedata.category(char)[0] == "M"
-
-
-def _ends(match: re.Match[str], text: str) -> bool:
-    """Return whether a line that may end the last turn does so."""
-    line = text[match.start() :].partition("\n")[0]
-    return match.lastgroup != "likely" or read_value_of_line(line) is not None

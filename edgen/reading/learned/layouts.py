@@ -16,14 +16,18 @@ from __future__ import annotations
 
 from functools import cache
 
+from edgen.core.text import compile_later
 from edgen.core.values import Conversation
 from edgen.reading.learned.asides import is_aside
-from edgen.reading.learned.finder import KEY, LONGEST, find_layout, split_head
+from edgen.reading.learned.finder import KEY, find_layout, split_head
 from edgen.reading.learned.layout import LEAST, MOST, Layout
 from edgen.reading.learned.texts import DIGITS
+from edgen.reading.learned.turn_places import LONGEST
 from edgen.reading.roles import RoleWords
+from edgen.reading.speaker_patterns import make_speaker_patterns
 from edgen.reading.text.characters import TOKEN, TurnWords
 
+_WORDS = compile_later(r"[ ,'’0-9-]+")  # what is left of words and numbers in a head
 _MOST_LAYOUTS = 256  # for some roles
 _MOST_ORDERED = 8  # that begin alike and are kept in an order
 _MOST_HEADS = 256  # beginnings that were seen
@@ -44,13 +48,16 @@ class Layouts:
             for token in TOKEN.findall(word)
         }
         self._vocabulary = TurnWords(
-            frozenset(tokens | {f"{token}s" for token in tokens}), tuple(words.by_name)
+            frozenset(tokens | {f"{token}s" for token in tokens}),
+            tuple(words.by_name),
+            make_speaker_patterns(words).nameless,
         )
         # By the first characters of a reply, the latest first; under "" those with fewer before the first
         # turn.
         self._known: dict[str, list[Layout]] = {}
         self._count = 0
-        self._seen: dict[str, int] = {}  # beginnings, with the number of replies
+        # Beginnings, values in them apart, with the number of replies and the latest with its values.
+        self._seen: dict[str, tuple[int, str]] = {}
 
     def read(self, text: str) -> Conversation | None:
         """Return the conversation in a text of a known layout; None for any other."""
@@ -70,7 +77,7 @@ class Layouts:
 
     def learn(self, text: str, result: Conversation) -> None:
         """Learn the layout of a text that was read as `result`, if another text began the same way."""
-        at = text.find(result.turns[0].text)
+        at = text.find(result.turns[0].text.partition("\n")[0])
         if not 0 <= at <= LONGEST or not LEAST <= len(result.turns) <= MOST:
             return
         head, _ = split_head(text[:at], result)
@@ -78,25 +85,30 @@ class Layouts:
         head = label if is_aside(aside, self._vocabulary) else head
         line = head.rstrip().rfind("\n") + 1
         head = head[:line] + DIGITS.sub("0", head[line:])
-        tries = self._seen.get(head, 0)
+        key = self._find_key(head)
+        tries, last = self._seen.get(key, (0, head))
         if len(self._seen) >= _MOST_HEADS and not tries:
             self._seen.clear()
-        self._seen[head] = tries + 1
+        self._seen[key] = tries + 1, head
         if not tries or (tries > _TRIES and tries % _OFTEN):
             return
-        layout = find_layout(text, result, at, self._words, self._vocabulary)
+        layout = find_layout(text, result, at, self._words, self._vocabulary, vary=last != head)
         if layout is None or (again := layout.read(text, self._vocabulary)) is None:
             return
-        if again[0] == result:
-            self._keep(layout)
-            self._seen[head] = 1 if not layout.order else tries + 1
+        if again[0] == result and self._keep(layout) and not layout.order and last == head:
+            self._seen[key] = 1, head
 
-    def _keep(self, layout: Layout) -> None:
+    def _find_key(self, head: str) -> str:
+        """Return a text before the first turn without its words and numbers, except for speakers' names."""
+        plain = self._vocabulary.plain
+        return _WORDS.sub(" ", TOKEN.sub(lambda word: " " if plain[word[0]] else word[0], head))
+
+    def _keep(self, layout: Layout) -> bool:
+        """Keep a layout; return whether anything about it is new."""
         key = "" if layout.aside or len(layout.begin) < KEY else layout.begin[:KEY]
         known = self._known.get(key, [])
         if (same := next((one for one in known if one.is_like(layout)), None)) is not None:
-            same.extend(layout)
-            return
+            return same.extend(layout)
         if self._count >= _MOST_LAYOUTS:
             self._known.clear()
             self._count, known = 0, []
@@ -107,6 +119,7 @@ class Layouts:
                 self._count -= 1
         self._known[key] = [layout, *known]
         self._count += 1
+        return True
 
 
 @cache

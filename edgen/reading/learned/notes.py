@@ -7,7 +7,7 @@ are cut.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -22,6 +22,9 @@ _OPENED = compile_later(r"[(\[\"'|=:*_>]\s?(?=(?:[^\W\d_]|[ ,'’-])*\Z)")
 # The same with its brackets, on the line of the label: some labels may be without it.
 _BRACKETED = compile_later(rf"(?<=\S) ?[(\[]{_NOTE}[)\]](?=[:*_])")
 _PARTIAL = compile_later(r"[^\W\d_]+\Z")
+_LETTER = compile_later(r"[^\W\d_]")
+_KEY = 3  # letters
+_PLAIN = compile_later(r"(?:[^\\\[]|\\.)*", re.DOTALL)  # of a pattern: characters that stand for themselves
 _MOST = 0.25  # of a reply's characters
 
 
@@ -74,15 +77,20 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
             ends = {label[len(start) + note.end() :] for label, note in zip(some, notes, strict=True) if note}
             if not start.strip() or not all(notes) or len(ends) > 1 or not (end := ends.pop()):
                 return None
+            start = start[max(0, start.rfind("\n")) :]
             closed = closed or opened is None
             known.update(note[0] for note in notes if note)
             if top.endswith(end):  # as in the label of the first turn
                 start = next((start[at:] for at in range(len(start) - 2) if start[at:] in top), start)
-            starts.add(re.escape(start).replace("0", "[0-9]+"))
+            starts.add(start)
             closers.add(re.escape(end[0]))
-    if not starts:
-        return None
-    pattern = re.compile(f"({'|'.join(sorted(starts))})({_NOTE})(?={'|'.join(sorted(closers))})")
+    if not starts or (closed and any(" " in note.strip(" ,") for note in known)):
+        return None  # several words next to a name show the general reader no label
+    shared = find_common_start([start[::-1] for start in starts])[::-1]
+    if len(_LETTER.findall(shared)) >= _KEY:  # a key names the note; a turn with it, too, is not read
+        starts = {shared}
+    before = _join({re.escape(start).replace("0", "[0-9]+") for start in starts})
+    pattern = re.compile(f"({before})({_NOTE})(?={'|'.join(sorted(closers))})")
     known.update(note for _, note in pattern.findall(top))
     return LabelNotes(pattern, BLANK, frozenset(known) if closed else None)
 
@@ -94,5 +102,13 @@ def _find_bracketed_notes(labels: Sequence[str]) -> LabelNotes | None:
     names = {label[label.rfind("\n") :] for label in (_BRACKETED.sub("", label) for label in labels)}
     if not found or len(names) > len(starts) or not all(start.startswith("\\\n") for start in starts):
         return None
-    before = "|".join(sorted(starts)).replace("0", "[0-9]+")
+    before = _join({start.replace("0", "[0-9]+") for start in starts})
     return LabelNotes(re.compile(rf"({before})( ?[(\[]{_NOTE}[)\]])(?=[:*_])"), "", None)
+
+
+def _join(patterns: Iterable[str]) -> str:
+    """Return a pattern of any of some, what they share in front: texts are searched for it quickly."""
+    some = sorted(patterns)
+    shared = find_common_start(some)
+    shared = shared[: _PLAIN.match(shared).end()]  # type: ignore[union-attr]
+    return f"{shared}(?:{'|'.join([one[len(shared) :] for one in some])})"

@@ -15,14 +15,14 @@ _RULE = compile_later(r"\A\n{1,3}(?:---|\*\*\*|___)(?=\n)")
 VALUE = compile_later(
     r"(?<![0-9.])(?<![0-9],)(?:[01][.,][0-9]{1,6}(?![.,]?[0-9])"
     r"|[0-9]{1,3}(?:[ ]?%|(?:/|[ ]out[ ]of[ ])[0-9]{1,3}\b(?!\.[0-9])"
-    r"|[ ]per[ ]?cent\b))|(?i:(?<!\w)(?:[a-z]{3,9}ty(?:[ -](?:[a-z]{3}|f(?:our|ive)|three|seven|eight|nine))?"
+    r"|[ ]per[ ]?cent\b))(?:[ ]\((?:[01][.,][0-9]{1,6}|[0-9]{1,3}[ ]?%)\))?|(?i:(?<!\w)(?:[a-z]{3,9}ty(?:[ -](?:[a-z]{3}|f(?:our|ive)|three|seven|eight|nine))?"
     r"|(?:f|six|seven|eigh|nine)?teen|ten|five)[ ]per[ ]?cent\b)"
 )
-_NUMBER = compile_later(r"\A(?:[\d.,]+|[A-Za-z-]+(?: (?!per)[A-Za-z]+)?)")
+_NUMBER = compile_later(r"[\d.,]+|\A[A-Za-z-]+(?: (?!per)[A-Za-z]+)?")
 
 
 def find_unit(value: str) -> str:
-    """Return what follows the number in a probability: nothing, `%`, `/100`, ` out of 100`, ` percent`."""
+    """Return a probability without its numbers: nothing, `%`, `/`, ` out of `, ` percent`, ` (%)`."""
     return _NUMBER.sub("", value)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from edgen.reading.answers.probability import parse_probability
 from edgen.reading.loose_json.parser import is_object, list_members
 from edgen.reading.loose_json.turns import (
     CONTAINERS,
@@ -20,6 +19,7 @@ from edgen.reading.loose_json.turns import (
     read_parts,
     read_turns,
 )
+from edgen.reading.probability import parse_probability
 from edgen.reading.roles import RoleWords
 from edgen.reading.text.marker import find_marker
 from edgen.reading.text.quotes import is_silent

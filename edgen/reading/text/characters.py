@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from edgen.core.text import compile_later
@@ -45,6 +45,19 @@ _OPENERS = frozenset({
     "text", "content",
     "message", "step", "part", "phase", "scene", "act", "stage", "section", "segment", "episode", "utterance", "says", "said", "value", "speech", "t", "s",
 })  # fmt: skip
+_COUNTS = frozenset(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
+# The words with which a line after a conversation may begin, and the stems of others, and those of words after the
+# former.
+_ENDERS = frozenset({
+    "the", "final", "i", "in", "this", "let", "hope", "feel", "would", "please", "fade", "end", "p",
+})  # fmt: skip
+_ENDING_STEMS = (
+    "turn", "exchange", "round", "prob", "outcome", "result", "reason", "assess", "evaluat", "verdict", "note",
+    "explan", "analys", "summar", "disclaim", "comment", "rational",
+)  # fmt: skip
+_SECOND_STEMS = (
+    *_ENDING_STEMS, "hope", "this", "me", "free", "you", "out", "to", "of", "conversation", "dialog", "simulat",
+)  # fmt: skip
 
 
 def is_encodable(text: str) -> bool:
@@ -185,9 +198,10 @@ class WordMemory(dict[str, bool]):
 class TurnWords:
     """The words of turns that may belong to a layout."""
 
-    def __init__(self, labels: frozenset[str], names: Sequence[str] = ()) -> None:
+    def __init__(
+        self, labels: frozenset[str], names: Sequence[str] = (), nameless: Mapping[str, bool] | None = None
+    ) -> None:
         self.names = names  # of the roles, in lower case
-        self._labels = labels
         self.plain = WordMemory(lambda word: labels.isdisjoint(TOKEN.findall(word.lower())))
         """Whether a word names no speaker. `labels`: words that may do so."""
         self.opening = WordMemory(
@@ -205,7 +219,48 @@ class TurnWords:
             )
         )
         """Whether words in a label are a note alone."""
+        self.quiet = WordMemory(
+            lambda word: (
+                self.plain[word]
+                and (nameless is None or nameless[word])
+                and not any(map(fold(word).__contains__, TELLING))
+            )
+        )
+        """Whether a word names no speaker, also where another is looked for (`nameless`), and is none of
+        `TELLING`."""
+        # Whether a line that begins with a word, or has it after one of `_ENDERS`, ends no conversation.
+        self._continuing, self._second = (
+            WordMemory(
+                lambda word, stems=stems, words=words: (
+                    word[:1].isalpha()
+                    and not (start := _SPOKEN.findall(word.lower())[0]).startswith(stems)
+                    and start not in words
+                )
+            )
+            for stems, words in ((_ENDING_STEMS, _ENDERS), (_SECOND_STEMS, frozenset[str]()))
+        )
 
-    def name_nobody(self, text: str, marks: str) -> bool:
-        """Return whether no word of a text with these marks may name a speaker."""
-        return self._labels.isdisjoint(split_letters(text, marks=marks))
+    def begin_plainly(self, words: Sequence[str]) -> bool:
+        """Return whether a line that begins with these words (the third of them the rest of it) is no label,
+        heading or key: `step by step we …` is none, `step 2` may be one."""
+        if not words or self.opening[words[0]]:
+            return bool(words)
+        first, second, rest = [*words, "", ""][:3]
+        return (
+            first.isalpha()
+            and self.plain[first]
+            and second.islower()
+            and second.isalpha()
+            and second not in _COUNTS
+            and " " in rest
+        )
+
+    def goes_on(self, line: str) -> bool:
+        """Return whether no rule takes a line for the end of a conversation, by its first words
+        (`surroundings.LAST_STOP`)."""
+        first, *rest = line.split(" ", 2)
+        return (
+            not line
+            or self._continuing[first]
+            or (first.lower() in _ENDERS and bool(rest) and self._second[rest[0]])
+        )

@@ -1,1 +1,1 @@
-"""Conversations and single turns that a model would write."""
+"""Conversations and single turns, as a model would write them."""

@@ -1,7 +1,7 @@
 """The closing question: the probability that the student understood, as one number.
 
-It follows a side's conversation, or is a single message that shows the conversation. The number follows from
-the tone of the turns, later ones weighing more, with some noise.
+It follows a side's conversation, or is a single message that shows the conversation. The number depends on
+the tone of the turns, with more weight on later ones, and some noise.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from random import Random
 from typing import NamedTuple
 
 from edgen.core.values import Message
-from edgen.simulator.conversation.tone import measure_tone
 from edgen.simulator.judge import find_fenced, split_turns
 from edgen.simulator.prompts import conversation_prompt
 from edgen.simulator.prompts.agent_prompt import AgentPrompt
+from edgen.simulator.tone import measure_tone
 
 _ASKED = re.compile(
     r"\b(?:how (?:probable|likely|sure|certain)|probability|likelihood|chances?)\b[^\n]{0,160}"
@@ -35,9 +35,9 @@ _ANY_LABEL = re.compile(r"(?m:^(?!probability|conversation)[^\W\d_][\w-]{0,30}: 
 
 
 def read(messages: Sequence[Message], place: AgentPrompt | None) -> tuple[str, ...] | None:
-    """Return the turns that a closing question is about, None if there is no such question.
+    """Return the turns that a closing question is about; None if there is no such question.
 
-    `place` is the messages as a side's prompt, with the question as the last heard turn.
+    `place`: the messages as a side's prompt, with the question as the last heard turn.
     """
     if not messages or messages[-1].role != "user":
         return None
@@ -76,7 +76,7 @@ _NUMBER_FREELY = re.compile(
 
 
 class FreeQuestion(NamedTuple):
-    """A closing question in any words: its turns, and whether it wants a percentage."""
+    """A closing question in any words: its turns, and whether it requests a percentage."""
 
     turns: tuple[str, ...]
     percent: bool

@@ -1,8 +1,8 @@
 """A conversation between a teacher and a student that follows from a brief.
 
-`plot` decides the course before a word is said: whether the two ways of learning and teaching fit, who gives
-way and when, how it ends, how probable it is that the student understood. `converse` then speaks it turn by
-turn, each turn from its place in the plot and the voice alone. `render` lays it out as the prompt shows.
+`plot` decides the course first: whether the ways of learning and teaching fit, who gives way and when, how
+the conversation ends, and how probable it is that the student understood. `converse` then writes it turn by
+turn, each turn only from its place in the plot and the voice. `render` lays it out as the prompt shows.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _MARKER_ALONE = 0.06  # share of conversations whose end marker is a separate en
 
 
 class Plot(NamedTuple):
-    """A conversation before it is spoken."""
+    """A conversation before its turns are written."""
 
-    course: Course  # of the two preferences
+    course: Course  # course of the two preferences
     length: int  # number of entries
     turning: int  # the entry at which a side gives way
-    mood: Mood  # of the end
-    probability: float  # that the student understood
+    mood: Mood  # mood at the end
+    probability: float  # probability that the student understood
     marker_alone: bool  # the end marker is an entry of its own
     student: str  # kind of the student's reaction
     teacher: str  # kind of the teacher's reaction
@@ -57,14 +57,15 @@ Entries = list[tuple[Role, str]]  # includes the end marker
 
 
 class SpokenDialogue(NamedTuple):
-    """A spoken conversation, from which every layout and defect is made."""
+    """A conversation with its turns, from which every layout and defect is made."""
 
     entries: Entries
     probability: float
 
 
 def converse(task: ConversationPrompt, rng: Random, aspects: tuple[Way, ...] = ()) -> SpokenDialogue:
-    """Return the requested conversation; every choice is drawn from `rng`. `aspects`: those of the topic."""
+    """Return the requested conversation. Every choice is drawn from `rng`. `aspects`: the aspects of the
+    topic."""
     plot_ = plot(task, rng)
     voice = PhraseSpeaker(rng, _fill_slots(task.brief, rng), aspects)
     turns: Entries = []
@@ -122,8 +123,8 @@ def _draw_course(brief: ScenarioBrief, student: str, teacher: str, rng: Random) 
 
 
 def _yields(teacher: str, reaction: str | None, *, told: bool) -> float:
-    """Return the probability that the teacher changes the method; a student who names the problem raises
-    it."""
+    """Return the probability that the teacher changes the method. It is higher if the student names the
+    problem."""
     if teacher == "adapts":
         hedged = ways.is_hedged(reaction or "")
         return (0.9 if told else MIGHT) if hedged else 1.0
@@ -174,7 +175,7 @@ def _find_part(phrase: str | None, default: str, rng: Random) -> str:
 def _write_teacher_turn(
     plot_: Plot, brief: ScenarioBrief, i: int, voice: PhraseSpeaker, rng: Random, heard: str
 ) -> str:
-    """Return the teacher's entry `i`, after what it heard last."""
+    """Return the teacher's entry `i`, after the last entry that it heard."""
     say, draw = voice.say, rng.random
     if i == 0:
         return join(say("t.open"), say(f"t.method.{plot_.offers}") if draw() < 0.7 else "")
@@ -227,7 +228,7 @@ def _write_student_turn(plot_: Plot, brief: ScenarioBrief, i: int, voice: Phrase
 
 
 def _speak_served(plot_: Plot, i: int, voice: PhraseSpeaker, rng: Random) -> str:
-    """Return the student's words once things go well."""
+    """Return the student's words once the lesson goes well."""
     say, u = voice.say, rng.random()
     method = plot_.wants if plot_.course != "student_adapts" else plot_.offers
     if i == plot_.turning + 1 and plot_.course == "teacher_adapts":
@@ -240,7 +241,7 @@ def _speak_served(plot_: Plot, i: int, voice: PhraseSpeaker, rng: Random) -> str
 
 
 def render(spoken: Entries, probability: float | None, task: ConversationPrompt) -> str:
-    """Return the answer in the requested layout. `probability` None: without one."""
+    """Render the answer in the requested layout, without a probability if it is None."""
     return as_published(spoken, probability) if task.form is None else task.form.render(spoken, probability)
 
 

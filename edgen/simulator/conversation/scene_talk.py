@@ -1,4 +1,4 @@
-"""Conversations and turns of a scenario's roles: who speaks next, and when it ends."""
+"""Conversations and turns of a scenario's roles: the next speaker, and the end."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def _closes(count: int, turns: tuple[int, int], rng: Random) -> bool:
 
 
 def _is_asked(heard: Sequence[str]) -> bool:
-    """Return whether the other side's last words are a question. Its answer says no goodbye."""
+    """Return whether the other side's last turn is a question. Its answer has no goodbye."""
     return bool(heard) and heard[-1].rstrip().endswith("?")
 
 
 def converse_about(scene: Scene, task: ConversationPrompt, rng: Random) -> SpokenDialogue:
-    """Return a whole conversation of the scene's roles; every choice is drawn from `rng`."""
+    """Return a whole conversation of the scene's roles. Every choice is drawn from `rng`."""
     names = [*scene.book.sees]
     written = _match_names(names, task.roles or ("Teacher", "Student"))
     low, high = task.turns
@@ -93,7 +93,7 @@ def converse_about(scene: Scene, task: ConversationPrompt, rng: Random) -> Spoke
 
 
 def _match_names(names: Sequence[str], shown: Sequence[str]) -> dict[str, str]:
-    """Return the prompt's word for each role: the same name, or else the one in its place."""
+    """Return the prompt's word for each role: the same name, or else the name in its place."""
     by_name = {name.lower(): name for name in shown}
     if all(name.lower() in by_name for name in names):
         return {name: by_name[name.lower()] for name in names}

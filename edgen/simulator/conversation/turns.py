@@ -1,10 +1,10 @@
 """One turn of self-play, from its side's knowledge: its own brief and the turns so far.
 
-The fit of the other side's words with the side's own way, and the recent mood, determine how likely a turn is
-a good one. So good courses tend to stay good, and the same lesson can take many courses. The length of a turn
-is independent of the mood, or it would reveal the quality. A side never states its preference in the words of
-its brief, and never repeats one of its own turns. Messages of no known prompt get a reply on some of their
-words (`make_small_talk`).
+The fit of the other side's words with the side's own way, and the recent mood, determine how likely a good
+turn is. So good courses tend to stay good, and the same lesson can take many courses. The length of a turn is
+independent of the mood, since it would otherwise reveal the quality. A side never states its preference in
+the words of its brief, and never repeats its own turns. Messages of no known prompt get a reply that uses
+some of their words (`make_small_talk`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import msgspec
 
 from edgen.core.values import END_MARKER, Message, Role
 from edgen.reading import phrase_kinds as ways
-from edgen.simulator.conversation.tone import measure_tone
 from edgen.simulator.phrases.book import (
     BOOK,
     FreshVoice,
@@ -32,6 +31,7 @@ from edgen.simulator.phrases.book import (
 from edgen.simulator.prompts.agent_prompt import AgentPrompt, compute_mood, find_methods
 from edgen.simulator.prompts.conversation_prompt import MARKER
 from edgen.simulator.prompts.prompt_length import read_any_turns
+from edgen.simulator.tone import measure_tone
 
 # Possible preferences of the other side, in the words of the Education Dialogue vocabulary (arXiv 2405.14655,
 # C.1).
@@ -53,7 +53,7 @@ SECRETS: dict[Role, tuple[str, ...]] = {
 
 @lru_cache(maxsize=256)
 def clear(rule: str) -> tuple[Way, ...]:
-    """Return the ways of a rule such as `s.ask.visual` whose words name only its family."""
+    """Return the ways of a rule such as `s.ask.visual` whose words name only its own family."""
     family = rule.rsplit(".", 1)[1]
     found = tuple([way for way in BOOK[rule] if ways.find_methods(" ".join(way[::2]))[:1] == (family,)])
     return found if len(found) >= 2 else ()
@@ -61,7 +61,7 @@ def clear(rule: str) -> tuple[Way, ...]:
 
 @lru_cache(maxsize=256)
 def list_harmless(rule: str) -> tuple[Way, ...]:
-    """Return the ways of a rule that name its family or none."""
+    """Return the ways of a rule that name its own family or none."""
     family = rule.rsplit(".", 1)[1]
     told = [(way, ways.find_methods(" ".join(way[::2]))) for way in BOOK[rule]]
     return tuple([way for way, names in told if not names or family in names]) or BOOK[rule]
@@ -109,7 +109,7 @@ class _Speaker:
         return count >= high or (count >= low and self.draw_chance(1 / (high - count + 1)))
 
     def choose_last_words(self, side: str, kind: str) -> str:
-        """Return the last words; they do not praise who has just complained."""
+        """Return the last words. They contain no praise if the other side has just complained."""
         lately = self.choose_mood_word()
         if lately == "good" and self.other and measure_tone(self.other[-1]) < 0:
             lately = "mixed"
@@ -122,8 +122,8 @@ TELLS_JUDGE = (
 
 
 def speak(place: AgentPrompt, fault: str | None, rng: Random, aspects: tuple[Way, ...] = ()) -> str:
-    """Return a side's next turn; every choice is drawn from `rng`. `fault`: a content fault, or None;
-    `aspects`: those of the topic."""
+    """Return a side's next turn. Every choice is drawn from `rng`. `fault`: a content fault, or None.
+    `aspects`: the aspects of the topic."""
     speaker = _Speaker(place, rng, aspects)
     role = place.side.role
     if fault == "loop" and speaker.own:
@@ -158,7 +158,7 @@ _MOST_SEEN = 4_000  # characters of the dialogue that are used
 
 def make_small_talk(messages: Sequence[Message], rng: Random) -> str | None:
     """Return a turn for messages of no known prompt, about some of their words; None if a single message has
-    too few."""
+    too few words."""
     seen = "\n".join([message.content for message in messages if message.role != "assistant"])[:_MOST_SEEN]
     words = list(dict.fromkeys(word for word in _LONG.findall(seen) if word.lower() not in _PLAIN))
     if len(words) < len(_OWN_WORDS):
@@ -174,7 +174,7 @@ _OBJECT = re.compile(r"\{\s*\"(\w{1,30})\"\s*:\s*\"")
 
 
 def shape(text: str, messages: Sequence[Message], rng: Random) -> str:
-    """Return a turn in the form that an agent's messages request: a closing one if it is time, and JSON if
+    """Return a turn in the form that an agent's messages request: a closing turn if it is time, and JSON if
     they show an object."""
     brief = "\n".join([message.content for message in messages[:2] if message.role != "assistant"])
     count = sum(message.role != "system" for message in messages)
@@ -245,7 +245,8 @@ def _yields(speaker: _Speaker, kind: str, felt: float) -> float:
 
 
 def _find_served(speaker: _Speaker) -> str:
-    """Return the family of the recent teaching: the teacher's own, or the one changed to on request."""
+    """Return the family of the recent teaching: the teacher's own, or the one to which it changed on
+    request."""
     for text in reversed(speaker.own):
         names = speaker.hears(text)
         if any(name in speaker.likes for name in names):
@@ -357,6 +358,6 @@ def _speak_engaged(speaker: _Speaker, taught: tuple[str, ...], *, fits: bool, be
 
 
 def _ask_for_wish(speaker: _Speaker) -> str:
-    """Ask for the side's own way, without its name in the brief."""
+    """Ask for the side's own way of learning or teaching, without its name in the brief."""
     ways = clear(f"s.ask.{speaker.way}")
     return speaker.voice.say_one(ways) if ways and speaker.draw_chance(0.5) else speaker.say("s.wish")

@@ -1,1 +1,1 @@
-"""Phrases of roles: the phrase book, and those of spaces."""
+"""Phrases of roles: the phrase book, and phrases in spaces."""

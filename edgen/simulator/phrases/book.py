@@ -42,8 +42,8 @@ BOOK = compile_book(Path(__file__).with_name("phrases.txt").read_text(encoding="
 
 
 class PhraseSpeaker:
-    """A speaker of rules that repeats no way, aspect or quality in one conversation while others are left.
-    `aspects`: those of the topic, if the space names any."""
+    """A speaker of rules. It repeats no way, aspect or quality in one conversation until all are used.
+    `aspects`: the aspects of the topic, if the space names any."""
 
     __slots__ = ("_aspects", "_random", "_said", "slots")
 
@@ -87,7 +87,7 @@ class PhraseSpeaker:
         start = int(self._random() * count)
         way = ways[start]
         if id(way) in said:
-            for at in range(start + 1 - count, start):  # the others, from the next one on
+            for at in range(start + 1 - count, start):  # the other ways, from the next one on
                 if id(ways[at]) not in said:
                     way = ways[at]
                     break
@@ -99,7 +99,7 @@ class PhraseSpeaker:
 
 @lru_cache(maxsize=256)
 def list_aspects(texts: tuple[str, ...]) -> tuple[Way, ...]:
-    """Return the aspects of a topic as ways to say `aspect`, with some that every topic has."""
+    """Return the aspects of a topic as ways to say `aspect`, with some aspects of every topic."""
     return (*((text,) for text in texts), *(way for way in BOOK["aspect"] if way[0] in _OF_ANY_TOPIC))
 
 
@@ -111,10 +111,10 @@ _GRUDGING = ("s.first.doubt", "s.confused", "s.wish", "s.prefer", "s.ask.", "s.r
 
 @lru_cache(maxsize=4)
 def _index_ways(*rules: str) -> tuple[frozenset[str], dict[str, list[str]]]:
-    """Return the words by which ways are found, and what the rules that begin like these say by such a word.
+    """Return an index of the ways of the rules whose names begin with `rules`: the keys, and the ways by key.
 
-    It is one between the first and the last word of a way, so that it stands between blanks in a text that
-    says the way; "" is for ways without such a word.
+    The key of a way is its rarest word between the first and the last, which stands between blanks in any
+    text that says the way. The key "" has the ways without such a word.
     """
     ways = {max(way[::2], key=len).strip() for rule in BOOK if rule.startswith(rules) for way in BOOK[rule]}
     inner = {way[1:]: way[1:].split(" ")[1:-1] for way in ways if len(way) > _TELLING}
@@ -127,23 +127,24 @@ def _index_ways(*rules: str) -> tuple[frozenset[str], dict[str, list[str]]]:
     return frozenset(said), said
 
 
-_TELLING = 8  # characters; shorter words stand in other sentences, too
+_TELLING = 8  # characters; shorter words occur in other sentences, too
 
 
 def is_grudging(text: str) -> bool:
-    """Return whether a student's turn holds a complaint, a wish or a question of not following, as the book
-    has them: nobody praises these."""
+    """Return whether a student's turn holds a complaint, a wish or a sign of confusion from the book. Such
+    turns get no praise."""
     return _holds_any(text, *_GRUDGING)
 
 
 def find_praise(text: str) -> str:
-    """Return the rule for a teacher's praise of a student's turn; who looks forward to the lesson has found
-    out nothing yet."""
+    """Return the rule for a teacher's praise of a student's turn. A student who only looks forward to the
+    lesson gets no praise for an insight."""
     return "t.glad" if _holds_any(text, "s.first.welcome") else "t.nod"
 
 
 def is_summary(text: str) -> bool:
-    """Return whether a teacher's turn asks how it was, as the book has it, so that a goodbye answers it."""
+    """Return whether a teacher's turn asks how the lesson was, in the book's words, so that a goodbye answers
+    it."""
     return _holds_any(text, "t.before.")
 
 
@@ -167,7 +168,7 @@ def fit_inside_sentence(topic: str | None) -> str:
     return "the " + topic[4:] if topic.startswith("The ") else topic
 
 
-# Topics of Education Dialogue that a sentence needs an article for.
+# Topics of Education Dialogue that need an article in a sentence.
 _WITHOUT_ARTICLE = ("Pythagorean Theorem", "Minotaur")
 
 
@@ -177,7 +178,7 @@ def _capitalize(text: str) -> str:
 
 
 class FreshVoice(PhraseSpeaker):
-    """A voice that has already said its side's earlier turns."""
+    """A voice that knows its side's earlier turns and does not repeat them."""
 
     __slots__ = ("_heard",)
 
@@ -212,7 +213,7 @@ class FreshVoice(PhraseSpeaker):
 
 @lru_cache(maxsize=4_096)
 def _probe(way: Way) -> str:
-    """Return the part of a way that identifies it."""
+    """Return the longest literal part of a way, which identifies it."""
     return max(way[::2], key=len)[1:]
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def with_lists(value: Any) -> Any:
-    """Return the section with a list wherever one text may stand for it, and without empty keys."""
+    """Return the section with a list wherever one text may replace a list, and without empty keys."""
     if not isinstance(value, dict):
         return value
     found = {key: one for key, one in value.items() if one is not None}
@@ -74,8 +74,7 @@ def find_problems(found: Phrases, space: Space) -> Iterator[Problem]:
 
 
 def find_unused_facts(found: Phrases, space: Space) -> list[str]:
-    """Return the values that facts are about and that no dimension has: a copy of a space may have lost
-    them."""
+    """Return the values with facts that no dimension has. A copy of a space may have lost them."""
     return [
         f"{name}: {value}"
         for name, facts in found.facts.items()
@@ -132,7 +131,7 @@ def _fills(slot: str, space: Space) -> bool:
 
 
 class PhrasesSection(SpaceSection):
-    """Sentences of the simulator, for a space's values."""
+    """The section `phrases` of a space: sentences of the simulator about the space's values."""
 
     name = PHRASES
     help = "How the simulator says this space's values; no model sees it."
@@ -178,11 +177,11 @@ class PhrasesSection(SpaceSection):
         said["additionalProperties"] = {"anyOf": [{"type": "string"}, said["additionalProperties"]]}
 
     def content(self, section: Phrases) -> Any:  # noqa: ARG002
-        """Return None: phrases shape no scenario and no model's answer."""
+        """Return None: phrases shape neither scenarios nor a model's answers."""
         return None
 
     def check(self, space: Space) -> None:
-        """Raise SpaceError for an unknown role or value, or a slot that nothing fills."""
+        """Raise SpaceError for an unknown role or value, or a slot without content."""
         found: Phrases = space.sections[self.name]
         problems = [*find_problems(found, space)]
         if problems:

@@ -1,4 +1,4 @@
-"""Phrases: their slots, the items that a text names, and marks around filled-in words."""
+"""Slots of phrases, the items that a text names, and punctuation around filled slots."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from edgen.space.phrases import SLOT
 
-LONG_ENOUGH = 25  # characters; nobody minds shorter words that are said twice
+LONG_ENOUGH = 25  # characters; repeating shorter parts sounds natural
 _QUOTED = re.compile(r"[“\"]([^“”\"]{2,160})[”\"]")
 _AFTER_COLON = re.compile(r":\s+(.{2,160}?)(?=[.?!](?:\s|$)|$)")
 _DOUBLED = re.compile(r"(?<![.?!…])([?!…])\.(?!\.)|(?<!\.)\.\.(?!\.)")
@@ -25,16 +25,16 @@ def split_way(way: str) -> tuple[tuple[str, ...], str | None]:
 
 @lru_cache(maxsize=4_096)
 def split_words(words: str) -> tuple[str, str | None, str | None]:
-    """Return words to listen for, in small letters: all before their first slot, the slot, and all after it.
-    Without a slot, both others are None; with several, what follows the first one is."""
+    """Split words to listen for, in lower case, at their first slot: the text before, the slot, and the text
+    after. Without a slot, the last two are None. With several slots, the text after is None."""
     before, *rest = SLOT.split(words)
     slot, after = (rest[0], rest[1].lower()) if len(rest) == 2 else (rest[0] if rest else None, None)
     return before.lower(), slot, after
 
 
 class Slot(NamedTuple):
-    """A slot: its name and field, whether it begins with a small letter, and whether it wants an item that
-    nobody has said."""
+    """A slot: its name and field, whether it begins in lower case, and whether it requires an item that has
+    not been said."""
 
     name: str
     field: str
@@ -51,14 +51,14 @@ def read_slot(slot: str) -> Slot:
 
 
 def names_item(text: str, item: str) -> bool:
-    """Return whether a text holds an item, without its last mark, up to the end of a word."""
+    """Return whether a text contains an item as whole words, ignoring the item's last mark."""
     item = item.rstrip(".?!")
     end = text.find(item) + len(item)
     return end >= len(item) and not text[end : end + 1].isalnum()
 
 
 def find_last_example(heard: Sequence[str]) -> str | None:
-    """Return the last example in the turns that were heard: words in quotation marks, or after a colon."""
+    """Return the last example in the heard turns: words in quotation marks, or after a colon."""
     for text in reversed(heard):
         if found := _QUOTED.search(text) or _AFTER_COLON.search(text):
             return found[1].strip().rstrip(".")

@@ -1,8 +1,8 @@
 """Turns about a scenario's own values, by the phrases of its space.
 
-A role says its steps in order, and answers certain words first. Where a space has no phrases, a role says
-what it knows of the scenario, asks for what it does not see, and answers with the value of what it is asked
-for. Nobody says a dimension that describes how a role is.
+A role says its steps in order, but first answers certain words. Without phrases, a role says what it knows of
+the scenario, asks about the dimensions that it does not see, and answers questions with the requested value.
+Dimensions that describe a role's character are never said.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _ASKING = re.compile(r"[^.!?\n]+\?")  # a sentence that asks
 _NOTHING = RolePhrases()
 _NO_WAYS: Mapping[str, tuple[str, ...]] = {}
 _NO_FIELDS: Mapping[str, Any] = {}
-_DEEPEST = 3  # ways within ways
-_REMEMBERED = 3  # turns of others, for what they named last
+_DEEPEST = 3  # nested ways
+_REMEMBERED = 3  # others' turns that are searched for the item named last
 
 
 class Talk:
@@ -49,8 +49,8 @@ class Talk:
         self._heard: list[str] = []
         self._said = ""
         self._knows_all = False
-        self._places: dict[str, int] = {}  # of the lists of an entry that the present way has, by dimension
-        self._again = 0  # sentences filled in that the role has said before
+        self._places: dict[str, int] = {}  # by dimension: the present way's place in its lists
+        self._again = 0  # filled-in sentences that the role has said before
 
     def choose_turn(self, own: list[str], heard: list[str], *, last: bool, opened: bool) -> str:
         """Return the role's next turn, given its own and the others' so far. `opened`: it opens the talk."""
@@ -61,7 +61,7 @@ class Talk:
         return self._answer() or self._choose_step(opened=opened) or self._list_values()
 
     def is_through(self, own: list[str], heard: list[str], *, opened: bool) -> bool:
-        """Return whether the role has said all its steps, or without steps all that it knows."""
+        """Return whether the role has said all its steps, or, without steps, everything that it knows."""
         self._own, self._heard, self._said = own, heard, "\n".join(own)
         if steps := self.phrases.says:
             return len(own) >= len(steps) + (opened and bool(self.phrases.opens))
@@ -69,22 +69,22 @@ class Talk:
 
     @property
     def persona_labels(self) -> frozenset[str]:
-        """The labels of the dimensions that nobody says, as briefs have them."""
+        """The labels of the dimensions that are never said, as in briefs."""
         return self.scene.book.persona_labels
 
     def answer(self, own: list[str], heard: list[str]) -> str | None:
-        """Return the role's answer to the last of what it heard: by its phrases, or the value of what it is
-        asked for; None if it has none."""
+        """Return the role's answer to the last heard turn: by its phrases, or the value that the turn asks
+        for; None if it has no answer."""
         self._own, self._heard, self._said = own, heard, "\n".join(own)
         return self._answer() or self._find_value_asked_for()
 
     def choose_way(self, ways: Sequence[str], own: list[str], heard: list[str]) -> str | None:
-        """Return one of the ways that the role can say, one that it has not said if there is any."""
+        """Return one of the ways that the role can say, preferably one that it has not said."""
         self._own, self._heard, self._said = own, heard, "\n".join(own)
         return self._choose_way(ways)
 
     def say_generic(self, rule: str, **slots: str) -> str:
-        """Return a way to say a rule of the phrase book."""
+        """Return a way to say a rule of the phrase book, preferably one that nobody has said."""
         voice, whole = self._voice, "\n".join([*self._own, *self._heard])
         voice.slots = slots
         for _ in BOOK[rule]:
@@ -93,7 +93,7 @@ class Talk:
         return said
 
     def find_secret(self) -> str | None:
-        """Return a value that the role may not know."""
+        """Return a value that the role may not know; None if it sees all."""
         sees = self.scene.list_visible(self.role)
         hidden = [value for name, value in self._scenario.values.items() if name not in sees]
         return hidden[int(self._draw() * len(hidden))] if hidden else None
@@ -101,11 +101,11 @@ class Talk:
     # ---- by the space's phrases
 
     def _answer(self, *, last: bool = False) -> str | None:
-        """Return an answer to the last of what the role heard; in its last turn, one without a question."""
+        """Return an answer to the last heard turn; in the role's last turn, an answer without a question."""
         if not self.phrases.answers or not self._heard:
             return None
         heard = self._heard[-1].lower()
-        self._knows_all = True  # an answer says what the role has found out
+        self._knows_all = True  # an answer may use values that the role has learned
         try:
             for one in self.phrases.answers:
                 if one.when and not self._has(one.when):
@@ -124,12 +124,13 @@ class Talk:
         return None
 
     def _holds(self, heard: str, words: str) -> bool:
-        """Return whether what was heard holds certain words, with any item of a list in a slot of theirs."""
+        """Return whether the heard text contains certain words; a slot in them stands for any item of its
+        list."""
         before, slot, after = split_words(words)
         if slot is not None and after is not None:
             name, field, *_ = read_slot(slot)
             if field and isinstance(items := self._find_fact(name, field), (list, tuple)):
-                if before not in heard or after not in heard:  # most turns
+                if before not in heard or after not in heard:  # true of most turns
                     return False
                 said = [str(item).lower() for item in items]
                 return any(
@@ -151,11 +152,11 @@ class Talk:
             number -= 1
         if number < len(phrases.says) and (said := self._choose_fresh_way(phrases.says[number])):
             return said
-        return next(filter(None, map(self._choose_fresh_way, phrases.says)), None)  # what was not said yet
+        return next(filter(None, map(self._choose_fresh_way, phrases.says)), None)  # the first unsaid step
 
     def _choose_fresh_way(self, ways: Sequence[str], *, anew: bool = False) -> str | None:
-        """Return one of the ways by which the role does not repeat itself, None if there is none. `anew`: no
-        sentence in it either."""
+        """Return one of the ways without repeating a turn; None if there is none. `anew`: without repeating a
+        sentence either."""
         new, again, _ = self._choose(ways)
         return new if anew else new or again
 
@@ -163,8 +164,8 @@ class Talk:
         return next(filter(None, self._choose(ways)), None)
 
     def _choose(self, ways: Sequence[str]) -> tuple[str | None, str | None, str | None]:
-        """Return one of the ways that says nothing that the role has said, or else one with a sentence that
-        it has said, and one that repeats a turn."""
+        """Return a way that repeats nothing; or else, in second place, one that repeats a sentence, and in
+        third place, one that repeats a turn."""
         if not ways:
             return None, None, None
         start, found, again = int(self._draw() * len(ways)), None, None
@@ -179,7 +180,7 @@ class Talk:
         return None, again, found
 
     def _fill(self, way: str) -> str | None:
-        """Return a way with its slots filled; None if one cannot be."""
+        """Return a way with its slots filled; None if a slot cannot be filled."""
         parts, sentence = split_way(way)
         if not self._depth:
             self._places = {}
@@ -225,7 +226,8 @@ class Talk:
         return str(value) if isinstance(value, int | float) else None
 
     def _fill_item(self, name: str, texts: list[str]) -> str | None:
-        """Return an item of a list. Lists of one entry belong together: all of a way have the same place."""
+        """Return an item of a list. Lists of one entry belong together, so all items in a way have the same
+        place."""
         place = self._places.get(name)
         if place is None:
             place, latest = self._find_place(name)
@@ -237,7 +239,7 @@ class Talk:
         return texts[place] if place is not None and place < len(texts) else None
 
     def _note_unsaid(self, name: str, field: str) -> bool:
-        """Let the present way have the place of an item that nobody has said; return whether there is one."""
+        """Make the present way use the place of an item that nobody has said. Return whether there is one."""
         items, whole = self._find_fact(name, field), "\n".join([*self._own, *self._heard])
         listed = items if isinstance(items, (list, tuple)) else ()
         unsaid = [i for i, one in enumerate(listed) if one.rstrip(".?!") not in whole]
@@ -246,7 +248,7 @@ class Talk:
         return bool(unsaid)
 
     def _note_place(self, said: str | None) -> str | None:
-        """Return an example that was heard; items in the present way are in its place."""
+        """Return a heard example, and make the present way use its place."""
         if said:
             for name in self._scenario.fields:
                 if (place := self._find_place_in_text(name, said)) is not None:
@@ -267,7 +269,7 @@ class Talk:
         ways = book.phrases.said.get(name, _NO_WAYS).get(value)
         if ways is None:
             return None if name in book.persona else value
-        if self._depth >= _DEEPEST:  # ways that name each other
+        if self._depth >= _DEEPEST:  # ways may name each other
             return None
         self._depth += 1
         try:
@@ -280,16 +282,15 @@ class Talk:
         return bool(self._own) and names_item(self._own[-1], text)
 
     def _find_place(self, name: str) -> tuple[int | None, bool]:
-        """Return the place of the item of a list of the entry that was heard last, and whether the latest
-        turn has it."""
+        """Return the place of the entry's item that was heard last, and whether the latest turn has it."""
         for back, text in enumerate(self._heard[: -_REMEMBERED - 1 : -1]):
             if (place := self._find_place_in_text(name, text)) is not None:
                 return place, not back
         return None, False
 
     def _find_place_in_text(self, name: str, text: str) -> int | None:
-        """Return the place of the item of one of the entry's lists that a text holds; of several with the
-        same item, the one that the role itself named last."""
+        """Return the place of an item of the entry's lists in a text. If several items are equal, return the
+        one that the role itself named last."""
         fields = self._scenario.fields.get(name, _NO_FIELDS)
         for items in (*fields.values(), *self._find_facts(name).values()):
             if not isinstance(items, (list, tuple)):
@@ -312,7 +313,7 @@ class Talk:
             return min(texts, key=lambda one: self._said.rfind(one.rstrip(".?!")))
         return fresh[int(self._draw() * len(fresh))]
 
-    # ---- by its values alone
+    # ---- without phrases
 
     def _list_values(self) -> str:
         labels, known = self.scene.book.labels, self._list_known_dimensions()
@@ -324,12 +325,12 @@ class Talk:
         if unknown and (unsaid is None or self._draw() < 0.45):
             return self.say_generic("v.ask", label=labels[unknown[int(self._draw() * len(unknown))]])
         if unsaid is None:
-            return self._goes_on()
+            return self._continue_talk()
         rule, text, name = unsaid
         return self.say_generic(rule, value=text, label=labels.get(name, name))
 
-    def _goes_on(self) -> str:
-        """Return a turn about something that was said, once all is said."""
+    def _continue_talk(self) -> str:
+        """Return a turn about a value that was said, once everything is said."""
         whole = "\n".join([*self._own, *self._heard])
         persona, values = self.scene.book.persona, self._scenario.values
         named = [value for name, value in values.items() if name not in persona and value in whole]
@@ -369,7 +370,7 @@ class Talk:
         ]
 
     def _list_unsaid(self) -> Iterator[tuple[str, str, str]]:
-        """Yield unsaid things that the role knows: the rule to say each by, the text, the dimension."""
+        """Yield unsaid facts that the role knows, as (rule to say it by, text, dimension)."""
         whole = "\n".join([*self._own, *self._heard]).lower()
         for name in self._list_known_dimensions():
             if self._scenario.values[name].lower() not in whole and (value := self._choose_value(name)):
@@ -384,7 +385,7 @@ class Talk:
                 yield "v.fact", fact, KNOWLEDGE
 
     def _list_facts(self) -> Iterator[str]:
-        """Yield the facts of the knowledge file on what the role sees."""
+        """Yield the facts of the knowledge file about the values that the role sees."""
         facts = self.scene.book.facts
         if not facts:
             return

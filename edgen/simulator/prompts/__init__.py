@@ -1,1 +1,1 @@
-"""Readers of prompts: the request of each kind, its roles and scenario, and the layout of the answer."""
+"""Readers of prompts: the kind of request, its roles and scenario, and the layout of the answer."""

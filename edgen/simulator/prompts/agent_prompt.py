@@ -1,8 +1,8 @@
 """Self-play prompts of one side: its brief, and the turns so far.
 
 A prompt is a side's if its brief (the system message, or else the first user message) names the role, `You
-are a teacher …`, and asks for one turn at a time. The side's own turns are the assistant's messages, the
-other's the user's. The other side's preferences are not in it.
+are a teacher …`, and asks for one turn at a time. The side's own turns are the assistant's messages, and the
+other side's turns are the user's. The prompt does not contain the other side's preferences.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ from typing import NamedTuple
 
 from edgen.core.values import Message, Role
 from edgen.reading import phrase_kinds as ways
-from edgen.simulator.conversation.tone import measure_tone
 from edgen.simulator.prompts import conversation_prompt, prompt_length
 from edgen.simulator.prompts.conversation_prompt import find_in_frames, leads
+from edgen.simulator.tone import measure_tone
 
 
 class RoleBrief(NamedTuple):
     """A brief: role, preference and reaction. None: not stated."""
 
-    role: Role  # of the side that speaks
-    topic: str | None  # of the conversation
-    preference: str | None  # the role's
-    reaction: str | None  # the role's, to another way
-    turns: tuple[int, int]  # bounds of the conversation's entries, both included
-    end_marker: bool  # one is requested
+    role: Role  # role of the side that speaks
+    topic: str | None  # topic of the conversation
+    preference: str | None  # the role's preferred way
+    reaction: str | None  # the role's reaction to another way
+    turns: tuple[int, int]  # least and most entries of the conversation
+    end_marker: bool  # whether an end marker is requested
 
 
 class AgentPrompt(NamedTuple):
-    """The state of a side: its brief, and the turns so far in order, True for its own."""
+    """The state of a side: its brief, and the turns so far in order, as (whether it is the side's own,
+    text)."""
 
     side: RoleBrief
     said: tuple[tuple[bool, str], ...]
@@ -62,7 +63,7 @@ _YOU_ARE = re.compile(
     r"the ))",
     re.IGNORECASE,
 )
-# Any other role: its name must come again in the request for one turn.
+# Any other role: its name must occur again in the request for one turn.
 _ANYBODY = re.compile(
     r"\b(?:you are|you're|act as|speak as|you play)(?: the role of)? (?:an? |the "
     r")?(?P<name>[^\W\d_][\w-]{0,30})\b",
@@ -84,7 +85,7 @@ _HINT = re.compile(
     r"|\bwithout (?:a|any) (?:name|label|role)\b",
     re.IGNORECASE,
 )
-# A brief to a side has sentences that no prompt for a whole conversation has.
+# Sentences that only a brief to a side has, and no prompt for a whole conversation.
 _END = (
     rf"(?:{conversation_prompt.END}|(?=\.\s+(?:Say|Speak|Stay|Remain|Respond|Keep|Be|Never|Don't|Not"
     r"|Begin)\b))"
@@ -115,7 +116,7 @@ _OPENING = re.compile(
     r"|(?:please )?(?:begin|start|open|go ahead)|you (?:begin|start|open|speak first))\b[^.!?\n]{0,40}\W*",
     re.IGNORECASE,
 )
-# A line that says what the first speaker begins with.
+# A line that states the first speaker's opening.
 _BEGIN = re.compile(
     r"\W*(?:please )?(?:begin|start|open) (?:the|this|your|our) (?:lesson|class|conversation|session"
     r"|dialogue|talk|chat|interview)\b",
@@ -128,7 +129,7 @@ _MOST_BRIEF = 20_000  # maximum characters in which a brief is searched
 
 
 def read(messages: Sequence[Message]) -> AgentPrompt | None:
-    """Read a side's prompt, None if the messages are not one."""
+    """Read a side's prompt; None if the messages are not one."""
     if not messages or messages[-1].role == "assistant":
         return None
     count = 0
@@ -149,8 +150,8 @@ def read(messages: Sequence[Message]) -> AgentPrompt | None:
 
 
 def read_turns_so_far(messages: Sequence[Message]) -> tuple[tuple[bool, str], ...]:
-    """Return the turns so far of any role's prompt, in order, True for its own: without the brief, which is
-    the system message or else begins the first message."""
+    """Return the turns so far of any role's prompt, in order, as (whether it is the role's own, text). The
+    brief is left out: the system message, or else the beginning of the first message."""
     rest = [message for message in messages if message.role != "system"]
     if len(rest) == len(messages) and rest:
         rest[0] = Message("user", _cut_behind(rest[0].content))
@@ -193,15 +194,15 @@ def _read_turns(messages: Sequence[Message]) -> tuple[tuple[bool, str], ...]:
 
 
 def _split_named_turns(text: str) -> list[str]:
-    """Split a message with several others' turns, each of which begins with a name; else return it
-    unchanged."""
+    """Split a message that contains several others' turns, each of which begins with a name. Otherwise return
+    it unchanged."""
     parts = text.split("\n\n")
     return parts if len(parts) > 1 and all(map(_NAMED_TURN.match, parts)) else [text]
 
 
 @lru_cache(maxsize=2_048)
 def read_brief(text: str) -> RoleBrief | None:
-    """Read the brief in a text, None if there is none."""
+    """Read the brief in a text; None if there is none."""
     role = _find_role(text)
     if role is None:
         return None
@@ -216,8 +217,8 @@ def read_brief(text: str) -> RoleBrief | None:
 
 
 def _find_role(text: str) -> Role | None:
-    """Return the role to play: the brief's teacher or student, or the more similar of the two for another
-    role. None: not a brief."""
+    """Return the role to play: the brief's teacher or student, or for another role the more similar of the
+    two. None: not a brief."""
     who = _YOU_ARE.search(text[:600])
     if who is not None and (
         _NEXT.search(text) or (_HINT.search(text) and not conversation_prompt.asks_for_conversation(text))
@@ -239,7 +240,7 @@ def _find_all_methods(text: str) -> tuple[str, ...]:
 
 
 def find_methods(text: str, topic: str) -> tuple[str, ...]:
-    """Return the families of methods in a turn, without those that the topic mentions itself."""
+    """Return the families of methods in a turn, without the ones that the topic itself mentions."""
     start = text[:1_000]
     return _find_all_methods(start.replace(topic, "") if topic else start)
 

@@ -1,4 +1,4 @@
-"""Answer layouts requested by prompts: read from examples or descriptions, then rendered.
+"""Answer layouts that prompts request: read from examples or descriptions, then rendered.
 
 Supported are JSON (with any keys), the published brackets, XML, and lines that begin with a name: bold, in
 brackets, as headings, numbered, in a table. The default is `Role: text` lines.
@@ -21,15 +21,15 @@ Entries = Sequence[tuple[str, str]]
 class LineForm(NamedTuple):
     """Layout of turns as text."""
 
-    line: str = "{name}: {text}"  # of a turn; holds {name}, {text} and {number}
-    head: str = ""  # before all turns
-    foot: str = ""  # after all turns
+    line: str = "{name}: {text}"  # a turn's line; holds {name}, {text} and {number}
+    head: str = ""  # lines before all turns
+    foot: str = ""  # lines after all turns
     chance: str = "Probability: {value}"  # the line of the probability; holds {value}
     names: str = "as they are"  # spelling of names
     percent: bool = False  # the probability is a percentage
 
     def render(self, spoken: Entries, probability: float | None) -> str:
-        """Render the answer; `probability` None: without one."""
+        """Render the answer, without a probability if it is None."""
         out = [self.head] if self.head else []
         for number, (name, text) in enumerate(spoken, 1):
             name = {"upper": name.upper(), "lower": name.lower()}.get(self.names, name)
@@ -52,7 +52,7 @@ class Json(NamedTuple):
     rows: bool = False  # one object per line
 
     def render(self, spoken: Entries, probability: float | None) -> str:
-        """Render the answer; `probability` None: without one."""
+        """Render the answer, without a probability if it is None."""
         turns: Any = [
             {name: text} if self.name is None else {self.name: name, self.text: text} for name, text in spoken
         ]
@@ -81,7 +81,7 @@ _CHANCE_WORD = (
     r"|확률은|確率)"
 )
 _A_NUMBER = r"(?:an?|une?|una|uma?|eine?) (?:number|value|nombre|valeur|n[úu]mero|valore?|zahl|wert)\b"
-# A request for a probability, not a mere mention: a lesson may be on the "Probability of two events".
+# A request for a probability, not a mere mention: a lesson may be about the "Probability of two events".
 CHANCE = compile_later(
     r"\b(?:the|its|your|give|state|estimate|add|with a|die|a|la|el) (?:\w+ "
     rf")?{_CHANCE_WORD[:-1]}(?<!chance))(?! theory)"
@@ -144,7 +144,7 @@ _CHANCE_TAG = compile_later(r"<((?:probability|likelihood|chance|p)\w{0,20})>", 
 
 
 def read_form(text: str, names: Sequence[str]) -> Form:
-    """Return the layout in which a prompt wants the turns of these speakers."""
+    """Return the layout that a prompt requests for the turns of these speakers."""
     percent = _asks_percent(text)
     if re.search(r"\bJSON|\"(?:role|speaker)\"\s*:", text, re.IGNORECASE) and not re.search(
         rf"{_NOT}JSON", text, re.IGNORECASE
@@ -202,7 +202,7 @@ def _read_json(text: str, names: Sequence[str], percent: bool) -> Json:
 
 
 def _read_lines(text: str, names: Sequence[str]) -> LineForm:
-    """Return the frame of a turn's line: a style shown around a name, else a described one."""
+    """Return the layout of a turn's line: a style shown around a name, or else a described one."""
     who = "|".join(map(re.escape, sorted({*names, *PLACEHOLDERS}, key=len, reverse=True)))
     flags = re.IGNORECASE | re.MULTILINE
     if found := re.search(

@@ -1,8 +1,9 @@
 """Parser of conversation prompts: scenario and layout of the answer.
 
-The simulator sees only what a model sees. Fields not in the prompt are None. It knows the sentences of the
-prompt published with the Education Dialogue data set, near variants of them, and labelled lines (`Student
-preference: …`). Of other prompts it reads the speakers (`prompt_roles`) and the layout (`answer_form`).
+The simulator sees only what a model sees; fields that are not in the prompt are None. It knows the sentences
+of the prompt published with the Education Dialogue data set, near variants of them, and labelled lines
+(`Student preference: …`). In other prompts it reads the speakers (`prompt_roles`) and the layout
+(`answer_form`).
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ class ScenarioBrief(NamedTuple):
 class ConversationPrompt(NamedTuple):
     """A request for a conversation."""
 
-    brief: ScenarioBrief  # the scenario
+    brief: ScenarioBrief  # scenario in the prompt
     layout: Layout  # kind of layout of the answer
-    turns: tuple[int, int]  # bounds of its entries, both included
-    end_marker: bool  # one is requested
-    probability: bool  # one is requested
+    turns: tuple[int, int]  # least and most entries of the answer
+    end_marker: bool  # whether an end marker is requested
+    probability: bool  # whether a probability is requested
     roles: tuple[str, ...] = ()  # speakers, in the prompt's words; empty: a teacher and a student
     form: Form | None = None  # the layout; None for the published one
 
@@ -50,7 +51,7 @@ END = (
     r"(?=\.?\s*(?:\n|$)|\.\s+(?:The|A|An|He|She|They|His|Her|Their|It|This|That|There|In|If|When|"
     r"Otherwise|Output|Write|Return|Reply|Answer|Give|Use|Simulate|Make|Do|You|Your|Please|Both|Let)\b)"
 )
-# A topic also ends before the length of the conversation and its speakers.
+# A topic also ends before the conversation's length and speakers.
 _TOPIC_END = (
     rf"(?:{END}"
     r"|(?=,? (?:in|of|over|with) (?:about |roughly )?\d{1,2}(?:\s*(?:-|–|to)\s*\d{1,2})? turns\b)"
@@ -63,7 +64,7 @@ _LABEL_CLOSE = r"[\"*_ \t]*[:=][\"*_ \t]*(\S.{0,399}?)[\"*_,]*\s*(?=\n|$)"
 class _Frame(NamedTuple):
     """A sentence around a value. `needle`, if any, occurs in every match, `before` characters from its start:
     exactly, or at most that many. It is searched first, at a tenth of the cost of trying the pattern
-    everywhere. `bounded`: the pattern for values of at most 400 characters, which takes longer."""
+    everywhere. `bounded`: a slower pattern for values of at most 400 characters."""
 
     pattern: re.Pattern[str]
     needle: str = ""
@@ -98,7 +99,7 @@ _LONGEST_VALUE = 400  # characters
 def _compile_sentence(
     sentence: str, needle: str = "", before: int = 1, *, exactly: bool = True, end: str = END
 ) -> _Frame:
-    # The end is only looked for where it can begin, at a mark or a blank.
+    # Look for the end only at marks and blanks, where it can begin.
     value = rf"(\S[^.,\s]*+(?>(?:(?!{end})[.,\s][^.,\s]*+)*))"
     pattern, bounded = (rf"{sentence}\s*{each}{end}" for each in (value, r"(\S.{0,399}?)"))
     return _Frame(compile_later(pattern), needle, before, exactly, compile_later(bounded))
@@ -126,11 +127,11 @@ _NUMBER = (
 _UNIT = r"(?:turn|page|line|word|sentence|minute|hour|exchange|message|entr(?:y|ie)|token)s?\b"
 _NO_LENGTH = rf"\b(?!(?:\s+{_NUMBER})+\s+{_UNIT})(?!\s+(?:for|until|it|this|that|them|which)\b)"
 
-_LONGEST_SUBJECT = len("The student prefers")  # of a sentence about a reaction
+_LONGEST_SUBJECT = len("The student prefers")  # end of a sentence about a reaction
 
 
 def _compile_person(who: str, does: str, best: str, doing: str) -> dict[str, tuple[_Frame, ...]]:
-    """Return the frames of a person's preference and reaction; `does` is to learn or to teach."""
+    """Return the frames of a person's preference and reaction. `does` is to learn or to teach."""
     named = rf"\b[Tt]he {who}(?:'s)?(?: really| also| strongly| usually)? "
     section, label = _SECTION.format(who), rf"(?:the )?{who}(?:['’]s)?[ _]"
     reacts = rf"\b(?:[Tt]he {who}|He|She|They) (?:prefers?|likes?) to {does} this\s?way,"
@@ -203,9 +204,9 @@ _WANTED = compile_later(
     r"|imagine)\b[^.\n]{0,120}?\b(?:conversation|dialogue)\b",
     re.IGNORECASE,
 )
-_HEADING = "Conversation:"  # searched for quicker than the pattern
+_HEADING = "Conversation:"  # found faster than the pattern
 _PUBLISHED = compile_later(_HEADING + r"\s*\[\s*[^\W\d_][\w-]{0,30}:")
-# The best-known two. Patterns begin with letters, as these are searched for quicker than places between
+# The two best-known requests. Patterns begin with letters, since letters are found faster than places between
 # words.
 _TEACHER = compile_later(r"Teacher(?<=\bTeacher)\b")
 _STUDENT = compile_later(r"Student(?<=\bStudent)\b")
@@ -216,7 +217,7 @@ MARKER = "end of conversation"
 def read(
     messages: Sequence[Message], speakers: Sequence[tuple[str, ...]] = (), *, certain: bool = False
 ) -> ConversationPrompt | None:
-    """Read the requested conversation, None if there is none or its speakers are unknown.
+    """Read the requested conversation; None if there is none or its speakers are unknown.
 
     `speakers`: the possible roles, if known, each with synonyms. `certain`: the messages can only request a
     conversation.
@@ -260,7 +261,7 @@ def _find_layout(text: str) -> Layout | None:
 
 
 def find_in_frames(frames: Sequence[_Frame | re.Pattern[str]], text: str) -> str | None:
-    """Return the first group of the first frame or pattern that a text has; None without one."""
+    """Return the first group of the first frame or pattern that matches a text; None if none matches."""
     for frame in frames:
         if found := frame.search(text):
             return found[1]
@@ -305,7 +306,7 @@ _ONE_SIDE = compile_later(
 
 
 def may_ask(messages: Sequence[Message]) -> bool:
-    """Return whether messages of no known prompt request a conversation without a side to play."""
+    """Return whether messages of no known prompt may request a conversation and assign no side to play."""
     if [message.role for message in messages] not in (["user"], ["system", "user"]):
         return False
     text = _SAID.sub("", "\n".join([message.content for message in messages]))
@@ -323,12 +324,13 @@ _WHO_START = 600  # characters of a brief that name the role
 
 
 def asks_for_nothing_else(messages: Sequence[Message]) -> bool:
-    """Return whether the messages can only request a whole conversation. False: look closer.
+    """Return whether the messages can only request a whole conversation. False means: look closer.
 
-    This costs 2 µs, the closer look 50, and most prompts of a large run pass. A text that opens with the
-    request for a conversation contains no closing question, which follows one. Without a 1 and a 2 there are
-    no two transcripts to compare. One of the four words below occurs in every brief that assigns a role. They
-    have no i and no s: patterns that ignore case also match letters for these that do not lower to them.
+    This costs 2 µs, the closer look 50 µs, and most prompts of a large run pass. A text that opens with the
+    request for a conversation contains no closing question, since that follows a conversation. Without a 1
+    and a 2 there are no two transcripts to compare. Every brief that assigns a role contains one of the four
+    words below. They have no i and no s, since patterns that ignore case also match other letters for these,
+    which `lower` does not convert.
     """
     if len(messages) != 1 or messages[0].role != "user":
         return False
@@ -363,12 +365,12 @@ def find_shown_roles(prompt: str) -> tuple[str, ...]:
 
 
 def leads(name: str) -> bool:
-    """Return whether a role of this name teaches, as far as the name shows."""
+    """Return whether a role teaches, judged by its name."""
     return _LEADS.search(name) is not None
 
 
 def assign_roles(spoken: Sequence[tuple[str, str]], names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Assign a teacher's and a student's turns to these roles: leading roles share the teacher's turns in
+    """Assign a teacher's and a student's turns to these roles. Leading roles share the teacher's turns in
     rotation, all others the student's."""
     teachers = [name for name in names if leads(name)]
     if len(teachers) in (0, len(names)):

@@ -7,7 +7,7 @@ import re
 from edgen.core.text import compile_later
 
 _RANGE = r"(\d{1,2})\s*(?:-|–|to)\s*(\d{1,2})"
-# Two patterns, each of which begins with what is searched for quickly.
+# Two patterns, each of which begins with letters that are found quickly.
 _BEFORE = compile_later(r"(\d(?<=\b\d)\d?)\s*(?:-|–|to)\s*(\d{1,2}) turns\b")
 _AFTER = compile_later(rf"turns(?<=\bturns),? {_RANGE}\b")
 _LONGEST_RANGE = 64  # characters
@@ -17,7 +17,7 @@ _FEWEST = 3  # minimum turns of a prompt in any words; a smaller number counts s
 
 
 def count_turns(text: str) -> tuple[int, int]:
-    """Return how many turns a text asks for, at least and at most; DEFAULT_TURNS if it does not say."""
+    """Return the least and the most turns that a text requests; DEFAULT_TURNS if it does not say."""
     at = text.find("turns")
     if at < 0:
         return DEFAULT_TURNS
@@ -51,7 +51,7 @@ _ANY_TURNS = compile_later(
 
 
 def read_any_turns(text: str) -> tuple[int, int]:
-    """Return how many turns a prompt in any words asks for, at least and at most."""
+    """Return the least and the most turns that a prompt in any words requests."""
     if (known := count_turns(text)) != DEFAULT_TURNS:
         return known
     found = _ANY_TURNS.search(text)

@@ -56,7 +56,7 @@ _SPEAKING = compile_later(
     re.IGNORECASE,
 )
 _SPOKEN = compile_later(rf"(?m)^[^\w\n]{{0,8}}({NAME})[*_\])>]{{0,3}}[ ]?[:：]")
-# People whom no suffix shows, and some that a sentence may name without an article.
+# Words for people that no suffix reveals, and some that a sentence may use without an article.
 _PERSON = (
     r"nurse|client|guest|host|child|parent|boss|judge|coach|pupil|chef|pilot|expert|novice|friend|clerk"
     r"|guide|apprentice|tenant|landlord|king|queen|hero|spy|thief|monk|priest|mentee|teen"
@@ -109,7 +109,7 @@ _NO_PROPER = compile_later(
 def find_roles(text: str, expected: Sequence[tuple[str, ...]] = ()) -> tuple[str, ...]:
     """Return the names of the speakers, as the prompt writes them; empty if it names fewer than two.
 
-    `expected`: the possible roles, if known, each with synonyms; other roles are then found only in a shown
+    `expected`: the possible roles, if known, each with synonyms. Other roles are then found only in a shown
     layout.
     """
     shown = tuple(find_shown_names(text))
@@ -151,8 +151,7 @@ def find_missing_roles(text: str, expected: Sequence[tuple[str, ...]]) -> tuple[
 
 
 def may_guess(text: str, expected: Sequence[tuple[str, ...]]) -> bool:
-    """Return whether a model would call the roles of a prompt that names none of them a teacher and a
-    student."""
+    """Return whether a model would use a teacher and a student for a prompt that names no roles."""
     if not expected:
         return True
     lists = _list_words(tuple(expected))
@@ -161,7 +160,7 @@ def may_guess(text: str, expected: Sequence[tuple[str, ...]]) -> bool:
 
 
 def explain_unknown_speakers(text: str, expected: Sequence[tuple[str, ...]]) -> str:
-    """Return a sentence that says why the speakers are unknown."""
+    """Return a sentence that explains why the speakers are unknown."""
     missing = find_missing_roles(text, expected)
     if not missing:
         return "The prompt does not name two roles who talk."
@@ -169,10 +168,10 @@ def explain_unknown_speakers(text: str, expected: Sequence[tuple[str, ...]]) -> 
 
 
 def find_strangers(text: str, expected: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the speakers in a prompt that are not among the expected roles; empty if the prompt shows how
-    each role speaks, or if its names may be no speakers.
+    """Return the speakers in a prompt that are not among the expected roles. Empty if the prompt shows how
+    each role speaks, or if its names may not be speakers.
 
-    `expected`: the roles, each with its synonyms. Their names in another language count as theirs.
+    `expected`: the roles, each with its synonyms. Their names in other languages count, too.
     """
     own = {word.lower() for words in expected for word in words}
     foreign = (
@@ -205,8 +204,8 @@ def _is_in(text: str, word: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _list_words(expected: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-    """Return the words for each role, likeliest first: its name, the aliases and other languages' words of
-    edgen's readers."""
+    """Return the words for each role, the likeliest first: its name, then the aliases and other languages'
+    words of edgen's readers."""
     from edgen.protocols.base import find_role_words
 
     roles: RoleWords = find_role_words(tuple(name for name, *_ in expected))
@@ -220,8 +219,7 @@ def _list_words(expected: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...],
 
 
 def _find_expected(text: str, words: tuple[str, ...]) -> str | None:
-    """Return the first of the words in a text: in its own spelling for the role's name, else with a
-    capital."""
+    """Return the first of the words in a text: a role's name in its own spelling, other words capitalised."""
     for inflected in (False, True):
         for place, word in enumerate(words):
             if re.search(_make_word_pattern(word, inflected=inflected and place > 0), text, re.IGNORECASE):
@@ -258,7 +256,8 @@ def _find_between(text: str) -> Iterator[str]:
 
 
 def _find_head(phrase: str) -> str | None:
-    """Return the name in `a patient teacher of grade 4`: Teacher. None if it is not a person's."""
+    """Return the name in a phrase such as `a patient teacher of grade 4`: Teacher. None if it is not a
+    person."""
     phrase = phrase.strip(" *_`\"'“”")
     article = re.match(rf"{_ARTICLE}\s+", phrase, re.IGNORECASE)
     whole = phrase[article.end() :] if article else phrase
@@ -333,7 +332,7 @@ def _find_line_names(text: str) -> Iterator[str]:
 
 
 def _list_speaking(text: str) -> Iterator[str]:
-    """Yield those who act in the conversation, or for whom something is done."""
+    """Yield the people who act in the conversation, or for whom something is done."""
     for match in _SPEAKING.finditer(text):
         name = (match[1] or match[2]).lower()
         if is_name(name) and not _NO_NOUNS.fullmatch(name):
@@ -353,7 +352,7 @@ def _list_people(text: str) -> Iterator[str]:
 
 
 def _list_capitals(text: str) -> Iterator[str]:
-    """Yield two names in capitals that stand together, as in a play."""
+    """Yield two names in capitals next to each other, as in a play."""
     for match in _CAPITALS.finditer(text):
         if all(map(is_name, match.groups())):
             yield from (name.capitalize() for name in match.groups())

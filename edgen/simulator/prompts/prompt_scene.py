@@ -1,8 +1,8 @@
-"""The scene of a prompt whose scenario is unknown, as a served simulator sees it: the space and the values
-that the prompt names.
+"""The scene of a prompt whose scenario is unknown, for a served simulator: the space and the values that the
+prompt names.
 
-It searches the spaces that ship with edgen, and those that the server was given. Prompts about ways to learn
-and to teach say by themselves what a turn is about.
+It searches the shipped spaces and the server's further ones. Prompts about ways to learn and to teach need no
+scene, since they state what a turn is about.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from edgen.space import load_space
 from edgen.space.model import Scene, SpaceBook
 
 _MOST = 20_000  # characters of a brief that are searched
-_LEAST_NAMED, _LEAST_CHARS = 2, 20  # dimensions, and characters of their values, that a prompt has to name
+_LEAST_NAMED, _LEAST_CHARS = 2, 20  # dimensions, and characters of values, in a prompt
 _YOU_ARE = re.compile(r"(?i)\b(?:you are|you play|act as|speak as)\b([^.\n]{0,200})")
 
 
 class Value(NamedTuple):
-    """A value to look for: its words in small letters, its dimension, and its own spelling."""
+    """A value to look for: its words in lower case, its dimension, and its own spelling."""
 
     words: str
     dimension: str
@@ -33,7 +33,7 @@ class Value(NamedTuple):
 
 
 class SceneFinder:
-    """Finds the scene that a prompt is about. `files`: spaces besides the shipped ones."""
+    """A finder of the scene of a prompt. `files`: spaces besides the shipped ones."""
 
     def __init__(self, files: Sequence[Path] = ()) -> None:
         self._files = tuple(files)
@@ -41,11 +41,11 @@ class SceneFinder:
         self._found = lru_cache(maxsize=2_048)(self._search)
 
     def find(self, messages: Sequence[Message]) -> Scene | None:
-        """Return the scene that the first message names, None if it names none."""
+        """Return the scene that the first message names; None if it names none."""
         return self._found(messages[0].content[:_MOST]) if messages else None
 
     def load(self) -> None:
-        """Load the spaces. Raises SpaceError for one of `files` that is invalid."""
+        """Load the spaces. Raises SpaceError if one of `files` is invalid."""
         given = [SpaceBook(load_space(file)) for file in self._files]
         books = [*given, *_load_shipped_books()]
         self._books = [(book, [*_list_values(book)]) for book in books if book.speaks]
@@ -73,7 +73,7 @@ def _load_shipped_books() -> Iterator[SpaceBook]:
     for file in sorted(find_shipped_files("preference_space").values()):
         try:
             yield SpaceBook(load_space(file))
-        except EdgenError:  # of a domain that is not installed
+        except EdgenError:  # the domain of this space is not installed
             continue
 
 
@@ -84,7 +84,7 @@ def _list_values(book: SpaceBook) -> Iterator[Value]:
 
 
 def _find_named_values(values: Sequence[Value], lower: str) -> dict[str, str]:
-    """Return the longest value of each dimension that stands in the text as words of its own."""
+    """Return, for each dimension, the longest value that occurs in the text as whole words."""
     found: dict[str, str] = {}
     for words, dimension, value in values:
         if words in lower and len(value) > len(found.get(dimension, "")) and _stands_alone(words, lower):
@@ -104,7 +104,7 @@ def _stands_alone(words: str, lower: str) -> bool:
 
 
 def _find_role(book: SpaceBook, text: str) -> str | None:
-    """Return the role that the prompt says one plays: the first that follows "you are"."""
+    """Return the role that the prompt assigns: the first one after "you are"."""
     said = _YOU_ARE.search(text)
     if said is None:
         return None
@@ -118,7 +118,7 @@ def _find_role(book: SpaceBook, text: str) -> str | None:
 
 
 def _find_only_role(book: SpaceBook, named: dict[str, str]) -> str | None:
-    """Return the role that sees all that is named, and least besides; None if all speak."""
+    """Return the role that sees all named dimensions and the fewest others; None if every role speaks."""
     seeing = [name for name, sees in book.sees.items() if named.keys() <= {*sees}]
     return min(seeing, key=lambda name: len(book.sees[name]), default=None)
 

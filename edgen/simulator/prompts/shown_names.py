@@ -1,4 +1,4 @@
-"""The names of the speakers in a layout that a prompt shows, as in `Anna: …` or `<teacher>text</teacher>`."""
+"""The speakers' names in a layout that a prompt shows, as in `Anna: …` or `<teacher>text</teacher>`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TEXT = (
     r")?(?:text|words|utterance|message|line|turn|reply|speech|content|what (?:he|she|they|it) sa(?:y|id"
     r"|ys))\b)"
 )
-# Before a name in a shown layout: the time, a tag, a picture.
+# Markers before a name in a shown layout: the time, a tag, a picture.
 _BEFORE = (
     r"(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?[\])]?[ ]|(?:<[a-z]{1,6}>){1,3}|[^\w\s\[\](){}<>\"'`*_#.,:;|-]{1,8}[ "
     r"])"
@@ -45,7 +45,7 @@ _NO_NAMES = compile_later(
 
 
 def find_shown_names(text: str) -> Iterator[str]:
-    """Yield the speakers of the layout that a prompt shows, each once, in their order."""
+    """Yield the speakers of the layout that a prompt shows, each once, in order."""
     found = [(match.start(), match[1]) for one in _LAYOUTS for match in one.finditer(text)]
     seen: set[str] = set()
     for _, name in sorted(found):
@@ -55,5 +55,5 @@ def find_shown_names(text: str) -> Iterator[str]:
 
 
 def is_name(text: str) -> bool:
-    """Return whether a label may be the name of a person: it is no word of a layout."""
+    """Return whether a label may be a person's name and not a word of a layout."""
     return _NO_NAMES.fullmatch(text) is None

@@ -1,1 +1,1 @@
-"""Answers in the form that a request asks for."""
+"""Answers in the form that a request specifies."""

@@ -1,8 +1,8 @@
-"""The simulator's own answers in the form that a request asks for.
+"""The simulator's own answers, converted to the form that a request specifies.
 
-The simulator answers in prose, as the prompts of edgen's templates ask. `pour` puts what such an answer says
-into an object of the requested form: the turns of a conversation, a number, a choice, a list. What does not
-go in stays as it is, and `structured` makes something up that fits.
+The simulator answers in prose, as the prompts of edgen's templates request. `pour` converts such an answer to
+an object of the specified form: the turns of a conversation, a number, a choice, a list. An answer that
+cannot be converted stays as it is, and `structured` then invents one that fits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from edgen.core.values import END_MARKER, Conversation
-from edgen.reading.answers.body import object_in
+from edgen.reading.answer_body import object_in
 from edgen.reading.conversation import read
 from edgen.reading.roles import find_words
 from edgen.simulator.schemas.schema_patterns import UnfitSchema
@@ -23,12 +23,12 @@ from edgen.simulator.schemas.structured import accepts
 
 Part = Mapping[str, Any]  # a part of a JSON Schema
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_END = re.compile(r"(?<=[.!?])\s+")  # of a sentence
+_END = re.compile(r"(?<=[.!?])\s+")  # end of a sentence
 _BULLET = re.compile(r"\A\s*(?:[-*•]|\d{1,4}[.)])\s+")
 
 
 def pour(text: str, schema: bytes) -> str:
-    """Return an answer's content as JSON of the form, or the answer if its content does not go in."""
+    """Return an answer's content as JSON of the form, or the unchanged answer if that is impossible."""
     described = _find_part(msgspec.json.decode(schema)).get("properties", {})
     properties = {name: _find_part(one) for name, one in described.items()}
     held = object_in(text)
@@ -70,12 +70,12 @@ def _fill_conversation(text: str, properties: Mapping[str, Part]) -> dict[str, A
 
 
 def _find_part(part: Any) -> Part:
-    """Return a part of a schema; one that says nothing for true and false."""
+    """Return a part of a schema, with true and false as an empty part."""
     return part if isinstance(part, Mapping) else {}
 
 
 def _list_places(part: Part) -> Sequence[Part]:
-    """Return the properties of each turn of a list that has a part for each; none if it has not."""
+    """Return the properties of each turn, for a list with one schema per turn; empty for other lists."""
     return [*map(_list_properties, part.get("prefixItems", ()))]
 
 
@@ -91,8 +91,8 @@ def _list_roles(place: Part) -> Sequence[str]:
 
 
 def _place_turns(turns: Sequence[Mapping[str, str]], places: Sequence[Part]) -> list[dict[str, str]] | None:
-    """Return a turn for each place, in order: the next one of its role of which sentences fit, or else one
-    that was passed over; None if there is none."""
+    """Return a turn for each place, in order: the next turn of its role with fitting sentences, or else one
+    that was passed over. None if a place gets no turn."""
     placed, left = [], [*turns]
     passed: list[Mapping[str, str]] = []
     for place in places:
@@ -111,8 +111,8 @@ def _place_turns(turns: Sequence[Mapping[str, str]], places: Sequence[Part]) -> 
 
 
 def _choose_fitting(text: str, part: Part) -> str | None:
-    """Return the most sentences in a row of a text that fit a part; None if none do, or if the part does not
-    stand alone."""
+    """Return the longest run of sentences of a text that fits a part; None if none fits, or if the part is
+    not a complete schema."""
     schema = msgspec.json.encode(part)
     sentences = _END.split(text)
     for count in range(len(sentences), 0, -1):
@@ -126,8 +126,8 @@ def _choose_fitting(text: str, part: Part) -> str | None:
 def _fill_properties(
     text: str, properties: Mapping[str, Part], held: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Return the properties that an object or lines name; else the first that takes all of the text. The
-    others are as good as empty."""
+    """Return the properties that an object or lines name, or else the first one that can hold the text. The
+    others are empty."""
     said = held or dict(re.findall(r"(?m)^\W*(\w+)\s*:\s*(.+)$", text))
     named = {name: said[name] for name in properties if name in said}
     if not named:
@@ -147,7 +147,7 @@ def _fill_properties(
 
 
 def _make_empty(part: Part) -> Any:
-    """Return the least that a part can be, None if it cannot be empty."""
+    """Return the smallest value of a part; None if it cannot be empty."""
     if part.get("type") == "array":
         return [] if not part.get("minItems") else None
     if part.get("type") == "string":
@@ -158,7 +158,7 @@ def _make_empty(part: Part) -> Any:
 
 
 def _read_value(text: str, part: Part) -> Any:
-    """Return what a text says as a value of a part, None if it says no such thing."""
+    """Read a text as a value of a part; None if that is impossible."""
     text, part = text.strip(), _find_part(part)
     if "anyOf" in part:
         fitting = (
@@ -193,6 +193,6 @@ def _list(text: str, part: Part) -> list[Any] | None:
 
 
 def _find_nearest(number: float, values: Sequence[Any]) -> float | None:
-    """Return the number among the values that is nearest; None if there is none."""
+    """Return the nearest number among the values; None without numbers."""
     numbers = [value for value in values if isinstance(value, int | float)]
     return min(numbers, key=lambda value: abs(value - number), default=None)

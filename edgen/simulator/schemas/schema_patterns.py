@@ -64,7 +64,7 @@ def _make_pieces(parsed: Any, rng: Random) -> Iterator[str]:
 
 
 def _list_members(parts: Any) -> str:
-    """Return the characters of a class, as many as needed."""
+    """Return enough characters of a character class."""
     refused, found = False, ""
     for kind, value in parts:
         match str(kind):

@@ -1,7 +1,7 @@
 """Answers that fit a client's JSON Schema: structured outputs, and arguments of tools.
 
 The answer follows from the schema and the request's own randomness, so the same request gets the same answer.
-Supported keywords are in _KEYWORDS; other constraints are refused, never ignored. Each answer is validated
+_KEYWORDS lists the supported keywords. Other constraints are refused, never ignored. Each answer is validated
 before it is sent.
 """
 
@@ -22,11 +22,11 @@ from edgen.simulator.schemas.schema_patterns import MOST_TEXT, UnfitSchema, make
 
 MOST_BYTES = 256 * 1024  # of a schema
 _MOST_VALUES = 10_000  # of one answer
-_TERSE = 6  # depth from which an answer takes the shortest way to its end
+_TERSE = 6  # depth from which an answer ends as soon as possible
 _DEEPEST = 40
 _TRIES = 8  # answers tried until one fits
 
-_PARTS = frozenset({"items", "additionalProperties"})  # each is a schema, or true or false
+_PARTS = frozenset({"items", "additionalProperties"})  # keywords whose value is a schema, or true or false
 _LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _MAPS = frozenset({"properties", "$defs", "definitions"})
 _KEYWORDS = _PARTS | _LISTS | _MAPS | frozenset(
@@ -78,12 +78,12 @@ def read_schema(schema: Any) -> bytes:
 
 @functools.lru_cache(maxsize=64)
 def read_schema_text(schema: bytes) -> bytes:
-    """Return the same for a schema given as JSON text."""
+    """Return the same as `read_schema` for a schema given as JSON text."""
     return read_schema(json.loads(schema))
 
 
 def fit_to_schema(text: str, schema: bytes, rng: Random) -> str:
-    """Return `text` if it is JSON that fits the schema, else JSON that does. Raises UnfitSchema."""
+    """Return `text` if it is JSON that fits the schema, else other JSON that fits. Raises UnfitSchema."""
     whole, validator = _compile_schema(schema)
     try:
         if validator.is_valid(json.loads(text)):
@@ -139,7 +139,7 @@ def _drop_annotations(schema: Any, depth: int) -> Any:
 
 
 class _Maker:
-    """A maker of one value for a schema, with all randomness from `rng`."""
+    """A maker of one value for a schema. All randomness comes from `rng`."""
 
     def __init__(self, whole: Any, rng: Random) -> None:
         self._whole = whole
@@ -285,7 +285,7 @@ class _Maker:
 
 
 def _find_bounds(schema: Mapping[str, Any], apart: float) -> tuple[float, float]:
-    """Return the least and the greatest number; an open end is ten away from the other."""
+    """Return the least and the greatest number. An open end is ten away from the other end."""
     low = [schema["minimum"]] if "minimum" in schema else []
     low += [schema["exclusiveMinimum"] + apart] if "exclusiveMinimum" in schema else []
     high = [schema["maximum"]] if "maximum" in schema else []
@@ -306,8 +306,8 @@ _TIGHTER: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _merge_schemas(one: Any, other: Any) -> dict[str, Any]:
-    """Return a schema for values that fit both; if that cannot be expressed, values that do not fit are
-    discarded."""
+    """Merge two schemas into one for values that fit both. If that cannot be expressed, values that do not
+    fit are discarded later."""
     if one is False or other is False:
         raise UnfitSchema("nothing fits the schema")
     merged = {} if one is True else dict(one)

@@ -1,6 +1,6 @@
-"""Answering of served calls, online or in a batch: faults and replies.
+"""Answers to served calls, online or in a batch: faults and replies.
 
-Tries and answers of a request are counted here, once for both ways.
+Attempts and answers of a request are counted here, for both ways together.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REMEMBERED = 100_000  # requests whose repetitions are counted
 
 @dataclass(slots=True)
 class _Tally:
-    """Numbers of tries and answers of a request."""
+    """Numbers of attempts and answers of a request."""
 
     tried: int = 0
     answered: int = 0
@@ -42,20 +42,20 @@ class SimulatedModel:
         return make_request_key(call.messages, -1 if call.seed is None else call.seed, self._salt)
 
     def strike(self, key: bytes) -> fault.Fault | None:
-        """Count a try of the request; return its transport fault, if any."""
+        """Count an attempt of the request. Return its transport fault, if any."""
         with self._lock:
             tally = self._find_tally(key)
             tally.tried += 1
             return fault.choose_transport_fault(self.faults, key, tally.tried - 1)
 
     def make_replies(self, call: WireCall, key: bytes) -> list[Reply]:
-        """Return as many replies as the call wants choices, and count the request as answered."""
+        """Return one reply for each choice of the call, and count the request as answered."""
         with self._lock:
             tally = self._find_tally(key)
             variation = tally.answered if call.temperature != 0 else 0
             tally.answered += 1
         seed = variation if call.seed is None else call.seed
-        # Further choices take seeds that no caller sends.
+        # Further choices get seeds that no caller sends.
         return [self._make_reply(call, seed + (i << 64)) for i in range(call.choices)]
 
     def _make_reply(self, call: WireCall, seed: int) -> Reply:
@@ -77,7 +77,7 @@ class SimulatedModel:
         )
 
     def _find_tally(self, key: bytes) -> _Tally:
-        """Return the request's tally; evict the least recently used one if needed."""
+        """Return the request's tally. Evicts the least recently used tally if needed."""
         tally = self._tallies.get(key)
         if tally is None:
             tally = self._tallies[key] = _Tally()

@@ -1,7 +1,6 @@
 """Anthropic's Messages dialect, version 2023-06-01.
 
-Required tools are called, and formats are obeyed. Features that cannot be simulated and fields unknown to the
-API are refused.
+Required tools are called, and formats are obeyed. Unsupported features and unknown fields are refused.
 """
 
 from __future__ import annotations
@@ -78,19 +77,19 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     """A request for a message; field names are the vendor's."""
 
     model: str  # any name
-    max_tokens: int  # of the answer
-    messages: list[_Message]  # of the conversation
+    max_tokens: int  # most tokens of the answer
+    messages: list[_Message]  # the conversation
     system: str | list[_Block] = ""  # the system message
     temperature: float | None = None  # in [0, 1]
     stop_sequences: list[str] = []  # texts at which the answer ends
     stream: bool = False  # the answer is sent as events
-    output_config: _OutputConfig | None = None  # form of the answer
-    output_format: _Format | None = None  # the earlier name of output_config.format
-    tools: list[_Tool] = []  # of which one may be called
+    output_config: _OutputConfig | None = None  # format of the answer
+    output_format: _Format | None = None  # earlier name of output_config.format
+    tools: list[_Tool] = []  # tools, one of which may be called
     tool_choice: _ToolChoice | None = None  # forces a tool
     # Accepted and ignored.
     top_p: float | None = None
-    top_k: int | None = None  # ignored, as are all below
+    top_k: int | None = None  # ignored, as all below
     service_tier: Literal["auto", "standard_only"] | None = None  # ignored
     metadata: dict[str, Any] | None = None  # ignored
     thinking: dict[str, Any] | None = None  # ignored
@@ -173,7 +172,7 @@ class AnthropicMessages(Dialect):
         return encode(_make_message(call, replies[0], name))
 
     def render_events(self, call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
-        """Yield the message without content, its text in pieces, its end."""
+        """Yield the message without content, its text in pieces, and its end."""
         for kind, fields in _list_events(_make_message(call, replies[0], name)):
             yield render_event(kind, fields)
 

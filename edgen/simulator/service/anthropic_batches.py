@@ -1,8 +1,8 @@
-"""Anthropic's Message Batches: requests in one body, batches without a name, results as JSON lines.
+"""Anthropic's Message Batches: requests in one body, batches without names, results as JSON lines.
 
-Source: Anthropic's API reference (Message Batches) and the types of its Python SDK 2.12. Counts stay at
-`processing` until a batch has ended. Invalid `params` fail their own request; an invalid `custom_id` refuses
-the whole batch. Limits of a batch: 100,000 requests, 256 MB.
+Source: Anthropic's API reference (Message Batches) and the types of its Python SDK 2.12. All counts stay
+under `processing` until a batch has ended. Invalid `params` fail their own request; an invalid `custom_id`
+refuses the whole batch. Limits of a batch: 100,000 requests, 256 MB.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class AnthropicBatchServer(BatchServer):
         }
 
     def list_page(self, items: list[Any], place: Place) -> dict[str, Any]:
-        """Return a page of batches: those following `after_id`, or right before `before_id`."""
+        """Return a page of batches: the ones after `after_id`, or right before `before_id`."""
         query = place.request.query
         limit = read_limit(query.get("limit", "20")) or 0
         if not 1 <= limit <= _MOST_LISTED:

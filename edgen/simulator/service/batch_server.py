@@ -1,6 +1,6 @@
 """The server of batches: one handler for every vendor's files and batches.
 
-A vendor's service declares its paths, its operations, and how it writes files, batches, pages and errors.
+A vendor's service declares its paths, its operations, and how to write files, batches, pages and errors.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Place(NamedTuple):
     """A request for files or batches, and the parts of its path."""
 
     request: web.BaseRequest  # the request itself
-    kind: str  # files or batches, or a vendor's further kinds
-    id: str | None = None  # as in the path
-    action: str | None = None  # the last part of the path
+    kind: str  # files, batches, or further kinds of a vendor
+    id: str | None = None  # the item's id in the path; empty without one
+    action: str | None = None  # the last part of the path; empty without one
 
 
 class BatchFaults:
-    """The batch faults of one server. The same call gets the same faults, in the order of its tries."""
+    """The batch faults of one server. The same call gets the same faults, in the order of its attempts."""
 
     def __init__(self, faults: fault.Faults) -> None:
         self._faults = faults
@@ -48,7 +48,7 @@ class BatchFaults:
         return fault.choose_batch_fault(self._faults, "batch_503", call.encode(), tries) is not None
 
     async def lose(self, request: web.BaseRequest, token: str) -> None:
-        """Withhold the answer to this creation if the fault strikes: once per token."""
+        """Withhold the answer to this creation if the fault strikes, once per token."""
         struck = fault.choose_batch_fault(self._faults, "batch_create_lost", token.encode("utf-8", "replace"))
         if struck is None or token in self._lost:
             return
@@ -66,11 +66,11 @@ class BatchFaults:
 class BatchServer(BatchFormat):
     """A vendor's files and batches. Errors of a method are BadCalls."""
 
-    dialect: ClassVar[Dialect]  # whose clients these are, and whose errors
+    dialect: ClassVar[Dialect]  # the vendor's dialect, for recognising clients and writing errors
     paths: ClassVar[Sequence[str]]  # patterns with groups `kind`, `id` and `action`
     operations: ClassVar[Mapping[str, Operation]]  # by method and path, as in `GET files/*/content`
-    batch_id: ClassVar[str]  # beginning of a batch's id
-    file_id: ClassVar[str] = ""  # beginning of a file's id
+    batch_id: ClassVar[str]  # prefix of batch ids
+    file_id: ClassVar[str] = ""  # prefix of file ids
 
     def __init__(self, store: Store, faults: BatchFaults) -> None:
         self.store = store
@@ -79,7 +79,7 @@ class BatchServer(BatchFormat):
 
     @abstractmethod
     async def read_creation(self, place: Place) -> Creation:
-        """Read and check a batch to begin."""
+        """Read and check a request to create a batch."""
 
     async def upload(self, place: Place) -> web.Response | Refusal:
         """Receive a file, or a part of it."""
@@ -95,19 +95,19 @@ class BatchServer(BatchFormat):
         item: File | SimulatedBatch,  # noqa: ARG002
         place: Place,  # noqa: ARG002
     ) -> dict[str, Any]:
-        """Return the answer to a deletion, or else to a cancellation."""
+        """Return the answer to a deletion if `deleted`, else to a cancellation."""
         return {}
 
     @abstractmethod
     def list_page(self, items: list[Any], place: Place) -> dict[str, Any]:
-        """Return a page of the items, which are the newest first."""
+        """Return a page of the items, which are sorted newest first."""
 
     def check_operation(self, operation: Operation, item: File | SimulatedBatch) -> None:
         """Raise BadCall if the item's state does not allow the operation."""
 
     @abstractmethod
     def make_missing_error(self, place: Place) -> BadCall:
-        """Return the error for an item that does not exist, or for a path that takes no such method."""
+        """Return the error for a missing item, or for a path without such a method."""
 
     def make_error(self, problem: BadCall) -> Refusal:
         """Return an error caused by the caller."""
@@ -118,7 +118,7 @@ class BatchServer(BatchFormat):
         return place.id or ""
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse | Refusal | None:
-        """Answer a request, None for another path."""
+        """Answer a request; None for a path that is not a batch path."""
         found = next(filter(None, (pattern.fullmatch(request.path) for pattern in self._patterns)), None)
         if found is None:
             return None
@@ -181,7 +181,7 @@ class BatchServer(BatchFormat):
         creation = await self.read_creation(place)
         batch = self.store.begin(self.batch_id + make_id(), self, creation)
         answer = reply(self.describe(batch, place))
-        # From here on the batch exists, even if its client never learns of it.
+        # From here on the batch exists, even if its client never receives the answer.
         await self.faults.lose(place.request, creation.token or batch.id)
         return answer
 
@@ -206,15 +206,15 @@ def reply(value: Any, headers: Mapping[str, str] | None = None) -> web.Response:
 
 
 def make_method_error(place: Place) -> BadCall:
-    """Return the error for a method that a path does not take."""
+    """Return the error for a method that a path does not support."""
     return BadCall(f"{place.request.path} does not take {place.request.method}.", status=405)
 
 
 async def save(
     chunks: AsyncIterable[bytes], path: Path, most: int, too_large: BadCall, already: int = 0
 ) -> int:
-    """Append chunks to a file after its `already` bytes; return the number of new bytes. Raises `too_large`
-    at more than `most` bytes in all; the caller removes the written part."""
+    """Append chunks to a file after its `already` bytes. Return the number of new bytes. Raises `too_large`
+    above `most` bytes in all; the caller removes the written part."""
     came = 0
     with path.open("ab") as into:
         async for chunk in chunks:
@@ -226,13 +226,13 @@ async def save(
 
 
 def read_limit(text: str) -> int | None:
-    """Return the size of a page; None for what is no number."""
+    """Return the size of a page; None if it is not a number."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
 
 
 def cut_page(items: Sequence[Any], after: str | None, limit: int) -> tuple[Sequence[Any], bool]:
-    """Return at most `limit` items following the one with the id `after`, and whether there are more. An
-    unknown id: no items."""
+    """Return at most `limit` items after the one with the id `after`, and whether there are more. An unknown
+    id gives no items."""
     start = 0
     if after:
         start = next((place + 1 for place, item in enumerate(items) if item.id == after), len(items))

@@ -1,9 +1,9 @@
 """Batches of the simulator's server: files, results and timing.
 
 A batch's lines are answered evenly over `seconds` from its creation, and it expires after `window` seconds.
-Cancellation or expiry freezes it at `min(1, elapsed / seconds)` of its answers. Files are in a
-temporary folder that ends with the server. Vendors' formats are in `openai_batches`, `gemini_batches` and
-`anthropic_batches`.
+Cancellation or expiry freezes it at `min(1, elapsed / seconds)` of its answers. Files are in a temporary
+folder that ends with the server. `openai_batches`, `gemini_batches` and `anthropic_batches` have the vendors'
+formats.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class BatchProblem(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """The result of checking an input file: number of requests, model, problem."""
+    """The result of checking an input file: number of requests, model, and problems."""
 
     total: int
     model: str
@@ -59,18 +59,18 @@ class Checked(NamedTuple):
 class BatchFormat(ABC):
     """Reader and writer of a vendor's batch files. Used from another thread."""
 
-    errors_apart: ClassVar[bool] = False  # failures are in a separate file
-    partial: ClassVar[bool] = True  # answers from before the end are available
-    line: ClassVar[msgspec.json.Decoder[Any]]  # of a line: `name`, and the request as `body`
+    errors_apart: ClassVar[bool] = False  # failed requests have a separate file
+    partial: ClassVar[bool] = True  # answers are available before the end
+    line: ClassVar[msgspec.json.Decoder[Any]]  # a line of the input: `name`, and the request as `body`
     no_stream: ClassVar[str] = ""  # the error for a streamed request
-    result_id: ClassVar[str]  # beginning of a result file's id
+    result_id: ClassVar[str]  # prefix of result file ids
 
     @abstractmethod
     def check(self, batch: SimulatedBatch, lines: Iterable[bytes]) -> Checked:
         """Check the input before anything is answered."""
 
     def read(self, batch: SimulatedBatch, line: bytes) -> tuple[str, WireCall | Refusal]:
-        """Return the name and request of a checked line, or its error if invalid."""
+        """Return the name and request of a checked line, or its error if it is invalid."""
         value = self.line.decode(line)
         try:
             call = batch.dialect.read(bytes(value.body), batch.model)
@@ -90,15 +90,15 @@ class BatchFormat(ABC):
 
     @abstractmethod
     def render_unanswered(self, name: str, state: State) -> bytes:
-        """Return a line for a request not reached before its batch was `cancelled` or `expired`."""
+        """Return a line for a request that was not answered before its batch was `cancelled` or `expired`."""
 
 
 @dataclass(slots=True, eq=False)
 class File:
     """A file that a client uploaded or a batch wrote."""
 
-    id: str  # the service's
-    path: Path  # of its content
+    id: str  # id of the file at the service
+    path: Path  # path of the content
     name: str  # given by the client
     purpose: str  # as the client states it
     size: int  # bytes
@@ -110,23 +110,23 @@ class File:
 class SimulatedBatch:
     """A batch and its state."""
 
-    id: str  # the service's
-    format: BatchFormat  # the vendor's
-    dialect: Dialect  # of its requests
+    id: str  # id of the batch at the service
+    format: BatchFormat  # the vendor's format
+    dialect: Dialect  # dialect of its requests
     source: Path  # path of the requests
-    model: str  # of its requests; empty until they were checked, if it is theirs to name
-    facts: dict[str, Any]  # the vendor format's notes of its creation
-    seconds: float  # over which its requests are answered
+    model: str  # model of its requests; empty until they are checked, if they name it
+    facts: dict[str, Any]  # the vendor format's notes about its creation
+    seconds: float  # seconds over which its requests are answered
     window: float  # seconds until it expires
-    started: float  # by the loop's clock
+    started: float  # time by the loop's clock
     created: float = field(default_factory=time.time)  # seconds since the epoch
     state: State = "validating"  # present state
     stamps: dict[State, float] = field(default_factory=dict)  # times of states, by the wall clock
-    problems: list[BatchProblem] = field(default_factory=list)  # of its requests' form
+    problems: list[BatchProblem] = field(default_factory=list)  # problems of its requests' form
     total: int = 0  # requests of the batch
     completed: int = 0  # answered requests
     failed: int = 0  # failed requests
-    offset: int = 0  # of the next line in `source`
+    offset: int = 0  # place of the next line in `source`
     output: File | None = None  # file of the answers; None before the end
     errors: File | None = None  # file of the failed requests; None without one
     cancelled: float = math.inf  # moment of its cancellation, by the loop's clock
@@ -138,7 +138,7 @@ class SimulatedBatch:
 
     @property
     def frozen(self) -> float:
-        """The moment, by the loop's clock, from which nothing more is answered."""
+        """The time, by the loop's clock, after which nothing more is answered."""
         return min(self.started + self.window, self.cancelled)
 
     def count_due(self, now: float) -> int:
@@ -154,7 +154,7 @@ class SimulatedBatch:
         return max(_LEAST_WAIT, min(line, self.frozen) - now)
 
     def set_state(self, state: State) -> None:
-        """Note a new state of the batch. A batch being cancelled stays so until its end."""
+        """Set a new state of the batch. A batch that is being cancelled stays in this state until its end."""
         if self.state != "cancelling" or state in ENDED:
             self.state = state
             self.stamps[state] = time.time()
@@ -164,10 +164,10 @@ class Creation(NamedTuple):
     """A batch to begin."""
 
     source: File | bytes  # its requests, as a file or as lines
-    dialect: Dialect  # of its requests
+    dialect: Dialect  # dialect of its requests
     facts: dict[str, Any]  # the vendor format's notes
     token: str | None = None  # identifies the creation; None: the batch's id
-    model: str = ""  # of its requests, if they do not name it
+    model: str = ""  # model of its requests, if they do not name it
 
 
 class Store:
@@ -208,7 +208,7 @@ class Store:
     # -- batches
 
     def begin(self, id_: str, format_: BatchFormat, creation: Creation) -> SimulatedBatch:
-        """Begin a batch. Returns at once: it is validating."""
+        """Begin a batch. Returns at once, while the batch is validating."""
         path = self.choose_place()
         if isinstance(creation.source, File):
             path.hardlink_to(creation.source.path)
@@ -243,7 +243,7 @@ class Store:
         batch.stirred.set()
 
     async def drop(self, batch: SimulatedBatch) -> None:
-        """Forget a batch completely."""
+        """Remove a batch completely."""
         del self.batches[batch.id]
         await self._end(self._tasks.pop(batch.id))
 
@@ -333,7 +333,7 @@ class Store:
         return batch.source.with_name(batch.source.name + suffix)
 
     def _pass_over(self, batch: SimulatedBatch, end: State) -> None:
-        """Write the remaining requests as not reached."""
+        """Write the remaining requests as unanswered."""
         path = self._write_results(batch, errors=True)
         with batch.source.open("rb") as source, path.open("ab") as into:
             source.seek(batch.offset)

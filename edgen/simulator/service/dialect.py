@@ -1,4 +1,5 @@
-"""The declaration of a vendor's dialect, and what all dialects share: calls, errors, pieces of a stream."""
+"""The declaration of a vendor's dialect, and the common parts of all dialects: calls, errors, pieces of a
+stream."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from edgen.simulator.schemas.structured import read_schema
 from edgen.simulator.text import CHARS_PER_TOKEN
 
 MODEL = "edgen-simulator"
-MARK = {"x-edgen-simulated": "true"}  # on every answer
+MARK = {"x-edgen-simulated": "true"}  # headers of every answer
 JSON = {**MARK, "Content-Type": "application/json; charset=utf-8"}
 MOST_CHOICES = 128
 _PIECE = 48  # characters, whole tokens
@@ -38,17 +39,17 @@ encode = msgspec.json.Encoder().encode
 class WireCall(NamedTuple):
     """One call, independent of the vendor."""
 
-    messages: tuple[Message, ...]  # of the prompt
+    messages: tuple[Message, ...]  # messages of the prompt
     model: str  # name of the model
     seed: int | None = None  # None: none requested
     temperature: float | None = None  # None: not stated
-    max_tokens: int | None = None  # of the answer; None: not stated
+    max_tokens: int | None = None  # most tokens of the answer; None: not stated
     stop: tuple[str, ...] = ()  # texts at which the answer ends
     choices: int = 1  # number of answers
-    json_mode: bool = False  # the answer has to be a JSON object
+    json_mode: bool = False  # the answer must be a JSON object
     stream: bool = False  # the answer is sent in parts
-    include_usage: bool = False  # of a stream: usage at its end
-    schema: bytes | None = None  # that the answer has to fit; None without one
+    include_usage: bool = False  # a stream ends with its usage
+    schema: bytes | None = None  # schema that the answer must fit; None without one
     tool: str | None = None  # the answer is the arguments of a call of this tool; None: text
     top_logprobs: int | None = None
     """Likely tokens to return at each position; None without log probabilities."""
@@ -76,10 +77,10 @@ class BadCall(Exception):  # noqa: N818 - an answer to give, not a failure of th
 class Trouble(NamedTuple):
     """An error, independent of how a vendor writes it."""
 
-    status: int  # of HTTP
-    message: str  # for the caller; `{model}` is the call's model
-    kind: str = ""  # the vendor's word for it; empty: by status
-    code: str | None = None  # the vendor's second word
+    status: int  # HTTP status
+    message: str  # text for the caller; `{model}` is the call's model
+    kind: str = ""  # the vendor's type of the error; empty: by status
+    code: str | None = None  # the vendor's code of the error
     field: str | None = None  # the invalid field
 
 
@@ -91,26 +92,26 @@ MODEL_PATHS: dict[str, Action] = {"(?:/v1)?/models": "models", f"(?:/v1)?{VERTEX
 
 
 class Dialect(ABC):
-    """A vendor's format of single calls: its paths, and how it writes everything. Every method is a pure
-    function."""
+    """A vendor's format of single calls: its paths, and its requests, answers and errors. Every method is a
+    pure function."""
 
-    paths: ClassVar[Mapping[str, Action]]  # patterns of paths, and what they do; a group is the model
-    headers: ClassVar[Collection[str]] = ()  # that only this vendor's clients send
+    paths: ClassVar[Mapping[str, Action]]  # patterns of paths with their actions; a group is the model
+    headers: ClassVar[Collection[str]] = ()  # headers that only this vendor's clients send
     faults: ClassVar[Mapping[str, Trouble]]  # errors by transport fault
-    kinds: ClassVar[Mapping[int, str]] = {}  # words for errors, by status
-    other_kind: ClassVar[str]  # the word for other errors
+    kinds: ClassVar[Mapping[int, str]] = {}  # error types by status
+    other_kind: ClassVar[str]  # type of other errors
 
     @abstractmethod
     def read(self, body: bytes, model: str = "", *, stream: bool = False) -> WireCall:
-        """Read a call from a body; the path gives model and streaming, if at all. Raises BadCall."""
+        """Read a call from a body. Some paths also state the model and streaming. Raises BadCall."""
 
     def count(self, body: bytes) -> bytes:  # noqa: ARG002
-        """Answer a body whose tokens are to count. Raises BadCall."""
+        """Answer a request to count the tokens of a body. Raises BadCall."""
         raise BadCall("Tokens cannot be counted here.")
 
     @abstractmethod
     def answer(self, call: WireCall, replies: Sequence[Reply], name: str) -> bytes:
-        """Return the body of a whole answer; `name` is 24 hex digits that identify the request."""
+        """Return the body of a whole answer. `name`: 24 hex digits that identify the request."""
 
     @abstractmethod
     def render_events(self, call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
@@ -118,7 +119,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def render_error(self, trouble: Trouble, seconds: float | None = None) -> Refusal:
-        """Return an error; `seconds` is the wait before the next try."""
+        """Return an error. `seconds`: the wait before the next attempt."""
 
     @abstractmethod
     def describe_model(self, name: str) -> dict[str, Any]:
@@ -152,8 +153,8 @@ def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
 
 
 def check_fields(body: bytes, known: Container[str], only: Mapping[str, object]) -> None:
-    """Raise BadCall for a field that is not `known`. Fields in `only` may have only the value given there,
-    and every field may be null."""
+    """Raise BadCall for a field that is not `known`. Every field may be null. Fields in `only` may have only
+    the value given there."""
     for name, raw in decode(_FIELDS, body).items():
         if name in known or bytes(raw) == b"null":
             continue
@@ -174,7 +175,7 @@ def parse_schema(value: Any) -> bytes:
 
 
 def find_tool(tools: Mapping[str, Any], named: str | None) -> dict[str, Any]:
-    """Return the fields of a Call for a required tool, `named` or the first: its name and the schema of its
+    """Return the fields of a Call for a required tool (`named`, or the first): its name and the schema of its
     arguments. Raises BadCall."""
     if not tools or (named is not None and named not in tools):
         raise BadCall(f"There is no tool {named!r}." if named else "There is no tool to call.")
@@ -196,7 +197,7 @@ def pair_pieces_with_tokens(text: str, tokens: Sequence[T]) -> Iterator[tuple[st
 
 
 def join_parts(content: str | Iterable[T] | None, read: Callable[[T], str]) -> str:
-    """Return a message's text: as it is, or `read` from its parts."""
+    """Return a message's text: the text itself, or the parts, each converted by `read`."""
     return content or "" if content is None or isinstance(content, str) else "\n".join(map(read, content))
 
 
@@ -212,13 +213,13 @@ def add_usage(replies: Sequence[Reply]) -> Usage:
 
 
 def choose_words(reply: Reply) -> str:
-    """Return the text where a format has no field for refusals: the model declines in it."""
+    """Return the text of a reply, or of its refusal if the format has no field for refusals."""
     return reply.refusal if reply.refusal and reply.finish_reason == "stop" else reply.text
 
 
 def is_whole_call(call: WireCall, reply: Reply) -> bool:
     """Return whether the reply is the complete arguments of a required tool, an object. A model that declines
-    in its text calls none."""
+    in its text calls no tool."""
     if not call.tool or reply.finish_reason != "stop" or reply.refusal is not None:
         return False
     try:
@@ -229,19 +230,19 @@ def is_whole_call(call: WireCall, reply: Reply) -> bool:
 
 
 def list_tokens(reply: Reply) -> tuple[Token, ...]:
-    """Return the tokens of a reply, empty if not requested."""
+    """Return the tokens of a reply; empty if not requested."""
     return reply.tokens or ()
 
 
 def check_top_logprobs(count: int | None) -> None:
-    """Raise BadCall for more likely tokens than a service returns."""
+    """Raise BadCall if a call requests more likely tokens than a service returns."""
     if count is not None and not 0 <= count <= MOST_TOKENS:
         raise BadCall(f"Between 0 and {MOST_TOKENS} likely tokens can be had at each position, not {count}.")
 
 
 def describe_picture(media_type: str, data: str = "") -> str:
-    """Return the words for a picture in base64, which the simulator does not look at. Raises BadCall for
-    what is no picture of that type."""
+    """Return placeholder words for a picture in base64, which the simulator does not read. Raises BadCall if
+    it is not a picture of that type."""
     try:
         found = look_at(base64.b64decode(data, validate=True))
     except ValueError as problem:

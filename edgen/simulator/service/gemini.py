@@ -1,7 +1,7 @@
 """The Gemini API's generateContent dialect (v1beta).
 
-Fields come in either spelling. Unknown fields are refused in the API's words, as are media, answers other
-than text, and Google's own tools and caches; `gemini_request` has the names.
+Fields come in either spelling. Unknown fields are refused in the API's words, and so are media, answers other
+than text, and Google's own tools and caches. `gemini_request` has the names.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Gemini(Dialect):
         )
 
     def count(self, body: bytes) -> bytes:
-        """Answer a body whose tokens are to count: contents, or a whole request. Raises BadCall."""
+        """Answer a request to count tokens of contents, or of a whole request. Raises BadCall."""
         value = read_request(body, CountedRequest)
         asked = value.generate_content_request or GeminiRequest(value.contents)
         check_call(asked.contents, 1, None)
@@ -135,7 +135,7 @@ class Gemini(Dialect):
         yield b"data: " + encode(end) + b"\r\n\r\n"
 
     def render_error(self, trouble: Trouble, seconds: float | None = None) -> Refusal:
-        """Return an error in Google's words: the wait is in RetryInfo, not in a header."""
+        """Return an error in Google's format: the wait is in RetryInfo, not in a header."""
         value: dict[str, Any] = {"code": trouble.status, "message": trouble.message, "status": trouble.kind}
         if trouble.code is not None:
             limit = {"quotaId": trouble.code, "quotaValue": "0"}
@@ -190,7 +190,7 @@ def _choose_schema(value: GeminiRequest, generation: Generation) -> dict[str, An
 
 
 def _pick_schema(openapi: Any, json_schema: Any) -> Any:
-    """Return the given one of the two schemas as a JSON Schema."""
+    """Return the schema that is given, of the two, as a JSON Schema."""
     if json_schema is not None:
         return json_schema
     return True if openapi is None else _from_openapi(openapi)
@@ -198,7 +198,7 @@ def _pick_schema(openapi: Any, json_schema: Any) -> Any:
 
 def _from_openapi(schema: Any) -> Any:
     """Convert Google's Schema object to a JSON Schema: types in capitals, `nullable`, numbers as texts, keys
-    in either case."""
+    in either spelling."""
     if isinstance(schema, list):
         return [_from_openapi(part) for part in schema]
     if not isinstance(schema, dict):
@@ -231,7 +231,8 @@ def _join(content: Content) -> str:
 
 
 def _describe_part(part: GeminiPart) -> str:
-    """Return the words for a picture, or the arguments or result of a function call; else nothing."""
+    """Return placeholder words for a picture, or the arguments or result of a function call; empty for other
+    parts."""
     if part.inline_data is not None:
         held = convert_to_camel(part.inline_data) if isinstance(part.inline_data, dict) else {}
         return describe_picture(str(held.get("mimeType")), str(held.get("data")))
@@ -254,7 +255,7 @@ def _make_response(call: WireCall, replies: Sequence[Reply], name: str) -> dict[
 
 
 def _is_blocked(replies: Sequence[Reply], name: str) -> bool:
-    """Return whether a filter blocks the prompt instead of the answer; half of the requests each."""
+    """Return whether a filter blocks the prompt instead of the answer, for half of the requests."""
     return replies[0].finish_reason == "content_filter" and int(name[0], 16) % 2 == 0
 
 
@@ -301,7 +302,7 @@ def _make_usage(replies: Sequence[Reply], completion: int | None = None) -> dict
 
 
 def _list_pieces(call: WireCall, reply: Reply) -> Iterator[tuple[dict[str, Any], Sequence[Token]]]:
-    """Yield the parts of a stream with their tokens: a call comes whole."""
+    """Yield the parts of a stream with their tokens. A call is one part."""
     (whole,) = _list_parts(call, reply)
     if "text" not in whole:
         yield whole, ()

@@ -1,9 +1,9 @@
 """The Gemini Developer API's batches (v1beta): operations, their files, and resumable uploads.
 
 Source: Google's reference (Batch API: GenerateContentBatch, BatchStats; long-running operations; Files API
-and its resumable upload protocol: a start, pieces with their offsets, the last of them finalizing) and
-requests of google-genai. An expired or cancelled batch has no results, as the Batch guide says of expired
-ones; a failed line holds a google.rpc.Status, whose codes are gRPC's. Limit of a file: 2 GB.
+and its resumable upload protocol: a start, then pieces with their offsets, the last of which finalizes) and
+requests of google-genai. An expired or cancelled batch has no results, as the Batch guide states for expired
+ones. A failed line holds a google.rpc.Status, whose codes are gRPC's. Limit of a file: 2 GB.
 """
 
 from __future__ import annotations
@@ -112,13 +112,13 @@ class _Upload:
     received: int = 0
 
     def describe(self) -> dict[str, str]:
-        """Return the headers that say how far it is."""
+        """Return the headers that state the progress of the upload."""
         return {"X-Goog-Upload-Status": "active", "X-Goog-Upload-Size-Received": str(self.received)}
 
 
 class GeminiBatchServer(BatchServer):
-    """Gemini's files and batches: a key and a request in, a response or an error out. The model is in
-    neither."""
+    """Gemini's files and batches: a key and a request in, a response or an error out. Neither contains the
+    model."""
 
     dialect = GEMINI
     paths = (
@@ -194,7 +194,7 @@ class GeminiBatchServer(BatchServer):
         )
 
     def list_page(self, items: list[Any], place: Place) -> dict[str, Any]:
-        """Return a page of a list; its token is the last name on it."""
+        """Return a page of a list. The last name on it is the token of the next page."""
         size = read_limit(place.request.query.get("pageSize", "50"))
         if size is None:
             raise BadCall("pageSize must be a number.")
@@ -295,7 +295,7 @@ class GeminiBatchServer(BatchServer):
 
 
 def _make_file_error(name: str) -> BadCall:
-    """Return the error for a missing file, which Google does not distinguish from another user's."""
+    """Return the error for a missing file. Google reports the same for another user's file."""
     id_ = name.removeprefix("files/")
     what = f"You do not have permission to access the File {id_} or it may not exist."
     return BadCall(what, status=403)

@@ -22,7 +22,7 @@ _REFUSED = object()
 
 
 class GeminiFields(msgspec.Struct, rename="camel", frozen=True):
-    """Fields of one message that are read; lists of names say what happens to the others."""
+    """Known fields of one message. Lists of names state how the others are handled."""
 
     IGNORED: ClassVar[str] = ""
     """Accepted without effect."""
@@ -82,14 +82,14 @@ class Generation(GeminiFields, frozen=True):
     )
     CHECKED: ClassVar = {"thinkingConfig": _Thinking}  # see GeminiFields
 
-    seed: int | None = None  # of the answer
-    temperature: float | None = None  # of the answer
-    max_output_tokens: int | None = None  # of the answer
+    seed: int | None = None  # for sampling the answer
+    temperature: float | None = None  # for sampling the answer
+    max_output_tokens: int | None = None  # most tokens of the answer
     stop_sequences: list[str] = []  # texts at which the answer ends
     candidate_count: int = 1  # number of answers
     response_mime_type: str | None = None  # text or JSON
-    response_schema: Any = None  # in OpenAPI's format
-    response_json_schema: Any = None  # in JSON Schema's format
+    response_schema: Any = None  # schema of the answer, in OpenAPI's format
+    response_json_schema: Any = None  # schema of the answer, in JSON Schema's format
     response_logprobs: bool | None = None  # log probabilities are requested
     logprobs: int | None = None  # likely tokens at each position
     response_modalities: list[str] | None = None  # text only
@@ -135,8 +135,8 @@ class GeminiRequest(GeminiFields, frozen=True):
 
     contents: list[Content]  # the conversation
     system_instruction: Content | None = None  # the system message
-    generation_config: Generation | None = None  # of the answer
-    tools: list[Tool] = []  # of which one may be called
+    generation_config: Generation | None = None  # settings of the answer
+    tools: list[Tool] = []  # tools, one of which may be called
     tool_config: ToolConfig = ToolConfig()  # forces a tool
 
 
@@ -145,8 +145,8 @@ class CountedRequest(GeminiFields, frozen=True):
 
     IGNORED = "model"
 
-    contents: list[Content] = []  # counted
-    generate_content_request: GeminiRequest | None = None  # counted in place of the contents
+    contents: list[Content] = []  # counted if there is no whole request
+    generate_content_request: GeminiRequest | None = None  # counted instead of the contents
 
 
 T = TypeVar("T", bound=GeminiFields)
@@ -163,7 +163,7 @@ def read_request(body: bytes, kind: type[T]) -> T:
 
 @cache
 def _list_fields(kind: type[GeminiFields]) -> Mapping[str, Any]:
-    """Return what happens to each known field: the message within it is read, or it is ignored (None), or
+    """Return the handling of each known field: the type of the message within it, None to ignore it, or
     REFUSED."""
     return {
         **dict.fromkeys(kind.REFUSED.split(), _REFUSED),
@@ -203,12 +203,14 @@ def _read_fields(value: Any, kind: type[GeminiFields], place: str = "") -> Any:
 
 
 def convert_to_camel(value: Any) -> Any:
-    """Convert an object's keys to camel case: both spellings are accepted, and Google's client sends both."""
+    """Convert an object's keys to camel case, since the API accepts both spellings and Google's client sends
+    both."""
     return {to_camel(key): inner for key, inner in value.items()} if isinstance(value, dict) else value
 
 
 def to_camel(name: str) -> str:
-    """Convert a field's name to camel case: the API takes both spellings, and Google's clients send both."""
+    """Convert a field's name to camel case, since the API accepts both spellings and Google's clients send
+    both."""
     return _UNDERSCORE.sub(lambda found: found[1].upper(), name)
 
 

@@ -1,9 +1,9 @@
-"""Host checks: a server on this machine answers only requests meant for it.
+"""Host checks: a local server answers only requests that are meant for it.
 
-A page from anywhere can point its own name to 127.0.0.1 (DNS rebinding) and then read a local server's
-answers; its requests still carry that name, in Host and in Origin. So only safe names are answered: this
-machine's own, the address that the server listens on, and those that its user allows. A server that listens
-on every address accepts any numeric address, since no name can be redirected then.
+A web page can point its own name to 127.0.0.1 (DNS rebinding) and then read a local server's answers. Its
+requests still carry that name, in Host and in Origin. So the server accepts only safe names: this machine's
+own, the address that it listens on, and names that its user allows. A server that listens on every address
+accepts any numeric address, since no name can be redirected then.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 
 class Hosts:
-    """The names that a server answers to. `listens_on` is a name or an address, `allowed` are further ones;
-    `option` is the option that allows more."""
+    """The names that a server accepts. `listens_on`: a name or an address. `allowed`: further names.
+    `option`: the option that allows more."""
 
     def __init__(
         self, listens_on: str, allowed: Iterable[str] = (), option: str = "--allow-host NAME"
@@ -26,8 +26,8 @@ class Hosts:
         self._any_address = address is not None and address.is_unspecified
 
     def explain_refusal(self, headers: Mapping[str, str]) -> str | None:
-        """Explain why a request with these headers is refused; None if accepted. A request without Host does
-        not come from a browser."""
+        """Explain why a request with these headers is refused; None if it is accepted. A request without Host
+        does not come from a browser."""
         host = headers.get("Host")
         if host is not None and not self._is_answered(_read_host_name(f"//{host}")):
             return (

@@ -1,8 +1,8 @@
 """OpenAI's Files and Batch API: multipart uploads, batch objects, output and error files.
 
 Source: OpenAI's API reference (Files, Batch, and the request input and output objects) and the types of its
-Python SDK; codes of refused lines from the Batch guide and Azure OpenAI's list for the same service. Limits
-of a batch: 50,000 requests, 200 MB.
+Python SDK. The codes of refused lines are from the Batch guide and Azure OpenAI's list for the same service.
+Limits of a batch: 50,000 requests, 200 MB.
 """
 
 from __future__ import annotations
@@ -214,8 +214,8 @@ def _render_result(name: str, *, response: Any = None, error: Any = None) -> byt
 
 
 def _find_problem(line: bytes, seen: set[str], model: str, endpoint: str) -> tuple[BatchProblem | None, str]:
-    """Return the problem of a line of a batch to `endpoint`, and the batch's model; `seen` are the custom ids
-    so far."""
+    """Return the problem of a line of a batch to `endpoint`, if any, and the batch's model. `seen`: the
+    custom ids so far."""
     try:
         fields = _FIELDS.decode(line.decode())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

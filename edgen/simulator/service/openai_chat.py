@@ -1,7 +1,7 @@
 """OpenAI's Chat Completions dialect.
 
-Fields without effect here are accepted, also those of compatible servers. Unsupported fields that would shape
-the answer and unknown fields are refused.
+Fields without effect here are accepted, including those of compatible servers. Unknown fields, and
+unsupported fields that would shape the answer, are refused.
 """
 
 from __future__ import annotations
@@ -78,18 +78,18 @@ class _StreamOptions(msgspec.Struct):
 class _Body(msgspec.Struct):
     """A request for a chat completion; field names are the vendor's."""
 
-    messages: list[_Message]  # of the conversation
+    messages: list[_Message]  # the conversation
     model: str = MODEL  # any name
-    seed: int | None = None  # of the answer
-    temperature: float | None = None  # of the answer
-    max_tokens: int | None = None  # of the answer; the earlier name
-    max_completion_tokens: int | None = None  # of the answer
+    seed: int | None = None  # for sampling the answer
+    temperature: float | None = None  # most tokens of the answer
+    max_tokens: int | None = None  # earlier name of max_completion_tokens
+    max_completion_tokens: int | None = None  # for sampling the answer
     stop: str | list[str] | None = None  # texts at which the answer ends
     n: int | None = None  # number of answers
     response_format: _ResponseFormat | None = None  # text, JSON or a schema
     stream: bool | None = None  # the answer is sent in parts
     stream_options: _StreamOptions | None = None  # usage at the end of a stream
-    tools: list[_Tool] | None = None  # of which one may be called
+    tools: list[_Tool] | None = None  # tools, one of which may be called
     tool_choice: Literal["none", "auto", "required"] | _Tool | None = None  # forces a tool
     logprobs: bool | None = None  # log probabilities are requested
     top_logprobs: int | None = None  # likely tokens at each position
@@ -217,7 +217,7 @@ CHAT = OpenAIChat()
 
 
 def _read_top_logprobs(value: _Body) -> int | None:
-    """Return how many likely tokens are requested at each position; None: no log probabilities. Raises
+    """Return the requested number of likely tokens at each position; None without log probabilities. Raises
     BadCall."""
     check_top_logprobs(value.top_logprobs)
     if value.top_logprobs is not None and not value.logprobs:
@@ -293,7 +293,7 @@ def _make_token(text: str, logprob: float) -> dict[str, Any]:
 
 
 def _make_logprobs(call: WireCall, reply: Reply, tokens: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the log probabilities of the text, None if not requested. A call's arguments have none."""
+    """Return the log probabilities of the text; None if not requested. A call's arguments have none."""
     if call.top_logprobs is None:
         return None
     field = "refusal" if _is_withheld(reply) else "content"
@@ -302,7 +302,8 @@ def _make_logprobs(call: WireCall, reply: Reply, tokens: Sequence[dict[str, Any]
 
 
 def _is_withheld(reply: Reply) -> bool:
-    """Return whether the answer is a refusal field instead of text; a filter leaves no words."""
+    """Return whether the answer has a refusal field instead of text. After a content filter there is no text
+    at all."""
     return reply.refusal is not None and reply.finish_reason == "stop"
 
 

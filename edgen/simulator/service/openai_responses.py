@@ -1,7 +1,7 @@
 """OpenAI's Responses dialect.
 
-Nothing is stored: each call carries all of its input. Continuing an earlier answer is refused, as is every
-other unsupported field that would shape the answer. Errors and models are those of Chat Completions.
+Nothing is stored, so each call must carry all of its input. Continuing an earlier answer is refused, like
+every other unsupported field that would shape the answer. Errors and models are those of Chat Completions.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class _Item(msgspec.Struct):
     type: str = "message"
     role: Literal["system", "developer", "user", "assistant"] = "user"
     content: str | list[_Part] | None = None
-    arguments: str = ""  # of a function_call
-    output: str | list[_Part] = ""  # of a function_call_output
+    arguments: str = ""  # in a function_call
+    output: str | list[_Part] = ""  # in a function_call_output
 
 
 class _Format(msgspec.Struct):
@@ -68,7 +68,7 @@ class _Reasoning(msgspec.Struct):
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
 
 
-# Parts of tools and thoughts that the simulator lacks, and one that it has.
+# Types of parts for tools and thoughts that the simulator lacks, and one that it has.
 _Included = Literal[
     "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",
@@ -87,11 +87,11 @@ class _Body(msgspec.Struct):
     input: str | list[_Item]  # the conversation
     model: str = MODEL  # any name
     instructions: str | None = None  # the system message
-    temperature: float | None = None  # of the answer
-    max_output_tokens: int | None = None  # of the answer
+    temperature: float | None = None  # most tokens of the answer
+    max_output_tokens: int | None = None  # for sampling the answer
     text: _TextConfig | None = None  # form of the answer
     reasoning: _Reasoning | None = None  # reasoning effort
-    tools: list[_Tool] | None = None  # of which one may be called
+    tools: list[_Tool] | None = None  # tools, one of which may be called
     tool_choice: Literal["none", "auto", "required"] | _Tool | None = None  # forces a tool
     stream: bool | None = None  # the answer is sent as events
     include: list[_Included] | None = None  # further parts of the answer, such as log probabilities
@@ -160,7 +160,7 @@ class OpenAIResponses(OpenAIErrors):
         return encode(_make_response(call, replies[0], name))
 
     def render_events(self, call: WireCall, replies: Sequence[Reply], name: str) -> Iterator[bytes]:
-        """Yield the response without output, each item in pieces, the whole response."""
+        """Yield the response without output, each item in pieces, and the whole response."""
         for number, (kind, fields) in enumerate(_list_events(_make_response(call, replies[0], name))):
             yield render_event(kind, {"sequence_number": number, **fields})
 
@@ -169,7 +169,7 @@ RESPONSES = OpenAIResponses()
 
 
 def _read_top_logprobs(value: _Body) -> int | None:
-    """Return how many likely tokens are requested at each position; None: no log probabilities. Raises
+    """Return the requested number of likely tokens at each position; None without log probabilities. Raises
     BadCall."""
     check_top_logprobs(value.top_logprobs)
     included = "message.output_text.logprobs" in (value.include or ())
@@ -202,7 +202,7 @@ def _read_messages(value: _Body) -> tuple[Message, ...]:
 
 
 def _read_item(item: _Item) -> list[Message]:
-    """Return an input item as a message. Thoughts of earlier answers are empty. Raises BadCall."""
+    """Return an input item as a message. Thoughts of earlier answers become empty. Raises BadCall."""
     match item.type:
         case "message":
             role = "system" if item.role == "developer" else item.role

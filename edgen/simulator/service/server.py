@@ -1,9 +1,9 @@
 """The simulator over HTTP, in OpenAI's, Gemini's and Anthropic's formats, for rehearsals with any client.
 
-Any key and any model name is accepted. A body with a `seed` gets the answer of that seed; without one, the
+Any key and any model name is accepted. A body with a `seed` gets the answer of that seed. Without a seed, the
 k-th identical answered request gets the k-th variation, at temperature 0 always the first. Every answer
-carries the header `x-edgen-simulated: true`. Batches of all three are served along with single calls, with
-the same answers. Requests meant for another host are refused (see `hosts`).
+carries the header `x-edgen-simulated: true`. Batches of all three vendors get the same answers as single
+calls. Requests to another host name are refused (see `hosts`).
 """
 
 from __future__ import annotations
@@ -115,8 +115,7 @@ def _make_address_error(options: ServerOptions, problem: OSError | OverflowError
 
 
 def _make_log() -> logging.Logger:
-    """Return aiohttp's log on requests. Senders of invalid HTTP got an error; that is not a fault of the
-    server."""
+    """Return aiohttp's log without its messages on invalid HTTP, since those clients got an error."""
     log = logging.getLogger("edgen.simulator")
     log.addFilter(_is_fault)  # added once, even if called again
     return log
@@ -194,7 +193,7 @@ class _Handler:
             return await self._complete(request, call, dialect)
 
     async def _answer_batches(self, request: web.BaseRequest, vendor: Dialect) -> web.StreamResponse:
-        # Some paths of batches are those of several vendors: the client's own comes first.
+        # Several vendors share some paths of batches: the client's own vendor comes first.
         for service in sorted(self._batches, key=lambda service: service.dialect is not vendor):
             if (answer := await service.handle(request)) is not None:
                 return _answer_refusal(answer) if isinstance(answer, Refusal) else answer
@@ -210,8 +209,8 @@ class _Handler:
         if struck is not None and struck.name == "slow":
             due += struck.seconds or 0.0
             struck = None
-        # Make the answer before the wait, so that its time counts towards the latency, and requests of one
-        # burst do not stay in bursts.
+        # Make the answer before the wait, so that its time counts towards the latency, and requests that
+        # arrive together are not answered together.
         replies = self._answering.make_replies(call, key) if struck is None else []
         if struck is not None and struck.name == "hang":
             await asyncio.Event().wait()  # until the client gives up, which cancels this task
@@ -250,13 +249,14 @@ _ROUTES = [
 
 
 def _find_vendor(request: web.BaseRequest) -> Dialect:
-    """Return the dialect of the request's client, by its headers; without them OpenAI's."""
+    """Return the dialect of the request's client, by its headers; OpenAI's without them."""
     return next((one for one in DIALECTS if any(name in request.headers for name in one.headers)), CHAT)
 
 
 @lru_cache(maxsize=256)
 def _find_route(path: str, vendor: Dialect) -> _Route | None:
-    """Return the target of a path, None if there is none. Paths of several vendors are the client's own."""
+    """Return the target of a path; None if there is none. If several vendors share a path, the client's own
+    counts."""
     if path in _OWN:
         return _OWN[path]
     found = [
@@ -270,7 +270,7 @@ def _find_route(path: str, vendor: Dialect) -> _Route | None:
 def _answer_fault(
     request: web.BaseRequest, struck: fault.Fault, call: WireCall, dialect: Dialect
 ) -> web.Response:
-    """Return a transport fault as seen by the client: an error, or a broken connection."""
+    """Return a transport fault as the client sees it: an error, or a broken connection."""
     if struck.name != "reset":
         return _answer_refusal(dialect.make_fault(struck, call))
     if request.transport is not None:

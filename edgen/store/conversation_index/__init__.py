@@ -1,10 +1,9 @@
-"""An index of conversations for pages: full-text search, facets, ranges and orders, in a SQLite file of its
-own.
+"""An index of conversations for pages: full-text search, facets, ranges and orders, in a separate SQLite
+file.
 
-The index only saves time. `conversation_index_writer` writes it once, from the beginning; it is never changed
-afterwards. A run or a file that has changed gets a new one. Its search is FTS5's
-(https://sqlite.org/fts5.html); facets are sets of places (`bitmaps`), orders are lists of places. So a page
-costs the same wherever it is.
+The index only saves time. `conversation_index_writer` writes it once, and it is never changed afterwards. A
+changed run or file gets a new one. The search is FTS5's (https://sqlite.org/fts5.html). Facets are sets of
+places (`bitmaps`), orders are lists of places, so every page costs the same.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ import msgspec
 
 from edgen.core.errors import RunError
 
-MOST_MATCHES = 100_000  # conversations that a search finds
+MOST_MATCHES = 100_000  # conversations that a search finds at most
 MOST_LISTED = 40  # values of a facet, the most frequent ones
-SPARSE = 2_000  # places up to which a value's set is kept as a list of them
-_CACHED = 64  # sets of values and ranges that were used last
+SPARSE = 2_000  # larger sets of places are stored as bitmaps, smaller ones as lists
+_CACHED = 64  # most recently used sets of values and ranges
 
 
 class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,16 +36,16 @@ class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
     id: str  # unique in the run or file
     title: str  # the scenario in a few words
     preview: str  # beginning of the text
-    status: str  # with the reason, if it was not accepted
+    status: str  # status, with the reason unless it was accepted
     turns: int | None = None  # number of turns; None without a conversation
     words: int | None = None  # number of words; None without a conversation
-    probability: float | None = None  # of its family's event; None if unknown
+    probability: float | None = None  # of the family's event; None if unknown
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """A choice of entries: words and quoted phrases that all occur, values of facets, and ranges of numbers,
-    ends included. Values of one facet are alternatives. `order`: the name of a number, with a minus for the
-    largest first; empty for the order of the run."""
+    """A choice of entries. All words and quoted phrases must occur. Values of one facet are alternatives.
+    Ranges of numbers include their ends. `order`: the name of a number, with a minus for largest first; empty
+    for the order of the run."""
 
     words: str = ""
     facets: Mapping[str, tuple[str, ...]] = {}
@@ -55,9 +54,9 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IndexPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The entries of a page, how many match in all, and how often each facet's values occur among them. A
-    facet with chosen values has the counts without its own choice. `cut`: only the first MOST_MATCHES that
-    have the words."""
+    """The entries of a page, the number of all matches, and how often each facet's values occur among them. A
+    facet with chosen values has the counts without its own choice. `cut`: only the first MOST_MATCHES entries
+    with the words are included."""
 
     total: int
     entries: tuple[IndexEntry, ...]
@@ -66,7 +65,7 @@ class IndexPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NumberFacts(msgspec.Struct, frozen=True):
-    """A number of conversations: how many have it, and its bounds."""
+    """A number of conversations: how many conversations have it, and its bounds."""
 
     known: int
     low: float
@@ -83,7 +82,7 @@ def explain_errors(path: Path) -> Iterator[None]:
 
 
 class ConversationIndex:
-    """A finished index. Each call opens it anew, so that any thread may ask."""
+    """A finished index. It is thread-safe, since each call opens it anew."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -163,7 +162,7 @@ class ConversationIndex:
     def _select_within(
         self, book: sqlite3.Connection, name: str, low: float | None, high: float | None
     ) -> int:
-        """Return the entries whose number is within these ends; those without the number are not."""
+        """Return the entries whose number is within these bounds; entries without the number are excluded."""
         row = book.execute("SELECT rowid, known FROM numbers WHERE name = ?", (name,)).fetchone()
         if row is None:
             return make_full_set(self.size)
@@ -177,7 +176,7 @@ class ConversationIndex:
         return self._make_once(("within", name, low, high), count_within)
 
     def _make_once(self, key: object, make: Callable[[], int]) -> int:
-        """Return a set that was made before, or make it."""
+        """Return a set from the cache, or make it."""
         found = self._sets.pop(key, None)
         if found is None:
             found = make()
@@ -202,7 +201,7 @@ class ConversationIndex:
             having = self._make_once(("having", name), lambda: from_places(places, self.size))
         known = having & matching
         found = list_some_in_order(known, self.size, places, begin, count, backwards=order.startswith("-"))
-        if len(found) < count:  # those without the number come last
+        if len(found) < count:  # entries without the number come last
             unknown = matching & ~known
             begin = max(0, begin - known.bit_count())
             found += list_some(unknown, self.size, begin, count - len(found))
@@ -224,7 +223,8 @@ class ConversationIndex:
         chosen: Mapping[str, int],
         values_chosen: Mapping[str, tuple[str, ...]],
     ) -> dict[str, list[tuple[str, int]]]:
-        """Return the counts of listed and of chosen values. `rest`: the entries that match all but facets."""
+        """Return the counts of listed and of chosen values. `rest`: the entries that match everything but the
+        facets."""
         found: dict[str, list[tuple[str, int]]] = {}
         whole = rest == make_full_set(self.size) and not chosen
         columns = f"name, value, entries{'' if whole else ', sparse, places'}"
@@ -259,7 +259,7 @@ class ConversationIndex:
         return found
 
     def find_neighbours(self, identifier: str) -> tuple[str | None, str | None]:
-        """Return the ids of the entries before and after one."""
+        """Return the ids of the previous and the next entry."""
         with self._open() as book:
             row = book.execute("SELECT n FROM entries WHERE id = ?", (identifier,)).fetchone()
             if row is None:
@@ -268,7 +268,7 @@ class ConversationIndex:
         return ids.get(row[0] - 1), ids.get(row[0] + 1)
 
     def read_body(self, identifier: str) -> bytes | None:
-        """Return what was kept with an entry; None if there is none of that id, or nothing was kept."""
+        """Return the data stored with an entry; None if there is no such id, or it has no data."""
         with self._open() as book:
             row = book.execute(
                 "SELECT data FROM entries JOIN bodies USING (n) WHERE id = ? ORDER BY n LIMIT 1",
@@ -277,8 +277,8 @@ class ConversationIndex:
         return None if row is None else bytes(row[0])
 
     def find_similar(self, identifier: str, most: int = 20) -> list[IndexEntry]:
-        """Return entries that may be near-duplicates of one: those that share at least half of the smallest
-        hashes of their word 3-grams (Broder 1997), the most alike first."""
+        """Return entries that may be near-duplicates of one, the most similar first: they share at least half
+        of the smallest hashes of their word 3-grams (Broder 1997)."""
         with self._open() as book:
             row = book.execute("SELECT n FROM entries WHERE id = ?", (identifier,)).fetchone()
             if row is None:
@@ -299,7 +299,7 @@ class ConversationIndex:
 
 
 def _bisect(values: sqlite3.Blob, count: int, is_before: Callable[[float], bool]) -> int:
-    """Return how many of the sorted values, eight bytes each, are before a place."""
+    """Return how many of the sorted values (8 bytes each) satisfy `is_before`."""
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2
@@ -315,7 +315,7 @@ _ZEROS_AND_ONES = bytes.maketrans(b"01", b"\0\1")
 
 
 def from_places(places: Iterable[int], size: int) -> int:
-    """Return the set of these places among `size`."""
+    """Return the bitmap of these places among `size`."""
     digits = bytearray(b"0" * (size or 1))
     for place in places:
         digits[place] = 49  # "1"
@@ -324,24 +324,24 @@ def from_places(places: Iterable[int], size: int) -> int:
 
 
 def make_full_set(size: int) -> int:
-    """Return the set of all places."""
+    """Return the bitmap of all places."""
     return (1 << size) - 1
 
 
 def list_flags(places: int, size: int) -> bytes:
-    """Return a byte for each place, 1 if it is in the set and 0 if not."""
+    """Return a byte for each place: 1 if it is in the bitmap, else 0."""
     return format(places, f"0{size or 1}b").encode()[::-1].translate(_ZEROS_AND_ONES)
 
 
 def list_some(places: int, size: int, begin: int, count: int) -> list[int]:
-    """Return `count` places of the set in ascending order, from the one at `begin`."""
+    """Return `count` places of the bitmap in ascending order, after skipping `begin` of them."""
     return list(islice(compress(range(size), list_flags(places, size)), begin, begin + count))
 
 
 def list_some_in_order(
     places: int, size: int, order: array[int], begin: int, count: int, *, backwards: bool = False
 ) -> list[int]:
-    """Return `count` places of the set in the given order of places, from the one at `begin`."""
+    """Return `count` places of the bitmap in the given order of places, after skipping `begin` of them."""
     flags = list_flags(places, size)
     walk: Iterable[int] = reversed(order) if backwards else order
     again: Iterator[int] = reversed(order) if backwards else iter(order)

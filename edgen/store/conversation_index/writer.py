@@ -1,7 +1,7 @@
 """Writer of an index of conversations (`conversation_index`).
 
-Memory stays small however many entries there are: sets of places and numbers are written by the block and
-joined at the end, one facet's or one number's at a time.
+Memory does not grow with the number of entries. Sets of places and numbers are written in blocks and joined
+at the end, one facet or one number at a time.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ANALYZE entries; ANALYZE facets;
 """
 _BLOCK = 1 << 14  # entries whose places are held in memory
 _TELL_EVERY = 2_000  # entries
-_MOST_VALUES = 20_000  # of a facet; one with more is no facet
+_MOST_VALUES = 20_000  # of a facet; with more values it is no facet
 _MOST_NUMBERS = 100
 _SKETCH = 4  # hashes of an entry
 _MOST_SKETCHED = 3_000  # words of an entry
@@ -65,15 +65,14 @@ class Indexed(msgspec.Struct, frozen=True, kw_only=True):
     text: str  # searched text
     facets: Mapping[str, Iterable[str]] = {}  # values by facet
     numbers: Mapping[str, float] = {}  # by name, for filters and order
-    said: str = ""  # text that is compared with others; empty: with nothing
-    body: bytes | None = None  # data that is kept with it
+    said: str = ""  # text for the search of near-duplicates; empty: excluded
+    body: bytes | None = None  # data stored with the entry
 
 
 def write_index(path: Path, entries: Iterable[Indexed]) -> Iterator[int]:
     """Write the index of entries, and yield the number of entries so far.
 
-    A file that is not finished is replaced. Raises RunError where it cannot be written, and what `entries`
-    raises.
+    Replaces an unfinished file. Raises RunError if the file cannot be written, and any error of `entries`.
     """
     with explain_errors(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -121,11 +120,11 @@ def _sketch_text(text: str) -> list[int]:
 
 
 class _Blocks:
-    """Sets of places and numbers of the entries since the last flush."""
+    """Sets of places, and numbers, of the entries since the last flush."""
 
     def __init__(self, book: sqlite3.Connection) -> None:
         self._book = book
-        self._facets: dict[str, dict[str, int] | None] = {}  # the number of each value; None: too many
+        self._facets: dict[str, dict[str, int] | None] = {}  # the number of each value; None: too many values
         self._places: dict[tuple[str, str], array[int]] = {}
         self._numbers: dict[str, tuple[array[int], array[float]]] = {}
         self._known_numbers: dict[str, int] = {}
@@ -152,7 +151,7 @@ class _Blocks:
             held.append(number)
 
     def flush(self) -> None:
-        """Write what is held."""
+        """Write the collected sets and numbers."""
         names = {name: place for place, name in enumerate(self._facets)}
         rows = [
             (names[name], known[value], places.tobytes())
@@ -169,7 +168,7 @@ class _Blocks:
         self._numbers.clear()
 
     def join_facets(self, size: int) -> None:
-        """Write each value of each facet with its set of places; the most frequent ones are listed."""
+        """Write each value of each facet with its set of places. The most frequent values are listed."""
         self._book.execute("CREATE INDEX facet_blocks_by_value ON facet_blocks (facet, value)")
         for place, (name, known) in enumerate(self._facets.items()):
             if known is None:
@@ -186,7 +185,7 @@ class _Blocks:
                     (place, known[value]),
                 )
                 data = b"".join(part for (part,) in parts)
-                sparse = count <= min(SPARSE, size // 64)  # else a bitmap is read faster
+                sparse = count <= min(SPARSE, size // 64)  # otherwise a bitmap is read faster
                 self._book.execute(
                     "INSERT INTO facets (name, value, entries, listed, sparse, places) VALUES (?, ?, ?, ?, "
                     "?, ?)",
@@ -201,7 +200,7 @@ class _Blocks:
                 )
 
     def join_numbers(self) -> None:
-        """Write each number's places in the order of their values, and the sorted values."""
+        """Write, for each number, the places in the order of their values, and the sorted values."""
         for name, number in self._known_numbers.items():
             places, values = array("I"), array("d")
             parts = self._book.execute(
@@ -226,7 +225,7 @@ class _Blocks:
 
 
 def _pack_bits(places: bytes, size: int) -> bytes:
-    """Return a set of places as the bytes of a bitmap."""
+    """Convert a byte for each place to a bitmap."""
     bits = bytearray(size // 8 + 1)
     for place in array("I", places):
         bits[place >> 3] |= 1 << (place & 7)

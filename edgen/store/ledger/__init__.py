@@ -1,8 +1,8 @@
 """The run's durable record: every raw reply, stored before it is parsed, and every outcome.
 
 A reply is stored under a key made from everything that shaped it. A restart runs the protocols again and
-answers them from here; only unanswered requests are sent. One thread writes, in group commits; reads are
-direct, since WAL allows both at once.
+answers them from the ledger, so only unanswered requests are sent. One thread writes, in group commits. Reads
+are direct, since WAL allows reading and writing at once.
 """
 
 from __future__ import annotations

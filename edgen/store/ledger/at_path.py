@@ -1,4 +1,4 @@
-"""Facts of the ledger at a path, each read by opening and closing it."""
+"""Functions that open the ledger at a path, read one fact and close it."""
 
 from __future__ import annotations
 

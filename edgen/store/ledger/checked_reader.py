@@ -1,8 +1,8 @@
-"""Reader of a ledger that checks each value and words each error.
+"""Reader of a ledger that checks each value and explains each error.
 
 Raises DamagedError for a row that edgen would not have written, and EdgenError for SQLite's errors.
 
-Rows of tables are named tuples, whose fields say which values are allowed. Checksums cover each row.
+Rows of tables are named tuples, whose field types state the allowed values. Checksums cover each row.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ Amount = Annotated[float, Meta(ge=0.0, le=1e18)]  # seconds, US dollars: finite
 Moment = Annotated[float, Meta(ge=EARLIEST, le=LATEST)]  # seconds since the epoch
 Task = Natural | Annotated[str, Meta(min_length=1)]
 
-_LOW = 2**32 - 1  # the bits of the checksum of what was answered
+_LOW = 2**32 - 1  # the bits of the checksum of the answer itself
 _encode = msgspec.msgpack.Encoder().encode
 _any_json = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 def read_wall_time() -> float:
-    """Return the seconds since the epoch, within the bounds of a moment: a machine without a battery may
+    """Return the seconds since the epoch, limited to valid moments: a machine without a clock battery may
     report 1970."""
     return min(max(time.time(), EARLIEST), LATEST)
 
@@ -47,21 +47,21 @@ def read_wall_time() -> float:
 class ReplyRow(NamedTuple):
     """A reply, in the columns of REPLIES."""
 
-    scenario: Natural  # of its address
-    task: Task  # of its address
-    step: Natural  # of its address
-    attempt: Natural  # of its address
+    scenario: Natural  # index of its scenario
+    task: Task  # its task in the scenario
+    step: Natural  # its step in the task
+    attempt: Natural  # its attempt, from 0
     key: bytes  # digest of everything that shapes the answer
     finish_reason: FinishReason  # as in Reply
     refusal: str | None  # as in Reply
     model: str | None  # as the service names it
     simulated: Natural  # 1 if no model wrote it
     prompt_tokens: Natural | None  # None if not counted, as the next three
-    completion_tokens: Natural | None  # of the answer
-    cache_read_tokens: Natural | None  # part of the prompt's
-    cache_write_tokens: Natural | None  # part of the prompt's
+    completion_tokens: Natural | None  # tokens of the answer
+    cache_read_tokens: Natural | None  # part of the prompt's tokens
+    cache_write_tokens: Natural | None  # part of the prompt's tokens
     text: str  # raw text
-    checksum: Natural  # of the row
+    checksum: Natural  # checksum of the other columns
 
     @property
     def is_sound(self) -> bool:
@@ -71,18 +71,18 @@ class ReplyRow(NamedTuple):
 class CostRow(NamedTuple):
     """The time and the cost of a reply, in the columns of COSTS."""
 
-    scenario: Natural  # of its address
-    task: Task  # of its address
+    scenario: Natural  # index of the reply's scenario
+    task: Task  # the reply's task in the scenario
     answered_at: float  # seconds since the epoch
     latency: float  # seconds of the answered attempt
     tries: int  # network attempts
-    charged_tokens: int  # as counted, or the maximum
+    charged_tokens: int  # as counted by the service, or the maximum
     cost_usd: float | None  # US dollars; None without a price
-    checksum: Natural  # of the row
+    checksum: Natural  # checksum of the other columns
 
     @property
     def is_sound(self) -> bool:
-        """True if they are unchanged, or older than their checksum."""
+        """True if the columns are unchanged, or were stored before this checksum existed."""
         noted = self.checksum & ~_LOW
         return not noted or noted == compute_cost_checksum(*self[2:-1])
 
@@ -91,15 +91,15 @@ class OutcomeRow(NamedTuple):
     """An outcome in the columns of OUTCOMES, with its record if selected and present."""
 
     scenario: Natural  # index of the scenario
-    task: Task  # of the scenario
+    task: Task  # a task of the scenario
     status: Status  # accepted, rejected or failed
     reason: str | None  # None if accepted
-    detail: str | None  # of the reason, for people
+    detail: str | None  # explanation of the reason, for people
     grp: Natural  # the split's group hash
     reply_key: bytes | None  # key of the last reply; None without one
-    checksum: Natural  # of the row
+    checksum: Natural  # checksum of the other columns
     data: bytes | None = None  # the record's bytes
-    record_checksum: Natural | None = None  # of the record's row
+    record_checksum: Natural | None = None  # checksum of the record's row
 
     @property
     def is_sound(self) -> bool:
@@ -195,7 +195,7 @@ def compute_cost_checksum(
     answered_at: float, latency: float, tries: int, charged_tokens: int, cost_usd: float | None
 ) -> int:
     """Return the checksum of a reply's time and cost, in the bits above those of its other columns: 31 bits,
-    never 0. Replies of an older edgen have 0 there."""
+    never 0. Replies of older versions of edgen have 0 there."""
     cost = None if cost_usd is None else float(cost_usd)
     spent = (float(answered_at), float(latency), tries, charged_tokens, cost)
     return (crc32(_encode(spent)) >> 1 or 1) << 32
@@ -219,8 +219,8 @@ Values = Sequence[Any] | Mapping[str, Any]
 
 _STATUSES = ", ".join(f"'{status}'" for status in Status)
 _OF_NO_STATUS = f"SELECT scenario, task FROM outcomes WHERE status NOT IN ({_STATUSES}) LIMIT 1"  # noqa: S608 - ours
-_HELD = 8 << 20  # bytes of a page of rows, about
-_TOGETHER = 32  # rows of a stream that are read at once
+_HELD = 8 << 20  # approximate bytes of a page of rows
+_TOGETHER = 32  # rows that a stream reads at once
 _TABLES = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
 
 
@@ -236,7 +236,7 @@ class CheckedReader:
 
     @contextlib.contextmanager
     def explain_errors(self) -> Iterator[None]:
-        """Turn errors of statements in the body into sentences."""
+        """Turn errors of statements in the body into errors with an explanation."""
         try:
             yield
         except (sqlite3.Error, OverflowError) as problem:
@@ -249,8 +249,8 @@ class CheckedReader:
         return self._take_several(rows, row)
 
     def read_derived(self, sql: str, row: type[Row], values: Values = ()) -> list[Row]:
-        """Return the rows of a query over derived data, without invalid ones: the next session makes them
-        again."""
+        """Return the valid rows of a query over derived data. Invalid rows are left out, since the next
+        session makes them again."""
         with self.explain_errors(), self.read_text_leniently():
             rows = self.connection.execute(sql, values).fetchall()
         return [made for one in rows if (made := take_fitting(one, row)) is not None]
@@ -307,8 +307,8 @@ class CheckedReader:
 
     @contextlib.contextmanager
     def run_transaction(self, begin: str = "BEGIN") -> Iterator[None]:
-        """Run the body in one transaction. A writing one (`BEGIN IMMEDIATE`) waits until no other program
-        writes; another one writes nothing."""
+        """Run the body in one transaction. `BEGIN IMMEDIATE` allows writing, and waits until no other program
+        writes."""
         with self.explain_errors():
             run_when_free(self.connection, self.path, lambda: self.connection.execute(begin))
         try:
@@ -323,18 +323,18 @@ class CheckedReader:
             raise
 
     def _take_several(self, rows: list[tuple[Any, ...]], row: type[Row]) -> list[Row]:
-        """Convert rows, all at once where they are valid."""
+        """Convert rows, all at once if they are valid."""
         try:
             return msgspec.convert(rows, list[row], builtin_types=(bytes,))  # type: ignore[valid-type]
         except msgspec.ValidationError:
-            return [self._take(one, row) for one in rows]  # says which value is wrong
+            return [self._take(one, row) for one in rows]  # names the invalid value
 
     def _take(self, values: tuple[Any, ...], row: type[Row]) -> Row:
         try:
             return take(values, row)
         except msgspec.ValidationError as problem:
             place = int(str(problem).rpartition("$[")[2].rstrip("]`"))
-            what = f"it holds {str(values[place])[:40]!r} where that cannot be"
+            what = f"it holds the invalid value {str(values[place])[:40]!r}"
             raise make_damaged_error(self.path, what) from None
 
     # -- rows with a checksum
@@ -375,7 +375,7 @@ class CheckedReader:
             raise make_outcome_error(self.path, *found)
 
     def find_unsound(self) -> Iterator[tuple[Any, Any]]:
-        """Yield scenario and task of changed outcomes and records. Both are derived and can be made again."""
+        """Yield scenario and task of damaged outcomes and records. Both are derived and can be made again."""
         with self.explain_errors(), self.read_text_leniently():
             for values in self.connection.execute(WITH_ANY_RECORDS):
                 if not is_sound(values):
@@ -383,7 +383,8 @@ class CheckedReader:
 
 
 def open_to_read(path: Path) -> contextlib.closing[CheckedReader]:
-    """Open the ledger at `path` read only: a run in progress is not disturbed, a finished one not changed."""
+    """Open the ledger at `path` read-only. A run in progress is not disturbed, and a finished one not
+    changed."""
     return contextlib.closing(CheckedReader(connect(path, read_only=True), path))
 
 

@@ -1,4 +1,4 @@
-"""Check of a whole ledger: pages and indexes by SQLite, every row by its checksum."""
+"""Check of a whole ledger: SQLite checks pages and indexes, edgen checks the checksum of every row."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from edgen.store.ledger.status import read_status
 from edgen.store.ledger.tally import find_changed_tables
 from edgen.store.ledger.writer import COUNT, describe_lost_replies, read_acknowledged
 
-_MOST = 5  # rows of a kind that are listed
+_MOST = 5  # damaged rows that are listed, for each kind
 
 
 def find_ledger_damage(path: Path) -> Iterator[str]:
     """Yield a sentence for each damage in a ledger, without changing it. Memory: one row."""
-    acknowledged = read_acknowledged(path)  # first: a writer may continue meanwhile
+    acknowledged = read_acknowledged(path)  # first, since a writer may continue meanwhile
     if not path.exists():
         if acknowledged:
             yield describe_lost_replies(path, acknowledged)

@@ -1,10 +1,10 @@
 """Facts about a run: texts by name, each with a checksum in a separate row.
 
-The checksum of a fact is a row of the same table, so the layout of a ledger is unchanged. A fact of an older
-edgen has no checksum and is accepted.
+The checksum of a fact is a row of the same table, so the layout of a ledger is unchanged. Facts of older
+versions of edgen have no checksum and are accepted.
 
-Facts with a form of their own follow: why a session ended, retries by reason, the selection a run was made
-by, and how far its rounds are.
+Facts with a structure of their own follow: why a session ended, retries by reason, the selection that made a
+run, and the progress of its rounds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from edgen.store.ledger.writer import Statement
 
 
 class WritableLedger(Protocol):
-    """A ledger that is open for work."""
+    """A ledger that is open for writing."""
 
     def set_fact(self, name: str, value: str) -> None:
         """Queue a fact."""
@@ -32,14 +32,14 @@ class WritableLedger(Protocol):
 
 LOST = "lost_replies"
 PLAN = "plan"
-OWNER = "budget owner"  # by which a shared budget knows the ledger
+OWNER = "budget owner"  # the ledger's id in a shared budget
 MEASURES = "measures"  # JSON: the files of the job's own measures
-SIMULATED = "simulated"  # the fingerprint of what a simulator had a part in
+SIMULATED = "simulated"  # fingerprint of the results in which a simulator took part
 SELECTION = "selection"
 CHECKSUM = "crc32 of "  # and the fact's name
 _PUT = "INSERT OR REPLACE INTO meta VALUES (?,?)"
 _ALL = "SELECT name, value FROM meta"
-_LASTING = (PLAN, SIMULATED, SELECTION, LOST, OWNER)  # nothing else of the run says this
+_LASTING = (PLAN, SIMULATED, SELECTION, LOST, OWNER)  # nothing else in the run has these facts
 
 
 def put_fact(name: str, value: str) -> tuple[Statement, Statement]:
@@ -53,7 +53,7 @@ def forget_fact(name: str) -> tuple[Statement]:
 
 
 def read_fact(book: CheckedReader, name: str) -> str | None:
-    """Return a fact about the run, None if not noted yet. Raises DamagedError unless its checksum matches."""
+    """Return a fact about the run; None if missing. Raises DamagedError unless its checksum matches."""
     rows = dict(book.read_rows(f"{_ALL} WHERE name IN (?, ?)", tuple[str, str], (name, CHECKSUM + name)))
     if not _is_sound(rows, name):
         raise _make_fact_error(book, name, rows)
@@ -61,7 +61,7 @@ def read_fact(book: CheckedReader, name: str) -> str | None:
 
 
 def read_facts(book: CheckedReader) -> dict[str, str]:
-    """Return all facts about the run by their names. Raises DamagedError unless their checksums fit."""
+    """Return all facts about the run by their names. Raises DamagedError unless their checksums match."""
     rows = dict(book.read_rows(_ALL, tuple[str, str]))
     for name in _list_names(rows):
         if not _is_sound(rows, name):
@@ -70,13 +70,13 @@ def read_facts(book: CheckedReader) -> dict[str, str]:
 
 
 def find_damaged_facts(book: CheckedReader) -> Iterator[DamagedError]:
-    """Yield an error for each fact whose checksum does not fit."""
+    """Yield an error for each fact whose checksum does not match."""
     rows = _read_leniently(book)
     return (_make_fact_error(book, name, rows) for name in _list_names(rows) if not _is_sound(rows, name))
 
 
 def drop_damaged_facts(book: CheckedReader) -> int:
-    """Remove the damaged facts that the next session notes again; return how many."""
+    """Remove the damaged facts that the next session stores again. Return their number."""
     rows = _read_leniently(book)
     gone = [
         name
@@ -90,19 +90,19 @@ def drop_damaged_facts(book: CheckedReader) -> int:
 
 
 def _read_leniently(book: CheckedReader) -> dict[str, Any]:
-    """Return all rows, also texts that are no UTF-8 any more and values that are no texts."""
+    """Return all rows, including invalid UTF-8 and values that are not texts."""
     with book.explain_errors(), book.read_text_leniently():
         return {name: value for name, value in book.connection.execute(_ALL) if isinstance(name, str)}
 
 
 def _is_lasting(name: str, rows: Mapping[str, Any]) -> bool:
-    """Return whether nothing else of the run says a fact. The end of a round that is gone is noted again from
-    the outcomes; a changed one names conversations that no outcome names."""
+    """Return whether a fact cannot be derived from the rest of the run. A missing end of a round is derived
+    from the outcomes; a changed one cannot be, since it names conversations without outcomes."""
     return name in _LASTING or (name.startswith("end of round ") and name in rows)
 
 
 def _list_names(rows: Mapping[str, Any]) -> list[str]:
-    """Return the names of the facts, with those of which only the checksum is left."""
+    """Return the names of the facts, including those of which only the checksum remains."""
     return list(dict.fromkeys(name.removeprefix(CHECKSUM) for name in rows))
 
 
@@ -117,10 +117,10 @@ def _compute_checksum(value: Any) -> str:
 
 def _make_fact_error(book: CheckedReader, name: str, rows: Mapping[str, Any]) -> DamagedError:
     repair = (
-        "Restore the ledger from a copy: nothing else in the run says it."
+        "Restore the ledger from a copy: nothing else in the run contains it."
         if _is_lasting(name, rows)
-        else "Start the command that made this ledger again (`edgen generate`): it notes it again, without a "
-        "call."
+        else "Start the command that made this ledger again (`edgen generate`): it stores the note again, "
+        "without a call."
     )
     return DamagedError(
         f"{book.path}: the note {name!r} in this ledger is damaged: its checksum does not fit. {repair}"
@@ -144,7 +144,7 @@ def note_end(ledger: WritableLedger, session: int, reason: str) -> None:
 
 
 def read_end(noted: str | None, session: int, path: Path) -> str | None:
-    """Return why a session ended; None if it noted nothing, as after a kill."""
+    """Return why a session ended; None if it stored no reason, as after a kill."""
     end = decode_fact(noted, _End, path, "why it ended")
     return end.reason if end is not None and end.session == session else None
 
@@ -160,17 +160,17 @@ def read_retries(noted: str | None, path: Path) -> dict[str, int]:
 
 
 def note_timeouts(ledger: WritableLedger, count: int) -> None:
-    """Queue the total number of attempts that got no answer in time."""
+    """Queue the total number of attempts that timed out."""
     ledger.set_fact(TIMEOUTS, str(count))
 
 
 def read_timeouts(fact: Callable[[str], str | None], path: Path) -> int:
-    """Return the total number of attempts that got no answer in time; `fact` returns a fact by its name."""
+    """Return the total number of attempts that timed out. `fact` returns a fact by its name."""
     return decode_fact(fact(TIMEOUTS), int, path, "its timeouts") or 0
 
 
 class WorkerCounts(msgspec.Struct, frozen=True):
-    """One worker process of a cluster, in the present start or the last one: calls under way, answers, failed
+    """One worker process of a cluster, in the present or the last start: calls under way, answers, failed
     attempts, ended tasks, and whether it was lost."""
 
     running: int
@@ -186,16 +186,16 @@ def note_workers(ledger: WritableLedger, workers: Mapping[str, WorkerCounts]) ->
 
 
 def read_workers(noted: str | None, path: Path) -> dict[str, WorkerCounts]:
-    """Return the workers of the last start that had any."""
+    """Return the workers of the last start that had workers."""
     return decode_fact(noted, dict[str, WorkerCounts], path, "its workers") or {}
 
 
 class ServerCounts(msgspec.Struct, frozen=True):
-    """Calls of all starts to one of a backend's several servers."""
+    """Calls of all starts to one of a backend's servers."""
 
     answers: int
     failures: int
-    """Attempts that were refused, or got no answer."""
+    """Attempts that were refused or got no answer."""
 
     def plus(self, other: ServerCounts) -> ServerCounts:
         """Return the sum of both."""
@@ -217,7 +217,7 @@ def note_servers(ledger: WritableLedger, counts: Mapping[str, ServerCounts]) -> 
 
 
 def read_servers(noted: str | None, path: Path) -> dict[str, ServerCounts]:
-    """Return the total calls by server; empty where no backend has several."""
+    """Return the total calls by server; empty if no backend has several servers."""
     return decode_fact(noted, dict[str, ServerCounts], path, "its servers") or {}
 
 
@@ -225,19 +225,19 @@ class Clause(msgspec.Struct, frozen=True):
     """One condition of a selection."""
 
     name: str
-    """The reason of conversations that it rejected."""
+    """The reason code of conversations that it rejected."""
     says: str
     """The condition in words."""
     of: int
-    """Conversations that it was applied to."""
+    """Number of conversations to which it was applied."""
     took: int
-    """Conversations that it rejected."""
+    """Number of conversations that it rejected."""
 
 
 class SplitRule(msgspec.Struct, frozen=True):
-    """A split that replaces the job's: by the values of a name. `test` is the share of the test side.
-    `in_order`: the latest values are the test side, and groups are numbered, latest first; else groups are
-    hashes of values."""
+    """A split that replaces the job's, by the values of a name. `test` is the share of the test side.
+    `in_order`: the latest values form the test side, and groups are numbered, latest first. Otherwise groups
+    are hashes of values."""
 
     by: str
     test: Annotated[float, Meta(ge=0, lt=1)]
@@ -255,7 +255,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     """The name of the source run's folder."""
     sha256: str
-    """The digest of its accepted records, in order."""
+    """The digest of the source's accepted records, in order."""
     accepted: int  # conversations of the source
     kept: int  # conversations in the selection
     clauses: tuple[Clause, ...]  # conditions of the selection, with counts
@@ -264,7 +264,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     split: SplitRule | None = None
     """The split of `--split-by`, from this selection or an earlier one."""
     tested: int = 0
-    """Conversations on the test side."""
+    """Number of conversations on the test side."""
     before: Selection | None = None
     """The source run's own selection."""
 
@@ -275,24 +275,25 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_selection(noted: str | None, path: Path) -> Selection | None:
-    """Decode the fact; None if missing. Raises DamagedError for an invalid one."""
+    """Decode the selection; None if missing. Raises DamagedError if it is invalid."""
     return decode_fact(noted, Selection, path, "what it says of its selection")
 
 
 class RoundEnd(msgspec.Struct, frozen=True):
-    """The end of a round. `fingerprint`: of the job when last noted; `failed`: (scenario, task), in order."""
+    """The end of a round. `fingerprint`: the job's when the fact was last stored. `failed`: (scenario, task),
+    in order."""
 
     fingerprint: str
     failed: tuple[tuple[int, int], ...]
 
 
 def make_round_fact_name(number: int, size: int, replicates: int) -> str:
-    """Return the name of the fact that round `number`, of that many scenarios and replicates, has ended."""
+    """Return the name of the fact about the end of round `number` with `size` scenarios and `replicates`."""
     return f"end of round {number} of {size}, {replicates} each"
 
 
 def read_round_end(noted: str | None, path: Path) -> RoundEnd | None:
-    """Return the end of a round, if the ledger has it."""
+    """Return the end of a round; None if it has not ended."""
     return decode_fact(noted, RoundEnd, path, "a note about a round")
 
 

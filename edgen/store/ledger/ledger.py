@@ -1,4 +1,4 @@
-"""The open ledger of a session: its replies, outcomes, sessions and facts, as they are stored."""
+"""The open ledger of a session: its replies, outcomes, sessions and facts, as stored."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ log = logging.getLogger("edgen")
 
 _OF_TASK = f"{REPLIES} WHERE scenario = ? AND task = ?"
 
-# The text may come as bytes in UTF-8.
+# The text may come as UTF-8 bytes.
 _REPLY = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT),?)"
 _OUTCOME = "INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?,?,?)"
 _RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?)"
@@ -70,20 +70,22 @@ class Outcome(msgspec.Struct, frozen=True):
     """The result of one task."""
 
     scenario: int  # index of the scenario
-    task: TaskId  # of the scenario
+    task: TaskId  # a task of the scenario
     status: Status  # accepted, rejected or failed
     reason: str | None  # None if accepted
-    detail: str | None  # of the reason, for people
+    detail: str | None  # explanation of the reason, for people
     group: int  # the split's group hash, in [0, 2**63)
     reply_key: bytes | None  # key of the last reply; None without one
 
 
 class Ledger:
     """An open run.db. Use as an async context manager; everything queued is committed at its end.
+
     `before_commit`: see Writer. `lost_replies` counts replies that were stored once and are missing.
-    `damaged_outcomes` counts those that `take_over` removed. `logprobs`: store the tokens of new replies.
-    `people`: people answer some calls, whose replies are read with their times.
-    `writer` exists after entering, and `out` with it."""
+    `damaged_outcomes` counts outcomes that `take_over` removed. `logprobs`: store the tokens of new replies.
+    `people`: people answer some calls, so replies are read with their times. `writer` and `out` exist after
+    entering.
+    """
 
     def __init__(
         self,
@@ -102,7 +104,7 @@ class Ledger:
         self._book = CheckedReader(connection, path)
         try:
             check(connection, path)
-            # After loss of the log, the user would pay again for its replies.
+            # If the log is lost, the user pays for its replies again.
             if not create and self._book.read_row("SELECT id FROM sessions", tuple[Natural]) is None:
                 raise make_empty_error(path)
             self._stored_replies = self._book.require_row(COUNT, tuple[Natural])[0]
@@ -174,8 +176,8 @@ class Ledger:
     def store_several(
         self, answers: Answers, latency: float, tries: int, held: int | None = None
     ) -> asyncio.Future[None]:
-        """Store the replies of one call, all or none: (address, key, reply, tokens and US dollars charged).
-        Return a future that is done when they are on disk."""
+        """Store the replies of one call, all or none: (address, key, reply, charged tokens, charged US
+        dollars). Return a future that is done when they are on disk."""
         at = read_wall_time()
         statements = [
             one for answer in answers for one in self.make_reply_statements(*answer, at, latency, tries)
@@ -188,12 +190,12 @@ class Ledger:
         self, address: Address, key: bytes, reply: Reply, charged_tokens: int, cost_usd: float | None,
         at: float, latency: float, tries: int, checksum: int | None = None, text: bytes | None = None,
     ) -> list[Statement]:  # fmt: skip
-        """Return the statements that store a reply which came at a moment (`read_wall_time`), with its tokens
-        if these are kept. `checksum`: the reply's (`compute_reply_checksum`), if it is known; `text`: the
-        reply's in UTF-8, if the reply comes without it and with its checksum."""
+        """Return the statements that store a reply received `at` a moment (`read_wall_time`), with its tokens
+        if these are stored. `checksum`: the reply's (`compute_reply_checksum`), if known. `text`: the reply's
+        text in UTF-8, if the reply comes without text and with its checksum."""
         columns = list_columns(address, key, reply)
         if checksum is None:
-            checksum = compute_checksum(*columns, reply.text)  # as `compute_reply_checksum`
+            checksum = compute_checksum(*columns, reply.text)  # the same as `compute_reply_checksum`
         if reply.given is not None:
             at, latency = list_times(reply.given)
         spent = (at, latency, tries, charged_tokens, cost_usd)
@@ -209,7 +211,7 @@ class Ledger:
         return [statement, *store_beside(address, key, reply)] if self._keeps_beside else [statement]
 
     def read_replies(self, scenario: int, task: TaskId) -> dict[bytes, Reply]:
-        """Return the replies to a task so far, by key."""
+        """Return the stored replies to a task, by key."""
         if scenario > self._last_answered:
             return {}
         rows = self._book.read_rows(_OF_TASK, ReplyRow, (scenario, task))
@@ -219,7 +221,7 @@ class Ledger:
         return with_beside(self._book, found, scenario, task) if self._keeps_beside and found else found
 
     def count_places(self, scenario: int, task: TaskId) -> int:
-        """Return the number of answered calls of a task; a call sent in several forms counts once."""
+        """Return the number of answered calls of a task. A call sent in several forms counts once."""
         answered = (
             "SELECT COUNT(*) FROM (SELECT DISTINCT step, attempt FROM replies WHERE scenario = ? AND task = "
             "?)"
@@ -227,7 +229,7 @@ class Ledger:
         return self._book.require_row(answered, tuple[Natural], (scenario, task))[0]
 
     def read_reply(self, address: Address, key: bytes) -> Reply | None:
-        """Return the reply to one request so far, from any session."""
+        """Return the stored reply to one request, from any session."""
         call = (*msgspec.structs.astuple(address), key)
         row = self._book.read_row(f"{_OF_TASK} AND step = ? AND attempt = ? AND key = ?", ReplyRow, call)
         if row is None:
@@ -250,20 +252,21 @@ class Ledger:
         checksums: tuple[int, int] | None = None,
     ) -> None:
         """Queue a task's outcome and, if accepted, its record and further JSON values by name. `checksums`:
-        those of outcome and record (`compute_outcome_checksums`), if they are known."""
+        the checksums of outcome and record (`compute_outcome_checksums`), if known."""
         self.writer.add(*make_outcome_statements(outcome, fingerprint, record, beside, checksums))
 
     def list_settled(
         self, fingerprint: str, first: int, end: int
     ) -> Iterator[tuple[int, Any, Status, str | None]]:
-        """Yield (scenario, task, status, reason) of outcomes made under `fingerprint`, in order, without
-        failed ones. `first` and `end` bound the scenarios (half open)."""
+        """Yield (scenario, task, status, reason) of the outcomes under `fingerprint` that have not failed, in
+        order. `first` and `end` bound the scenarios (half open)."""
         return self.open_outcomes(Scope(fingerprint, end, first=first)).list_answered()
 
     def count_settled(
         self, fingerprint: str, first: int, end: int, replicates: int
     ) -> list[tuple[Status, str | None, int]]:
-        """Return the number of outcomes of each (status, reason) in `settled`, for that many replicates."""
+        """Return the number of outcomes of each (status, reason) in `list_settled`, for `replicates` numbered
+        tasks."""
         counts = count_outcomes(self._book, Scope(fingerprint, end, replicates, first))
         return [one for one in counts if one[0] != Status.FAILED]
 
@@ -276,8 +279,8 @@ class Ledger:
     def take_over(self) -> None:
         """Prepare the ledger for a session.
 
-        A dead process's outstanding calls are charged to its session. Damaged outcomes, records and facts are
-        removed, so that they are made again from the replies. Lost replies are counted.
+        Outstanding calls of a dead process are charged to its session. Damaged outcomes, records and facts
+        are removed, so that they are made again from the replies. Lost replies are counted.
         """
         gone = list(self._book.find_unsound())
         self.damaged_outcomes = len(gone) or self.damaged_outcomes
@@ -300,14 +303,14 @@ class Ledger:
             self._note_present_replies()
 
     def _note_present_replies(self) -> None:
-        """Make the present number of replies the new reference."""
+        """Store the present number of replies as the new reference."""
         note = Acknowledgement(self.path)
         note.note(self._stored_replies)
         note.close()
         self.lost_replies = 0
 
     def begin_session(self, pid: int, host: str, edgen: str) -> int:
-        """Note that a process works on the run; return the session's number."""
+        """Record that a process works on the run. Return the session's number."""
         with self._book.run_transaction("BEGIN IMMEDIATE"):
             cursor = self._book.write(
                 "INSERT INTO sessions (started_at, pid, host, edgen) VALUES (?,?,?,?)",
@@ -318,13 +321,13 @@ class Ledger:
     def note_session(
         self, session: int, *, replayed: int, retried: int, state: str = "running", message: str | None = None
     ) -> None:
-        """Queue a session's state; a `state` other than running ends it. Replies count themselves."""
+        """Queue a session's state; any `state` other than running ends it. Replies count themselves."""
         ended = None if state == "running" else read_wall_time()
         row = (replayed, retried, state, message, ended, session)
         self.writer.add((_SESSION, row))
 
     def sum_charges(self, price: Callable[[int, int], float]) -> tuple[int, float]:
-        """Return (tokens, US dollars) that the run has used so far; `price` of (prompt, completion) tokens
+        """Return (tokens, US dollars) that the run has used so far. `price` of (prompt, completion) tokens
         values replies stored without a cost."""
         return sum_charges(self._book, price)
 
@@ -333,7 +336,7 @@ class Ledger:
         self.writer.add(*put_fact(name, value))
 
     def read_fact(self, name: str) -> str | None:
-        """Return a fact as last committed."""
+        """Return a committed fact."""
         return read_fact(self._book, name)
 
     @property
@@ -342,18 +345,18 @@ class Ledger:
         return read_plan(self._book)
 
     def read_status(self) -> RunStatus:
-        """Return the status for `edgen status`, as last committed."""
+        """Return the committed status, for `edgen status`."""
         return read_status(self._book)
 
     async def flush(self) -> None:
-        """Return when all that was queued is on the disk."""
+        """Return when everything queued is on disk."""
         await self.writer.put(*put_fact("flushed", "1"))
 
 
 def _abandon_outstanding(book: CheckedReader) -> None:
-    """Settle a dead session's outstanding work at the start of a new one, in the present transaction. Single
-    calls are charged at their maximum, since the service may have worked on them; a batch with an incomplete
-    file is ignored."""
+    """Settle a dead session's outstanding work when a new session starts, in the present transaction. Single
+    calls are charged at their maximum, since the service may have worked on them. Batches with an incomplete
+    file are ignored."""
     tokens, usd = book.require_row(
         f"SELECT {sum_column('tokens')}, {sum_pico_column('usd')} / {PICO:g} FROM outstanding WHERE batch IS NULL",  # noqa: S608
         tuple[Natural, Amount],
@@ -376,7 +379,7 @@ def make_outcome_statements(
 ) -> list[Statement]:
     """Return the statements that store an outcome, its record and further values; see `Ledger.settle`."""
     unit = (outcome.scenario, outcome.task)
-    # sqlite3 looks for an adapter of anything but a plain text, which takes as long as the row.
+    # sqlite3 looks for an adapter of anything but a plain str, which takes as long as writing the row.
     status = str(outcome.status)
     facts = (status, outcome.reason, outcome.detail, outcome.group, outcome.reply_key)
     of_outcome, of_record = checksums or compute_outcome_checksums(unit, facts, record)

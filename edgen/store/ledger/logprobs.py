@@ -1,7 +1,8 @@
-"""Further facts of replies: the tokens of one with log probabilities, or the times of a person's answer.
+"""Further facts of replies: the tokens of a reply with log probabilities, or the times of a person's answer.
 
-One row per reply, compressed JSON, written in the group of the reply and read with it. A row's checksum
-covers the reply's text, too. A row with a wrong checksum is ignored: the reply then has no tokens or times.
+One row per reply, compressed JSON, written in the same group as the reply and read with it. A row's checksum
+covers the reply's text, too. A row with a wrong checksum is ignored, so the reply then has no tokens or
+times.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ _WITH_TEXTS = (
     "SELECT l.*, r.text FROM logprobs l LEFT JOIN replies r USING (scenario, task, step, attempt, key)"
 )
 TABLE = "logprobs"
-_LONGEST = 1 << 27  # bytes of the tokens of a reply: more than any service returns
+_LONGEST = 1 << 27  # bytes; no service returns more tokens for a reply
 _encode = msgspec.json.Encoder().encode
 Beside = tuple[Token, ...] | AnswerTimes
 _decode = msgspec.json.Decoder(Beside).decode
 
 
 class _Row(NamedTuple):
-    scenario: Natural  # of the reply's address
-    task: Task  # of the reply's address
-    step: Natural  # of the reply's address
-    attempt: Natural  # of the reply's address
+    scenario: Natural  # index of the reply's scenario
+    task: Task  # the reply's task
+    step: Natural  # the reply's step
+    attempt: Natural  # the reply's attempt
     key: bytes  # key of the reply
     data: bytes  # packed log probabilities
-    checksum: Natural  # of the row
+    checksum: Natural  # checksum of the row and the reply's text
 
 
 def add_table(book: CheckedReader) -> None:
@@ -70,7 +71,7 @@ def with_beside(
 
 
 def find_unsound_beside(book: CheckedReader) -> Iterator[tuple[Any, Any]]:
-    """Yield scenario and task of tokens and times that are changed, or that belong to no stored reply."""
+    """Yield scenario and task of tokens and times that are damaged or belong to no stored reply."""
     if not book.has_table(TABLE):
         return
     with book.explain_errors(), book.read_text_leniently():

@@ -1,8 +1,8 @@
-# ruff: noqa: S608 - statements are made of this module's own words
+# ruff: noqa: S608 - statements contain only this module's own words
 """Merging of ledgers: SQLite copies the rows, so memory does not grow with their number.
 
-Source ledgers and their logs are not changed: a ledger with a non-empty log is copied first. Of duplicates,
-one is kept, the first one's if all are equally good; the others are passed to `drop` row by row, so that
+Source ledgers and their logs are not changed: a ledger with a non-empty log is copied first. Of duplicates
+the best one is kept, or the first of equally good ones. The others are passed to `drop` row by row, so
 nothing is lost.
 """
 
@@ -50,7 +50,7 @@ from edgen.store.ledger.tally import open_tally
 Drop = Callable[[dict[str, Any]], None]
 
 _FEW = 10  # conversations that are listed
-# Rank of an outcome: 2 if it counts, 1 if it failed and is retried, 0 if another form of the job made it.
+# Rank of an outcome: 2 if it is final, 1 if it failed and is retried, 0 if another form of the job made it.
 _RANK = "CASE WHEN {0}.fingerprint IS NOT :{1} THEN 0 WHEN {0}.status = 'failed' THEN 1 ELSE 2 END"
 _THEIRS, _OURS = _RANK.format("s", "theirs"), _RANK.format("m", "ours")
 _BOTH = "src.outcomes s JOIN main.outcomes m ON m.scenario = s.scenario AND m.task = s.task"
@@ -110,7 +110,7 @@ class SourceLedger:
 
 
 class MergeDuplicates(msgspec.Struct, frozen=True):
-    """Duplicates of several ledgers: conversations settled more than once, by whether they are equal, with
+    """Duplicates in several ledgers: conversations settled more than once, by whether they are equal, with
     the first few different ones as (scenario, task), and calls answered more than once."""
 
     same: int
@@ -123,8 +123,8 @@ class MergeDuplicates(msgspec.Struct, frozen=True):
 class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
     """A new ledger at `path`, merged from others. Use as a context manager.
 
-    Outcomes that count are noted under `fingerprint`. `branching`: replicates of a scenario share requests,
-    so they are taken from one ledger if replies differ. Raises RunError and StoppedError for problems of the
+    Outcomes that count are stored under `fingerprint`. `branching`: replicates of a scenario share requests,
+    so if replies differ, they all come from one ledger. Raises RunError and StoppedError for problems of the
     disk and the ledgers.
     """
 
@@ -147,15 +147,15 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         self._connection.close()
 
     def add(self, source: SourceLedger) -> None:
-        """Add everything that a ledger holds."""
+        """Add the content of a ledger."""
         with self._explain_errors(source.path):
             if source.logprobs:
                 add_table(CheckedReader(self._connection, self._path))
             self._connection.execute("ATTACH DATABASE ? AS src", (make_still_uri(source.file),))
             self._connection.execute("BEGIN")
             self._choose(source)
-            self._tell_outcomes(source)
-            self._tell_replies(source)
+            self._record_duplicate_outcomes(source)
+            self._record_duplicate_replies(source)
             self._copy(source)
             self._connection.execute("COMMIT")
             self._connection.execute("DETACH DATABASE src")
@@ -163,7 +163,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         self._inherit(source)
 
     def _inherit(self, source: SourceLedger) -> None:
-        """Take over what is true of anything made of a ledger: a simulator's part, the files of its own
+        """Take over facts that hold for anything made of a ledger: a simulator's part, the files of its own
         measures."""
         if source.facts.get(SIMULATED) == source.fingerprint:
             self._inherited[SIMULATED] = self._fingerprint
@@ -173,7 +173,8 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             self._inherited[MEASURES] = msgspec.json.encode(self._measures).decode()
 
     def _choose(self, source: SourceLedger) -> None:
-        """Fill `taken` and `preferred`: the tasks for which the new ledger is better."""
+        """Fill `taken` and `preferred`: the tasks whose outcomes and replies, respectively, come from this
+        source."""
         run = self._connection.execute
         for table in ("taken", "preferred", "clash"):
             run(f"DELETE FROM temp.{table}")
@@ -191,7 +192,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             )
         run("INSERT OR IGNORE INTO preferred SELECT * FROM taken")
 
-    def _tell_outcomes(self, source: SourceLedger) -> None:
+    def _record_duplicate_outcomes(self, source: SourceLedger) -> None:
         """Count conversations settled twice; pass dropped ones that differ to `drop`."""
         self._connection.execute(
             f"INSERT INTO several SELECT s.scenario, s.task, NOT {_SAME} FROM {_BOTH} WHERE {_THEIRS} = 2 "
@@ -206,15 +207,15 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             f"SELECT s.*, {_THEIR_RECORD} AS record FROM {_LEFT} WHERE (s.scenario, s.task) NOT IN taken "
             f"AND NOT (m.scenario IS NOT NULL AND {_SAME})"
         )
-        self._tell("outcome", source, ours, theirs)
+        self._pass_to_drop("outcome", source, ours, theirs)
 
-    def _tell_replies(self, source: SourceLedger) -> None:
-        """Count calls answered twice, charge the replies that are not kept, and pass different ones to
+    def _record_duplicate_replies(self, source: SourceLedger) -> None:
+        """Count calls answered twice, charge the replies that are dropped, and pass different ones to
         `drop`."""
         preferred = "(s.scenario, s.task) IN preferred"
         otherwise = f"FROM {_CALLS} WHERE NOT {_SAID} AND"
         ours, theirs = f"SELECT m.* {otherwise} {preferred}", f"SELECT s.* {otherwise} NOT {preferred}"
-        self._tell("reply", source, ours, theirs)
+        self._pass_to_drop("reply", source, ours, theirs)
         gone = f"CASE WHEN {preferred} THEN m.{{0}} ELSE s.{{0}} END"
         calls, differ, tokens, usd = self._connection.execute(
             f"SELECT COUNT(*), TOTAL(NOT {_SAID}), TOTAL({gone.format('charged_tokens')}), "
@@ -229,7 +230,7 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
 
     def _copy(self, source: SourceLedger) -> None:
         run = self._connection.execute
-        if source.logprobs:  # only of the replies copied next
+        if source.logprobs:  # only for the replies that are copied next
             run(
                 f"INSERT OR REPLACE INTO main.logprobs SELECT * FROM src.logprobs WHERE ({_CALL}) NOT IN "
                 f"(SELECT {_CALL} FROM main.replies)"
@@ -254,8 +255,8 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
         self._copy_batches(source)
 
     def _copy_batches(self, source: SourceLedger) -> None:
-        """Copy the batches and the folder of their files, which is named in the new ledger's folder after the
-        ledger's position. A file elsewhere belongs to the user and is not copied."""
+        """Copy the batches and the folder of their files. The new folder is named after the ledger's
+        position. Files elsewhere belong to the user and are not copied."""
         self._added += 1
         theirs = source.path.with_name(f"{source.path.stem}.batches")
         ours = self._path.with_name(f"{self._path.stem}.batches") / str(self._added)
@@ -317,8 +318,8 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
     def close(
         self, plan: RunPlan, facts: Mapping[str, str], message: Callable[[RunStatus], str | None]
     ) -> RunStatus:
-        """Note the plan and every session in order, and this merge, with the charges of dropped replies, as
-        the last one. `message` says of the status what is missing. Return the status."""
+        """Store the plan, every session in order, and this merge as the last session, with the charges of
+        dropped replies. `message` describes what a status lacks. Return the status."""
         run, many = self._connection.execute, self._connection.executemany
         with self._explain_errors(self._path):
             run("BEGIN")
@@ -340,8 +341,8 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
             open_tally(book)
             return read_status(book)
 
-    def _tell(self, kind: str, source: SourceLedger, ours: str, theirs: str) -> None:
-        """Pass the dropped rows of two queries to `drop`: those merged before, and those of the present
+    def _pass_to_drop(self, kind: str, source: SourceLedger, ours: str, theirs: str) -> None:
+        """Pass the dropped rows of two queries to `drop`: rows merged earlier, and rows of the present
         ledger."""
         for sql, run in ((ours, None), (theirs, source.run)):
             rows = self._connection.execute(sql, self._find_batch_names(source))
@@ -365,15 +366,15 @@ class MergedLedger(contextlib.AbstractContextManager["MergedLedger"]):
 
 
 def _convert_to_json(column: str, value: Any) -> Any:
-    """Return a column's value for JSON: a record is JSON already, a key becomes hex digits."""
+    """Return a column's value for JSON: records are JSON already, keys become hex digits."""
     if not isinstance(value, bytes):
         return value
     return msgspec.Raw(value) if column == "record" else value.hex()
 
 
 def _copy_if_logged(path: Path, scratch: Path) -> Path:
-    """Return where to read the ledger without changing it: itself, or a copy in `scratch` if its log is not
-    empty. No process may write to it meanwhile."""
+    """Return a path from which the ledger can be read without changing it: itself, or a copy in `scratch` if
+    its log is not empty. No process may write to it meanwhile."""
     require_files(path)
     if not has_log(path):
         return path

@@ -1,8 +1,7 @@
 """Opening of ledgers: creation, recognition, refusal.
 
-A ledger may be foreign or damaged. No part of it may be a link. Its tables and indexes must equal
-edgen's exactly, with no others, so no foreign statement runs. SQLite is set to trust nothing that it reads.
-Long statements react to signals.
+A ledger may be foreign or damaged. No part of it may be a link. Its tables and indexes must equal edgen's
+exactly, so no foreign statement runs. SQLite trusts nothing that it reads. Long statements react to signals.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ from edgen.store.ledger.schema import (
 
 T = TypeVar("T")
 
-_LONGEST = 1 << 28  # bytes of a value: more than any reply or record has
+_LONGEST = 1 << 28  # bytes of a value; no reply or record has more
 _STATEMENT = 1 << 20  # bytes of a statement
-_BUSY = 250  # milliseconds that SQLite itself waits for a held database, each time
+_BUSY = 250  # milliseconds that SQLite itself waits for a locked database, each time
 _SPEAK = (5.0, 60.0)  # seconds of waiting before the first and further reports
 _TICK = 20_000  # steps of SQLite's machine (some milliseconds) between checks for signals
 _GUARDS = (
@@ -57,28 +56,28 @@ def _keep_value(value: T) -> T:
     return value
 
 
-# sqlite3 looks for an adapter of each value but numbers and plain texts; to find none takes thrice as long as
-# to find this one.
+# sqlite3 looks for an adapter of every value except numbers and plain str. To find none takes three times as
+# long as to find this one.
 for _kind in (bytes, type(None)):
     sqlite3.register_adapter(_kind, _keep_value)
 
 
 class CommitListener(Protocol):
-    """A listener to a connection's inserted rows and the ends of its transactions."""
+    """A listener to the rows that a connection inserts, and to the ends of its transactions."""
 
     def note_inserted(self, sql: str, rows: Sequence[Sequence[Any]], count: int) -> None:
-        """Note that a statement was executed for these rows, and the number of changed ones."""
+        """Handle a statement that was executed for these rows and changed `count` rows."""
 
     def settle(self, connection: LedgerConnection) -> None:
-        """Make its own changes, before the others are stored."""
+        """Make the listener's own changes before the transaction commits."""
 
     def forget(self) -> None:
-        """Drop them: the transaction is undone."""
+        """Drop the changes, since the transaction is rolled back."""
 
 
 class LedgerConnection(sqlite3.Connection):
-    """A connection whose statements end when a signal comes. `raised`: the exception of the signal's
-    handler. `counter` hears of `insert_rows`, `commit` and `rollback`."""
+    """A connection whose statements end when a signal comes. `raised`: the exception of the signal's handler.
+    `counter` is notified of `insert_rows`, `commit` and `rollback`."""
 
     raised: list[BaseException]
     counter: CommitListener | None = None
@@ -106,8 +105,7 @@ def connect(
     """Connect to the ledger at `path`. Raises RunError if it is missing, torn or not a ledger of edgen.
 
     `still`: no process writes to it and its log is empty, so it is read without creating files next to it. A
-    `read_only` ledger in a folder that cannot be written is read the same way, since no log can be made
-    there.
+    `read_only` ledger in a read-only folder is read the same way, since no log can be made there.
     """
     require_files(path)
     if create:
@@ -142,9 +140,9 @@ def connect(
 
 
 def require_files(path: Path) -> None:
-    """Raise RunError if the ledger or a file that SQLite keeps next to it is a link or not a regular file:
-    writes would go elsewhere. A rollback journal is refused, too: edgen's ledgers never have one, and SQLite
-    would apply it."""
+    """Raise RunError if the ledger, or a file that SQLite keeps next to it, is a link or not a regular file,
+    since writes would go elsewhere. A rollback journal is refused, too: edgen's ledgers never have one, and
+    SQLite would apply it."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         place = path.with_name(path.name + suffix)
         try:
@@ -196,7 +194,7 @@ def make_still_uri(path: Path) -> str:
 
 
 def _guard_connection(connection: LedgerConnection) -> None:
-    """Set limits and distrust before anything is read."""
+    """Set limits and safe options before anything is read."""
     connection.raised = []
     ticks = _answer_ticks(connection.raised)
     next(ticks)
@@ -211,8 +209,8 @@ def _guard_connection(connection: LedgerConnection) -> None:
 def _answer_ticks(raised: list[BaseException]) -> Generator[int, None, None]:
     """Yield the answers to SQLite's progress handler: 0 to continue, 1 to end the statement.
 
-    Handlers of signals run where a generator is resumed, which is inside the `try`; in a function they would
-    run before its first line, and SQLite would drop what they raise.
+    Handlers of signals run where a generator is resumed, which is inside the `try`. In a function they would
+    run before its first line, and SQLite would drop their exceptions.
     """
     while True:
         try:
@@ -224,7 +222,7 @@ def _answer_ticks(raised: list[BaseException]) -> Generator[int, None, None]:
 
 
 def _is_cancelled() -> bool:
-    """Return whether the task that waits for the statement is cancelled, asyncio's reaction to a first
+    """Return whether the task that waits for the statement is cancelled. asyncio cancels it at the first
     Ctrl-C."""
     try:
         task = asyncio.current_task()
@@ -267,7 +265,7 @@ Tables = frozenset[tuple[str, str, str, str | None]]
 
 @functools.cache
 def make_expected_schema(version: int = VERSION) -> tuple[Tables, Tables]:
-    """Return the expected contents of sqlite_schema (type, name, table, SQL) without and with log
+    """Return the expected contents of sqlite_schema (type, name, table, SQL), without and with log
     probabilities. SQLite keeps the SQL byte for byte."""
     with contextlib.closing(make_database(version)) as connection:
         plain = frozenset(connection.execute(SCHEMA.format("")))
@@ -277,11 +275,10 @@ def make_expected_schema(version: int = VERSION) -> tuple[Tables, Tables]:
 
 @functools.cache
 def make_image(version: int = VERSION) -> bytes:
-    """Return an empty ledger as file content, written whole, so that no process ever sees one without
-    tables."""
+    """Return an empty ledger as file content, so that no process ever sees a ledger without tables."""
     with contextlib.closing(make_database(version)) as connection:
         data = bytearray(connection.serialize())
-    data[18] = data[19] = 2  # of the file format: written through a log (WAL)
+    data[18] = data[19] = 2  # the file format's flag for a write-ahead log (WAL)
     return bytes(data)
 
 
@@ -297,7 +294,8 @@ def make_database(version: int = VERSION) -> sqlite3.Connection:
 
 
 def upgrade(connection: LedgerConnection, path: Path) -> None:
-    """Give a ledger of the layout before this one the present layout, which `edgen` of then does not read."""
+    """Upgrade a ledger of the previous layout. Versions of edgen for that layout cannot read it
+    afterwards."""
     if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
         return
     run_when_free(connection, path, lambda: connection.execute("BEGIN IMMEDIATE"))
@@ -326,7 +324,7 @@ def check(connection: LedgerConnection, path: Path) -> None:
             found.append(problem)
 
     thread = threading.Thread(target=look, name="edgen-check", daemon=True)
-    # A signal during the start of the thread would leave it running without control.
+    # If a signal came while the thread starts, nothing would control the thread.
     release = system.hold_signals()
     try:
         thread.start()
@@ -345,7 +343,7 @@ def check(connection: LedgerConnection, path: Path) -> None:
 
 
 def find_raised_error(connection: LedgerConnection, path: Path, problem: Exception) -> BaseException:
-    """Return the exception for a failed statement: that of a signal's handler, or a worded one."""
+    """Return the exception for a failed statement: the one of a signal's handler, or an explanation."""
     if connection.raised:
         return connection.raised.pop()
     if str(problem) == "interrupted" and _is_cancelled():
@@ -354,8 +352,8 @@ def find_raised_error(connection: LedgerConnection, path: Path, problem: Excepti
 
 
 def decode_fact(noted: str | None, kind: type[T], path: Path, name: str) -> T | None:
-    """Decode a fact of the ledger at `path` noted as JSON; None if missing. Raises DamagedError for an
-    invalid one."""
+    """Decode a fact of the ledger at `path`, stored as JSON; None if missing. Raises DamagedError if it is
+    invalid."""
     if noted is None:
         return None
     try:
@@ -371,9 +369,9 @@ def run_when_free(
     patience: Callable[[], float] = lambda: float("inf"),
     speak: tuple[float, float] = _SPEAK,
 ) -> None:
-    """Run `work`, which changes the database at `path`, as soon as no other program holds it. Raises SQLite's
+    """Run `work`, which changes the database at `path`, as soon as no other program locks it. Raises SQLite's
     error if that takes longer than `patience` (seconds, read again during the wait). `speak`: seconds before
-    the first and further reports."""
+    the first and before further reports."""
     connection.execute(f"PRAGMA busy_timeout = {_BUSY}")
     began = spoke = time.monotonic()
     wait, later = speak

@@ -1,8 +1,8 @@
-"""Outstanding work: calls sent and not answered yet, and batches.
+"""Outstanding work: calls that were sent and are not yet answered, and batches.
 
-A call is noted here before it is sent (`hold`) and removed with its reply, so the next session knows what a
-killed process had under way: under a budget it is charged at its possible maximum. A batch is noted before
-its file is made, and its provider's id before any waiting.
+A call is stored here before it is sent (`hold`) and removed with its reply, so the next session knows which
+calls a killed process had under way. Under a budget they are charged at their possible maximum. A batch is
+stored before its file is made, and its provider's id before any waiting.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _CLEAR = "DELETE FROM outstanding WHERE batch = ?"
 class OutstandingCall(msgspec.Struct, frozen=True, array_like=True):
     """An outstanding call: the address of its reply, and its maximum charge."""
 
-    id: Natural  # of the note
+    id: Natural  # id of the row
     batch: Natural | None  # number of its batch; None for a single call
-    scenario: Natural  # of the reply's address
-    task: Task  # of the reply's address
-    step: Natural  # of the reply's address
-    attempt: Natural  # of the reply's address
+    scenario: Natural  # index of the reply's scenario
+    task: Task  # the reply's task
+    step: Natural  # the reply's step
+    attempt: Natural  # the reply's attempt
     key: bytes  # key of the reply
     tokens: Natural  # maximum tokens
     usd: Amount  # maximum US dollars
@@ -70,17 +70,17 @@ class OutstandingCalls:
     # -- single calls
 
     async def hold(self, address: Address, key: bytes, tokens: int, usd: float) -> int:
-        """Note a call before it is sent; return its id when the note is on disk."""
+        """Store a call before it is sent. Return its id when the row is on disk."""
         number = self._assign_number()
         try:
             await self._writer.put((HOLD, (number, None, *_place(address), key, tokens, usd)))
-        except asyncio.CancelledError:  # it is stored nevertheless
+        except asyncio.CancelledError:  # the row is stored all the same
             self.strike(number)
             raise
         return number
 
     def strike(self, number: int, lost_tokens: int = 0, lost_usd: float = 0.0) -> None:
-        """Queue the end of a held call without reply, with its possible cost charged."""
+        """Queue the end of a held call without a reply, and charge its possible cost."""
         self._writer.add((STRIKE, (number,)), *_charge(lost_tokens, lost_usd))
 
     # -- batches
@@ -90,8 +90,8 @@ class OutstandingCalls:
         self._writer.add((HOLD, (self._assign_number(), batch, *_place(address), key, tokens, usd)))
 
     def note_return(self, row: OutstandingCall, failure: CallError | None, *, lost: bool = False) -> None:
-        """Queue that a request of a batch ended without a reply: failed, or never worked on. `lost`: it may
-        have been paid, and is charged."""
+        """Queue that a request of a batch ended without a reply: it failed or was never worked on. `lost`: it
+        may have been paid for, so it is charged."""
         place = (*_place(row.address), row.key)
         told = (
             (_UNWORKED, place)
@@ -110,14 +110,14 @@ class OutstandingCalls:
         return None if row is None else (row[0], CallError(row[1], row[2]))
 
     def ignore_failures(self, kinds: Iterable[FailureKind]) -> None:
-        """Queue that failures of these kinds no longer count: the requests are retried."""
+        """Queue that failures of these kinds no longer count, so that the requests are retried."""
         self._writer.add(*((_FORGIVEN, (str(kind),)) for kind in kinds))
 
     async def note(
         self, batch: NotedBatch, *, clear: bool = False, lost: tuple[int, float] = (0, 0.0)
     ) -> None:
-        """Store a batch's state; return when it is on disk. `clear`: none of its requests is outstanding any
-        more. `lost`: tokens and US dollars to charge, since the provider may have worked for them."""
+        """Store a batch's state. Return when it is on disk. `clear`: none of its requests is outstanding any
+        more. `lost`: tokens and US dollars to charge, since the provider may have worked on them."""
         cleared = [(_CLEAR, (batch.number,))] if clear else []
         row = msgspec.structs.astuple(batch)
         await self._writer.put((_BATCH, row), *cleared, *_charge(*lost))
@@ -138,7 +138,7 @@ class OutstandingCalls:
         return batch
 
     def has(self, address: Address, key: bytes) -> bool:
-        """Return whether exactly this call is outstanding."""
+        """Return whether this call is outstanding."""
         return bool(self._book.read_rows(f"{_CALLS} {_AT}", OutstandingCall, (*_place(address), key)))
 
     def of(self, batch: int) -> Iterator[OutstandingCall]:
@@ -158,7 +158,7 @@ class OutstandingCalls:
         return self._book.read_rows(f"{_CALLS} {_BEGINS}", OutstandingCall, place)
 
     def is_back(self, scenario: int, step: int, attempt: int, prefix: bytes) -> bool:
-        """Return whether a call of a scenario with this key `prefix` has ended, with a reply or not."""
+        """Return whether a call of a scenario with this key `prefix` has ended, with or without a reply."""
         place = (scenario, step, attempt, len(prefix), prefix)
         found = f"SELECT 1 FROM replies WHERE {_BEGINS} UNION ALL SELECT 1 FROM returned WHERE {_BEGINS}"  # noqa: S608
         return self._book.read_row(found, tuple[Natural], place * 2) is not None
@@ -174,7 +174,7 @@ class OutstandingCalls:
 
 
 def _charge(tokens: int, usd: float) -> list[Statement]:
-    """Return the statements that charge the session for unanswered calls, if needed."""
+    """Return the statements that charge the session for unanswered calls; none for zero charges."""
     return [(LOSE, (tokens, usd))] if tokens or usd else []
 
 

@@ -1,7 +1,7 @@
 """Times of people's answers, in the columns of a reply's time and latency.
 
-The rows of people's answers have no network attempt. All their times are kept with the reply (`logprobs`);
-ledgers by earlier versions have these two alone.
+People's answers have no network attempts. All their times are stored with the reply (`logprobs`); ledgers of
+earlier versions have only these two.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class _Row(NamedTuple):
 
 
 def list_times(given: AnswerTimes) -> tuple[float, float]:
-    """Return the columns of an answer's times; a latency of 0 says that the page did not count."""
+    """Return the columns of an answer's times. A latency of 0 means that the page did not measure it."""
     return given.at, given.seconds or 0.0
 
 
 def with_times(
     book: CheckedReader, replies: Mapping[bytes, Reply], scenario: int, task: TaskId
 ) -> dict[bytes, Reply]:
-    """Return the replies of a task, by key, those of people with their times."""
+    """Return the replies of a task, by key. People's replies have their times."""
     found = dict(replies)
     for row in book.read_rows(_OF_TASK, _Row, (scenario, task)):
         if (reply := found.get(row.key)) is not None:

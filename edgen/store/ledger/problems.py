@@ -12,7 +12,7 @@ from edgen.core.values import Address
 
 
 def describe_sqlite_error(path: Path, problem: object) -> EdgenError:
-    """Word SQLite's error about the file at `path`, with a remedy."""
+    """Explain SQLite's error about the file at `path`, with a remedy."""
     if isinstance(problem, EdgenError):
         return problem
     text = str(problem)
@@ -29,7 +29,7 @@ def describe_sqlite_error(path: Path, problem: object) -> EdgenError:
 
 
 def make_empty_error(path: Path) -> RunError:
-    """Return the error for a ledger at `path` without any content."""
+    """Return the error for an empty ledger file at `path`."""
     return RunError(
         f"{path}: this ledger is empty. If a run was killed before it began, start it again; if it had "
         f"answers, its log ({path.name}-wal) is missing: restore it next to the ledger, or use another run "
@@ -47,7 +47,7 @@ def make_damaged_error(path: Path, what: str) -> DamagedError:
 
 
 def make_reply_error(path: Path, address: Address) -> DamagedError:
-    """Return the error for a stored answer of the ledger at `path` whose checksum does not fit."""
+    """Return the error for a stored answer of the ledger at `path` whose checksum does not match."""
     scenario, task, step, attempt = msgspec.structs.astuple(address)
     name = f"CAST(x'{task.encode().hex()}' AS TEXT)" if isinstance(task, str) else task
     forget = (
@@ -63,7 +63,7 @@ def make_reply_error(path: Path, address: Address) -> DamagedError:
 
 
 def make_outcome_error(path: Path, scenario: Any, task: Any) -> DamagedError:
-    """Return the error for an outcome, or its record, whose checksum does not fit."""
+    """Return the error for an outcome, or its record, whose checksum does not match."""
     return DamagedError(
         f"{path}: the outcome of scenario {scenario} (task {task}) is damaged: its checksum does "
         "not fit. Start the command that made this ledger again (`edgen generate`, or `edgen "

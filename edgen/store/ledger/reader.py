@@ -1,6 +1,6 @@
 """Read-only view of a ledger: the results of a scope, without disturbing a writer.
 
-Rows are read in pages, so that no long read holds the writer's log back.
+Rows are read in pages, since one long read would keep the writer's log from being truncated.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Outcomes:
         self._scope = scope
 
     def list_accepted(self, first: int = 0) -> Iterator[tuple[int, Any]]:
-        """(scenario, task) of what was accepted, from a scenario on."""
+        """Yield (scenario, task) of accepted outcomes, from the scenario `first` on."""
         self._book.require_statuses()
         query = f"SELECT scenario, task FROM outcomes WHERE {_OUTCOMES} AND status = 'accepted' {_ORDER}"  # noqa: S608
         return self._read_in_pages(query, UnitRow, first=first)
@@ -97,7 +97,7 @@ class Outcomes:
         )
 
     def iterate_records(self, within: range = _ALL) -> Generator[tuple[int, Any, int, bytes], None, None]:
-        """(scenario, task, group hash, record) of what was accepted, of scenarios `within` a range."""
+        """Yield (scenario, task, group hash, record) of accepted outcomes, for scenarios `within` a range."""
         self._book.require_statuses()
         query = f"{WITH_ANY_RECORDS} WHERE {_OUTCOMES} AND o.status = 'accepted' {_ORDER}"
         for row in self._read_in_pages(query, OutcomeRow, _RECORDS, within.start):
@@ -112,7 +112,7 @@ class Outcomes:
             yield row.scenario, row.task, row.status, row.reason
 
     def list_answered(self) -> Iterator[tuple[int, Any, Status, str | None]]:
-        """Yield the same as `settled` without failed outcomes, which have no answer and are retried.
+        """Yield the same as `list_settled` without failed outcomes, which have no answer and are retried.
         Checksums are not checked."""
         query = (
             f"SELECT scenario, task, status, reason FROM outcomes WHERE {_OUTCOMES} AND status != 'failed' "  # noqa: S608
@@ -131,8 +131,8 @@ class Outcomes:
             yield row.scenario, row.task, row.status, row.reason, row.detail, reply
 
     def iterate_candidates(self, reasons: Collection[str]) -> Iterator[tuple[int, Any, bytes]]:
-        """Yield (scenario, task, record) of outcomes accepted, or rejected for one of these reasons with a
-        kept record."""
+        """Yield (scenario, task, record) of outcomes that were accepted, or rejected for one of these reasons
+        with a stored record."""
         for row in self._read_in_pages(
             f"{WITH_ANY_RECORDS} WHERE {_OUTCOMES} {_ORDER}", OutcomeRow, _RECORDS
         ):
@@ -141,7 +141,7 @@ class Outcomes:
                 yield row.scenario, row.task, self._book.check_record(row)
 
     def iterate_candidate_outcomes(self, reasons: Collection[str]) -> Iterator[OutcomeRow]:
-        """Yield the outcomes of the records in `candidates`, in the same order."""
+        """Yield the outcomes of the records in `iterate_candidates`, in the same order."""
         rows = self._iterate_rows("")
         return (row for row in rows if row.status is Status.ACCEPTED or row.reason in reasons)
 
@@ -165,7 +165,7 @@ class Outcomes:
             yield row
 
     def _read_in_pages(self, sql: str, row: type[Row], size: int = _PAGE, first: int = 0) -> Iterator[Row]:
-        """Yield the rows, from a scenario on, of a query over _TASKS that begins with scenario and task."""
+        """Yield the rows of a query over _TASKS that begins with scenario and task, from a scenario on."""
         begin = max(self._scope.first, first) - 1
         values = {**self._scope.values, "scenario": begin, "task": _BEHIND, "page": size}
         while True:
@@ -179,7 +179,7 @@ class Outcomes:
 
 
 class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
-    """A reader of the outcomes of a ledger's present plan, and more. Use as a context manager."""
+    """A reader of the outcomes of a ledger's present plan, and of other facts. Use as a context manager."""
 
     def __init__(self, path: Path) -> None:
         book = CheckedReader(connect(path, read_only=True), path)
@@ -208,7 +208,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         return read_fact(self._book, SIMULATED) == self.plan.fingerprint
 
     def read_fact(self, name: str) -> str | None:
-        """Return a fact about the run, None if missing."""
+        """Return a fact about the run; None if missing."""
         return read_fact(self._book, name)
 
     @property
@@ -221,7 +221,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         return next(self._book.find_unsound(), None) is None
 
     def read_record(self, scenario: int, task: TaskId) -> bytes | None:
-        """Return the record of one accepted outcome of the plan, None if there is none."""
+        """Return the record of one accepted outcome of the plan; None if missing."""
         plan = self.plan
         beyond = isinstance(task, int) and 0 < plan.replicates <= task
         if beyond or not plan.first <= scenario < plan.scenarios:
@@ -235,7 +235,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         return None if row is None else self._book.check_record(row)
 
     def read_group(self, scenario: int) -> int | None:
-        """Return the group of the accepted conversations of a scenario; None if there are none."""
+        """Return the group of the accepted conversations of a scenario; None without any."""
         query = f"{OUTCOMES} WHERE scenario = ? AND status = 'accepted' AND fingerprint = ? LIMIT 1"
         row = self._book.read_row(query, OutcomeRow, (scenario, self.plan.fingerprint))
         if row is None:
@@ -244,8 +244,8 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         return row.grp
 
     def read_outcomes(self, scenario: int) -> dict[Any, tuple[Status, str | None, bytes | None]]:
-        """Return (status, reason, record) of every outcome of one scenario under any plan, by task. A record
-        can accompany an outcome that is not accepted: its own, or an earlier one's."""
+        """Return (status, reason, record) of every outcome of one scenario under any plan, by task. An
+        outcome that is not accepted can also have a record: its own, or that of an earlier outcome."""
         found = {}
         for row in self._book.read_rows(
             f"{WITH_ANY_RECORDS} WHERE scenario = ? ORDER BY task", OutcomeRow, (scenario,)
@@ -256,7 +256,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         return found
 
     def read_outcome(self, scenario: int, task: TaskId) -> tuple[Status, str | None, str | None] | None:
-        """Return (status, reason, detail) of one outcome of the plan; None if there is none yet."""
+        """Return (status, reason, detail) of one outcome of the plan; None if missing."""
         row = self._book.read_row(
             f"{OUTCOMES} WHERE scenario = ? AND task = ? AND fingerprint = ?",
             OutcomeRow,
@@ -277,7 +277,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
 
     def list_spending(self) -> Iterator[tuple[int, Any, int, int, int, float | None]]:
         """Yield (scenario, task, calls answered, prompt tokens, completion tokens, US dollars) of every task
-        of the plan with replies, in order. Replies to an earlier form of the job count, too."""
+        of the plan with replies, in order. This includes replies to an earlier form of the job."""
         return self._read_in_pages(
             f"SELECT scenario, task, COUNT(*), {sum_column('prompt_tokens')}, {sum_column('completion_tokens')}, "  # noqa: S608
             f"SUM(cost_usd) FROM replies WHERE {_TASKS} {_BY_TASK}",
@@ -296,8 +296,8 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         )
 
     def list_counted_replies(self) -> Iterator[tuple[int, Any, list[CountedReply]]]:
-        """Yield (scenario, task, its calls) of every task of the plan whose answers were all counted and sent
-        in one form of the job, in order."""
+        """Yield (scenario, task, its calls), in order, of every task of the plan whose answers were all
+        counted and belong to one form of the job."""
         rows = self._book.iterate_rows(
             "SELECT scenario, task, step, attempt, prompt_tokens, completion_tokens, "
             "IFNULL(cache_read_tokens, 0), IFNULL(cache_write_tokens, 0) FROM replies "
@@ -327,8 +327,8 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         )
 
     def list_reply_times(self, moment: float, most: int) -> Iterator[float]:
-        """Yield when the latest replies were stored, the last first, in seconds since the epoch: back to a
-        moment, and at most so many."""
+        """Yield the times at which the latest replies were stored, the last first, in seconds since the
+        epoch: not before `moment`, and at most `most`."""
         rows = self._book.iterate_rows(
             "SELECT answered_at FROM (SELECT answered_at FROM replies ORDER BY rowid DESC LIMIT :most)",
             tuple[Moment],
@@ -337,7 +337,7 @@ class LedgerReader(Outcomes, contextlib.AbstractContextManager["LedgerReader"]):
         return (at for (at,) in rows if at >= moment)
 
     def count_in_flight(self) -> int:
-        """Return the number of single calls that are noted as outstanding."""
+        """Return the number of outstanding single calls."""
         row = self._book.read_row("SELECT COUNT(*) FROM outstanding WHERE batch IS NULL", tuple[Natural], ())
         return 0 if row is None else row[0]
 
@@ -353,15 +353,15 @@ class LedgerSummary(msgspec.Struct, frozen=True):
 
     status: RunStatus  # counts and state
     out: tuple[int, float]  # tokens and US dollars reserved for outstanding calls
-    unanswered: tuple[int, float]  # tokens and US dollars charged for unanswered calls; see ledger/status
+    unanswered: tuple[int, float]  # tokens and US dollars charged for unanswered calls; see `sum_lost`
     batches: list[NotedBatch]  # noted batches
     facts: dict[str, str]  # of the run, by name
-    lost_replies: int = 0  # stored once, and missing now
+    lost_replies: int = 0  # replies that were stored once and are missing now
 
 
 def read_summary(path: Path) -> LedgerSummary:
     """Return a summary of the ledger at `path`."""
-    acknowledged = read_acknowledged(path)  # first: a writer may continue meanwhile
+    acknowledged = read_acknowledged(path)  # first, since a writer may continue meanwhile
     with open_to_read(path) as book:
         (out, out_pico), (lost, lost_pico) = sum_out(book), sum_lost(book)
         return LedgerSummary(

@@ -1,21 +1,21 @@
 """The ledger's tables, as SQL; SQLite keeps each statement byte for byte.
 
 A call is addressed by (scenario, task, step, attempt). `task` distinguishes the results of one scenario: a
-number or a text, which the ledger compares and does not interpret; numbers come before texts. Rows of
+number or a text, which the ledger compares and does not interpret. Numbers come before texts. Rows of
 `replies` are never updated. `outcomes` and `records` are derived from it and may be made again. Each row of
 these three has a checksum (`checked_reader`).
 
-A ledger whose calls request log probabilities, or are answered by people, has an additional table,
-`logprobs`, from their first session on; other ledgers do not change.
+If the calls of a ledger request log probabilities or are answered by people, it has an additional table,
+`logprobs`, from their first session on. Other ledgers do not change.
 """
 
 from __future__ import annotations
 
 APPLICATION_ID = 0x65646765  # "edge"
 VERSION = 6
-UPGRADED = 5  # of ledgers whose replies were counted by a trigger, which their next session removes
-SCENARIOS = 1 << 42  # more than any job can have
-PAGE = 8192  # bytes: of 4096, a record of 2 to 4 KB takes a page of its own
+UPGRADED = 5  # of ledgers with a trigger that counts replies; their next session removes it
+SCENARIOS = 1 << 42  # no job has more
+PAGE = 8192  # bytes; with 4,096, a record of 2 to 4 KB would take a page of its own
 PICO = 1e12  # picodollars in a US dollar
 
 _TOKENS = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens")
@@ -93,7 +93,8 @@ CREATE TRIGGER replies_counted AFTER INSERT ON replies BEGIN  -- sums stay at 2*
 END"""
 UPGRADE = ("DROP TRIGGER replies_counted", f"PRAGMA user_version = {VERSION}")
 
-# Counts the replies after a row for the last session. Sums stay at 2**62: from 2**63 on they were floats.
+# Counts the replies since this row for the last session. Sums stop at 2**62, since SQLite makes floats of
+# sums from 2**63 on.
 COUNT_REPLIES = """\
 UPDATE sessions SET
     made = sessions.made + new.made,

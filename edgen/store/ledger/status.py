@@ -1,6 +1,6 @@
 """Status of a run by its ledger: outcome counts, calls, tokens, cost, batches.
 
-At every moment planned = accepted + rejected + failed + pending.
+At every moment, planned = accepted + rejected + failed + pending.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
 
 class Scope(msgspec.Struct, frozen=True):
     """The outcomes made under `fingerprint`, of scenarios from `first` to below `end`, by tasks numbered
-    below `replicates`; 0: by any task."""
+    below `replicates`, or by any task if that is 0."""
 
     fingerprint: str
     end: int
@@ -73,38 +73,38 @@ class LedgerCounts(TokenCounts, kw_only=True):
 
 
 class LedgerSession(NamedTuple):
-    """A session as noted. Times are seconds since the epoch."""
+    """A session as stored. Times are seconds since the epoch."""
 
     started_at: Moment  # begin of the session
-    ended_at: Moment | None  # end of the session; None if none was noted
+    ended_at: Moment | None  # end of the session; None if none was stored
     pid: Natural  # process id
     host: str  # name of the machine
     edgen: str  # version of edgen
     made: Natural  # answered calls
     replayed: Natural  # answers taken from the ledger
     retried: Natural  # network attempts beyond a call's first
-    prompt_tokens: Natural  # of its calls
-    completion_tokens: Natural  # of its calls
-    cache_read_tokens: Natural  # part of the prompts'
-    cache_write_tokens: Natural  # part of the prompts'
+    prompt_tokens: Natural  # tokens of its prompts
+    completion_tokens: Natural  # tokens of its answers
+    cache_read_tokens: Natural  # part of the prompt tokens
+    cache_write_tokens: Natural  # part of the prompt tokens
     cost_usd: Amount | None  # US dollars; None without a price
-    state: str  # at its end, or running
+    state: str  # state at its end, or running
     message: str | None  # the reason of its end
-    lost_tokens: Natural  # charged for calls without a kept reply
-    lost_usd: Amount  # US dollars charged for calls without a kept reply
+    lost_tokens: Natural  # charged for calls without a stored reply
+    lost_usd: Amount  # US dollars charged for calls without a stored reply
 
 
 class RunPlan(msgspec.Struct, frozen=True):
-    """The plan of a run, kept in the ledger as the fact `plan`."""
+    """The plan of a run, stored in the ledger as the fact `plan`."""
 
     name: str  # name of the run
-    fingerprint: str  # of everything that shapes the answers
-    scenarios: _Scenario  # the end of its scenarios' indexes, exclusive
-    replicates: _Count  # numbered tasks of a scenario; 0: any, numbered or not
-    asked: _Count  # requested number
-    planned: _Count | None = None  # if it differs from scenarios times replicates
-    first: _Scenario = 0  # its first scenario
-    of: _Scenario | None = None  # the job's total for a piece of it; None: it is all
+    fingerprint: str  # digest of everything that shapes the answers
+    scenarios: _Scenario  # one more than the index of its last scenario
+    replicates: _Count  # numbered tasks of a scenario; 0: any task, numbered or not
+    asked: _Count  # requested number of results
+    planned: _Count | None = None  # planned number, if it differs from scenarios times replicates
+    first: _Scenario = 0  # index of its first scenario
+    of: _Scenario | None = None  # the whole job's `scenarios`, for a piece of the job; None: not a piece
     rounds: _Count = 1  # number of successive rounds
 
     @property
@@ -117,14 +117,14 @@ class RunStatus(msgspec.Struct, frozen=True):
 
     plan: RunPlan  # plan of the run
     accepted: int  # accepted conversations
-    rejected: dict[str, int]  # conversations by reason
-    failed: dict[str, int]  # conversations by reason
-    counts: LedgerCounts  # of calls; `replayed` is the last session's
-    session_state: str  # the last session's end state, "running" if none was noted
-    message: str | None  # the last session's
-    process: str = ""  # of the last session, in words
-    session: int = 0  # number of the last one
-    ended_at: float | None = None  # its end or last sign of life; seconds since the epoch
+    rejected: dict[str, int]  # number of rejected conversations by reason
+    failed: dict[str, int]  # number of failed conversations by reason
+    counts: LedgerCounts  # calls of all sessions; `replayed` is the last session's
+    session_state: str  # the last session's end state; "running" if none was stored
+    message: str | None  # the last session's process
+    process: str = ""  # the last session's message
+    session: int = 0  # number of the last session
+    ended_at: float | None = None  # end or last sign of life of the last session; seconds since the epoch
 
     @property
     def planned(self) -> int:
@@ -137,10 +137,10 @@ class RunStatus(msgspec.Struct, frozen=True):
         return self.planned - self.accepted - sum(self.rejected.values()) - sum(self.failed.values())
 
     def find_state(self, *, held: bool) -> str:
-        """Return complete, short, running or stopped; `held`: a live process has the run's lock."""
+        """Return complete, short, running or stopped. `held`: a live process has the run's lock."""
         if held:
             return "running"
-        # A killed session noted no end: its files, at least, are not written.
+        # A killed session stored no end. At least its files are not written.
         if self.pending > 0 or self.session_state not in ("complete", "short"):
             return "stopped"
         return "complete" if self.accepted >= self.plan.asked else "short"
@@ -196,7 +196,7 @@ def read_status(book: CheckedReader) -> RunStatus:
 
 
 def read_plan(book: CheckedReader) -> RunPlan | None:
-    """Return the run's plan; None if not noted yet."""
+    """Return the run's plan; None if it is not stored yet."""
     plan = decode_fact(read_fact(book, PLAN), RunPlan, book.path, "its plan")
     if plan is not None and plan.first > plan.scenarios:
         raise make_damaged_error(book.path, "its plan ends before it begins")
@@ -204,14 +204,14 @@ def read_plan(book: CheckedReader) -> RunPlan | None:
 
 
 def read_lost(book: CheckedReader) -> int:
-    """Return the number of replies lost as of the last session."""
+    """Return the number of lost replies, as of the last session."""
     noted = read_fact(book, LOST)
     return int(noted) if noted is not None and noted.isdecimal() and len(noted) < 19 else 0
 
 
 def sum_charges(book: CheckedReader, price: Callable[[int, int], float]) -> tuple[int, float]:
-    """Return (tokens, US dollars) used by all sessions, with outstanding calls; `price` values replies stored
-    without a cost."""
+    """Return (tokens, US dollars) used by all sessions, including outstanding calls. `price` values replies
+    stored without a cost."""
     tokens, cost, prompt, completion = book.require_row(
         f"SELECT {sum_column('charged_tokens')}, {sum_pico_column('cost_usd')}, "  # noqa: S608 - ours
         f"{sum_column('CASE WHEN cost_usd IS NULL THEN prompt_tokens END')}, "
@@ -225,22 +225,22 @@ def sum_charges(book: CheckedReader, price: Callable[[int, int], float]) -> tupl
 
 
 def sum_lost(book: CheckedReader) -> tuple[int, int]:
-    """Return (tokens, picodollars) charged for calls without a kept answer that the service may have worked
-    on, at their maximum."""
+    """Return (tokens, picodollars) charged for calls without a stored answer, at their maximum, since the
+    service may have worked on them."""
     sql = f"SELECT {sum_column('lost_tokens')}, {sum_pico_column('lost_usd')} FROM sessions"  # noqa: S608 - ours
     return book.require_row(sql, tuple[Natural, Natural])
 
 
 def sum_out(book: CheckedReader) -> tuple[int, int]:
-    """Return (tokens, picodollars) reserved for outstanding work at its maximum: calls under way (including
-    those of a dead process), sent batches, and request files to be sent."""
+    """Return (tokens, picodollars) reserved for outstanding work, at its maximum: calls under way (including
+    those of a dead process), sent batches, and request files that are not yet sent."""
     sql = f"SELECT {sum_column('tokens')}, {sum_pico_column('usd')} FROM outstanding"  # noqa: S608 - ours
     return book.require_row(sql, tuple[Natural, Natural])
 
 
 State = Literal[
     "preparing",  # its requests are being collected; after a kill it is ignored
-    "ready",  # its file is whole
+    "ready",  # its file is complete
     "sending",  # its file is uploaded, and the provider may have been asked to create it
     "sent",  # the provider's id is known
     "cancelling",  # the provider was asked to cancel it
@@ -254,19 +254,19 @@ OPEN: tuple[State, ...] = ("ready", "sending", "sent", "cancelling", "written")
 class NotedBatch(msgspec.Struct, frozen=True, kw_only=True, array_like=True, rename={"number": "id"}):
     """A batch and its state. Times are seconds since the epoch."""
 
-    number: Natural  # in the ledger, from 1
-    state: State  # its last noted one
-    fingerprint: str  # of the job that made it
-    backend: str  # its name in the job
+    number: Natural  # its id in the ledger, from 1
+    state: State  # its last stored state
+    fingerprint: str  # fingerprint of the job that made it
+    backend: str  # the backend's name in the job
     token: str  # identifies it at the provider
-    round: Natural  # of the run
+    round: Natural  # the run's round
     requests: Natural = 0  # number of requests
     file: str = ""  # path of its requests, in the run's folder or the user's
     file_id: str | None = None  # the provider's id of the uploaded file; None before the upload
     remote_id: str | None = None  # the provider's id of the batch; None before it is created
     made_at: Moment  # creation of the file
-    sent_at: Moment | None = None  # None before it is sent
-    message: str | None = None  # of the provider, or the reason of its failure
+    sent_at: Moment | None = None  # sending of the file; None before
+    message: str | None = None  # message of the provider, or the reason of its failure
 
 
 _BATCHES = f"SELECT {', '.join(NotedBatch.__struct_encode_fields__)} FROM batches ORDER BY id"  # noqa: S608 - ours
@@ -284,6 +284,6 @@ def sum_column(column: str) -> str:
 
 
 def sum_pico_column(column: str) -> str:
-    """Return SQL for the sum of a column of US dollars, in whole picodollars as in the budget, so that sums
-    are order-independent."""
+    """Return SQL for the sum of a column of US dollars, in whole picodollars as in the budget, so sums are
+    order-independent."""
     return sum_column(f"ROUND({column} * {PICO:g})")

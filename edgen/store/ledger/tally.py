@@ -1,13 +1,13 @@
-"""The tally of a ledger: the number of rows of each table and the sum of their checksums.
+"""The tally of a ledger: the number of rows of each table, and the sum of their checksums.
 
-Each transaction that changes rows changes the tally with them, so it is right at every moment, also after a
-kill. A row that something else changed, removed or added is found. In a connection that writes, temporary
-triggers collect the rows that its statements add and remove; the tables in the file stay as they are. In the
-writer's, insertions say themselves what they add, as triggers cost as much as the rows of replies. A ledger
-of an older edgen has no tally until its next session.
+Each transaction that changes rows also changes the tally, so it is always right, even after a kill. It
+reveals rows that another program changed, removed or added. In a connection that writes, temporary triggers
+collect the rows that its statements add and remove; the tables in the file stay unchanged. The writer's
+connection reports its insertions itself, since triggers would cost as much as the rows of replies. Ledgers of
+older versions of edgen have no tally until their next session.
 
 Replies, records and log probabilities have checksums of their own and are only counted. The last session
-changes with each reply, so it is read once in each transaction instead.
+changes with each reply, so it is read once per transaction instead.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _AGAIN = (
     "Start the command that made this ledger again (`edgen generate`, or `edgen pairs` for a judge's): it "
     "makes them again from the stored answers, without a call."
 )
-_COPY = "Restore the ledger from a copy: nothing else in the run says it."
+_COPY = "Restore the ledger from a copy: nothing else in the run contains them."
 _PROBLEMS = {
     "replies": "stored answers are missing, or there are more than edgen wrote. Missing ones are asked for "
     "and paid for again, unless the ledger is restored from a copy.",
@@ -53,10 +53,10 @@ _PROBLEMS = {
     "returned": f"the notes about failed requests of batches are missing or changed. {_COPY}",
     "meta": f"facts about the run are missing or changed. {_COPY}",
 }  # fmt: skip
-_MADE_AGAIN = ("outcomes", "records", "logprobs", "meta")  # by the next session, those of replies with them
+_MADE_AGAIN = ("outcomes", "records", "logprobs", "meta")  # by the next session
 _LASTING = tuple(name for name in _PROBLEMS if name not in _MADE_AGAIN)
-_COUNTED = frozenset({"replies", "records", "logprobs"})  # their rows have checksums
-_INSERTED = frozenset({"replies", "records", "logprobs", "outcomes"})  # rows of these come in numbers
+_COUNTED = frozenset({"replies", "records", "logprobs"})  # tables whose rows have checksums
+_INSERTED = frozenset({"replies", "records", "logprobs", "outcomes"})  # tables with many inserted rows
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -74,7 +74,7 @@ class _Table(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Tally(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The tables as edgen left them. `last`: the last session's number, and its row, which `tables` contains.
+    """The tables as edgen left them. `last`: the last session's number and row; `tables` includes it.
     `damaged`: tables that were found changed and were used nevertheless."""
 
     tables: dict[str, _Table]
@@ -84,23 +84,22 @@ class _Tally(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class RowCounter:
     """The rows that a connection adds to a ledger and removes from it. Each of its transactions ends with
-    `settle`, or with `forget` if it is undone. `told`: rows are inserted only by `executemany` of a whole row
-    (`note_inserted`).
+    `settle`, or with `forget` if it is rolled back. `told`: the connection reports its insertions by
+    `note_inserted`, each an `executemany` of whole rows.
 
-    The triggers call only methods of lists: SQLite drops what the handler of a signal raises, and such a
-    handler runs at the beginning of any function that is written in Python.
+    The triggers call only methods of lists. The handler of a signal runs at the beginning of any Python
+    function, and SQLite would drop its exception.
     """
 
     def __init__(self, book: CheckedReader, *, told: bool = False) -> None:
-        self._path = book.path  # not the connection: it refers to this
+        self._path = book.path  # the path, not the connection, since the connection refers to this object
         self._told = told
         self._inserted: dict[str, _Table] = {}
-        self._rows: dict[str, tuple[int, list[Any], list[Any]]] = {}  # columns, values added, and removed
+        self._rows: dict[str, tuple[int, list[Any], list[Any]]] = {}  # columns, values added, removed
         self._tally: _Tally | None = None
         self._noted = ""
-        # A row that is replaced counts as removed. The triggers are few pages, which stay in memory;
-        # `temp_store =
-        # MEMORY` would keep there what SQLite sorts, too, such as all groups of a run.
+        # A replaced row counts as removed. The triggers take few pages, which stay in memory. `temp_store =
+        # MEMORY` would also keep SQLite's sorting in memory, such as all groups of a run.
         sql = ["PRAGMA recursive_triggers = ON"]
         for table in _PROBLEMS:
             if table == "sessions" or not book.has_table(table):
@@ -127,13 +126,13 @@ class RowCounter:
         book.connection.counter = self
 
     def note_inserted(self, sql: str, rows: Sequence[Sequence[Any]], count: int) -> None:
-        """Note that a statement was executed for these rows, and changed so many."""
+        """Count the rows of a statement that was executed for these rows and changed `count` rows."""
         table = sql.partition(" INTO ")[2].partition(" ")[0]
         if not self._told or table not in _INSERTED:
             return
         if not (places := _find_places(table)):
             new = _Table(count)
-        else:  # none of them is ignored
+        else:  # no row of these is ignored
             columns = [
                 [b"t" + row[at].encode() for row in rows] if text else [row[at] for row in rows]
                 for at, text in places
@@ -144,7 +143,7 @@ class RowCounter:
     def settle(self, connection: LedgerConnection) -> None:
         """Change the tally by the rows of this transaction."""
         book = CheckedReader(connection, self._path)
-        # A damaged tally stays: `validate` reports it, and the next session makes a new one.
+        # A damaged tally is left as it is: `validate` reports it, and the next session makes a new one.
         with contextlib.suppress(DamagedError):
             if (tally := self._read(book)) is not None:
                 self._tally = self._apply_changes(book, tally)
@@ -154,7 +153,7 @@ class RowCounter:
         self.forget()
 
     def _read(self, book: CheckedReader) -> _Tally | None:
-        """Return the tally, which is mostly the one that this connection wrote."""
+        """Return the tally, usually the one that this connection wrote."""
         row = book.connection.execute(_VALUE, (_TALLY,)).fetchone()
         return self._tally if row is not None and row[0] == self._noted else _read(book)
 
@@ -166,7 +165,7 @@ class RowCounter:
             if added or removed:
                 tables[name] = tables[name].plus(_sum_rows(added, columns)).minus(_sum_rows(removed, columns))
         number, row = _read_last(book)
-        if number < tally.last[0]:  # something else removed it
+        if number < tally.last[0]:  # another program removed it
             number, row = tally.last
         elif number == tally.last[0]:
             tables["sessions"] = tables["sessions"].minus(tally.last[1])
@@ -174,7 +173,7 @@ class RowCounter:
         return _Tally(tables, (number, row), tally.damaged)
 
     def forget(self) -> None:
-        """Drop what was collected."""
+        """Drop the collected rows."""
         for _, added, removed in self._rows.values():
             added.clear()
             removed.clear()
@@ -205,12 +204,13 @@ def find_changed_tables(book: CheckedReader) -> Iterator[str]:
 
 
 def open_tally(book: CheckedReader) -> list[str]:
-    """Count the rows of a ledger without a tally. Else return a sentence for each table that differs from it
-    and that no session makes again; these stay noted, but for replies, which a session asks for again."""
+    """Count the rows of a ledger without a tally. Otherwise return a sentence for each table that differs
+    from the tally and that no session makes again. These tables stay marked as damaged, except replies, whose
+    calls a session repeats."""
     with book.run_transaction("BEGIN IMMEDIATE"):
         try:
             tally = _read(book)
-        except DamagedError:  # `validate` reported it
+        except DamagedError:  # `validate` has reported it
             tally = None
         if tally is None:
             _write(book, _Tally(dict.fromkeys(_PROBLEMS, _Table())))
@@ -230,7 +230,7 @@ def count_repaired_tables(book: CheckedReader) -> None:
 
 
 def count_tables(book: CheckedReader, names: Iterable[str]) -> None:
-    """Have the tally say what these tables hold, in the present transaction."""
+    """Update the tally to the present content of these tables, in the present transaction."""
     if book.connection.counter is not None:
         book.connection.counter.settle(book.connection)
     tally = _read(book)
@@ -254,7 +254,7 @@ def _find_changed(book: CheckedReader, tally: _Tally, names: Iterable[str]) -> l
 
 
 def _count(book: CheckedReader, table: str) -> _Table:
-    """Return the number and the checksums of the rows of a table."""
+    """Return the number of rows of a table, and the sum of their checksums."""
     if not book.has_table(table):
         return _Table()
     where = f"WHERE {_NOT_OWN}" if table == "meta" else ""
@@ -268,8 +268,8 @@ def _count(book: CheckedReader, table: str) -> _Table:
 
 
 def _sum_rows(values: list[Any], columns: int) -> _Table:
-    """Return the number and the checksums of rows, whose values stand one after another; no columns: one
-    value for each row that is only counted."""
+    """Return the number of rows and the sum of their checksums, given their values one after another. Without
+    columns there is one value for each row, and rows are only counted."""
     if not columns:
         return _Table(len(values))
     rows = range(0, len(values), columns)
@@ -310,8 +310,8 @@ def _render_calls(function: str, table: str, row: str) -> str:
 
 
 def _render_values(table: str, row: str) -> list[str]:
-    """Return SQL for the values of a row. A text becomes bytes, which may be any, and differs from a blob. In
-    a row that is there already, each column may have one."""
+    """Return SQL for the values of a row. Texts become bytes, since they may be invalid UTF-8, with a prefix
+    that distinguishes them from blobs. In existing rows any column may hold a text."""
     return [
         f"CASE typeof({row}.{name}) WHEN 'text' THEN CAST('t' || {row}.{name} AS BLOB) ELSE {row}.{name} END"
         if kind in ("TEXT", "") or row != "NEW"

@@ -1,10 +1,10 @@
 """The ledger's only writer: a thread that commits queued statements, in order, in groups.
 
 Callers of `put` wait until their group is on disk (WAL, synchronous=FULL). While one group is written, the
-next one queues; a short pause before each lets it grow, since a commit costs far more than a row. The pause
-ends when `enough` callers wait, since others depend on them.
+next one queues. A short pause before each commit lets the group grow, since a commit costs far more than a
+row. The pause ends when `enough` callers wait, since others depend on them.
 
-If another program holds the database, the writer waits and reports it, since queued replies are paid for.
+If another program locks the database, the writer waits and reports it, since queued replies are paid for.
 Once the run ends (`close`, `hurry`), the wait is limited.
 
 A small file next to the ledger has the number of replies on disk (`Acknowledgement`), so that a lost log is
@@ -32,17 +32,17 @@ from edgen.store.ledger.opening import LedgerConnection, run_when_free
 from edgen.store.ledger.problems import describe_sqlite_error
 from edgen.store.ledger.schema import COUNT_REPLIES
 
-ACKNOWLEDGED = "-acked"  # suffix of the note next to a ledger
-COUNT = "SELECT IFNULL(MAX(rowid), 0) FROM replies"  # rows are never deleted from replies
+ACKNOWLEDGED = "-acked"  # suffix of the acknowledgement next to a ledger
+COUNT = "SELECT IFNULL(MAX(rowid), 0) FROM replies"  # replies are never deleted
 
 
 def read_acknowledged(ledger: Path) -> int:
-    """Return the number noted for a ledger; 0 if the note is missing or invalid."""
+    """Return the acknowledged number of a ledger; 0 if the file is missing or invalid."""
     return _read_note(ledger) or 0
 
 
 def has_acknowledgement(ledger: Path) -> bool:
-    """Return whether there is a valid note for a ledger."""
+    """Return whether a ledger has a valid acknowledgement."""
     return _read_note(ledger) is not None
 
 
@@ -60,7 +60,7 @@ def _render_note(number: bytes) -> bytes:
 
 
 def describe_lost_replies(ledger: Path, count: int) -> str:
-    """Say that a ledger has lost replies, and what follows."""
+    """Describe the lost replies of a ledger and the consequences."""
     many = f"{count:,} answers that were stored are" if count > 1 else "an answer that was stored is"
     again = "They are asked for and paid for again" if count > 1 else "It is asked for and paid for again"
     return (
@@ -70,7 +70,8 @@ def describe_lost_replies(ledger: Path, count: int) -> str:
 
 
 class Acknowledgement:
-    """The note of an open ledger. If the disk cannot store it, the ledger has no note."""
+    """The number of replies on disk, in a file next to an open ledger. If the disk cannot store it, there is
+    no file."""
 
     def __init__(self, ledger: Path) -> None:
         self._noted = -1
@@ -85,7 +86,7 @@ class Acknowledgement:
                 os.close(number)
 
     def note(self, count: int) -> None:
-        """Note that this many replies are on disk."""
+        """Store that this many replies are on disk."""
         if self._file is None or count == self._noted:
             return
         number = b"%019d" % count
@@ -106,10 +107,10 @@ def _find_place(ledger: Path) -> Path:
 
 _PAUSE = 0.008  # seconds that a group may grow before it is committed
 GROUP = 1024  # rows that trigger a commit at once
-_CLOSING = 30.0  # seconds to wait for a held database once the run ends
+_CLOSING = 30.0  # seconds to wait for a locked database once the run ends
 
 Statement = tuple[str, tuple[Any, ...]]  # SQL, and the parameters of its row
-# Statements of one group, the future of those who wait for it, and their number
+# Statements of one group, the future for their callers, and the number of callers
 Item = tuple[Sequence[Statement], asyncio.Future[None] | None, int]
 
 log = logging.getLogger("edgen")
@@ -118,7 +119,7 @@ log = logging.getLogger("edgen")
 class Writer:
     """A queue of rows with durable group commits. Create and use it on the event loop's thread.
 
-    `pause`: seconds that a group may grow; `enough`: this many waiting callers trigger a commit at once.
+    `pause`: seconds that a group may grow. `enough`: this many waiting callers trigger a commit at once.
     `before_commit` is called in the writer's thread before each commit, for example to simulate a slow disk.
     `connect` opens the ledger in that thread.
     """
@@ -134,9 +135,9 @@ class Writer:
         self._connect = connect
         self._before_commit = before_commit
         self._asked = 0  # waiting callers, counted in the loop's thread,
-        self._taken = 0  # those whose rows are in a group, counted in the writer's
+        self._taken = 0  # and callers whose rows are in a group, counted in the writer's thread
         self._full = threading.Event()
-        self._patience = float("inf")  # seconds to wait for a held database
+        self._patience = float("inf")  # seconds to wait for a locked database
         self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._error: EdgenError | None = None
@@ -155,7 +156,7 @@ class Writer:
         return self.put_for(1, statements)
 
     def put_for(self, callers: int, statements: Sequence[Statement]) -> asyncio.Future[None]:
-        """Do what `put` does, for several callers that wait for the same future."""
+        """Queue statements as `put` does, for several callers that wait for the same future."""
         if self._error is not None:
             raise self._error
         future = self._loop.create_future()
@@ -166,7 +167,7 @@ class Writer:
         return future
 
     def hurry(self) -> None:
-        """Stop waiting for a database that another program holds."""
+        """Stop waiting for a database that another program locks."""
         self._patience = 0.0
 
     async def close(self) -> None:
@@ -198,7 +199,7 @@ class Writer:
         except Exception as problem:  # noqa: BLE001 - the loop's thread must get every error
             self._error = describe_sqlite_error(self._path, problem)
             self._answer(group, self._error)
-            if more:  # else `close` was called, and no more callers come
+            if more:  # otherwise `close` was called, and no more callers come
                 self._drain()
         finally:
             acknowledged.close()
@@ -226,11 +227,11 @@ class Writer:
         return group, True
 
     def _commit(self, connection: LedgerConnection, group: list[Item], stored: int) -> int:
-        """Commit one transaction; return the number of replies, which was `stored` before.
+        """Commit one transaction. `stored` is the number of replies before it; return the number after it.
 
-        Statements are grouped by kind, kinds in order of first appearance: a reply is queued before its
-        outcome, so no outcome is stored without its reply. Deletions go last: a row may be deleted in the
-        group that inserts it.
+        Statements are grouped by kind, in order of first appearance. A reply is queued before its outcome, so
+        no outcome is stored without its reply. Deletions go last, since a row may be deleted in the group
+        that inserts it.
         """
         by_sql: dict[str, list[tuple[Any, ...]]] = {}
         for statements, _, _ in group:
@@ -255,11 +256,11 @@ class Writer:
     def _answer(self, group: list[Item], error: EdgenError | None) -> None:
         futures = [future for _, future, _ in group if future is not None]
         if futures:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed, so no caller waits any more
                 self._loop.call_soon_threadsafe(_resolve, futures, error)
 
     def _drain(self) -> None:
-        """Answer further callers with the error, until `close`."""
+        """Give the error to further callers, until `close`."""
         while (item := self._queue.get()) is not None:
             self._answer([item], self._error)
 

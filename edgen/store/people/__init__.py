@@ -2,10 +2,10 @@
 
     people/people.db
 
-Invitations and sessions are kept as digests of their secrets. Answers are only ever appended: a later answer
-of a person to the same unit counts instead of an earlier one, and an answer without a value withdraws it. An
-answer is on the disk before `answer` returns. The file has its own lock, so people answer while the run is
-read, generated or asked about.
+Only digests of the secrets of invitations and sessions are stored. Answers are append-only: of a person's
+answers to the same unit the latest counts, and an answer without a value withdraws it. An answer is on disk
+before `answer` returns. The file has its own lock, so people answer while the run is read, generated or asked
+about.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from edgen.core.text import escape_hidden
 from edgen.store.people.shared_book import SharedBook, as_json
 
 _LONGEST_NAME = 60
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")  # also as an annotator's in a layer of labels
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")  # also valid for annotators of layers
 _TABLES = """
 CREATE TABLE IF NOT EXISTS invitations (
     n INTEGER PRIMARY KEY, person TEXT NOT NULL, task TEXT NOT NULL, secret TEXT UNIQUE NOT NULL,
@@ -61,11 +61,11 @@ class UnitAnswer(NamedTuple):
 
     n: int  # number of the answer, in the order of arrival
     task: str  # such as "vote" or "label dialogue_acts"
-    unit: str  # id of the unit
-    person: str  # name of the person
-    value: Any  # None for an answer that was withdrawn
-    shown: Any  # to the person, such as the order of two sides
-    seconds: float | None  # between page and answer; None if the page did not count them
+    unit: str  # the unit's id
+    person: str  # the person's name
+    value: Any  # None for a withdrawn answer
+    shown: Any  # details of the display, such as the order of two sides
+    seconds: float | None  # between page and answer; None if the page did not measure them
     at: float  # seconds since the epoch
 
 
@@ -80,9 +80,9 @@ class People(SharedBook):
     # -- invitations and sessions
 
     def invite(self, person: str, task: str, now: float) -> str:
-        """Invite a person to a task, and return the invitation's secret, which is not kept.
+        """Invite a person to a task. Return the invitation's secret, which is not stored.
 
-        Raises UsageError for a name that cannot be one.
+        Raises UsageError for an invalid name.
         """
         if not _NAME.fullmatch(person):
             raise UsageError(
@@ -111,7 +111,7 @@ class People(SharedBook):
             book.execute("DELETE FROM sessions WHERE invitation = ?", (n,))
 
     def enter(self, secret: str, now: float) -> str | None:
-        """Exchange an invitation's secret for that of a new session; None if unknown or revoked."""
+        """Exchange an invitation's secret for that of a new session; None if it is unknown or revoked."""
         session = secrets.token_urlsafe(24)
         with self._write_in_transaction() as book:
             found = book.execute(
@@ -123,7 +123,7 @@ class People(SharedBook):
         return session
 
     def find_invitation(self, session: str) -> Invitation | None:
-        """Return the invitation that a session was opened with; None for an unknown session."""
+        """Return the invitation of a session; None for an unknown session."""
         rows = self._read(
             "SELECT n, person, task, invitations.made, revoked FROM sessions JOIN invitations"
             " ON n = invitation WHERE sessions.secret = ? AND revoked IS NULL",
@@ -143,7 +143,7 @@ class People(SharedBook):
         return [task for (task,) in self._read("SELECT task FROM settings ORDER BY task")]
 
     def list_tasks_answered(self) -> list[str]:
-        """Return the tasks to which answers were given."""
+        """Return the tasks with answers."""
         return [task for (task,) in self._read("SELECT DISTINCT task FROM answers ORDER BY task")]
 
     def set_up(self, task: str, value: Any) -> None:
@@ -154,7 +154,7 @@ class People(SharedBook):
     def assign(
         self, task: str, unit: str, person: str, most: int, now: float, patience: float = math.inf
     ) -> bool:
-        """Give a unit to a person unless `most` other people have it; return whether the person has it.
+        """Assign a unit to a person unless `most` other people have it. Return whether the person has it.
 
         A person who has had it for over `patience` seconds without an answer keeps it, but no longer counts.
         """
@@ -174,7 +174,7 @@ class People(SharedBook):
             return True
 
     def list_assigned(self, task: str, person: str | None = None) -> list[tuple[str, str, float]]:
-        """Return unit, person and time of what was given out, by time; of one person, or of all."""
+        """Return unit, person and time of the assignments, by time; of one person, or of all."""
         return self._read(
             "SELECT unit, person, at FROM assigned WHERE task = ? AND ? IN (person, '') ORDER BY at, rowid",
             task,
@@ -182,7 +182,7 @@ class People(SharedBook):
         )
 
     def release(self, task: str, unit: str, person: str) -> None:
-        """Take a unit back from a person who did not answer it, for others."""
+        """Take back a unit that a person did not answer, so that others can get it."""
         with self._write_in_transaction() as book:
             book.execute(
                 "DELETE FROM assigned WHERE task = ? AND unit = ? AND person = ?", (task, unit, person)
@@ -199,9 +199,9 @@ class People(SharedBook):
         seconds: float | None,
         now: float,
     ) -> bool:
-        """Store an answer on the disk; return False if this form was answered before.
+        """Store an answer on disk. Return False if this form was answered before.
 
-        `form` identifies the page on which it was given, so that a repeated sending counts once.
+        `form` identifies the page of the answer, so that repeated sending counts once.
         """
         row = (
             task,
@@ -222,8 +222,8 @@ class People(SharedBook):
             return done.rowcount == 1
 
     def list_answers(self, task: str, person: str | None = None, after: int = 0) -> list[UnitAnswer]:
-        """Return all answers to a task after number `after`, in the order in which they were given; of one
-        person, or of all."""
+        """Return all answers to a task after number `after`, in the order of arrival; of one person, or of
+        all."""
         rows = self._read(
             "SELECT n, task, unit, person, value, shown, seconds, at FROM answers"
             " WHERE task = ? AND ? IN (person, '') AND n > ? ORDER BY n",
@@ -237,13 +237,13 @@ class People(SharedBook):
         ]
 
     def read_latest_answers(self, task: str, person: str | None = None) -> dict[tuple[str, str], UnitAnswer]:
-        """Return the answer that counts, by unit and person; withdrawn ones are left out."""
+        """Return the latest answer by unit and person, without withdrawn ones."""
         found = {(one.unit, one.person): one for one in self.list_answers(task, person)}
         return {key: one for key, one in found.items() if one.value is not None}
 
 
 def has_people(folder: Path) -> bool:
-    """Return whether somebody was ever invited to the run in `folder`."""
+    """Return whether anybody was ever invited to the run in `folder`."""
     return (folder / "people" / "people.db").exists()
 
 
@@ -255,7 +255,7 @@ def _has_answered(book: sqlite3.Connection, task: str, unit: str, person: str) -
 
 
 def _digest_secret(secret: str) -> str:
-    """Return what is kept of a secret."""
+    """Return the stored digest of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 

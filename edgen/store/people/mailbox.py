@@ -1,15 +1,15 @@
-"""The mailbox of a run: requests that wait for people, and the answers that they gave.
+"""The mailbox of a run: requests that wait for people, and their answers.
 
     people/waiting.db         of a run, in its folder
     FILE.people/people/       of requests about a file, next to it
 
-A request is put in once, under a key of all that shapes its answer, and answered once: an answer is on the
+A request is put in once, under a key of everything that shapes its answer, and answered once. An answer is on
 disk before the page confirms it, and stays until the run's ledger has it. So a kill of either process loses
-nothing, and nobody is asked the same thing twice. A person gets a seat in a conversation, and answers all its
-requests to the role.
+nothing, and nobody answers the same request twice. A person gets a seat in a conversation, and answers all
+its requests to the role.
 
-A conversation that ended may be asked about again, by a run that resumes it or a judge with another question.
-That is another sitting, with seats of its own.
+An ended conversation may be asked about again, by a run that resumes it or a judge with another question.
+That is another sitting, with its own seats.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from edgen.core.people.requests import PersonAnswer, PersonRequest
 from edgen.core.values import TaskId
 from edgen.store.people.shared_book import SharedBook, as_json
 
-_DESK = ".people"  # ends the name of the folder of requests about a file
+_DESK = ".people"  # suffix of the folder of requests about a file
 _decode = msgspec.json.Decoder(PersonRequest).decode
 _SITTINGS = """
 CREATE TABLE IF NOT EXISTS seats (
@@ -53,7 +53,7 @@ class ConversationPlace(NamedTuple):
 
 
 class WaitingRequest(NamedTuple):
-    """A request without an answer. `seen`: it was shown to its person; `typed`: who began to write."""
+    """A request without an answer. `seen`: its page was shown. `typed`: the person has begun to write."""
 
     request: PersonRequest
     seen: bool
@@ -61,7 +61,7 @@ class WaitingRequest(NamedTuple):
 
 
 class MailboxAnswer(NamedTuple):
-    """The answer to a request, and the game token of its seat, empty without one. `text` is None if the
+    """The answer to a request, and the game token of its seat (empty without one). `text` is None if the
     person left."""
 
     request: PersonRequest
@@ -74,12 +74,12 @@ class MailboxAnswer(NamedTuple):
 class Seat(NamedTuple):
     """A person's place in a sitting of a conversation."""
 
-    conversation: ConversationPlace  # its place in the run
-    role: str  # that the person plays
-    person: str  # name of the person
-    token: str  # a word for the game, the same for all its seats
+    conversation: ConversationPlace  # the conversation's place in the run
+    role: str  # the role that the person plays
+    person: str  # the person's name
+    token: str  # the game's token, the same for all its seats
     at: float  # seconds since the epoch
-    sitting: int  # its number, from 0
+    sitting: int  # number of the sitting, from 0
 
 
 class Mailbox(SharedBook):
@@ -122,7 +122,7 @@ DROP TABLE old_ends;
     # -- the side that asks
 
     def put(self, request: PersonRequest, now: float) -> None:
-        """Put a request in, unless it is there."""
+        """Put a request in, unless it is already there."""
         place = _list_place_columns(ConversationPlace.of(request))
         row = (*place, request.key, request.role, as_json(request.together), as_json(request), now)
         with self._write_in_transaction() as book:
@@ -146,7 +146,7 @@ DROP TABLE old_ends;
         return int(self._read("PRAGMA data_version")[0][0])
 
     def list_overdue(self, now: float) -> list[str]:
-        """Return the keys of requests whose person has had longer than the request's `wait`."""
+        """Return the keys of requests whose person has exceeded the request's `wait`."""
         rows = self._read(
             "SELECT request, max(put, at) FROM requests JOIN seats USING (arm, scenario, task, sitting, role)"
             " WHERE done IS NULL"
@@ -155,18 +155,18 @@ DROP TABLE old_ends;
         return [request.key for request, since in requests if now > since + request.wait]
 
     def give_up(self, key: str, now: float) -> None:
-        """Note that the person left whom a request waits for, unless it is answered."""
+        """Mark the person of a request as gone, unless the request is answered."""
         with self._write_in_transaction() as book:
             book.execute("UPDATE requests SET done = ? WHERE key = ? AND done IS NULL", (now, key))
 
     def has_left(self, conversation: ConversationPlace, role: str) -> bool:
-        """Return whether the person of a role left a conversation that has not ended since."""
+        """Return whether the person of a role left the conversation's present sitting."""
         return bool(
             self._read(f"{_LEFT} AND NOT EXISTS ({_ENDED})", *_list_place_columns(conversation), role)
         )
 
     def end(self, conversation: ConversationPlace, now: float) -> None:
-        """Note that nothing more is asked about a conversation."""
+        """Record that no more requests about a conversation follow."""
         with self._write_in_transaction() as book:
             book.execute(
                 "INSERT OR IGNORE INTO ends SELECT arm, scenario, task, max(sitting), ? FROM requests"
@@ -177,7 +177,7 @@ DROP TABLE old_ends;
     # -- the side that answers
 
     def is_over(self, seat: Seat) -> bool:
-        """Return whether nothing more is asked of a seat: its sitting ended, or its person left."""
+        """Return whether no more requests to a seat follow: its sitting ended, or its person left."""
         place = _list_place_columns(seat.conversation)
         ended = "SELECT 1 FROM ends WHERE arm = ? AND scenario = ? AND task = ? AND sitting = ?"
         return bool(
@@ -194,7 +194,7 @@ DROP TABLE old_ends;
         return [WaitingRequest(_decode(request), bool(seen), bool(typed)) for request, seen, typed in rows]
 
     def find_request(self, seat: Seat) -> WaitingRequest | None:
-        """Return the request that waits for a seat; None if none does."""
+        """Return the request that waits for a seat; None if there is none."""
         rows = self._read(
             f"SELECT {_WAITING} FROM requests WHERE {_OF_SEAT} AND done IS NULL ORDER BY n LIMIT 1",  # noqa: S608
             *_list_seat_values(seat),
@@ -202,7 +202,7 @@ DROP TABLE old_ends;
         return WaitingRequest(_decode(rows[0][0]), *map(bool, rows[0][1:])) if rows else None
 
     def read_last_request(self, seat: Seat) -> tuple[PersonRequest, str | None] | None:
-        """Return the last request of a seat that is done, and its answer; None before the first."""
+        """Return a seat's last request that is done, and its answer; None before the first."""
         rows = self._read(
             f"SELECT request, answer FROM requests WHERE {_OF_SEAT} AND done IS NOT NULL ORDER BY n DESC "  # noqa: S608
             "LIMIT 1",
@@ -216,7 +216,7 @@ DROP TABLE old_ends;
             book.execute("UPDATE requests SET seen = max(?, put) WHERE key = ? AND seen IS NULL", (now, key))
 
     def note_typing(self, seat: Seat, now: float) -> None:
-        """Note the time at which a seat's person began to write the answer that is waited for."""
+        """Note the time at which a seat's person began to write the awaited answer."""
         with self._write_in_transaction() as book:
             book.execute(
                 f"UPDATE requests SET typed = max(?, seen) WHERE {_OF_SEAT} AND done IS NULL AND typed IS "  # noqa: S608
@@ -225,8 +225,8 @@ DROP TABLE old_ends;
             )
 
     def answer(self, key: str, text: str, person: str, now: float) -> bool:
-        """Store the answer to a request; return False if it was answered before, or waits no more. Its
-        time is never before that of an earlier step, also if a clock was set back."""
+        """Store the answer to a request. Return False if it was answered before, or no longer waits. Its time
+        is never before that of an earlier step, even if a clock was set back."""
         with self._write_in_transaction() as book:
             done = book.execute(
                 "UPDATE requests SET answer = ?, person = ?, done = max(?, coalesce(typed, seen, put))"
@@ -264,9 +264,9 @@ DROP TABLE old_ends;
         return [_make_seat(*row) for row in self._read(f"SELECT {_SEAT} FROM seats ORDER BY at, rowid")]  # noqa: S608
 
     def take_seat(self, person: str, role: str, now: float, patience: float = 15.0) -> Seat | None:
-        """Give a person a seat in a conversation that waits for somebody; None while there is none.
+        """Give a person a seat in a conversation that waits for somebody; None if there is none yet.
 
-        If people play several roles of it, all are seated at once, each role by the person who has waited
+        If people play several of its roles, all are seated at once. Each role gets the person who has waited
         longest and was seen within `patience` seconds.
         """
         if not self._has_returned(person, role, now, patience / 3) and not self._is_free(person, role):
@@ -289,7 +289,7 @@ DROP TABLE old_ends;
                     if not others:
                         break
                     if one == role and others[0] != person:
-                        return None  # somebody came before
+                        return None  # another person came earlier
                     seated[one] = others[0]
                 else:
                     token = secrets.token_hex(4).upper()
@@ -305,7 +305,7 @@ DROP TABLE old_ends;
         return bool(self._read("SELECT 1 FROM lobby WHERE role = ? AND person = ?", role, person))
 
     def _has_returned(self, person: str, role: str, now: float, often: float) -> bool:
-        """Return whether the lobby has not seen a person for a while."""
+        """Return whether the lobby has not seen a person for over `often` seconds."""
         seen = self._read("SELECT seen FROM lobby WHERE role = ? AND person = ?", role, person)
         return not seen or seen[0][0] < now - often
 
@@ -313,14 +313,13 @@ DROP TABLE old_ends;
         return bool(self._read(_FREE, role, role, role, person, role, person))
 
     def list_roles(self) -> list[str]:
-        """Return the roles that requests waited for."""
+        """Return the roles of all requests."""
         return [role for (role,) in self._read("SELECT DISTINCT role FROM requests ORDER BY role")]
 
 
-# Sittings without the role's seat in which the person has none: those that wait for this role, or for another
-# one that people play in them. The oldest first. Nobody answers the same question for two annotators: tasks
-# of
-# those are texts, and of conversations numbers.
+# Sittings in which the role has no seat and the person has none, the oldest first: they wait for this role,
+# or for another role that people play in them. Nobody answers the same question for two annotators: their
+# tasks are texts, and tasks of conversations are numbers.
 _FREE = """
 SELECT arm, scenario, task, sitting, together FROM requests WHERE done IS NULL
 AND (role = ? OR EXISTS (SELECT 1 FROM json_each(together) WHERE value = ?))
@@ -348,18 +347,19 @@ _ENDED = (
     "SELECT 1 FROM ends WHERE ends.arm = requests.arm AND ends.scenario = requests.scenario"
     " AND ends.task = requests.task AND ends.sitting = requests.sitting"
 )
-# The sitting of a new request: the latest one, or after its end the next.
+# The sitting of a new request: the latest one, or the next one if that has ended.
 _NEXT_SITTING = f"""(SELECT coalesce(max(sitting + EXISTS ({_ENDED})), 0) FROM requests
     WHERE arm = ? AND scenario = ? AND task = ?)"""  # noqa: S608
 
 
 def has_mailbox(folder: Path) -> bool:
-    """Return whether requests of the run in `folder` ever waited for people."""
+    """Return whether the run in `folder` ever had requests to people."""
     return (folder / "people" / Mailbox.NAME).exists()
 
 
 def make_desk(out: Path) -> Path:
-    """Make the folder of requests to people about the file `out`, next to it; return it. Raises RunError."""
+    """Make the folder of requests to people about the file `out`, next to it, and return its path. Raises
+    RunError."""
     folder = out.with_name(f"{out.name}{_DESK}")
     try:
         (folder / "people").mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -374,7 +374,7 @@ def is_desk(folder: Path) -> bool:
 
 
 def _list_place_columns(conversation: ConversationPlace) -> tuple[str, int, str]:
-    """Return the columns that say which conversation."""
+    """Return the columns that identify a conversation."""
     return conversation.arm, conversation.scenario, as_json(conversation.task)
 
 

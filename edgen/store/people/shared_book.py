@@ -1,4 +1,4 @@
-"""A SQLite file of a run that several processes write at once, apart from the ledger and its lock."""
+"""A SQLite file of a run that several processes write concurrently, apart from the ledger and its lock."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _PAUSE = 0.01  # seconds between two attempts
 
 
 class SharedBook:
-    """A file with TABLES in the folder `people` of a run; several threads and processes may use it.
+    """A file with TABLES in the folder `people` of a run. It is safe for several threads and processes.
 
-    What a method writes is on the disk before it returns. Raises RunError if the file cannot be used.
+    Writes are on disk before a method returns. Raises RunError if the file cannot be used.
     """
 
     NAME: ClassVar[str]
@@ -32,7 +32,7 @@ class SharedBook:
     APPLICATION_ID: ClassVar[int]
     TABLES: ClassVar[str]
     CHANGES: ClassVar[tuple[str, ...]] = ()
-    """Statements that make the tables of a file by an earlier version of edgen those of the next one."""
+    """Statements that upgrade the tables of a file from each earlier version of edgen to the next."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "people" / self.NAME
@@ -48,7 +48,7 @@ class SharedBook:
         except OSError as problem:
             raise RunError(f"{self.path}: it cannot be made ({problem.strerror}).") from None
         if not stat.S_ISREG(kind.st_mode) or kind.st_nlink > 1 or self.path.parent.is_symlink():
-            raise RunError(f"{self.path}: it is a link or no file; move it away.")
+            raise RunError(f"{self.path}: it is a link or not a file; move it away.")
         with self._explain_errors():
             book = sqlite3.connect(
                 self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
@@ -60,7 +60,7 @@ class SharedBook:
             _enable_write_ahead_log(book)
             book.execute("PRAGMA synchronous = FULL")
             if not known:
-                # The number comes last: another process that reads it finds the tables.
+                # The number is set last: another process that reads it finds the tables.
                 book.executescript(
                     f"{self.TABLES}\nPRAGMA user_version = {len(self.CHANGES)};"
                     f"\nPRAGMA application_id = {self.APPLICATION_ID};"
@@ -70,12 +70,13 @@ class SharedBook:
         return book
 
     def _renew(self, book: sqlite3.Connection) -> None:
-        """Change the tables of a file by an earlier version. Raises RunError for one by a later version."""
+        """Upgrade the tables of a file from an earlier version. Raises RunError if a later version wrote
+        it."""
         version = "PRAGMA user_version"
         if book.execute(version).fetchone()[0] < len(self.CHANGES):
             book.execute("BEGIN IMMEDIATE")
             for number, change in enumerate(self.CHANGES, 1):
-                if book.execute(version).fetchone()[0] < number:  # by no other process meanwhile
+                if book.execute(version).fetchone()[0] < number:  # else another process has done it
                     for statement in filter(str.strip, change.split(";")):
                         book.execute(statement)
                     book.execute(f"{version} = {number}")
@@ -127,8 +128,8 @@ class SharedBook:
 
 
 def _enable_write_ahead_log(book: sqlite3.Connection) -> None:
-    """Have writes go through a log. SQLite does not wait while another process opens the file and changes
-    the same setting, so try again."""
+    """Turn on the write-ahead log. While another process opens the file and changes this setting, SQLite
+    fails instead of waiting, so try again."""
     until = time.monotonic() + _PATIENCE
     while True:
         try:

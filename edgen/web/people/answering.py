@@ -1,4 +1,4 @@
-"""Pages on which people answer the units of a task, by plain forms. Voting and labelling are two kinds."""
+"""Pages on which people answer the units of a task, by plain forms: voting and labelling."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class PeopleTask(NamedTuple):
 
 
 class TaskKind(NamedTuple):
-    """A kind of task. `units` finds the units of a task in the runs that it is about; `shown` returns what a
-    template needs of a unit's content for a person; `read` returns the answer in a form, and what the person
-    saw. It raises UsageError."""
+    """A kind of task. `units` finds the units of a task in its runs. `shown` returns the template's variables
+    for a unit and a person. `read` returns the answer in a form, and the content that the person saw; it
+    raises UsageError."""
 
     word: str
     template: str
@@ -72,8 +72,8 @@ class _Pages:
         self._asking = asking
 
     def _find_task(self, request: web.Request) -> tuple[PeopleTask, Invitation]:
-        """Return the task of the visitor. Raises HTTPForbidden if it is another kind of task, HTTPConflict
-        where it cannot be read now."""
+        """Return the task of the visitor. Raises HTTPForbidden for a task of another kind, HTTPConflict if it
+        cannot be read now."""
         visitor: Visitor = request[VISITOR]
         run, invitation = visitor.run, visitor.invitation
         if run is None or invitation is None or invitation.task.split(" ")[0] != self._asking.word:
@@ -87,16 +87,16 @@ class _Pages:
             setup = read_setup(people, invitation.task)
             try:
                 units = self._asking.units(request.app[SOURCES].find_with_others(run, setup.against), setup)
-            except EdgenError:  # whose words name places of this machine
+            except EdgenError:  # whose message may contain paths of this machine
                 raise web.HTTPConflict(text=NOT_NOW) from None
             known[place] = PeopleTask(people, units, Queue(people, invitation.task, units))
         return known[place], invitation
 
     async def show(self, request: web.Request) -> web.StreamResponse:
-        """Show the unit that the person is to answer now."""
+        """Show the person's next unit."""
         try:
             return answer_html(await asyncio.to_thread(self._show, request, request[VISITOR]))
-        except EdgenError:  # whose words name places of this machine
+        except EdgenError:  # whose message may contain paths of this machine
             return render_problem_page(NOT_NOW, 409, "/task")
 
     def _show(self, request: web.Request, visitor: Visitor) -> str:
@@ -123,7 +123,7 @@ class _Pages:
         return render(self._asking.template, **facts, key=make_key(unit), **shown)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """Store an answer, then lead to the next unit."""
+        """Store an answer, then redirect to the next unit."""
         form = await request.post()
         fields = {
             name: str(form.get(name, "")) for name in ("unit", "form", "since", "choice", "skip", "reason")
@@ -156,7 +156,7 @@ class _Pages:
         return _to(f"/{self._asking.word}" if new else f"/{self._asking.word}?again=1")
 
     async def undo(self, request: web.Request) -> web.StreamResponse:
-        """Withdraw the person's last answer, whose unit is then shown again."""
+        """Withdraw the person's last answer; its unit is then shown again."""
         form = await request.post()
         return await asyncio.to_thread(self._undo, request, {"form": str(form.get("form", ""))})
 
@@ -180,7 +180,7 @@ def _describe_progress(asked: PeopleTask, own: OwnAnswers, setup: Setup) -> dict
 
 
 def _find_form(fields: Mapping[str, str], person: str) -> str:
-    """Return the name of the page that was sent, which is the person's own. Raises UsageError."""
+    """Return the id of the sent form, which must be the person's own. Raises UsageError."""
     if not _FORM.fullmatch(fields["form"]):
         raise UsageError("This page is incomplete; load it again.")
     return f"{person}/{fields['form']}"
@@ -193,7 +193,7 @@ def _clean_reason(text: str) -> str:
 
 
 def _compute_seconds(since: str, now: float) -> float | None:
-    """Return the seconds since a page was made; None if it does not say."""
+    """Return the seconds since a page was made; None if the form does not state the time."""
     try:
         spent = now - float(since)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Faces: the pages of invited people, one face a kind of task.
+"""Kinds of tasks for invited people, with the pages of each.
 
-A task is a text: the face's word, and what it is about where there is a choice ("vote",
-"label dialogue_acts", "play Student"). The page of a task is at the face's word: /vote, /label, /play.
+A task is a text: the word of its kind and, if there is a choice, its subject ("vote", "label dialogue_acts",
+"play Student"). The page of a task is at the kind's word: /vote, /label, /play.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from edgen.web.sources import IndexedRun
 
 
 class InvitedTask(NamedTuple):
-    """A kind of task. `tasks` returns the tasks to which people can be invited in a run, none where the run
-    lacks what they need; it may raise EdgenError. `hint` returns a sentence about the use of a task's answers
+    """A kind of task. `tasks` returns the tasks to which people can be invited in a run, empty if the run
+    does not allow any; it may raise EdgenError. `hint` returns a sentence about the use of a task's answers
     in a run. `of_files`: it also answers requests about a file."""
 
     word: str
@@ -28,7 +28,7 @@ class InvitedTask(NamedTuple):
 
 
 async def _redirect_to_task(request: web.Request) -> web.StreamResponse:
-    """Lead an invited person to the page of the task."""
+    """Redirect an invited person to the page of the task."""
     invitation = request[VISITOR].invitation
     assert invitation is not None
     return web.Response(status=303, headers={"Location": f"/{invitation.task.split(' ')[0]}"})

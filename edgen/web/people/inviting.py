@@ -23,7 +23,7 @@ from edgen.web.people.owner_page import invite
 from edgen.web.people.tasks import Setup, read_setup
 from edgen.web.sources import IndexedRun
 
-_MOST_GUIDELINES = 200_000  # bytes
+_MOST_GUIDELINES = 200_000  # most bytes of a file of guidelines
 
 
 def set_up(paths: Sequence[Path], options: PeopleOptions) -> dict[str, str]:
@@ -78,7 +78,7 @@ def _with(setup: Setup, options: PeopleOptions) -> Setup:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address is this machine's own, for itself alone."""
+    """Return whether an address can be reached only from this machine."""
     if host == "localhost":
         return True
     try:
@@ -88,7 +88,7 @@ def is_loopback(host: str) -> bool:
 
 
 def require_invitations(paths: Sequence[Path], host: str) -> None:
-    """Raise UsageError where others can reach the pages and nobody is invited."""
+    """Raise UsageError if other machines can reach the pages, but nobody is invited."""
     if is_loopback(host) or any(_has_invitation(path) for path in paths):
         return
     raise UsageError(

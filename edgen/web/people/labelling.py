@@ -1,4 +1,4 @@
-"""The face of people who label: a turn or a conversation, with the definitions of the labels next to it."""
+"""The pages of people who label: a turn or a conversation, next to the definitions of the labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from edgen.web.people.tasks import RunUnits, Setup
 from edgen.web.sources import IndexedRun
 
 __all__ = ["FACE", "make_task_name", "set_up"]
-_KEYS = "1234567890abcdefghijklmnopqrtvwxyz"  # without those of skip and undo
+_KEYS = "1234567890abcdefghijklmnopqrtvwxyz"  # keys for labels, without those of skip and undo
 
 
 def _list_tasks(run: IndexedRun) -> Sequence[str]:
@@ -48,7 +48,7 @@ def _make_units(runs: Sequence[IndexedRun], setup: Setup) -> RunUnits[LabelUnit,
 
 
 def _load_turns(reader: RunReader, unit: LabelUnit) -> tuple[Turn, ...] | None:
-    """Return the turns up to the unit, the last of which is labelled; all for a whole conversation."""
+    """Return the turns up to the labelled one; all turns for a whole conversation."""
     try:
         turns = reader.named(unit.id).turns
     except RunError:
@@ -102,8 +102,8 @@ def set_up(
     unit: Literal["turn", "conversation"] | None,
     known: Path | None,
 ) -> Setup:
-    """Return the settings of labelling a run. Raises UsageError where the layer is of something else or no
-    unit can carry the labels, DataError for the file of known answers."""
+    """Return the settings of labelling a run. Raises UsageError if the layer has other units or labels, or if
+    no unit can have the labels; DataError for the file of known answers."""
     whole = before.whole if unit is None else unit == "conversation"
     asking = LabellingTask(labels=labels, unit="conversation" if whole else "turn")
     LayerFolder(reader.rundir, labels.name).require_same(asking)

@@ -1,4 +1,4 @@
-"""The owner's page of a run's people: who is invited to what, new invitations, and their end."""
+"""The owner's page about a run's people: their invitations and tasks, new invitations, and revocations."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 
 FACES = web.AppKey("faces", tuple[InvitedTask, ...])
-_MOST_INVITED = 200  # at once
+_MOST_INVITED = 200  # most people invited at once
 
 
 def list_tasks(app: web.Application, run: IndexedRun) -> tuple[list[str], str]:
     """Return every task to which people can be invited in a run, and why there may be others: a run that is
-    beginning, or damaged, cannot be read. A data set of files has none."""
+    beginning or damaged cannot be read. A data set in files has no tasks."""
     tasks: list[str] = []
     problem = ""
     is_run = RunFolder(run.path).exists
@@ -44,8 +44,8 @@ def list_tasks(app: web.Application, run: IndexedRun) -> tuple[list[str], str]:
 def invite(run: IndexedRun, names: list[str], task: str, now: float) -> dict[str, str]:
     """Invite people to a task of a run; return the key of each link by name.
 
-    Raises UsageError for no name, too many, a name given twice or one that cannot be a person's, and RunError
-    where nothing can be written.
+    Raises UsageError for no names, too many names, a repeated name or an invalid one, and RunError if nothing
+    can be written.
     """
     if not 1 <= len(names) <= _MOST_INVITED or len(set(names)) != len(names):
         raise UsageError(f"Give 1 to {_MOST_INVITED} different names.")
@@ -97,7 +97,7 @@ def _read_player_figures(run: IndexedRun) -> dict[str, list[dict[str, Any]]]:
 
 
 def _make_hints(app: web.Application, run: IndexedRun) -> Callable[[str], str]:
-    """Return a function that says what to do with the answers to a task."""
+    """Return a function that describes the use of the answers to a task."""
     known = {face.word: face.hint for face in app[FACES]}
 
     def describe_hint(task: str) -> str:
@@ -143,8 +143,8 @@ async def change_invite(request: web.Request) -> web.StreamResponse:
 
 
 async def send_answers(request: web.Request) -> web.StreamResponse:
-    """Send everything that people answered, a JSON object a line: what they said in conversations, with
-    times, and what they agreed to and answered besides."""
+    """Send everything that people answered, one JSON object per line: their turns with times, their consents
+    and their other answers."""
     run = await asyncio.to_thread(run_of, request)
     lines = await asyncio.to_thread(lambda: [msgspec.json.encode(one) for one in _list_answers(run)])
     return web.Response(body=b"\n".join(lines) + b"\n", content_type="application/jsonl", charset="utf-8")
@@ -182,7 +182,7 @@ def _list_answers(run: IndexedRun) -> Iterator[dict[str, Any]]:
 
 
 def run_name(run: IndexedRun) -> str:
-    """Return the name of a run as its records have it."""
+    """Return the name of a run as in its records."""
     path = RunFolder(run.path).job
     return load_job(path).name if path.exists() else run.name
 

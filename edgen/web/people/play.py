@@ -1,7 +1,7 @@
-"""The face of people who play a role: what the role sees, and a place to answer.
+"""The pages of people who play a role: the facts that the role sees, and a place to answer.
 
-A page is whole without JavaScript: it shows the state of the person's conversation when it was asked for, and
-its form sends the answer. A script asks for the state twice a second, and replaces what changed.
+A page works without JavaScript: it shows the state of the person's conversation at the time of the request,
+and its form sends the answer. A script requests the state twice a second, and replaces changed parts.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from edgen.web.people.invited_pages import InvitedTask
 from edgen.web.rendering import render
 from edgen.web.sources import IndexedRun
 
-_TYPES = 4.0  # seconds for which somebody counts as typing
-_HEADINGS = {"default": "Your answer is asked for"}  # of roles whose name says nothing
+_TYPES = 4.0  # seconds for which a person counts as typing
+_HEADINGS = {"default": "Your answer is asked for"}  # headings for roles whose name has no meaning
 TYPING = web.AppKey("typing", dict[tuple[str, str], float])
 """The time at which somebody last typed, by game token and role."""
 
 
 class _Player(NamedTuple):
-    """An invited person, and the mailbox of the run; None before anything waits."""
+    """An invited person, and the mailbox of the run; None before the first request."""
 
     run: IndexedRun
     person: str
@@ -56,8 +56,8 @@ class _Player(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """A person's place: `state` is `consent`, `before`, `lobby`, `answer`, `wait`, `after` or `over`.
-    `paper` is what the person agrees to, or answers, besides the conversation."""
+    """A person's place: `state` is `consent`, `before`, `lobby`, `answer`, `wait`, `after` or `over`. `paper`
+    is the text to agree to or the questionnaire, outside the conversation."""
 
     state: str
     seat: Seat | None = None
@@ -88,7 +88,7 @@ def _read_settings_at(path: Path, _changed: int) -> dict[str, HumanConfig]:
 
 
 def _find_player(request: web.Request) -> _Player:
-    """Return who asks. Raises UsageError for an invitation to something else."""
+    """Return the visitor as a player. Raises UsageError for an invitation to another task."""
     visitor = request[VISITOR]
     assert visitor.run is not None
     assert visitor.invitation is not None
@@ -105,8 +105,8 @@ def _read_answers(player: _Player) -> dict[str, UnitAnswer]:
 
 
 def _find_stage(player: _Player, *, again: bool) -> _Stage:
-    """Return where a person stands, with a seat if one is free. `again`: after a conversation, take the
-    next."""
+    """Return the state of a person, with a seat if one is free. `again`: after a conversation, take the next
+    one."""
     config = _read_settings(player.run).get(player.role, HumanConfig())
     if (paper := find_paper_before(config, _read_answers(player))) is not None:
         return _Stage(paper.name, paper=paper)
@@ -131,7 +131,8 @@ def _find_stage(player: _Player, *, again: bool) -> _Stage:
 
 
 def _is_played_in(mailbox: Mailbox, seat: Seat) -> bool:
-    """Return whether a person speaks in a conversation; one who judges or labels goes on to the next."""
+    """Return whether a person speaks in a conversation. A person who only judges or labels continues with the
+    next one."""
     last = mailbox.read_last_request(seat)
     return last is None or bool(last[0].view.role)
 
@@ -176,7 +177,7 @@ def _show(
 
 
 def _explain_again(run: IndexedRun, reason: str) -> str:
-    """Return why an answer cannot be used, in a clause for the person; empty without a reason."""
+    """Return a clause for the person about why an answer cannot be used; empty without a reason."""
     if not reason:
         return ""
     found = find_reason(reason) or find_reason(reason, load_kept_job(RunFolder(run.path).job).protocol)
@@ -186,13 +187,13 @@ def _explain_again(run: IndexedRun, reason: str) -> str:
 def _refill_text(
     pending: PersonRequest, last: tuple[PersonRequest, str | None] | None
 ) -> dict[str, list[str]]:
-    """Return the text of an answer that could not be used, for its field: the person changes it there."""
+    """Return the text of an unusable answer, for its field, so that the person can correct it there."""
     texts = [field for field in list_fields(pending) if field.kind == "text"]
     return {} if last is None or len(texts) != 1 else {f"f:{texts[0].name}": [_read_answer_words(*last)]}
 
 
 def _number_speakers(turns: Sequence[tuple[str, str]]) -> list[tuple[str, str, int]]:
-    """Return the turns of a text to compare, each with the number of its speaker."""
+    """Return the turns of a text to compare, each with its speaker's number."""
     speakers = [*dict.fromkeys(speaker for speaker, _ in turns)]
     return [(speaker, text, speakers.index(speaker) % 2) for speaker, text in turns]
 
@@ -212,7 +213,7 @@ def _describe_field(field: Field) -> dict[str, Any]:
 
 
 def _read_answer_words(pending: PersonRequest, text: str | None) -> str:
-    """Return what an answer said, for the conversation on the page; empty if the person left."""
+    """Return the words of an answer, for the conversation on the page; empty if the person left."""
     if text is None:
         return ""
     said: list[str] = []
@@ -251,14 +252,14 @@ def _render_page(
 
 
 def _make_version(player: _Player, stage: _Stage) -> str:
-    """Return a text that changes when the page does."""
+    """Return a text that changes whenever the page changes."""
     pending = "" if stage.waiting is None else stage.waiting.request.key
     seat = "" if stage.seat is None else f"{stage.seat.token}{stage.seat.conversation}"
     return hashlib.sha256(f"{player.role}/{stage.state}/{seat}/{pending}".encode()).hexdigest()[:16]
 
 
 async def send_state(request: web.Request) -> web.StreamResponse:
-    """Say where a person stands, with the part of the page if it changed."""
+    """Send the state of a person, with the part of the page if it changed."""
     player = _find_player(request)
     stage = await asyncio.to_thread(_find_stage, player, again=False)
     facts: dict[str, Any] = {"version": _make_version(player, stage), "typing": False}
@@ -274,12 +275,12 @@ async def send_state(request: web.Request) -> web.StreamResponse:
 
 
 async def change_answer(request: web.Request) -> web.StreamResponse:
-    """Store a person's answer; it is on the disk before the page confirms it."""
+    """Store a person's answer. It is on disk before the page confirms it."""
     player, form, now = _find_player(request), await request.post(), time.time()
     stage = await asyncio.to_thread(_find_stage, player, again=False)
     waiting = stage.waiting
     if waiting is None or player.mailbox is None or form.get("key") != waiting.request.key:
-        return web.Response(status=303, headers={"Location": "/play"})  # answered before, or over
+        return web.Response(status=303, headers={"Location": "/play"})  # answered before, or it is over
     fields = list_fields(waiting.request)
     given = {field.name: [str(one) for one in form.getall(f"f:{field.name}", [])] for field in fields}
     if "close" in form and waiting.request.view.closing:
@@ -297,7 +298,7 @@ async def change_answer(request: web.Request) -> web.StreamResponse:
 
 
 async def change_paper(request: web.Request) -> web.StreamResponse:
-    """Store that a person agrees, or what the person answers to a questionnaire."""
+    """Store a person's consent, or the answers to a questionnaire."""
     player, form, now = _find_player(request), await request.post(), time.time()
     stage = await asyncio.to_thread(_find_stage, player, again=False)
     people = player.run.open_people()
@@ -323,13 +324,13 @@ async def change_paper(request: web.Request) -> web.StreamResponse:
 
 
 async def change_next(request: web.Request) -> web.StreamResponse:
-    """Let a person into the lobby for another conversation."""
+    """Let a person into the lobby, for another conversation."""
     await asyncio.to_thread(_find_stage, _find_player(request), again=True)
     return web.Response(status=303, headers={"Location": "/play"})
 
 
 async def change_leave(request: web.Request) -> web.StreamResponse:
-    """End a person's conversation at the person's wish."""
+    """End a person's conversation at the person's request."""
     player = _find_player(request)
     stage = await asyncio.to_thread(_find_stage, player, again=False)
     if stage.waiting is not None and player.mailbox is not None:
@@ -338,7 +339,7 @@ async def change_leave(request: web.Request) -> web.StreamResponse:
 
 
 async def change_typing(request: web.Request) -> web.StreamResponse:
-    """Note that a person types, and when that began."""
+    """Note that a person is typing, and since when."""
     player = _find_player(request)
     seat = await asyncio.to_thread(_find_typing_seat, player)
     if seat is not None:
@@ -350,7 +351,7 @@ async def change_typing(request: web.Request) -> web.StreamResponse:
 
 
 def _find_typing_seat(player: _Player) -> Seat | None:
-    """Return the seat of a person who types; note the beginning."""
+    """Return the seat of a person who is typing; note the beginning."""
     if (mailbox := player.mailbox) is None or (seat := mailbox.find_seat(player.person, player.role)) is None:
         return None
     waiting = mailbox.find_request(seat)

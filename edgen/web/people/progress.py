@@ -1,4 +1,5 @@
-"""Figures of people's answers for the owner of a run: progress, agreement, attention, and position bias."""
+"""Figures about people's answers, for the owner of a run: progress, agreement, attention, and position
+bias."""
 
 from __future__ import annotations
 
@@ -14,21 +15,21 @@ from edgen.store.people.mailbox import ConversationPlace, MailboxAnswer
 from edgen.store.votes import is_vote
 from edgen.web.people.tasks import KNOWN, REPEAT, find_base, read_setup
 
-_AT_LEAST = 2  # people, for agreement
+_AT_LEAST = 2  # fewest people for agreement
 
 
 class Progress(NamedTuple):
-    """Figures of one task, ready to be shown."""
+    """Figures of one task, ready to show."""
 
     task: str  # name of the task
-    answers: int  # of all people
-    units: int  # with an answer
+    answers: int  # number of answers of all people
+    units: int  # units with an answer
     complete: int  # units with as many answers as wanted
     per_unit: int  # wanted answers per unit
     people: list[dict[str, Any]]  # figures of each person
-    agreement: dict[str, Any] | None  # None with too few answers
+    agreement: dict[str, Any] | None  # agreement; None with too few answers
     position: dict[str, Any] | None  # choices by position of the sides; None for other tasks
-    problem: str | None  # why there are no statistics; None if there are
+    problem: str | None  # reason why there are no statistics; None if there are
 
 
 def compute_progress(people: People, task: str) -> Progress:
@@ -41,7 +42,7 @@ def compute_progress(people: People, task: str) -> Progress:
         agreement = _compute_agreement(said)
         position = _compute_position(latest) if is_vote(task) else None
         rest = _compare_with_rest(said)
-    except EdgenError as missing:  # numpy is an extra
+    except EdgenError as missing:  # numpy comes with an extra
         problem, rest = str(missing), {}
     names = dict.fromkeys(person for _, person in latest)
     return Progress(
@@ -58,7 +59,7 @@ def compute_progress(people: People, task: str) -> Progress:
 
 
 def summarize_players(given: Iterable[MailboxAnswer]) -> dict[str, list[dict[str, Any]]]:
-    """Return figures of the people who played each role: conversations, answers, seconds an answer, and how
+    """Return figures of the people who played each role: conversations, answers, seconds per answer, and how
     often the person left."""
     by: dict[str, dict[str, list[MailboxAnswer]]] = {}
     for one in given:
@@ -91,7 +92,7 @@ def _read_label(value: Any) -> tuple[str, ...] | None:
 
 
 def _collect_answers(latest: Mapping[tuple[str, str], UnitAnswer]) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return what each person said of each unit, without skips and checks."""
+    """Return each person's answer about each unit, without skips and checks."""
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for (unit, person), answer in latest.items():
         if "#" not in unit and (label := _read_label(answer.value)) is not None:
@@ -101,7 +102,7 @@ def _collect_answers(latest: Mapping[tuple[str, str], UnitAnswer]) -> dict[str, 
 
 def _read_scenario(unit: str) -> int:
     first = unit.partition("~")[0].partition("@")[0]
-    place = read_record_id(first.rpartition("/")[2])  # between runs of one name, a run stands before its ids
+    place = read_record_id(first.rpartition("/")[2])  # ids between runs of one name have the run before "/"
     return -1 if place is None else place[1]
 
 
@@ -132,7 +133,7 @@ def _compute_agreement(said: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dic
 
 
 def _compare_with_rest(said: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dict[str, Any]:
-    """Return the share of each person's answers that equal the most frequent one of all others."""
+    """Return the share of each person's answers that equal the most frequent answer of all others."""
     from edgen.stats.intervals import share
 
     rows: dict[str, list[tuple[float, int]]] = {}
@@ -147,7 +148,7 @@ def _compare_with_rest(said: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dic
 
 
 def _compute_position(latest: Mapping[tuple[str, str], UnitAnswer]) -> dict[str, Any] | None:
-    """Return how often people prefer what they see first, by person and of all, as for judges."""
+    """Return how often people prefer the side shown first, for each person and for all, as for judges."""
     from edgen.stats.intervals import scale_estimate, share
 
     rows: dict[str, list[tuple[float, int]]] = {}

@@ -1,7 +1,7 @@
-"""Units of a task, given out to people one at a time: in which order, how often, and what checks attention.
+"""Units of a task, given out to people one at a time: order, number of answers, and checks of attention.
 
-Everybody goes through the units in the same blocks, so that people overlap; the order within a block is the
-person's own. After every few answers comes a check: a unit with a known answer, or an earlier one again.
+Everybody goes through the units in the same blocks, so that people overlap. The order within a block differs
+by person. Every few answers there is a check: a unit with a known answer, or an earlier unit again.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from edgen.web.sources import IndexedRun, make_stamp
 
 U = TypeVar("U")
 C = TypeVar("C")
-_BLOCK = 10  # units that a person gets in an own order
-_PATIENCE = 3_600.0  # seconds until an unanswered unit goes to somebody else as well
-_LOOK_AGAIN = 2.0  # seconds between two looks at what the run holds
-_MOST_LOADED = 4_096  # units whose content is kept
-_APART = 5  # answers between a unit and its repeat
+_BLOCK = 10  # units in a block, whose order differs by person
+_PATIENCE = 3_600.0  # seconds until an unanswered unit is also given to another person
+_LOOK_AGAIN = 2.0  # seconds between two looks for changes of the run
+_MOST_LOADED = 4_096  # most units whose content is cached
+_APART = 5  # fewest answers between a unit and its repeat
 REPEAT, KNOWN = "#again", "#known"
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a task, kept with the run."""
+    """The settings of a task, stored in the run."""
 
     per_unit: int = 1
     """People who answer each unit."""
     guidelines: str = ""
-    """A text that stands next to each unit."""
+    """A text shown next to each unit."""
     check_every: int = 10
     """Answers between two checks of attention; 0: none."""
     known: dict[str, Any] = {}
@@ -56,15 +56,15 @@ def read_setup(people: People | None, task: str) -> Setup:
 
 
 def find_base(unit: str) -> str:
-    """Return the unit that a check is about."""
+    """Return the unit of a check."""
     return unit.partition("#")[0]
 
 
 class RunUnits(Generic[U, C]):
-    """The units of a task in a run, or in several runs together, as they are now. Thread-safe.
+    """The units of a task in one or several runs, at present. Thread-safe.
 
-    `listed` yields the units with their names; `loaded` returns a unit's content, None where the runs have
-    other texts now.
+    `listed` yields the units with their names; `loaded` returns a unit's content, None if the runs have other
+    texts now.
     """
 
     def __init__(
@@ -96,12 +96,12 @@ class RunUnits(Generic[U, C]):
             return name in self._units
 
     def find_unit(self, name: str) -> U | None:
-        """Return a unit; None if the run has it no more."""
+        """Return a unit; None if the run no longer has it."""
         with self._lock:
             return self._units.get(name)
 
     def read_content(self, name: str) -> C | None:
-        """Return what is shown of a unit; None if the run has other texts now."""
+        """Return the shown content of a unit; None if the run has other texts now."""
         with self._lock:
             self._refresh()
             if name not in self._units or self._reader is None:
@@ -149,7 +149,7 @@ class OwnAnswers(NamedTuple):
 
 
 def read_own_answers(people: People, task: str, person: str) -> OwnAnswers:
-    """Return what a person answered."""
+    """Return a person's answers."""
     given = tuple(people.list_answers(task, person))
     latest: dict[str, UnitAnswer] = {}
     for one in given:
@@ -168,7 +168,7 @@ class Queue:
         self._cleared = 0.0
 
     def choose_unit(self, person: str, now: float) -> str | None:
-        """Return the unit that a person is to answer now; None if there is none left. Raises EdgenError."""
+        """Return the person's next unit; None if none is left. Raises EdgenError."""
         setup = read_setup(self._people, self.task)
         own = read_own_answers(self._people, self.task, person)
         for unit, _, _ in self._people.list_assigned(self.task, person):
@@ -191,12 +191,12 @@ class Queue:
                 self._full.add(unit)
             if now - self._cleared < _LOOK_AGAIN:
                 break
-            self._cleared = now  # somebody may have given a unit back
+            self._cleared = now  # another person may have given a unit back
             self._full.clear()
         return None
 
     def _check(self, person: str, own: OwnAnswers, setup: Setup, now: float) -> str | None:
-        """Return a check of attention, if one is due."""
+        """Return an attention check, if one is due."""
         done = sum("#" in unit for unit in own.latest)
         if not setup.check_every or own.answered // setup.check_every <= done:
             return None
@@ -216,14 +216,14 @@ class Queue:
         return None
 
     def find_held_unit(self, person: str, key: str) -> str:
-        """Return the unit that a person has under a key. Raises UsageError."""
+        """Return the unit that a person holds under a key. Raises UsageError."""
         for unit, _, _ in self._people.list_assigned(self.task, person):
             if make_key(unit) == key:
                 return unit
         raise UsageError("This page is about something that was not given to you; load it again.")
 
     def undo(self, person: str, form: str, now: float) -> bool:
-        """Withdraw the last answer of a person that counts; return whether there was one."""
+        """Withdraw a person's last answer that counts; return whether there was one."""
         own = read_own_answers(self._people, self.task, person)
         last = max(own.latest.values(), key=lambda one: one.n, default=None)
         if last is None:
@@ -231,7 +231,7 @@ class Queue:
         return self._people.answer(self.task, last.unit, person, form, None, None, None, now)
 
     def give_back(self, unit: str, person: str) -> None:
-        """Give a unit that a person skipped to others."""
+        """Make a unit that a person skipped available to others."""
         self._people.release(self.task, unit, person)
         self._full.discard(unit)
 
@@ -242,7 +242,7 @@ def _iterate_blocks(order: tuple[str, ...], person: str) -> Iterator[str]:
 
 
 def skip_of(reason: str) -> dict[str, str]:
-    """Return the answer of a person who skips a unit."""
+    """Return the stored answer of a person who skips a unit."""
     return {"skip": reason}
 
 

@@ -1,5 +1,5 @@
-"""The face of people who vote: two conversations of one scenario, or two responses to one turn, blind, and
-which of them is better."""
+"""The pages of people who vote: two conversations of one scenario, or two responses to one turn, without
+their origins. People choose the better one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from edgen.web.people.tasks import RunUnits, Setup, read_setup
 from edgen.web.sources import IndexedRun
 
 _CHOICES = ("first", "second", "tie")
-_LOOKED_AT = 200  # conversations in which a page looks for several responses to a turn
+_LOOKED_AT = 200  # most conversations in which a page looks for several responses to a turn
 
 
 def _list_tasks(run: IndexedRun) -> Sequence[str]:
@@ -78,7 +78,7 @@ def _read(
 
 
 def set_up(reader: RunReader, before: Setup, known: Path | None) -> Setup:
-    """Return the settings of voting on a run. `known`: a file of votes whose choices are right. Raises
+    """Return the settings of voting on a run. `known`: a file of votes with the right choices. Raises
     UsageError for a run without pairs, DataError for the file."""
     if not has_vote_pairs(reader):
         raise UsageError(

@@ -107,7 +107,7 @@ def test_answers_that_are_no_sheets_tell_nothing(tmp_path: Path, command: Comman
     assert found.untold == dict.fromkeys(MEASURES, 10)
     assert found.student_asks is None
     assert found.note is not None
-    assert "10 of its answers could not be read" in found.note
+    assert "10 of its answers were unreadable" in found.note
     with pytest.raises(UselessError, match="A sheet has five lines"):
         judged(run, 60, garbage)
 

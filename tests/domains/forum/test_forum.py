@@ -350,7 +350,7 @@ def test_a_question_has_a_title_of_its_own() -> None:
         assert isinstance(read_post(silent, "Member0", (), titled=True), Rejection)
 
 
-@settings(max_examples=dose(15, 50))
+@settings(max_examples=dose(10, 50))
 @given(st.one_of(st.text(), st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["text", "votes", "accept", "title"]), inner),

@@ -106,7 +106,7 @@ class TestByValue:
         places = {name: (int(name[-9:-3]), int(name[-1])) for name in names}
         value = {name: f"k{(one + again * (one % 4 == 3)) // 4}" for name, (one, again) in places.items()}
         put_layer(copy, "kind", value)
-        with pytest.raises(ShortError, match="hang together by it, or by their scenarios"):
+        with pytest.raises(ShortError, match="are linked by it, or by their scenarios"):
             edgen.select(copy, tmp_path / "tied", split_by="labels.kind")
         assert not (tmp_path / "tied").exists()
         new = edgen.select(
@@ -181,7 +181,7 @@ class TestInOrder:
         (["--where", "turns > 1", "--in-order"], 2, "--in-order and --test go with --split-by NAME"),
         (["--draw", "5", "--test", ".2"], 2, "--in-order and --test go with --split-by NAME"),
         (["--split-by", "outcome.unknown"], 2, "none of the conversations that are kept has it"),
-        (["--split-by", "turns"], 3, "hang together by it, or by their scenarios"),
+        (["--split-by", "turns"], 3, "are linked by it, or by their scenarios"),
         (
             ["--split-by", "subject", "--test", ".01"],
             3,

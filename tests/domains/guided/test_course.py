@@ -447,7 +447,7 @@ def played(of: Machine, moves: list[Move]) -> Course:
     return one
 
 
-@settings(max_examples=dose(15, 50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=dose(10, 50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(machines(), st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=12))
 def test_any_machine_keeps_its_promises(of: Machine, moves: list[Move]) -> None:
     one = played(of, moves)

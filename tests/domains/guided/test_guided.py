@@ -627,7 +627,7 @@ def test_a_job_needs_a_machine_that_is_there(desk: Path) -> None:
 @pytest.mark.parametrize(
     ("head", "states", "told"),
     [
-        ({}, {"ask": {**STATES["ask"], "transition_states": ["tel"]}}, "'tel', which is not there"),
+        ({}, {"ask": {**STATES["ask"], "transition_states": ["tel"]}}, "'tel', which does not exist"),
         ({}, {"ask": {**STATES["ask"], "when": {"rain": True}}}, "rain"),
         ({}, {"ask": {**STATES["ask"], "formulations": ["What about {colour}?"]}}, "colour"),
         ({}, {"ask": {**STATES["ask"], "subtask": "middle"}}, "middle"),

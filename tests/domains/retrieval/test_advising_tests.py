@@ -107,7 +107,7 @@ def test_a_run_without_paraphrases_says_what_to_do(share: str, tmp_path: Path) -
         path = run.rundir.locate_written_texts("paraphrases")
         path.write_text(path.read_text(encoding="utf-8").replace('"text_sha256": "', '"text_sha256": "0'))
     with pytest.raises(
-        ShortError, match=r"--tests 1 is about .* `edgen annotate .* --write paraphrases --after 0`"
+        ShortError, match=r"--tests 1 needs .* `edgen annotate .* --write paraphrases --after 0`"
     ):
         write(run, tmp_path / "out", tests=1)
     assert not (tmp_path / "out").exists()

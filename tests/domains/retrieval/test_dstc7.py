@@ -21,6 +21,7 @@ from edgen.families.dialogue import DIALOGUE
 from edgen.store.run_folder import RunFolder
 from edgen.store.run_parts import AcceptedConversation
 from tests.cli.command import Command
+from tests.dose import dose
 from tests.export.runs import FORMATS, MemoryRun
 from tests.export.test_spaces import SPACE, accepted
 
@@ -125,8 +126,9 @@ def after(run: MemoryRun) -> dict[tuple[str, ...], set[str]]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("negatives", ["random", "same-topic", "bm25", "written"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(dose(1, 2)))
 @pytest.mark.parametrize("subtask", [1, 4])
 def test_no_wrong_candidate_is_right(seed: int, negatives: str, subtask: int, tmp_path: Path) -> None:
     run = made(seed, tmp_path)
@@ -213,7 +215,7 @@ def test_a_pool_that_stays_small_is_not_padded_but_said(tmp_path: Path) -> None:
     exported = write(made(0, tmp_path), tmp_path / "out", subtask=2)
     pool = pool_of(tmp_path / "out")
     assert exported.remarks[0].startswith(f"The pool has {len(pool)} texts: ")
-    assert "smaller than the 120,000 of --pool, and nothing was made up" in exported.remarks[1]
+    assert "smaller than the 120,000 of --pool. To fill it, name other runs" in exported.remarks[1]
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert all(remark in card for remark in exported.remarks)
     with pytest.raises(UsageError, match=r"--pool 2: the right answers alone are \d+; take --pool"):

@@ -100,10 +100,10 @@ def test_missing_paraphrases_are_said_and_none_at_all_is_an_error(tmp_path: Path
     reworded(run, share=0.5)
     exported = write(run, tmp_path / "out", subtask=3, cuts="all")
     assert "A model wrote the paraphrases (not known)" in exported.remarks[0]
-    assert "examples have one right answer, since no paraphrases were written" in exported.remarks[1]
+    assert "examples have one right answer: there are no paraphrases" in exported.remarks[1]
     path = run.rundir.locate_written_texts("paraphrases")
     path.write_text(path.read_text(encoding="utf-8").replace('"text_sha256": "', '"text_sha256": "0'))
-    with pytest.raises(ShortError, match="no turn that is to be chosen has paraphrases"):
+    with pytest.raises(ShortError, match="no turn to choose has paraphrases"):
         write(run, tmp_path / "stale", subtask=3)
     assert not (tmp_path / "stale").exists()
     path.write_text('{"id": "w-0', encoding="utf-8")

@@ -179,7 +179,7 @@ def test_a_later_ranking_of_an_example_counts_and_an_answer_twice_counts_once(tm
         ("\tX\tw\n", "[]", "the example has no id"),
         ("\n", "[]", "it is empty"),
         ("a\tX\tw\n", "[]", "it holds no rankings"),
-        ("a\tX\tw\n", "[7]", "The first that is wrong: entry 1: expected an object"),
+        ("a\tX\tw\n", "[7]", "The first problem: entry 1: expected an object"),
         (
             "a\tX\tw\n",
             '[{"example-id": "b", "candidate-ranking": []}]',

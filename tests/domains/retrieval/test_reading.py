@@ -302,7 +302,7 @@ anything = st.recursive(
 
 @pytest.mark.parametrize("reader", RECORDS, ids=lambda reader: reader.name)
 @given(data=st.data())
-@settings(max_examples=dose(37, 150))
+@settings(max_examples=dose(15, 150))
 def test_a_changed_record_is_read_or_refused_with_a_reason(reader: Any, data: st.DataObject) -> None:
     record = copy.deepcopy(RECORDS[reader])
     for _ in range(data.draw(st.integers(1, 3))):

@@ -211,7 +211,7 @@ def test_actions_of_any_form_are_findings_and_no_crash(actions: Any, found: list
 
 
 @given(data=st.data())
-@settings(max_examples=dose(37, 150))
+@settings(max_examples=dose(15, 150))
 def test_a_changed_entry_is_read_or_refused_with_a_reason(data: st.DataObject) -> None:
     prep = {
         "past_convo": ["Hello.", "What is blue?"], "img": "a.png", "prep": "", "engPrep": "under", "obj": "", "engObj": "box",

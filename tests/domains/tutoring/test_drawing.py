@@ -111,7 +111,7 @@ PARTS = st.builds(
 )
 
 
-@settings(max_examples=dose(15, 40))
+@settings(max_examples=dose(10, 40))
 @given(st.lists(THING | PARTS, min_size=1, max_size=12))
 def test_whatever_can_be_written_is_drawn_within_its_edges(things: list[Thing]) -> None:
     things = [one for one in things if find_thing_problem(one) is None]

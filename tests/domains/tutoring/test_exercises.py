@@ -333,7 +333,7 @@ WORDS = "exercises/tiers/words"
         # exercises that cannot be told apart, asked or answered
         (f"{WORDS}/question", "{{ word }}?", "house + big and house + small ask the same ('house?') and have different answers"),
         (f"{WORDS}/answers", "{{ article if size == 'big' else '' }}", "$.exercises.tiers.words.answers: it is empty for word 'house', size 'small'"),
-        (f"{WORDS}/answers", "{{ '?!' if article else '!' }}", "cannot be told from other text"),
+        (f"{WORDS}/answers", "{{ '?!' if article else '!' }}", "cannot be distinguished from other text"),
         (f"{WORDS}/mistake", "{{ article }} {{ word.es }} {{ size }}", "is right for word 'house', size 'big'"),
         (f"{WORDS}/concepts", ["word", "size", "learner"], "learner changes nothing in an exercise"),
         # names

@@ -327,8 +327,8 @@ def test_k_that_differs_by_turn_keeps_what_there_is() -> None:
         ({"wanted": {"Guess": {}}}, "$.tutoring.wanted.Guess: this is empty"),
         ({"wanted": {"Guess": {"Hint": 1}, "Question": 2}}, "$.tutoring.wanted.Question: expected weights of the tutor's"),
         ({"wanted": {"Guess": {"Hint": -1}}}, "$.tutoring.wanted.Guess"),
-        ({"labelled_by": "labeller", "wanted": {"Guess": {"Hint": 1}}}, "$.tutoring.wanted: it goes by the student's action"),
-        ({"choose": "judge", "tutors": ["default", "judge"]}, "$.tutoring.tutors: 'judge' is not a tutor here"),
+        ({"labelled_by": "labeller", "wanted": {"Guess": {"Hint": 1}}}, "$.tutoring.wanted: it depends on the student's action"),
+        ({"choose": "judge", "tutors": ["default", "judge"]}, "$.tutoring.tutors: 'judge' is the judge in this job"),
         ({"labelled_by": "nobody"}, "$.tutoring.labelled_by: unknown value 'nobody'"),
     ],
 )  # fmt: skip

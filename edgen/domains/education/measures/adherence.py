@@ -1,10 +1,10 @@
-"""Adherence: whether conversations keep to what their scenarios state, by keywords.
+"""Adherence: shares of conversations that keep to their scenarios, by keywords.
 
 Five shares, each over the conversations that can be decided; `keywords` defines how. On nineteen released
-records of Education Dialogue one reading by hand agrees in 69 of 74 answers; the words were chosen by that
-reader, who knew these records, so elsewhere expect less. Intervals are those of `stats.intervals`,
-clustered by scenario: they cover the draw of scenarios, not the keywords' errors. Memory: some bytes
-a conversation.
+records of Education Dialogue, one reading by hand agrees in 69 of 74 answers. The words were chosen by that
+reader, who knew these records, so expect less agreement elsewhere. Intervals are those of `stats.intervals`,
+clustered by scenario: they cover the draw of scenarios, not the keywords' errors. Memory: some bytes per
+conversation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from edgen.plugin.measures import Aggregate, ArmResult, ByKey, JudgeAnswers, Jud
 if TYPE_CHECKING:
     from edgen.asking.call_estimates import NeededCalls
 
-_QUESTIONS = {  # on a terminal, in a report
+_QUESTIONS = {  # titles on a terminal and in a report
     "student_asks": ("student asks for its way", "Student asks for its way"),
     "student_reaction": ("student's reaction shows", "Student's reaction shows"),
     "teacher_reaction": ("teacher's reaction shows", "Teacher's reaction shows"),
@@ -43,7 +43,7 @@ _NAMES = {name: label for name, (label, _) in _QUESTIONS.items()}
 
 
 class AdherenceMeasure(OwnCount, JudgeAnswers, Measure[tuple[AdherenceShares, ...]]):
-    """By keywords, and by as many judges as were asked."""
+    """The measure `adherence`: by keywords, and by each judge that was asked."""
 
     name = "adherence"
     definition = (
@@ -86,21 +86,21 @@ class AdherenceMeasure(OwnCount, JudgeAnswers, Measure[tuple[AdherenceShares, ..
     )  # fmt: skip
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Value]:
-        """Return the keywords' answers by question, None if undecided; an empty mapping if the scenario is
-        not of this family."""
+        """Return the keywords' answers by question, None if undecided; an empty mapping if the scenario does
+        not belong to this family."""
         if not LAYOUT.names.issubset(sample.scenario.values):
             return {}
         given = judge_by_keywords(sample.scenario, sample.turns, words.spoken)
         return dict(zip(MEASURES, (None if yes is None else bool(yes) for yes in given), strict=True))
 
     def ask_judge(self, run: Path, asking: JudgeAsking) -> dict[str, AdherenceShares]:
-        """Have the judge answer the five questions."""
+        """Make the judge answer the five questions."""
         from edgen.domains.education.adherence import judge_adherence
 
         return judge_adherence(run, *asking)
 
     def estimate_judge(self, run: Path, asking: JudgeAsking) -> NeededCalls:
-        """Return the calls that it would make."""
+        """Return the calls that `ask_judge` would make."""
         from edgen.domains.education.adherence import estimate_adherence
 
         return estimate_adherence(run, *asking)

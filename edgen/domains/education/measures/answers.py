@@ -1,7 +1,7 @@
-"""Answer-giving: how often a student that asks for the answer gets it.
+"""Answer-giving: how often a student who asks for the answer gets it.
 
-A turn of the student asks if it holds one of the phrases below. It gets the answer if the next turn is the
-teacher's, states something about the matter and asks nothing back (`keywords.tells`, `keywords.asks`).
+A turn of the student asks if it contains one of the phrases below. It gets the answer if the next turn is the
+teacher's, states something about the subject and asks nothing back (`keywords.tells`, `keywords.asks`).
 Intervals are those of `stats.intervals`, clustered by scenario.
 """
 
@@ -55,11 +55,11 @@ class AnswersMeasure(Measure[Any]):
             "Look for a teacher that tells more often than it asks.",
         ),
     )
-    compares = ()  # further tests would raise the adjusted p of those that there are
+    compares = ()  # further tests would raise the adjusted p-values of the present ones
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
-        """Turns that ask for the answer, those that get it, the teacher's turns, and those without a
-        question."""
+        """Count the turns that ask for the answer and those that get it, the teacher's turns and those
+        without a question."""
         asked = given = taught = telling = 0
         for number, turn in enumerate(sample.turns):
             if turn.role == "Teacher":
@@ -72,7 +72,7 @@ class AnswersMeasure(Measure[Any]):
 
 
 def _is_answered(turns: Sequence[Turn], number: int) -> bool:
-    """Return whether turn `number` is the teacher's, and states something without asking back."""
+    """Return whether turn `number` is the teacher's and states something without asking back."""
     if number >= len(turns) or turns[number].role != "Teacher":
         return False
     text = turns[number].text

@@ -1,8 +1,8 @@
-"""The probability that the student understood, where both sides prefer the same way and where they do not.
+"""The probability that the student understood, by whether both sides prefer the same way.
 
-`match`: the student's and the teacher's preference share a family of ways (`keywords.stated`), or are the
-same words; `mismatch`: both are of known families and share none; `untold`: anything else. A scenario is of
-one kind, so the two means are independent. Memory: 17 bytes a conversation.
+`match`: the student's and the teacher's preferences share a family of ways (`keywords.stated`), or have the
+same words. `mismatch`: both are of known families and share none. `untold`: all others. A scenario is of one
+kind, so the two means are independent. Memory: 17 bytes per conversation.
 """
 
 from __future__ import annotations
@@ -40,16 +40,17 @@ class ProbabilityBy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Probability(msgspec.Struct, frozen=True, kw_only=True):
-    """`match`: both prefer the same way; `mismatch`: they do not; `untold`: no keyword decides."""
+    """Probabilities by kind: `match`: both prefer the same way; `mismatch`: they do not; `untold`:
+    undecided."""
 
     missing: int
     all: ProbabilityBy
     by: dict[str, ProbabilityBy]
-    difference: Estimate | None  # mean in matches minus mean in mismatches
+    difference: Estimate | None  # mean of `match` minus mean of `mismatch`
 
     @property
     def all_mean(self) -> Estimate | None:
-        """The mean of all."""
+        """The mean of all kinds."""
         return self.all.mean
 
 

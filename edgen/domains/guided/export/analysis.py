@@ -1,8 +1,8 @@
-"""The analysis that CRWIZ's server appends to a room's log, by the names of its `post_task_analysis`.
+"""The analysis that CRWIZ's server appends to a room's log, with the keys of its `post_task_analysis`.
 
-Each figure is what that program finds in the same log. It reports three sub-tasks by name; here every other
-sub-task of the machine is reported, too. `typed_turns` and `typed_share` count the free text of the guided
-role; CRWIZ has no such figures.
+Each figure equals what that program computes from the same log. It reports three sub-tasks by name; this
+analysis reports every other sub-task of the machine, too. `typed_turns` and `typed_share` count the free text
+of the guided role; CRWIZ has no such figures.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Logs = Sequence[Mapping[str, Any]]
 
 
 def analyse(logs: Logs, events: GuidedEvents) -> dict[str, Any]:
-    """Return the analysis of a room's logs, as `RoomLog` has them, and of its conversation's events."""
+    """Return the analysis of a room's logs, as `RoomLog` makes them, and of its conversation's events."""
     start, end = (
         next((one for one in logs if one["event"] == kind), None) for kind in ("start_task", "end_task")
     )
@@ -105,7 +105,7 @@ def _read_last_id(participant: Mapping[str, Any]) -> int:
 
 
 def _describe_subtasks(logs: Logs, advances: Logs, end: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the first visit of each sub-task, {} for those of CRWIZ that never began."""
+    """Return the first visit of each sub-task; {} for a sub-task of CRWIZ that never began."""
     begun: dict[str, int] = {}
     for place, one in enumerate(advances):
         begun.setdefault(one["data"]["current_subtask"], place)

@@ -1,6 +1,5 @@
 """The logs of CRWIZ (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020): a file for each room, the answers to
-questionnaires, and the states, as its programs read them.
-"""
+questionnaires, and the states, in the layouts that its programs read."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ def rows(run: RunReader, _chat: Chat) -> Iterator[Row | LeftOut]:
 
 
 def _read_machines(run: RunReader) -> dict[str, Machine]:
-    """Return the machine of each arm that has one, by its name; "" without arms."""
+    """Return the machine of each arm that has one, by the arm's name; "" without arms."""
     jobs = {arm: run.job_of(arm) for arm in run.job.arm_names}
     found = {arm: guide_of(job) for arm, job in jobs.items()}
     return {arm: machine for arm, machine in found.items() if machine is not None}
@@ -66,7 +65,7 @@ def _list_answer_rows(conversation: AcceptedConversation, events: GuidedEvents) 
 
 
 class LogFiles(JsonLines):
-    """Writer of a file for each log, the answers as JSON Lines, and the states next to them, once."""
+    """A writer of a file for each log, of the answers as JSON Lines, and of the states."""
 
     def add(self, row: Row) -> None:
         """Write a log, or a row of answers."""
@@ -80,8 +79,8 @@ class LogFiles(JsonLines):
             file.write(text + b"\n")
 
     def finish(self) -> Patterns:
-        """End the files and write the states, each arm's in a folder of its own where they differ. The logs
-        are no table that `datasets` could load."""
+        """Finish the files and write the states; each arm's get a folder of their own if they differ.
+        `datasets` cannot load the logs, since they are no table."""
         machines = _read_machines(self.staging.run)
         first = next(iter(machines.values()), None)
         alike = all(one == first for one in machines.values())
@@ -99,19 +98,22 @@ FORMAT = Format(
     "states.",
     rows=rows,
     card=FormatCard(
-        reasons={"no_events": "the record tells of no states and choices, as those of `protocol: guided` do"},
+        reasons={
+            "no_events": "the record has no states and choices; records of `protocol: guided` have them"
+        },
         notes=(
             (
                 "Conversations have no dates: each log begins on 2020-01-01 at midnight (UTC), and goes on by "
                 "the simulated clock."
             ),
             (
-                "CRWIZ's programs know the one who is guided by the name Fred and the other one as Operator, so "
-                "these are the users' names; `roles` has the run's."
+                "CRWIZ's programs call the guided user Fred and the other one Operator, so these are the "
+                "users' names; `roles` has the run's."
             ),
             (
-                "A lock is told as disable_user_input and enable_user_input, an effect as "
-                "perform_action_triggered, a change of the world as perform_action_response and status_update."
+                "A lock is logged as disable_user_input and enable_user_input, an effect as "
+                "perform_action_triggered, a change of the world as perform_action_response and "
+                "status_update."
             ),
             (
                 "end_task has one of CRWIZ's reasons as `reason_id` (where none fits, dialogue_completed for a "
@@ -120,13 +122,11 @@ FORMAT = Format(
                 "user_end_task, the reason user_disconnected as disconnect and disconnect_end_task."
             ),
             (
-                "CRWIZ's analysis takes a task for successful where the last sub-task is assess_damage. Where "
-                "the machine tells of "
-                "success, the helper bot therefore advances to it before end_task, or from it to finish after a "
-                "failure; such an "
-                "advance_subtask of user 2 is no sub-task of the machine. CRWIZ's programs name the events "
-                "operator_quiz_trigger, "
-                "_response and _timeout without content; here they hold what the operator answered to the "
+                "In CRWIZ's analysis, a task is successful if its last sub-task is assess_damage. So the "
+                "helper bot advances to this sub-task before end_task if the machine states a success, "
+                "and from it to finish after a failure; such an advance_subtask of user 2 is not a "
+                "sub-task of the machine. In CRWIZ's programs, the events operator_quiz_trigger, "
+                "_response and _timeout have no contents; here they hold the operator's answers to the "
                 "questionnaire."
             ),
         ),

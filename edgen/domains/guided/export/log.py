@@ -1,13 +1,13 @@
-"""A guided conversation as CRWIZ's server logs one: all events of a room, and at the end the analysis after
-the task.
+"""A guided conversation in the log layout of CRWIZ's server: all events of a room, and at the end the
+analysis.
 
-Names of events and of what they hold are those of JChiyah/crwiz (Chiyah Garcia, Lopes, Liu and Hastie, LREC
+The names of events and of their data are those of JChiyah/crwiz (Chiyah Garcia, Lopes, Liu and Hastie, LREC
 2020): `log_utils`, `active_room`, `finite_state_machine` and `post_task_analysis`. Conversations have no
-dates, so each begins at START. In CRWIZ the one who is guided is called Fred and the other one Operator, and
-its programs look for these names.
+dates, so each begins at START. In CRWIZ the guided role is called Fred and the other one Operator, and its
+programs look for these names.
 
-CRWIZ's analysis takes a task for successful where its last sub-task is `assess_damage`. So before the end,
-the helper bot advances to that sub-task after a success, and leaves it after a failure (`_mark_success`).
+In CRWIZ's analysis, a task is successful if its last sub-task is `assess_damage`. So before the end, the
+helper bot advances to that sub-task after a success, and leaves it after a failure (`_mark_success`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ REASONS = (COMPLETED, "time_out", UNSPECIFIED, BY_USER, DISCONNECTED)
 """Why a task ends, as CRWIZ knows it."""
 _LAST_SUBTASK = "finish"  # the last sub-task of CRWIZ's released code
 
-Entry = tuple[float, str, int, dict[str, Any]]  # seconds, the event, whose it is, what it holds
+Entry = tuple[float, str, int, dict[str, Any]]  # seconds, the event, the user's number, the event's data
 
 
 class RoomLog:
-    """The log of one conversation. `turns` are without an end marker; `time_limit` is in seconds, None
-    without one; `subtasks` are those of the machine, in their order, () where it is not known."""
+    """The log of one conversation. `turns` have no end marker. `time_limit` is in seconds; None without one.
+    `subtasks` are the machine's, in order; empty if unknown."""
 
     def __init__(
         self,
@@ -56,18 +56,18 @@ class RoomLog:
         self.roles = {WIZARD: wizard, **dict(enumerate(others, PARTNER))}
         self.users = {WIZARD: "Fred", PARTNER: "Operator", **dict(enumerate(others[1:], PARTNER + 1))}
         self._ids = {role: number for number, role in self.roles.items()}
-        # what CRWIZ's server keeps in mind of a room
+        # the state that CRWIZ's server keeps of a room
         self._state = ""
         self._moves = 0
         self._subtask: str | None = None
         self._hinted: str | None = None
         self._said = 0
-        self._begun: set[str | None] = set()  # states whose effects were begun
+        self._begun: set[str | None] = set()  # states whose effects have begun
         self._offered: dict[str, Any] = {}
         self._chosen = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the log as JSON has it. `roles` says who of the conversation goes by which user's number."""
+        """Return the log as JSON values. `roles` maps users' numbers to roles of the conversation."""
         logs = [self._make_entry(place, *entry) for place, entry in enumerate(self._iterate_entries(), 1)]
         analysis = self._make_entry(
             len(logs) + 1, self._events.duration, "post_task_analysis", HELPER, analyse(logs, self._events)
@@ -110,7 +110,7 @@ class RoomLog:
         yield from self._list_unlogged_turns(self._events.duration)
 
     def _iterate_messages(self, time: float, until: int) -> Iterator[Entry]:
-        """Yield the turns up to `until` that were said by `time` and are not in the log yet."""
+        """Yield the turns before number `until` that were said by `time` and are not in the log yet."""
         for turn in self._turns[self._said : until]:
             said: Any = turn.data.get("time")
             at = float(said) if type(said) in (int, float) else time
@@ -120,7 +120,7 @@ class RoomLog:
             yield self._make_message(at, turn)
 
     def _list_unlogged_turns(self, time: float, until: int | None = None) -> Iterator[Entry]:
-        """Yield the turns up to `until`, or all, that are not in the log yet."""
+        """Yield the turns before number `until`, or all, that are not in the log yet."""
         for turn in self._turns[self._said : until]:
             self._said += 1
             yield self._make_message(time, turn)
@@ -138,7 +138,7 @@ class RoomLog:
         found = [one for one in options if isinstance(one, dict)] if isinstance(options, list) else []
         if state is None:
             return
-        if not self._moves:  # the state in which it begins
+        if not self._moves:  # the initial state
             yield from self._move(time, {"to": state})
         self._offered = {str(one.get("state")): one.get("probability") for one in found}
         utterances = [{"utterance": one.get("utterance"), "state_name": one.get("state")} for one in found]
@@ -193,7 +193,7 @@ class RoomLog:
 
     def _change_world(self, time: float, event: Event) -> Iterator[Entry]:
         if (cause := guided.read_text(event, "cause")) is not None:
-            if cause not in self._begun:  # it happens at once
+            if cause not in self._begun:  # the effect happens at once
                 yield from self._begin_action(time, {"state": cause})
             yield time, "perform_action_response", WIZARD, {"action_name": cause, "action_performed": True}
         limit = self._limit
@@ -225,7 +225,7 @@ class RoomLog:
         speaker = self._ids[self._turns[-1].role] if self._turns else WIZARD
         if known == BY_USER:
             yield time, "user_end_task", PARTNER if end.reason == PARTNER_LEFT else speaker, {}
-        elif known == DISCONNECTED:  # of the one who gives no answer to the last turn
+        elif known == DISCONNECTED:  # of the user who did not answer the last turn
             gone = PARTNER if speaker == WIZARD else WIZARD
             yield time, "disconnect", gone, {}
             yield time, "disconnect_end_task", HELPER, {"disconnected_user_id": gone}
@@ -233,12 +233,12 @@ class RoomLog:
         yield time, "end_task", HELPER, {"reason_id": known, "reason": end.reason, "success": end.success}
 
     def _mark_success(self, time: float, success: bool | None) -> Iterator[Entry]:
-        """Advance to the sub-task by which CRWIZ's analysis knows a success, or out of it."""
+        """Advance to the sub-task that marks a success in CRWIZ's analysis, or leave it."""
         if success is not None and success != (self._subtask == SUCCESS):
             yield time, "advance_subtask", HELPER, {"current_subtask": SUCCESS if success else _LAST_SUBTASK}
 
     def _log_quiz(self, time: float, event: Event) -> Iterator[Entry]:
-        """Yield the token of a role, and what the operator answered to the questionnaire."""
+        """Yield the token of a role, and the operator's answers to the questionnaire."""
         yield from self._give_token(time, event)
         user, answers = self._ids.get(str(event.get("role"))), event.get("answers")
         if user != PARTNER:

@@ -1,7 +1,7 @@
 """Checks of a machine that could be read: each finding is a sentence and its place.
 
-A `fatal` finding keeps the machine from being run: names that lead nowhere, missing variables and sub-tasks,
-slots that nothing fills. With other findings it can be run, but is probably not as intended.
+A machine with a `fatal` finding cannot run: names that lead nowhere, missing variables and sub-tasks, slots
+without values. With other findings it can run, but probably not as intended.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TOLERANCE = 0.005  # of a sum of probabilities that are written with two or thr
 
 
 class MachineFinding(msgspec.Struct, frozen=True):
-    """One thing that makes no sense. `state` is None where it is about the machine."""
+    """A flaw of a machine. `state` is None if it concerns the whole machine."""
 
     kind: str
     state: str | None
@@ -35,8 +35,8 @@ class MachineFinding(msgspec.Struct, frozen=True):
 
 
 def check_machine(machine: Machine, available: Collection[str] | None = None) -> list[MachineFinding]:
-    """Return all findings, the fatal first, in the order of the states. `available`: what the space has,
-    dimensions and fields (`topic.answer`); None: what the machine says that it needs."""
+    """Return all findings, fatal ones first, in the order of the states. `available`: the space's dimensions
+    and fields (`topic.answer`); None: those that the machine says it needs."""
     known = [*machine.world, *machine.needed, *(available or ())]
     found = [*_check_head(machine, available)]
     for state in machine.states.values():
@@ -83,7 +83,7 @@ def _check_head(machine: Machine, available: Collection[str] | None) -> Iterator
 
 
 def _check_names(machine: Machine, state: State) -> Iterator[MachineFinding]:
-    """Yield a finding for each name of a state that leads nowhere, and one if it has no formulation."""
+    """Yield a finding for each unknown name in a state, and one if the state has no formulation."""
     listed = {
         "leads to": state.transitions,
         "has a lock that leads to": state.lock.otherwise if state.lock else (),
@@ -91,7 +91,9 @@ def _check_names(machine: Machine, state: State) -> Iterator[MachineFinding]:
     for said, names in listed.items():
         for name in names:
             if name not in machine.states and name not in machine.fixed:
-                message = f"it {said} '{name}', which is not there{_suggest_close_name(name, machine.states)}"
+                message = (
+                    f"it {said} '{name}', which does not exist{_suggest_close_name(name, machine.states)}"
+                )
                 yield MachineFinding("dangling", state.name, message, True)
     for said, subtask in (("is for", state.subtask), ("begins", state.advances)):
         if subtask is not None and subtask not in machine.subtasks:
@@ -117,13 +119,13 @@ def _check_probabilities(state: State) -> Iterator[MachineFinding]:
     if len(given) < 2:
         return
     if not any(given):
-        message = f"its {len(given)} transitions have no probability, so all are alike"
+        message = f"its {len(given)} transitions have no probability, so all are equally probable"
         yield MachineFinding("probability", state.name, message)
         return
     none = [name for name in state.transitions if not state.probabilities.get(name)]
     if none:
         message = (
-            f"{_list(none)} {_choose_verb(none)} the probability 0: chance never goes there while "
+            f"{_list(none)} {_choose_verb(none)} the probability 0: chance never chooses them while "
             "anything else is offered"
         )
         yield MachineFinding("probability", state.name, message)
@@ -151,7 +153,7 @@ def _check_conditions(
         variable = machine.world.get(name)
         if variable is None:
             message = (
-                f"a condition is on '{name}', which is no variable of the "
+                f"a condition is on '{name}', which is not a variable of the "
                 f"world{_suggest_close_name(name, machine.world)}"
             )
             yield MachineFinding("variable", state, message, True)
@@ -183,7 +185,7 @@ def _check_effect(machine: Machine, state: str, effect: Effect) -> Iterator[Mach
         variable = machine.world.get(name)
         if variable is None:
             message = (
-                f"an effect changes '{name}', which is no variable of the "
+                f"an effect changes '{name}', which is not a variable of the "
                 f"world{_suggest_close_name(name, machine.world)}"
             )
             yield MachineFinding("variable", state, message, True)

@@ -1,4 +1,4 @@
-"""Short descriptions of locks, effects, conditions and ends, with the colour that stands for each."""
+"""Short descriptions of locks, effects, conditions and ends, each with a colour."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ def _describe_effect(effect: Effect) -> str:
 
 
 def join_full_text(state: State) -> str:
-    """Return the full text of a card, shown when the pointer is on it."""
+    """Return the full text of a card, for the pointer's tooltip."""
     return "\n".join([state.name, *state.formulations])

@@ -1,9 +1,9 @@
 """A machine as a picture (SVG): a card for each state, a band for each sub-task, a line for each transition.
 
-A card lists what it leads to, each with its probability and a port from which its line begins, so no label
-stands on a line. Lines run to the right within a band. What goes back, far, or to another band has no line
-but a mark after its name. With counts, lines are as wide as they were taken often, and what never happened is
-grey.
+A card lists its transitions, each with its probability and a port from which its line begins, so no label
+stands on a line. Lines run to the right within a band. Transitions back, far, or to another band have no line
+but a mark after the name. With counts, the width of a line shows how often it was taken, and what never
+happened is grey.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from edgen.domains.guided.machines.svg import (
 )
 
 MOST = 1_000  # states of one picture
-_WIDE, _BETWEEN = 212.0, 50.0  # a card, and the space for lines after it
+_WIDE, _BETWEEN = 212.0, 50.0  # width of a card, and of the space for lines after it
 _HEAD, _LINE, _ROW = 24.0, 14.0, 17.0  # heights of a card's parts
 _PAD = 14.0  # around the cards of a band
 _TITLE = 26.0  # height of a band's title
 _MARGIN = 24.0
-# Of Okabe and Ito's colours, which colour-blind people can distinguish, too: (line, band).
+# Okabe and Ito's colours, which colour-blind people can distinguish: (line, band).
 _BANDS = (
     ("#0a6aa6", "#eaf3f9"), ("#a8690b", "#fbf3e4"), ("#0b7d5c", "#e8f5f0"), ("#a34a7c", "#f8edf4"),
     ("#5a55a3", "#eeedf8"),
@@ -51,7 +51,7 @@ Counts = Mapping[tuple[str, str], int]
 def draw_machine(machine: Machine, counts: Counts | None = None) -> str:
     """Return the picture. `counts`: how often each transition (from, to) was taken.
 
-    Raises MachineError for a machine of more states than a picture has room for.
+    Raises MachineError for a machine of more than MOST states.
     """
     if len(machine.states) > MOST:
         raise MachineError(
@@ -62,12 +62,12 @@ def draw_machine(machine: Machine, counts: Counts | None = None) -> str:
 
 @dataclass(frozen=True)
 class _Row:
-    """A line of a card that names another state. `share`: of what follows, in [0, 1]."""
+    """A line of a card that names another state. `share`: its part of all transitions, in [0, 1]."""
 
     target: str
     share: float
     taken: int | None
-    refused: bool = False  # where an answer leads that does not open the lock
+    refused: bool = False  # taken after an answer that does not open the lock
 
     @property
     def never(self) -> bool:
@@ -315,7 +315,7 @@ class _Picture:
         yield "</g>"
 
     def _render_entries(self, band: int, name: str) -> Iterator[str]:
-        """Yield a dot for each other band from which something leads here."""
+        """Yield a dot for each other band from which a transition leads to this state."""
         others = sorted(
             {
                 self.band_of[other]

@@ -1,4 +1,4 @@
-"""A machine as the files of its folder. `load_machine` of these files gives the same machine."""
+"""A machine as the files of its folder. `load_machine` reads the same machine from these files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from edgen.plugin.files import as_key, as_number, as_text, explain_write_errors,
 
 
 def dump_machine(machine: Machine) -> dict[str, str]:
-    """Return the texts of a folder's files by name: `machine.yaml`, `fixed_states.yaml`, and one for each
+    """Return the texts of a folder's files, by name: `machine.yaml`, `fixed_states.yaml`, and one for each
     state."""
     return {
         HEAD: _render_head(machine),
@@ -25,8 +25,9 @@ def dump_machine(machine: Machine) -> dict[str, str]:
 
 
 def dump_for_crwiz(machine: Machine) -> dict[str, str]:
-    """Return the files that CRWIZ's `load_dialogue_states` reads: its six keys and no `machine.yaml`, which
-    it would take for a state. Every transition has a probability, as its code looks each of them up."""
+    """Return the files that CRWIZ's `load_dialogue_states` reads. They have its six keys. There is no
+    `machine.yaml`, which CRWIZ would read as a state. Every transition has a probability, since its code
+    looks up each of them."""
     return {
         **_dump_fixed(machine),
         **{_render_file(one): _render_crwiz_state(one) for one in machine.states.values()},
@@ -34,8 +35,7 @@ def dump_for_crwiz(machine: Machine) -> dict[str, str]:
 
 
 def write_files(texts: Mapping[str, str], folder: Path) -> None:
-    """Write the files into a new folder, or into an empty one. Raises MachineError where something is
-    there."""
+    """Write the files into a new or empty folder. Raises MachineError if the folder is not empty."""
     with explain_write_errors(folder):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise MachineError(str(folder), "this folder is not empty; name a new one.")
@@ -123,7 +123,7 @@ def _render_conditional(one: Effect | End) -> dict[str, Any]:
 
 
 def _dump_conditions(when: Mapping[str, Condition]) -> dict[str, Any]:
-    """Return conditions as files have them: a value for one value, a list for several, a mapping for
+    """Return conditions in the form of files: a value for one value, a list for several, a mapping for
     bounds."""
     said: dict[str, Any] = {}
     for name, one in when.items():
@@ -134,7 +134,7 @@ def _dump_conditions(when: Mapping[str, Condition]) -> dict[str, Any]:
 
 
 def _render_flow(value: Any) -> str:
-    """Return a value as `flow` does, with whole numbers as people write them."""
+    """Return a value as `flow` does, but whole numbers without a decimal point."""
     return flow(_convert_whole_numbers(value))
 
 

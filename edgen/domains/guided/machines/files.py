@@ -47,18 +47,18 @@ class StateFile(msgspec.Struct, frozen=True, kw_only=True):
     transition_states: tuple[Name, ...] | None = None
     """The states that may follow."""
     transition_probabilities: _Any = None
-    """How probable each of them is, by name."""
+    """The probability of each, by name."""
     subtask: Name | None = None
     """It may be said only in this sub-task."""
     slots: tuple[Name, ...] | None = None
-    """Slots that have to have a value."""
+    """Slots that must have a value."""
     lock: _Any = None
-    """The answer that it waits for: `any` of the partner's, or one with `says`, `lacks`, `label`; `otherwise`
-    is where an answer that does not open it may lead."""
+    """The answer that opens it: `any`, or one with `says`, `lacks`, `label`; `otherwise`: the states offered
+    after another answer."""
     effects: _Any = None
     """Changes of the world, at once or later."""
     when: _Any = None
-    """It may be said only while the world is like that."""
+    """Conditions on the world under which it may be said."""
     advances: Name | None = None
     """The sub-task that begins here."""
     end: _Any = None
@@ -72,26 +72,26 @@ class MachineFile(msgspec.Struct, frozen=True, kw_only=True):
 
     name: Name  # see Machine, as for all keys
     description: Annotated[str, Meta(max_length=MAX_TEXT)] | None = None  # a sentence or two
-    initial: Name = "start"  # first state
+    initial: Name = "start"  # the first state
     world: _Any = None  # variables by name
-    needs: tuple[Name, ...] = ()  # names that texts take from the space
-    subtasks: Annotated[tuple[Name, ...], Meta(max_length=MAX_SUBTASKS)] = ()  # in their order
+    needs: tuple[Name, ...] = ()  # names of the space's values that texts use
+    subtasks: Annotated[tuple[Name, ...], Meta(max_length=MAX_SUBTASKS)] = ()  # sub-tasks, in order
     ends: _Any = None  # conditions of ends
     time_limit: Annotated[float, Meta(gt=0, le=MAX_SECONDS)] | None = 360.0  # seconds
-    clock: Clock = Clock()  # the simulated one
+    clock: Clock = Clock()  # the simulated clock
     players: Players = Players()  # names of the roles
-    questionnaire: Name | None = "crwiz"  # shipped name or file
+    questionnaire: Name | None = "crwiz"  # a shipped name or a file
 
 
 class _Effect(msgspec.Struct, frozen=True, kw_only=True):
     """An effect as written; see `model.Effect`."""
 
-    set: _Any = None  # new values by variable
-    add: dict[Name, float] = {}  # numbers by variable
+    set: _Any = None  # new values, by variable
+    add: dict[Name, float] = {}  # added numbers, by variable
     after_seconds: Seconds = 0  # seconds until it happens
     after_turns: Annotated[int, Meta(ge=0, le=10_000)] = 0  # turns until it happens
     when: _Any = None  # condition
-    repeat: bool = False  # it happens again and again
+    repeat: bool = False  # the effect happens again and again
 
 
 class _Lock(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,13 +110,13 @@ class _End(msgspec.Struct, frozen=True, kw_only=True):
 class _Variable(msgspec.Struct, frozen=True, kw_only=True):
     """A variable as written; see `model.Variable`."""
 
-    kind: Kind | None = None  # None: by the initial value
+    kind: Kind | None = None  # None: derived from the initial value
     initial: _Any = None  # value at the start
-    values: tuple[Said, ...] = ()  # of a choice
-    least: float | None = None  # of a number
-    most: float | None = None  # of a number
+    values: tuple[Said, ...] = ()  # values of a choice
+    least: float | None = None  # minimum of a number
+    most: float | None = None  # maximum of a number
     sees: tuple[Name, ...] | None = None  # roles that may know it
-    label: Name | None = None  # for people
+    label: Name | None = None  # the name for people
 
 
 class _Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +126,7 @@ class _Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Reader:
-    """Reads the values of one file; what is wrong goes to `problems`, with the file before the path."""
+    """A reader of one file's values. It adds problems to `problems`, with the file before the path."""
 
     def __init__(self, file: str, problems: list[Problem]) -> None:
         self.file, self.problems = file, problems
@@ -237,13 +237,13 @@ class _Reader:
         )
 
     def read_probabilities(self, value: Any) -> dict[str, float]:
-        if value is None or value == []:  # what CRWIZ takes for none
+        if value is None or value == []:  # what CRWIZ reads as no probabilities
             return {}
         made = self.convert(value, dict[str, Annotated[float, Meta(ge=0)]], "$.transition_probabilities")
         return made or {}
 
     def read_variable(self, value: Any, path: str, wizard: str) -> Variable:
-        """Return a variable: a mapping, or its first value alone."""
+        """Return a variable, from a mapping or from its initial value alone."""
         read = self.convert(value if isinstance(value, dict) else {"initial": value}, _Variable, path)
         if read is None:
             return Variable(kind="text", initial="")
@@ -289,7 +289,7 @@ def _find_kind(read: _Variable) -> Kind | None:
 
 
 def read_state(value: Any, file: str, problems: list[Problem]) -> State | None:
-    """Return the state in a file; None where it cannot be read."""
+    """Return the state in a file; None if it cannot be read."""
     if not isinstance(value, dict):
         problems.append(
             Problem(file, "expected a state: a mapping with name, formulations, transition_states")
@@ -324,7 +324,7 @@ def read_state(value: Any, file: str, problems: list[Problem]) -> State | None:
 
 
 def read_machine_file(value: Any, file: str, problems: list[Problem]) -> dict[str, Any] | None:
-    """Return the contents of `machine.yaml`, by the fields of a Machine; None where it cannot be read."""
+    """Return the contents of `machine.yaml`, by the fields of a Machine; None if it cannot be read."""
     reader = _Reader(file, problems)
     before = len(problems)
     read = reader.convert(value, MachineFile, "$")

@@ -1,4 +1,4 @@
-"""The kind of folders that machines are: jobs name them as they name files."""
+"""The kind of folders that hold machines: jobs name them like files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State machines as commands and Python users have them: checked, drawn, learned from a run."""
+"""State machines for commands and Python users: checking, drawing, learning from a run."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class CheckedMachine(msgspec.Struct, frozen=True, kw_only=True):
     states: int  # number of states
     transitions: int  # number of transitions
     fixed: int  # number of fixed replies
-    subtasks: tuple[str, ...]  # in their order
+    subtasks: tuple[str, ...]  # names of the sub-tasks, in order
     variables: tuple[str, ...]  # names of the world's variables
-    needs: tuple[str, ...]  # names that its texts take from the space
+    needs: tuple[str, ...]  # names of the space's values that its texts use
     findings: tuple[MachineFinding, ...]  # errors and warnings
 
     def require_sound(self) -> None:
@@ -47,8 +47,8 @@ class CheckedMachine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_machine(reference: str) -> Path:
-    """Return the folder that a shipped machine's name or a path means. A bare name that nothing ships is a
-    path, too."""
+    """Return the folder of a shipped machine's name or of a path. A bare name that is not shipped is a path,
+    too."""
     folder = resources.find("machines", reference)
     if "/" in reference or reference in resources.list_shipped("machines"):
         return folder
@@ -59,7 +59,7 @@ def find_machine(reference: str) -> Path:
 
 
 def check(reference: str, space: str | None = None) -> CheckedMachine:
-    """Check the machine that a name or folder means. `space`: the space to use it with, by name or file.
+    """Check the machine with this name or folder. `space`: the space to use it with, by name or file.
 
     Raises MachineError for a folder that cannot be read.
     """
@@ -86,7 +86,8 @@ def _list_names(space: str) -> list[str]:
 
 
 def draw(reference: str, output: Path, run: Path | None = None) -> None:
-    """Write the picture of a machine (SVG). `run`: with how often its conversations took each transition."""
+    """Write the picture of a machine (SVG). `run`: show how often the run's conversations took each
+    transition."""
     machine = load_machine(find_machine(reference))
     counts = None if run is None else count_choices(run).count_transitions()
     with explain_write_errors(output):
@@ -107,10 +108,10 @@ def count_choices(run: Path) -> ChoiceCounts:
 def learn_from(
     run: Path, output: Path | None = None, reference: str | None = None, smoothing: float = 1.0
 ) -> LearnedMachine:
-    """Return the machine of a run with probabilities by the choices of its conversations, written to a new
+    """Return the machine of a run with probabilities learned from its conversations, and write it to a new
     folder `output`. `reference`: another machine than the job's.
 
-    Raises RunError where the run holds no choice, or no machine is named.
+    Raises RunError if the run has no choices, or no machine is named.
     """
     machine = _read_machine(run) if reference is None else load_machine(find_machine(reference))
     learned = learn(machine, count_choices(run), smoothing)
@@ -125,7 +126,7 @@ def learn_from(
 
 
 def _read_machine(run: Path) -> Machine:
-    """Return the machine by which a run's conversations were guided."""
+    """Return the machine that guided a run's conversations."""
     with RunReader(run) as reader:
         machine: Machine | None = guide_of(reader.job)
     if machine is None:

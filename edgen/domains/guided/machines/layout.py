@@ -1,11 +1,11 @@
-"""A layered layout of boxes in columns: what leads on stands to the right, lines cross little and pass no
+"""A layered layout of boxes in columns: transitions lead to the right, and lines cross little and pass no
 box.
 
-The steps are Sugiyama's (Sugiyama, Tagawa and Toda 1981, IEEE Trans. SMC 11): transitions that go back are
-set aside, each box gets a column by the longest way to it, lines over several columns keep a lane in each,
-the order in a column follows the mean place of the neighbours, and heights are those nearest to the
-neighbours' that leave boxes apart (by pooling adjacent violators). Everything is decided by the order of what
-is given. A picture has a band for each sub-task, with its states in the order of the machine's course.
+The steps are Sugiyama's (Sugiyama, Tagawa and Toda 1981, IEEE Trans. SMC 11). Transitions that go back are
+set aside. Each box gets a column by the longest way to it. Lines over several columns keep a lane in each.
+The order in a column follows the mean place of the neighbours. Heights are as near to the neighbours' as is
+possible without overlap (by pooling adjacent violators). The result depends only on the order of the input. A
+picture has a band for each sub-task, with its states in the order in which the machine reaches them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _Cell = str | tuple[str, str, int]  # a box, or the lane of an edge in a column
 
 @dataclass(frozen=True)
 class Box:
-    """A box and where its lines leave it: heights from its top, by target."""
+    """A box, and the points where its lines leave it: heights from its top, by target."""
 
     height: float
     ports: Mapping[str, float]
@@ -39,7 +39,7 @@ class Box:
 @dataclass
 class DiagramLayout:
     """The places of boxes: column (from 0) and top. `lanes`: the heights of a drawn edge in the columns
-    between its ends, in their order. An edge that is not in it goes back or too far and has no line."""
+    between its ends, in order. An edge without `lanes` goes back or too far and has no line."""
 
     columns: dict[str, int] = field(default_factory=dict)
     tops: dict[str, float] = field(default_factory=dict)
@@ -53,7 +53,8 @@ class DiagramLayout:
 
 
 def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge]) -> DiagramLayout:
-    """Return the layout of boxes, in the order of their importance, and of the edges between them."""
+    """Return the layout of boxes, which are in the order of their importance, and of the edges between
+    them."""
     forward = _drop_back_edges(list(boxes), edges)
     columns = _assign_columns(list(boxes), forward)
     drawn = [(a, b) for a, b in forward if columns[b] - columns[a] <= LONGEST]
@@ -74,12 +75,12 @@ def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge]) -> DiagramLayout:
 
 
 def _drop_back_edges(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
-    """Return the edges without those that close a circle, as a walk in the order of the names meets them."""
+    """Return the edges without those that close a circle in a walk in the order of the names."""
     after: dict[str, list[str]] = defaultdict(list)
     for a, b in dict.fromkeys(edges):
         if a != b:
             after[a].append(b)
-    state = dict.fromkeys(names, 0)  # 1: on the way here, 2: done
+    state = dict.fromkeys(names, 0)  # 1: on the current way, 2: done
     back: set[Edge] = set()
     for start in names:
         if state[start]:
@@ -101,8 +102,8 @@ def _drop_back_edges(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
 
 
 def _assign_columns(names: Sequence[str], forward: Sequence[Edge]) -> dict[str, int]:
-    """Return the column of each box: one after the last box that leads to it. A box that nothing leads to
-    stands before those that it leads to."""
+    """Return the column of each box: one after the last box that leads to it. A box without a predecessor
+    stands directly before the boxes that it leads to."""
     after, waits = defaultdict(list), dict.fromkeys(names, 0)
     for a, b in forward:
         after[a].append(b)
@@ -110,7 +111,7 @@ def _assign_columns(names: Sequence[str], forward: Sequence[Edge]) -> dict[str, 
     ready = [name for name in names if not waits[name]]
     roots = tuple(ready)
     columns = dict.fromkeys(names, 0)
-    for name in ready:  # it grows
+    for name in ready:  # the list grows
         for one in after[name]:
             columns[one] = max(columns[one], columns[name] + 1)
             waits[one] -= 1
@@ -123,10 +124,9 @@ def _assign_columns(names: Sequence[str], forward: Sequence[Edge]) -> dict[str, 
 
 
 class _Grid:
-    """Boxes and lanes in columns. `before` and `after`: for each, its neighbours, with the heights, from
-    their tops, that should be level: the neighbour's and its own. They are the middles of boxes, with a
-    leaning towards the port; if they were the ports, everything would slope, as ports are lower than
-    entries."""
+    """Boxes and lanes in columns. `before` and `after`: for each cell, its neighbours, with the two heights
+    (from the tops) that should be level: the neighbour's and its own. These are the middles of boxes, shifted
+    towards the port. With the ports themselves everything would slope, since ports are lower than entries."""
 
     def __init__(self, boxes: Mapping[str, Box], columns: Mapping[str, int], edges: Sequence[Edge]) -> None:
         self.heights: dict[_Cell, float] = {name: box.height for name, box in boxes.items()}
@@ -154,7 +154,8 @@ class _Grid:
     # ---- the order in columns
 
     def sort(self) -> None:
-        """Order each column by its neighbours, to and fro, and keep the order with the fewest crossings."""
+        """Order each column by its neighbours, forwards and backwards, and keep the order with the fewest
+        crossings."""
         best, fewest = [list(column) for column in self.columns], self._count_crossings()
         for sweep in range(_SWEEPS):
             right = sweep % 2 == 0
@@ -177,7 +178,7 @@ class _Grid:
         column.sort(key=lambda cell: (average_neighbours(cell), own[cell]))
 
     def _find_places(self) -> dict[_Cell, float]:
-        """Return each one's place in its column, from 0 to 1."""
+        """Return the place of each cell in its column, from 0 to 1."""
         return {
             cell: (place + 0.5) / len(column) for column in self.columns for place, cell in enumerate(column)
         }
@@ -198,7 +199,7 @@ class _Grid:
     # ---- heights
 
     def place(self) -> dict[_Cell, float]:
-        """Return the top of each."""
+        """Return the top of each cell."""
         tops: dict[_Cell, float] = {}
         for column in self.columns:
             at = 0.0
@@ -214,7 +215,7 @@ class _Grid:
     def _level_column(
         self, column: list[_Cell], tops: dict[_Cell, float], *, both: bool, right: bool
     ) -> None:
-        """Move a column's cells to where their lines are level, as far as their order and sizes let them."""
+        """Move a column's cells so that their lines are level, as far as order and sizes allow."""
         offsets, wanted, weights = [], [], []
         at = 0.0
         for cell in column:
@@ -232,9 +233,9 @@ class _Grid:
 
 
 def _pool(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Return the rising sequence that is nearest to what is wanted, by weighted squares: neighbours that
-    stand the wrong way round share their mean."""
-    blocks: list[tuple[float, float, int]] = []  # mean, weight, how many
+    """Return the rising sequence nearest to `wanted`, by weighted squares: neighbours in the wrong order
+    share their mean."""
+    blocks: list[tuple[float, float, int]] = []  # mean, weight, number of values
     for value, weight in zip(wanted, weights, strict=True):
         many = 1
         while blocks and blocks[-1][0] > value:
@@ -247,10 +248,11 @@ def _pool(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
 
 
 def order_states(machine: Machine) -> list[str]:
-    """Return the states as a walk from the start meets them, the more probable first; then the others."""
+    """Return the states in the order of a walk from the start, the more probable first; then the unreached
+    ones."""
     found = dict.fromkeys([machine.initial] if machine.initial in machine.states else [])
     waiting = list(found)
-    for name in waiting:  # it grows
+    for name in waiting:  # the list grows
         state = machine.states[name]
         targets = sorted(state.transitions, key=lambda one: -state.find_weight(one))
         for one in (*targets, *(state.lock.otherwise if state.lock else ())):
@@ -261,8 +263,8 @@ def order_states(machine: Machine) -> list[str]:
 
 
 def divide_into_bands(machine: Machine, order: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Return the title and the states of each band: a band a sub-task. A state without a gate is in the first
-    in which it is reached."""
+    """Return the title and the states of each band, one per sub-task. A state without a gate is in the first
+    band in which it is reached."""
     if not machine.subtasks:
         return [("", list(order))]
     rank = {name: number for number, name in enumerate(machine.subtasks)}

@@ -1,11 +1,11 @@
-"""Transition probabilities counted from conversations, as they are after what was really offered.
+"""Transition probabilities estimated from conversations, given what was offered at each choice.
 
-Where all transitions of a state are offered each time, the estimate is (n + s) / (N + s K): n choices of this
+If all transitions of a state are offered each time, the estimate is (n + s) / (N + s K): n choices of this
 one of N, with K transitions and a smoothing of s (Lidstone; s = 1 is Laplace's). Gates, locks and conditions
-mostly leave fewer on offer, and then shares say less of the machine than of its gates. So what is estimated
-are the weights of Luce's choice rule, by which one of what is offered is chosen in proportion to its weight:
-their maximum likelihood by the MM algorithm (Hunter 2004, Annals of Statistics 32), with s choices of each
-transition added, each with all of them on offer. It equals the formula above where everything is always
+mostly leave fewer on offer, and then shares describe the gates more than the machine. So the estimates are
+the weights of Luce's choice rule, by which an offered state is chosen in proportion to its weight. They have
+maximum likelihood by the MM algorithm (Hunter 2004, Annals of Statistics 32), with s choices of each
+transition added, each with all of them on offer. The result equals the formula above if everything is always
 offered.
 """
 
@@ -20,10 +20,10 @@ import msgspec
 from edgen.domains.guided.machines.model import Machine, State
 
 _STEPS = 1_000
-_CLOSE = 1e-9  # change of a probability
-_DIGITS = 6  # of what is written
+_CLOSE = 1e-9  # change of a probability at which the search ends
+_DIGITS = 6  # digits of written probabilities
 
-Choices = Counter[tuple[tuple[str, ...], str]]  # (what was offered, what was chosen)
+Choices = Counter[tuple[tuple[str, ...], str]]  # (offered states, chosen state)
 
 
 class LearnedMachine(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,22 +33,22 @@ class LearnedMachine(msgspec.Struct, frozen=True, kw_only=True):
     conversations: int  # conversations that were read
     choices: int  # choices that were counted
     unknown: int
-    """Choices in states that the machine does not have, or of states that are no transition of the current
-    one (while its lock stayed shut, or back to what an earlier state leads to)."""
+    """Choices in unknown states, or of states that are no transition of the current one: while its lock was
+    shut, or back to a transition of an earlier state."""
     kept: tuple[str, ...]  # states without a choice, whose probabilities stay
     smoothing: float  # choices added to each transition
 
 
 class ChoiceCounts:
-    """The choices of conversations, by state. `see` each, then ask for what is wanted."""
+    """The choices of conversations, by state. Call `see` for each conversation first."""
 
     def __init__(self) -> None:
         self.conversations = 0
         self.by_state: dict[str, Choices] = defaultdict(Counter)
 
     def see(self, events: Iterable[Mapping[str, Any]]) -> None:
-        """Count the choices of one conversation's events. What was offered is what the last `offered`
-        says."""
+        """Count the choices of one conversation's events. The last `offered` event has the offer of a
+        choice."""
         self.conversations += 1
         here = ""
         offered: tuple[str, ...] = ()
@@ -70,8 +70,8 @@ class ChoiceCounts:
 
 
 def learn(machine: Machine, counts: ChoiceCounts, smoothing: float = 1.0) -> LearnedMachine:
-    """Return the machine with probabilities by these counts. `smoothing`: choices added to each transition,
-    from 0 upwards."""
+    """Return the machine with probabilities by these counts. `smoothing`: choices added to each transition;
+    at least 0."""
     states, kept = {}, []
     counted = unknown = 0
     for name, state in machine.states.items():
@@ -96,7 +96,7 @@ def learn(machine: Machine, counts: ChoiceCounts, smoothing: float = 1.0) -> Lea
 
 
 def _of_transitions(state: State, choices: Choices) -> Choices:
-    """Return the choices among a state's own transitions, and what was offered of them."""
+    """Return the choices among a state's own transitions, with the offered ones of these."""
     own = frozenset(state.transitions)
     found: Choices = Counter()
     for (offered, chosen), count in choices.items():
@@ -107,12 +107,12 @@ def _of_transitions(state: State, choices: Choices) -> Choices:
 
 
 def estimate(transitions: tuple[str, ...], choices: Choices, smoothing: float) -> dict[str, float]:
-    """Return the probability of each transition, rounded to six digits. Without smoothing, one that was never
-    chosen gets 0."""
+    """Return the probability of each transition, rounded to six digits. Without smoothing, a transition that
+    was never chosen gets 0."""
     wins = dict.fromkeys(transitions, smoothing)
     sets: Counter[tuple[str, ...]] = Counter()
     if smoothing:
-        sets[transitions] = 0  # its weight is a float: smoothing for each
+        sets[transitions] = 0  # the loop adds `smoothing` of each transition, a float
     for (offered, chosen), count in choices.items():
         wins[chosen] += count
         sets[offered] += count

@@ -1,12 +1,11 @@
-"""A machine's folder to a Machine: read whole, or refused with every problem, its file and its path.
+"""A reader of a machine's folder: it returns a Machine, or reports every problem with its file and path.
 
 A folder holds a YAML file for each state, `fixed_states.yaml` with the fixed replies by name, and
-`machine.yaml` with what CRWIZ's folders do not have. Without `machine.yaml` the folder is CRWIZ's, and what
-its code has fixed holds: sub-tasks `introduction` and `finish`, `trigger_subtask` advances to the second,
-`inform_end` ends it, six minutes.
+`machine.yaml` for everything that CRWIZ's folders do not have. Without `machine.yaml` the folder is CRWIZ's,
+and the constants of CRWIZ's code apply: sub-tasks `introduction` and `finish`, `trigger_subtask` advances to
+the second, `inform_end` ends it, six minutes.
 
-What is sound but makes no sense (a name that leads nowhere, a gate that never opens) is for
-`check_machine`.
+Flaws of a readable machine (a name that leads nowhere, a gate that never opens) are found by `check_machine`.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from edgen.plugin.files import read_text, read_yaml, shorten_word
 
 MAX_STATES = 5_000
 MAX_TRANSITIONS = 100_000
-MAX_BYTES = 32 * 1024 * 1024  # of all files of a folder
+MAX_BYTES = 32 * 1024 * 1024  # total characters of a folder's files
 _MOST_FILES = 2 * MAX_STATES
 HEAD = "machine.yaml"
-FIXED = "fixed_states"  # CRWIZ takes every file whose name begins so
+FIXED = "fixed_states"  # CRWIZ reads every file whose name begins like this
 _NAME = re.compile(r"\w[\w.-]{0,99}")
 
 _CRWIZ_SUBTASKS = ("introduction", "finish")
@@ -38,7 +37,7 @@ _CRWIZ_ENDS = {"inform_end": End(reason="dialogue_completed", success=True)}
 
 
 def load_machine(folder: Path) -> Machine:
-    """Return the machine in a folder. Raises MachineError with every problem found."""
+    """Return the machine in a folder. Raises MachineError with every problem."""
     texts = _read_folder(folder)
     problems: list[Problem] = []
     values: dict[str, Any] = {}
@@ -68,7 +67,7 @@ def load_machine(folder: Path) -> Machine:
 
 
 def _read_folder(folder: Path) -> dict[str, str]:
-    """Return the texts of a folder's YAML files by name, in the order of their names."""
+    """Return the texts of a folder's YAML files by name, in alphabetical order."""
     source = str(folder)
     if folder.is_file():
         raise MachineError(source, "this is a file, and a machine is a folder with a file for each state.")
@@ -99,7 +98,7 @@ def _read_folder(folder: Path) -> dict[str, str]:
 
 
 def _list_yaml_names(folder: Path) -> Iterator[str]:
-    """Yield the names of the YAML files in a folder; of very many, more than can be read and not all."""
+    """Yield the names of the YAML files in a folder. Stop once there are more than a folder may have."""
     for count, path in enumerate(folder.iterdir()):
         if count > _MOST_FILES:
             return
@@ -164,7 +163,7 @@ def _with_milestone(state: State) -> State:
 
 
 def _find_crwiz_subtasks(states: dict[str, State]) -> tuple[str, ...]:
-    """Return CRWIZ's two sub-tasks, with all others that gate a state before the last one."""
+    """Return CRWIZ's two sub-tasks, and before the last one all others that gate a state."""
     first, last = _CRWIZ_SUBTASKS
     gates = sorted({state.subtask for state in states.values() if state.subtask} - {first, last})
     return (first, *gates, last)

@@ -1,8 +1,8 @@
-"""Reachability in a machine: which states, in which sub-tasks, by which transitions; and from where an end
-can be reached.
+"""Reachability in a machine: states, their sub-tasks and transitions, and places from which an end can be
+reached.
 
-It errs on one side: conditions on the world count as holding if each could hold by itself with what effects
-of reachable states can make of the variable. So a state is reported as unreachable only if it is.
+Conditions on the world count as holding if each alone could hold, after any effects of reachable states. So
+the result may contain too many states, but a state is reported as unreachable only if it is.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ from functools import cached_property
 
 from edgen.domains.guided.machines.model import Condition, Machine, State, Value, Variable
 
-Place = tuple[str, str | None]  # a state, and the sub-task that is the current one in it
+Place = tuple[str, str | None]  # a state, and the current sub-task in it
 
 
 @dataclass(frozen=True)
 class ValueRange:
-    """The values that a variable can have: for a number all between two bounds, else some values; None:
-    any."""
+    """The possible values of a variable. For a number: all between two bounds. Else: `values`; None: any."""
 
     low: float = -math.inf
     high: float = math.inf
     values: frozenset[Value] | None = None
 
     def can(self, condition: Condition, variable: Variable) -> bool:
-        """Return whether a condition can hold of some of them."""
+        """Return whether a condition can hold for one of the values."""
         if variable.kind == "number":
             bounds = Condition(at_least=condition.at_least, below=condition.below)
             if condition.one_of:
@@ -45,9 +44,12 @@ class ValueRange:
 
 
 class MachineReach:
-    """The reachable part of a machine. `places`: states with sub-tasks, numbered as they were met; `used`:
-    transitions that can be taken, those of a lock's `otherwise` with them; `stuck`: places in which nothing
-    is ever offered; `endless`: places from which no end can be reached."""
+    """The reachable part of a machine.
+
+    `places`: states with sub-tasks, numbered in the order of the search. `used`: transitions that can be
+    taken, with those of a lock's `otherwise`. `stuck`: places in which nothing is ever offered. `endless`:
+    places from which no end can be reached.
+    """
 
     def __init__(self, machine: Machine, ranges: dict[str, ValueRange]) -> None:
         self.machine, self.ranges = machine, ranges
@@ -55,8 +57,8 @@ class MachineReach:
         self.used: set[tuple[str, str]] = set()
         self.stuck: set[Place] = set()
         self.endless: set[Place] = set()
-        self._after: list[array[int]] = []  # of each place, by number
-        # What can be said at all, with its gate.
+        self._after: list[array[int]] = []  # following places of each place, by number
+        # States that can ever be said, with their gates.
         self._gates = {
             name: state.subtask
             for name, state in machine.states.items()
@@ -75,7 +77,7 @@ class MachineReach:
 
     @cached_property
     def subtasks_of(self) -> dict[str, list[str]]:
-        """The sub-tasks in which each state can be the current one, sorted."""
+        """The possible sub-tasks in each state, sorted."""
         found: dict[str, list[str]] = defaultdict(list)
         for state, subtask in self.places:
             found[state] += [] if subtask is None else [subtask]
@@ -86,7 +88,7 @@ class MachineReach:
         return {subtask for _, subtask in self.places}
 
     def can(self, when: Mapping[str, Condition]) -> bool:
-        """Return whether conditions can hold, each by itself; those on unknown variables cannot."""
+        """Return whether each condition alone can hold; a condition on an unknown variable cannot."""
         world = self.machine.world
         return all(
             name in world and self.ranges[name].can(condition, world[name])
@@ -94,7 +96,7 @@ class MachineReach:
         )
 
     def _explore(self) -> None:
-        """Visit every place that can be reached."""
+        """Visit every reachable place."""
         machine = self.machine
         if machine.initial not in machine.states:
             return
@@ -111,7 +113,7 @@ class MachineReach:
         self._after.append(array("i"))
 
     def _list_next_places(self, place: Place) -> list[Place]:
-        """Return the new places that one leads to."""
+        """Return the new places to which a place leads."""
         if self.machine.states[place[0]].is_final:
             return []
         open_ = [name for name in self._targets[place[0]] if self._gates[name] in (None, place[1])]
@@ -121,7 +123,7 @@ class MachineReach:
         return self._add_links(place, open_)
 
     def _add_links(self, place: Place, names: Sequence[str]) -> list[Place]:
-        """Lead from a place to these states. Return the places that are new."""
+        """Link a place to these states. Return the new places."""
         new: list[Place] = []
         own = self._after[self.places[place]]
         for name in names:
@@ -133,7 +135,7 @@ class MachineReach:
         return new
 
     def _leave_stuck_places(self) -> Iterator[Place]:
-        """Yield the new places that stuck places reach through the transitions of earlier states."""
+        """Yield the new places that stuck places reach through transitions of earlier states."""
         if not self.stuck:
             return
         earlier = sorted({name for state, _ in self.places for name in self._targets[state]})
@@ -144,7 +146,7 @@ class MachineReach:
             )
 
     def _find_endless(self) -> None:
-        """Go back from all ends; places that are not met are endless."""
+        """Search backwards from all ends; places that are not found are endless."""
         if any(self.can(end.when) for end in self.machine.ends):
             return
         before = [array("i") for _ in self._after]
@@ -165,9 +167,11 @@ class MachineReach:
 
 
 def explore(machine: Machine, drawn: Collection[str] = ()) -> MachineReach:
-    """Return what a machine can reach. `drawn`: variables that the space gives their first value, besides
-    those that have none. Effects of unreachable states change nothing, so the search is repeated until it
-    settles."""
+    """Return the reachable part of a machine. `drawn`: variables with an initial value that the space
+    replaces.
+
+    Effects of unreachable states change nothing, so the search is repeated until the result is stable.
+    """
     ranges = _compute_ranges(machine, (), drawn)
     while True:
         reach = MachineReach(machine, ranges)

@@ -1,6 +1,5 @@
 """Slots in texts: `{robot}` is a variable of the world or a dimension of the space, `{robot.area}` a field of
-an entry of that dimension. They are CRWIZ's braces; a brace that anything else follows is text.
-"""
+an entry of that dimension. CRWIZ has the same syntax; a brace before anything else is plain text."""
 
 from __future__ import annotations
 
@@ -12,20 +11,22 @@ _SLOT = re.compile(r"\{([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?)\}", re.ASCII)
 
 
 def list_slots(text: str) -> tuple[str, ...]:
-    """Return the names of the slots of a text, each once, in their order."""
+    """Return the names of the slots of a text, each once, in order of appearance."""
     return tuple(dict.fromkeys(_SLOT.findall(text)))
 
 
 def fill(text: str, values: Mapping[str, Any]) -> str:
-    """Return the text with each slot's value in its place. `values` are a scenario's (`Scenario.as_row()`)
-    and the world's on top of them. A list is written as `a, b and c`; a slot without a value stays as it
-    is."""
+    """Return the text with each slot replaced by its value.
+
+    `values` are a scenario's (`Scenario.as_row()`), overridden by the world's. A list is written as `a, b and
+    c`. A slot without a value stays unchanged.
+    """
     return _SLOT.sub(lambda found: as_text(values[found[1]]) if found[1] in values else found[0], text)
 
 
 def as_text(value: Any) -> str:
-    """Return a value as people read it: whole numbers without a point, truth values as yes and no, lists with
-    an `and`."""
+    """Return a value as text for people: whole numbers without a decimal point, truth values as yes and no,
+    lists with an `and`."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float) and value.is_integer():
@@ -37,8 +38,8 @@ def as_text(value: Any) -> str:
 
 
 def fill_phrases(words: Iterable[str], values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the words of a lock with their slots filled. One that is a slot alone whose value is a list
-    stands for each of its elements."""
+    """Return the words of a lock with their slots filled. A word that is only a slot stands for each element
+    of its value if that is a list."""
     found: list[str] = []
     for word in words:
         whole = _SLOT.fullmatch(word.strip())

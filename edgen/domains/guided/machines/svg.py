@@ -1,5 +1,4 @@
-"""Shapes and texts of an SVG picture: safe for XML, in fonts that are there, with the room that a text
-takes."""
+"""Shapes and texts of an SVG picture: safe for XML, in installed fonts, with estimated widths of texts."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from html import escape
 
 SANS = "font-family=\"system-ui,'Segoe UI',Roboto,'DejaVu Sans',sans-serif\""
 MONO = "font-family=\"ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace\""
-SANS_EM, MONO_EM = 0.56, 0.605  # width of a character, by the size of the font
+SANS_EM, MONO_EM = 0.56, 0.605  # width of a character, as a part of the font size
 INK, SOFT, FAINT = "#1d2530", "#5d6874", "#9aa3ad"
 
 
@@ -43,12 +42,12 @@ def draw_text(
 
 
 def escape_xml(words: str) -> str:
-    """Return a text escaped for XML, with U+FFFD for control characters and halves of characters."""
+    """Return a text escaped for XML, with U+FFFD for control characters and lone surrogates."""
     return escape("".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in words))
 
 
 def fit_text(words: str, size: float, room: float, em: float) -> str:
-    """Return the text, shortened where it is wider than there is room."""
+    """Return the text, shortened if it is wider than `room`."""
     most = max(1, int(room / (size * em)))
     return words if len(words) <= most else words[: most - 1].rstrip() + "…"
 

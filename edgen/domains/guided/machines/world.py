@@ -1,4 +1,4 @@
-"""The world of a conversation: its first values, what effects make of it, what opens a lock."""
+"""The world of a conversation: its first values, the results of effects, and answers that open a lock."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from edgen.domains.guided.machines.slots import fill_phrases, says
 
 
 class ValueMismatchError(ValueError):
-    """A value that a variable cannot have; the text is a clause about it."""
+    """A value that is invalid for its variable; the text is a clause about it."""
 
 
 _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
 def make_first_world(machine: Machine, scenario: Mapping[str, Any]) -> dict[str, Value]:
-    """Return the world at the start. `scenario`: a scenario's values by name. Raises ValueMismatchError for a
-    value of the scenario's that does not fit, and for a variable without any."""
+    """Return the world at the start. `scenario`: a scenario's values by name. Raises ValueMismatchError for
+    an invalid value of the scenario, and for a variable without a value."""
     world: dict[str, Value] = {}
     for name, variable in machine.world.items():
         drawn = scenario.get(name, variable.initial)
@@ -35,8 +35,8 @@ def make_first_world(machine: Machine, scenario: Mapping[str, Any]) -> dict[str,
 
 
 def convert_value(value: Any, variable: Variable) -> Value:
-    """Return a value as the variable holds it. A text of a space is read as a number or as a truth value
-    where the variable is one. Raises ValueMismatchError."""
+    """Return a value in the variable's type. A space's text is converted to a number or a truth value if the
+    variable needs one. Raises ValueMismatchError."""
     if variable.kind == "boolean":
         truth = _TRUTH.get(value.strip().lower()) if isinstance(value, str) else value
         if not isinstance(truth, bool):
@@ -68,7 +68,7 @@ def clamp(number: float, variable: Variable) -> float:
 
 def list_changes(effect: Effect, machine: Machine, world: World) -> dict[str, Value]:
     """Return the changes of an effect that is due, by variable: only values that differ from the world's.
-    Empty if its `when` does not hold. The world stays as it is: `world | changes` is the new one."""
+    Empty if its `when` does not hold. The world is not modified: `world | changes` is the new one."""
     if not holds(effect.when, world):
         return {}
     new: dict[str, Value] = {
@@ -82,7 +82,7 @@ def list_changes(effect: Effect, machine: Machine, world: World) -> dict[str, Va
 
 
 def opens(lock: Lock, text: str, labels: Collection[str], values: Mapping[str, Any]) -> bool:
-    """Return whether an answer of the partner's opens a lock. `values` fill the slots of its words
+    """Return whether an answer of the partner opens a lock. `values` fill the slots of its words
     (`slots.fill`)."""
     wanted = fill_phrases(lock.says, values)
     if lock.says and not any(says(text, phrase) for phrase in wanted):

@@ -1,5 +1,5 @@
-"""Dialogue acts of guided conversations, by CRWIZ's four types: whose they are, and how many a conversation
-has."""
+"""Dialogue acts of guided conversations, by CRWIZ's four types: acts of each role, and acts per
+conversation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edgen.plugin.statistics import Distribution, summarize_counts
 
 
 class RoleActs(msgspec.Struct, frozen=True, kw_only=True):
-    """A role's turns, how many of them have an act, and turns by the type of their act."""
+    """A role's turns: their number, those with an act, and those of each type of act."""
 
     turns: int
     labelled: int
@@ -22,7 +22,7 @@ class RoleActs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Acts(msgspec.Struct, frozen=True, kw_only=True):
-    """Acts by role, and how many of each type a conversation has."""
+    """Acts by role, and the number of acts of each type in a conversation."""
 
     roles: dict[str, RoleActs]
     a_conversation: dict[str, Distribution]

@@ -60,7 +60,7 @@ class GuidanceMeasure(Measure[Any]):
     )  # fmt: skip
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
-        """Return the utterances of the guided role by how they came to be said, and how many it had to choose
+        """Count the utterances of the guided role by their source, and the options that it had to choose
         from."""
         events = GuidedEvents(sample.events, len(sample.turns))
         choices = events.choices

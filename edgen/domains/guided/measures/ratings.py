@@ -28,8 +28,8 @@ from edgen.plugin.statistics import (
 )
 from edgen.plugin.texts import format_signed, number
 
-MOST = 60  # roles and items that are reported
-MOST_RATING = 1000  # what is rated higher is no rating
+MOST = 60  # roles and items in the report
+MOST_RATING = 1000  # a higher rating counts as invalid
 _CAPTION = "p is adjusted for all tests of this questionnaire (Holm)."
 _NOTE = (
     "Higher after a success: 0.5 is as often as not. Acts are shown where p is below 0.05. p is adjusted for all "
@@ -79,9 +79,9 @@ class RatingTest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rating(msgspec.Struct, frozen=True, kw_only=True):
-    """The answers of a `role` to an `item`: the ratings; `success`: the chance that one after a success is
-    above one after a failure (0.5: no difference); `acts`: its correlation with how many acts of each type
-    the conversation had."""
+    """The answers of a `role` to an `item`: its ratings. `success`: the chance that a rating after a success
+    is above one after a failure (0.5: no difference). `acts`: the correlation of ratings with the number of
+    acts of each type in the conversation."""
 
     role: str
     item: str
@@ -96,12 +96,12 @@ class Rating(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def significant(self) -> dict[str, RatingTest]:
-        """The acts whose number goes together with the rating."""
+        """The acts whose number correlates significantly with the rating."""
         return {act: found for act, found in self.acts.items() if found.p_holm < SIGNIFICANT}
 
 
 class Ratings(msgspec.Struct, frozen=True, kw_only=True):
-    """Every role's ratings of every item, and how many `tests` were made."""
+    """Ratings of every item by every role, and the number of `tests`."""
 
     ratings: tuple[Rating, ...]
     tests: int
@@ -216,14 +216,14 @@ class RatingsMeasure(OwnCount, Measure[Ratings]):
 
 
 class _Answered:
-    """The ratings of one role and item, each with what its conversation was."""
+    """The ratings of one role and item, each with facts about its conversation."""
 
     def __init__(self) -> None:
         self.ratings, self.scenarios, self.success = array("d"), array("q"), array("b")
         self.acts = {act: array("I") for act in ACTS}
 
     def list_tests(self) -> dict[str, RankTest]:
-        """Return the tests that can be made, by what is tested: "success", or an act."""
+        """Return the possible tests by name: "success", or an act."""
         ratings, scenarios, success = map(np.array, (self.ratings, self.scenarios, self.success))
         yes, no = success == 1, success == 0
         made = {"success": superiority(ratings[yes], ratings[no], scenarios[yes], scenarios[no])}

@@ -1,7 +1,6 @@
-"""The states of a machine that guided conversations visit, the transitions they take, and those never
-reached.
+"""States of a machine that guided conversations visit, transitions that they take, and states never reached.
 
-Memory: a number for each transition that was taken, of at most MOST.
+Memory: a number for each taken transition, at most MOST.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ DRAWN = 150  # states of a machine that the report draws
 class States(msgspec.Struct, frozen=True, kw_only=True):
     """Visits of a machine's states and transitions."""
 
-    visited: dict[str, int]  # how often each state was come to, the most frequent first
+    visited: dict[str, int]  # visits of each state, the most frequent first
     taken: tuple[tuple[str, str, int], ...]
     """How often each transition (from, to) was taken, the most frequent first."""
-    states: int | None = None  # of the machine, that can be said; None without the machine
-    never: tuple[str, ...] = ()  # of these, those that were never visited
-    transitions: int | None = None  # of the machine, to states that can be said; None without the machine
-    covered: int = 0  # of these, those that were taken
-    returned: int = 0  # how often it was gone back to what an earlier state leads to
+    states: int | None = None  # the machine's states that can be said; None without the machine
+    never: tuple[str, ...] = ()  # of these, the ones never visited
+    transitions: int | None = None  # the machine's transitions to states that can be said; None if unknown
+    covered: int = 0  # of these, the ones taken
+    returned: int = 0  # choices that went back to a transition of an earlier state
 
     @property
     def choices(self) -> int:
@@ -39,17 +38,17 @@ class States(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def seen(self) -> int:
-        """The number of states that were visited; of the machine's own, where it is known."""
+        """The number of visited states; with the machine: only of its own."""
         return len(self.visited) if self.states is None else self.states - len(self.never)
 
     @property
     def used(self) -> int:
-        """The number of transitions that were taken; of the machine's own, where it is known."""
+        """The number of taken transitions; with the machine: only of its own."""
         return len(self.taken) if self.transitions is None else self.covered
 
 
 def _draw_machines(found: Sequence[ArmResult[States]]) -> Iterator[Drawing]:
-    """Yield each arm's machine, with the transitions that were taken; none for a large machine."""
+    """Yield each arm's machine, with the taken transitions; nothing for a large machine."""
     from edgen.domains.guided.machines.draw import draw_machine
 
     for one in found:
@@ -134,8 +133,7 @@ class StatesCount:
 
 
 def _leads_to(state: State) -> tuple[str, ...]:
-    """Return the states that may follow a state, including those after an answer that does not open its
-    lock."""
+    """Return the states that may follow a state, with those after an answer that does not open its lock."""
     return (*state.transitions, *(state.lock.otherwise if state.lock else ()))
 
 

@@ -16,12 +16,12 @@ from edgen.plugin import Histogram, Measure, OwnCount, Sample, Share, Words
 from edgen.plugin.measures import MOST_NUMBER, ByKey, Panel
 from edgen.plugin.statistics import Distribution, Estimate, share, summarize_counts
 
-MOST = 100  # sub-tasks that are reported
+MOST = 100  # sub-tasks in the report
 
 
 class Subtask(msgspec.Struct, frozen=True, kw_only=True):
-    """One sub-task: the share of conversations that `reached` it; of those, the whole `seconds` that they
-    were in it, and the turns in it by role."""
+    """One sub-task. `reached`: the share of conversations that reached it. In these: the total `seconds` in
+    it, and the turns in it by role."""
 
     reached: Estimate | None
     seconds: Distribution
@@ -31,7 +31,7 @@ class Subtask(msgspec.Struct, frozen=True, kw_only=True):
 class SubtasksCount:
     def __init__(self) -> None:
         self._scenarios = array("q")
-        self._reached: dict[str, set[int]] = {}  # the conversations, by their places
+        self._reached: dict[str, set[int]] = {}  # numbers of the conversations
         self._seconds: defaultdict[str, Counter[int]] = defaultdict(Counter)
         self._turns: defaultdict[str, defaultdict[str, Counter[int]]] = defaultdict(
             lambda: defaultdict(Counter)

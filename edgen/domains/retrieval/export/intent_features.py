@@ -1,8 +1,8 @@
 """Features of utterances for intent prediction (Qu et al., CHIIR 2019, table 3): content, structural and
-sentiment, in the order of the authors' program.
+sentiment features, in the order of the authors' program.
 
-A dialog is the lines of the file between two blank lines. Words are those of two letters or more, in lower
-case. Rules on single words are the program's: a word counts wherever its letters occur.
+A dialog is the lines of the file between two blank lines. Words have at least two letters and are in lower
+case. Rules about single words are the program's: a word counts wherever its letters occur.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from edgen.plugin.files import require_extra
 
 Group = Literal["content", "structural", "sentiment"]
 ASKING = ("how", "what", "why", "who", "where", "when")
-# The groups as the program writes them.
+# The groups in the order of the program.
 FEATURES: Mapping[str, Group] = {
     "initial_similarity": "content",
     "dialog_similarity": "content",
@@ -58,7 +58,7 @@ _OTHER = re.compile(r"[^\w(),!?'`]|_")
 
 
 class Features:
-    """The features of a data set's utterances. Texts are added first, for how rare each word is. Raises
+    """The features of a data set's utterances. Add all texts first, since rare words weigh more. Raises
     UsageError if the stemmer is not installed."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Features:
         return found
 
     def _compute_weights(self, words: Sequence[str]) -> dict[str, float]:
-        """Return how often each word of a text that is no function word occurs, times how rare it is."""
+        """Return the weight of each content word of a text: its count times its rarity in the data set."""
         return {
             word: count * math.log((self._texts - others + 0.5) / (others + 0.5))
             for word, count in Counter(words).items()
@@ -107,8 +107,8 @@ class Features:
 
 
 def _normalize(text: str) -> str:
-    """Return a text in lower case, contractions apart, with punctuation that has no part in any feature
-    removed."""
+    """Return a text in lower case, with separate contractions and without punctuation that no feature
+    uses."""
     apart = _CONTRACTED.sub(r" \1", _OTHER.sub(" ", text))
     return " ".join(apart.split()).lower()
 

@@ -1,9 +1,9 @@
 """Intent prediction (Qu et al., CHIIR 2019): one line per turn with its intents as one label, a blank line
 after each dialog.
 
-Of several labels the uninformative ones are dropped: greetings and gratitude, others, junk, in this order and
-while others remain. The 32 most frequent combinations are kept; a turn with another one keeps one of its
-labels, at random.
+Of several labels, the uninformative ones are dropped while others remain: first greetings and gratitude, then
+others, then junk. The 32 most frequent combinations are kept. A turn with a rarer combination keeps one of
+its labels, at random.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Combination = tuple[str, ...]
 
 
 class IntentOptions(AgentOptions, frozen=True, kw_only=True):
-    """The options of the format."""
+    """Options of the format."""
 
     features: Annotated[
         Literal["none", "all", "content", "structural", "sentiment"],
@@ -52,7 +52,7 @@ class IntentOptions(AgentOptions, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> list[int]:
-        """The places of the chosen features among FEATURES."""
+        """The places of the chosen features in FEATURES."""
         chosen = self.features
         return [n for n, group in enumerate(FEATURES.values()) if chosen in ("all", group)]
 
@@ -101,7 +101,7 @@ def _list_turns(
 
 
 def make_combination(tags: Iterable[str]) -> Combination:
-    """Return the remaining labels, sorted."""
+    """Return the labels that remain, sorted."""
     left = {*tags}
     for tag in DROPPED:
         if len(left) > 1:
@@ -110,14 +110,14 @@ def make_combination(tags: Iterable[str]) -> Combination:
 
 
 def select_frequent(counts: Counter[Combination]) -> frozenset[Combination]:
-    """Return the KEPT most frequent; equally frequent ones in alphabetical order."""
+    """Return the KEPT most frequent combinations; ties are in alphabetical order."""
     ordered = sorted(counts, key=lambda labels: (-counts[labels], labels))
     return frozenset(ordered[:KEPT])
 
 
 class IntentFiles(SplitFiles):
-    """Files with one line per turn and a blank line between dialogs, and next to each, if wanted, one with
-    the same labels and features in the same lines; `datasets` cannot load them."""
+    """A writer of files with one line per turn and a blank line between dialogs. On request, it writes a
+    second file for each with the same labels and features in the same lines. `datasets` cannot load them."""
 
     suffix = "tsv"
     is_table = False
@@ -127,7 +127,7 @@ class IntentFiles(SplitFiles):
         self.columns = staging.options.of(IntentOptions).columns
 
     def begin(self, path: Path) -> WriteRow:
-        """Begin the lines of a split."""
+        """Open a split's file; return the function that writes a row."""
         write, last = self.open(path).write, None
         beside = self.open(path.with_stem(f"{path.stem}_features")).write if self.columns else None
 
@@ -142,7 +142,7 @@ class IntentFiles(SplitFiles):
         return write_line
 
     def notes(self) -> Iterator[str]:
-        """Yield the columns of features."""
+        """Yield a sentence with the columns of features."""
         if self.columns:
             names = [*FEATURES]
             yield (

@@ -23,7 +23,7 @@ from edgen.plugin.formats import (
     role_of,
 )
 
-BEFORE = 9  # turns of a context between its first and its last one
+BEFORE = 9  # turns of a context between its first and its last
 Actor = Literal["User", "Agent"]
 
 # The released files' abbreviations of the shipped label set.
@@ -35,8 +35,8 @@ CODES = {
 }  # fmt: skip
 _BEGIN = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 WHO = (
-    "Who is User and who Agent the turns say (`actor_type`, as those of a forum do); where they do not, the "
-    "role of --agent is the Agent, without it the space's first role, and all others are Users."
+    "A turn can state that its speaker is User or Agent (`actor_type`, as in threads of a forum). "
+    "Otherwise, the role of --agent, or the space's first role, is the Agent, and all others are Users."
 )
 
 LABELS = (
@@ -77,13 +77,13 @@ def join_lines(text: str) -> str:
 
 
 def list_tags(turn: Turn) -> list[str]:
-    """Return the turn's labels, those of MSDialog abbreviated. Tags are separated by spaces, so none contains
-    one."""
+    """Return the turn's labels, with MSDialog's abbreviations. Tags are separated by spaces, so no tag
+    contains one."""
     return [CODES.get(label) or "-".join(label.split()) for label in turn.labels]
 
 
 def find_tied_turns(conversation: AcceptedConversation, layers: Sequence[str]) -> set[int | None]:
-    """Return the turns that have no label because the annotators of one of these layers disagree."""
+    """Return the turns without a label on which the annotators of one of these layers disagree."""
     units = (unit for layer in layers for unit in conversation.labels.get(layer, ()))
     return {
         unit.turn for unit in units if unit.tie and not conversation.candidate.turns[unit.turn or 0].labels
@@ -91,8 +91,8 @@ def find_tied_turns(conversation: AcceptedConversation, layers: Sequence[str]) -
 
 
 def make_dialog_rows(*, tags: bool) -> Rows:
-    """Return the rows of a format with one dialog per conversation; with `tags`, only of those with at least
-    one label. The ids of utterances count through the run, so both formats have the same ones."""
+    """Return the rows of a format with one dialog per conversation; with `tags`, only dialogs with at least
+    one label. Utterances are numbered through the whole run, so both formats have the same ids."""
 
     def make_rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
         first, agent = 1, find_agent(run, chat.options)
@@ -112,9 +112,11 @@ def make_dialog_rows(*, tags: bool) -> Rows:
 def _make_dialog(
     conversation: AcceptedConversation, agent: Role, first: int, tied: set[int | None] | None
 ) -> dict[str, Any]:
-    """Return a dialog in the JSON files' format. All keys are present; DEFAULTS fills those that a run
-    lacks. `first` is the id of its first utterance, `tied` the turns whose annotators disagree; None: without
-    tags."""
+    """Return a dialog in the JSON files' format, with all keys; DEFAULTS describes the values that a run
+    lacks.
+
+    `first` is the id of the first utterance, `tied` the turns whose annotators disagree; None: without tags.
+    """
     told = conversation.candidate.outcome or {}
     values = conversation.scenario.values
     subject = next(iter(values.values()), "")
@@ -128,10 +130,9 @@ def _make_dialog(
 
 
 DEFAULTS = (
-    "What a run does not tell: `category` and `title` are the value of the space's first dimension, "
-    '`frequency` is "0", '
-    '`vote` is "0", `is_answer` is 0, `affiliation` is the role, and times are a minute a turn from '
-    "2020-01-01 at midnight (UTC)."
+    "Defaults for values that a run lacks: `category` and `title` are the value of the space's first "
+    'dimension, `frequency` is "0", `vote` is "0", `is_answer` is 0, `affiliation` is the role, and times '
+    "are a minute a turn from 2020-01-01 at midnight (UTC)."
 )
 
 
@@ -160,12 +161,12 @@ def _list_utterances(
 
 
 def _format_text(told: Any, otherwise: str) -> str:
-    """Return a value as text, or the default; numbers are converted."""
+    """Return a value as text; the default for None, a list or a mapping."""
     return otherwise if told is None or isinstance(told, (dict, list)) else str(told)
 
 
 def _format_votes(told: Any) -> str:
-    """Return votes as the release has them: a text with a whole number."""
+    """Return votes in the release's form: a text with a whole number."""
     return str(told) if re.fullmatch(r"-?[0-9]+", str(told)) else "0"
 
 
@@ -174,13 +175,13 @@ def _format_stamp(minutes: int) -> str:
 
 
 class DialogFiles(SplitFiles):
-    """One JSON object per split: the dialogs by id. `datasets` cannot load them."""
+    """A writer of one JSON object per split: the dialogs by id. `datasets` cannot load them."""
 
     suffix = "json"
     is_table = False
 
     def begin(self, path: Path) -> WriteRow:
-        """Begin the object."""
+        """Open a split's file; return the function that writes a dialog."""
         file, encode = self.open(path, end=b"\n}\n"), msgspec.json.Encoder().encode
         before = b"{\n"
 
@@ -193,6 +194,6 @@ class DialogFiles(SplitFiles):
 
 
 def list_context(turns: Sequence[Turn], last: int) -> list[str]:
-    """Return the first utterance, up to BEFORE directly before turn `last`, and that one, each on one
-    line."""
+    """Return a context, one utterance per line: the first utterance, up to BEFORE directly before turn
+    `last`, and turn `last`."""
     return [join_lines(turn.text) for turn in (turns[0], *turns[max(1, last - BEFORE) : last + 1])]

@@ -1,9 +1,9 @@
 """The layout of MSDialog-ResponseRank (Yang et al., SIGIR 2018): a context and ten replies, one of them true,
-one per line.
+a line for each reply.
 
-Contexts end with a user's turn, not the conversation's first turn, that an agent answers directly. The nine
-others are drawn from the thousand replies that BM25 finds for the true one among agents' utterances, those of
-the test side excluded. Both rules are those of the authors' MultiTurnARSelectionDataCreation.
+A context ends with a user's turn that an agent answers directly and that is not the conversation's first. The
+nine other replies are drawn from the thousand agents' utterances that BM25 ranks highest for the true one,
+without those of the test side. Both rules are those of the authors' MultiTurnARSelectionDataCreation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from edgen.plugin.formats import AcceptedConversation, Patterns, RowFiles, Stagi
 NEGATIVES = 9
 FEWEST_TURNS, MOST_TURNS = 3, 99
 LENGTHS = range(3, 401)  # words of a wrong reply
-NAMES: dict[Side, str] = {"train": "train", "dev": "valid", "test": "test"}  # of the files
+NAMES: dict[Side, str] = {"train": "train", "dev": "valid", "test": "test"}  # names of the files
 
 
 class RankOptions(AgentOptions, frozen=True, kw_only=True):
@@ -50,8 +50,8 @@ class ResponseContext(NamedTuple):
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
-    """Yield ten rows for each context. The run is read twice: the first time for the texts that may be drawn
-    and the right answers of each context."""
+    """Yield ten rows for each context. The run is read twice: the first pass collects candidate texts and the
+    right answers of each context."""
     from edgen.domains.retrieval.bm25 import Bm25
     from edgen.domains.retrieval.negatives import WrongAnswers
 
@@ -103,7 +103,7 @@ def _collect(run: RunReader, agent: Role) -> tuple[CandidatePool, RightAnswers]:
 
 
 def _list_cuts(conversation: AcceptedConversation, agent: Role) -> Iterator[ResponseContext]:
-    """Yield the user's turns, except the conversation's first turn, that an agent answers at once."""
+    """Yield the user's turns, without the conversation's first, that an agent answers directly."""
     turns = conversation.candidate.turns
     actors = [find_actor(turn, agent) for turn in turns]
     for place in range(1, len(turns) - 1):
@@ -114,8 +114,8 @@ def _list_cuts(conversation: AcceptedConversation, agent: Role) -> Iterator[Resp
 
 
 class RankFiles(RowFiles):
-    """The files train.txt, valid.txt and test.txt, all of them even if one has no lines, with one line per
-    candidate: label, utterances and reply, separated by tabs."""
+    """A writer of train.txt, valid.txt and test.txt, even if they stay empty. A line per candidate has label,
+    utterances and reply, separated by tabs."""
 
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
@@ -141,7 +141,7 @@ class RankFiles(RowFiles):
         return {}
 
     def notes(self) -> Iterator[str]:
-        """Yield the number of contexts of each file."""
+        """Yield a sentence with the number of contexts in each file."""
         counts = ", ".join(f"{self.counts[side]:,} {name}" for side, name in NAMES.items())
         yield f"Contexts: {counts}; those of valid are a part of the run's train side and counted there."
 

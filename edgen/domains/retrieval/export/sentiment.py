@@ -1,7 +1,7 @@
-"""Sentiment of an utterance, by edgen's own short lists of English words and one rule on negation.
+"""The sentiment of an utterance, by edgen's own short lists of English words and one rule about negation.
 
-The lists are of words that people use in question answering. They are not VADER's or Hu and Liu's lexicon, on
-which the intent paper's figures rest.
+The words are common in question answering. The lists are not VADER's or Hu and Liu's lexicons, which the
+intent paper used for its figures.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ NEGATORS = split_word_set("""
     isnt wasnt cant wont
 """)
 _WORD = re.compile(r"n't\b|\w+")
-REACH = 3  # words after a negator that it turns round
+REACH = 3  # words after a negator whose sentiment it reverses
 
 
 class Sentiment(NamedTuple):
-    """Shares of an utterance's words that are negative, neutral and positive, a word after a negator counting
-    for the other side; and how many of its words are in each list."""
+    """The shares of negative, neutral and positive words in an utterance, and the number of its words in each
+    list. A word after a negator counts for the opposite side in the shares."""
 
     negative: float
     neutral: float
@@ -69,10 +69,10 @@ class Sentiment(NamedTuple):
 
 
 def compute_sentiment(text: str) -> Sentiment:
-    """Return the sentiment of a text in lower case, with "n't" apart from the word before it."""
+    """Return the sentiment of a text in lower case in which "n't" is a word of its own."""
     words = _WORD.findall(text)
     good = bad = listed_good = listed_bad = 0
-    negated = 0  # words that are still turned round
+    negated = 0  # words that are still reversed
     for word in words:
         if word in NEGATORS:
             negated = REACH

@@ -1,4 +1,4 @@
-"""Three sides of a run: the test side is the run's, and a part of its train side is for validation."""
+"""Three sides of a run: the test side is the run's; a part of its train side is for validation."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ DevShare = Annotated[
 
 
 class Sides:
-    """The side of each conversation of a run. `dev` is the share of the train side that is for validation, in
-    whole groups of the run's split."""
+    """The side of each conversation of a run. `dev` is the share of the train side for validation, in whole
+    groups of the run's split."""
 
     def __init__(self, run: RunReader, dev: float) -> None:
         self._run, self._held_out = run, run.hold_out(dev)

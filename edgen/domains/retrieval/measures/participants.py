@@ -37,7 +37,7 @@ class ParticipantsMeasure(Measure[Any]):
     compares = ()
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
-        """Return a dialog's participants, turns and words; nothing if no turn has a `user_id`."""
+        """Count a dialog's participants, turns and words; return nothing if no turn has a `user_id`."""
         people = {str(turn.data["user_id"]) for turn in sample.turns if turn.data.get("user_id") is not None}
         if not people:
             return {}

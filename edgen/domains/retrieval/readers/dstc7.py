@@ -1,9 +1,9 @@
-"""Examples of DSTC7's track 1 (Gunasekara et al., DSTC7 2019), of Ubuntu and of Advising, in every sub-task.
+"""A reader of examples of DSTC7's track 1 (Gunasekara et al., DSTC7 2019), of Ubuntu and of Advising, in
+every sub-task.
 
-An example is read as a conversation: its context, and after it the right answer with its paraphrases as
-alternatives. Examples of a test file have no right answer, and where no candidate is right there is none, so
-these are contexts alone. Examples that begin with the same message are cut from one conversation, or share a
-part of it.
+An example is read as a conversation: its context, then the right answer with its paraphrases as alternatives.
+Examples of a test file, and those for which no candidate is right, are contexts alone. Examples that begin
+with the same message are cut from one conversation, or share a part of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ADVISING = {"student", "advisor"}
 
 
 class Dstc7(LayoutChecks, RecordContents, ReportWords, DataSetReader):
-    """Examples of track 1."""
+    """The reader of examples of track 1."""
 
     name = "dstc7"
     title = "DSTC7 track 1 (Ubuntu, Advising)"
@@ -34,7 +34,7 @@ class Dstc7(LayoutChecks, RecordContents, ReportWords, DataSetReader):
     marks_ends = False
 
     def recognizes(self, record: Any) -> bool:
-        """Return whether a decoded value has the messages so far."""
+        """Return whether a decoded value has the keys of an example."""
         return isinstance(record, dict) and isinstance(record.get(_MESSAGES), list)
 
     def identifier(self, record: Any) -> str | None:
@@ -76,13 +76,13 @@ class Dstc7(LayoutChecks, RecordContents, ReportWords, DataSetReader):
 
 
 def read_identifier(record: Any, key: str) -> str | None:
-    """Return the text or number under a key of a decoded record as a text; None without one."""
+    """Return the text or number under a key of a decoded record as text; None if there is none."""
     found = record.get(key) if isinstance(record, dict) else None
     return str(found) if isinstance(found, str) or type(found) is int else None
 
 
 def read_turn(one: Any) -> Turn:
-    """Return the turn of a message. Raises ValueError for one without an utterance or a speaker."""
+    """Return the turn of a message. Raises ValueError if the utterance or the speaker is missing."""
     if not isinstance(one, dict) or not isinstance(one.get("utterance"), str):
         raise ValueError("a message without an utterance")
     if not isinstance(one.get("speaker"), str) or not one["speaker"]:
@@ -103,7 +103,7 @@ def _read_candidates(record: Mapping[str, Any], key: str) -> list[tuple[str, str
 
 
 def _read_student_values(record: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values of an advising example's student that many students share: term and standing."""
+    """Return the student's term and standing in an advising example; many students share these values."""
     profile = record.get("profile")
     told = profile if isinstance(profile, dict) else {}
     return {key.lower(): told[key] for key in ("Term", "Standing") if isinstance(told.get(key), str)}

@@ -1,5 +1,4 @@
-"""Whole conversations with the paraphrases of their messages, which belong to sub-task 3 of DSTC7's track
-1."""
+"""A reader of whole conversations with paraphrases of their messages, from sub-task 3 of DSTC7's track 1."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from edgen.plugin.readers import DataSetReader, make_verbatim_record
 
 
 class Dstc7Dialogs(LayoutChecks, RecordContents, ReportWords, DataSetReader):
-    """Conversations of sub-task 3."""
+    """The reader of sub-task 3's conversations."""
 
     name = "dstc7-dialogs"
     title = "DSTC7 track 1 (dialogs with paraphrases)"
@@ -33,7 +32,7 @@ class Dstc7Dialogs(LayoutChecks, RecordContents, ReportWords, DataSetReader):
         return read_identifier(record, "dialog-id")
 
     def read_file(self, record: Any) -> FiledRecord:
-        """Return the conversation, with paraphrases as alternatives of their messages."""
+        """Return the conversation, with the paraphrases of a message as alternatives of its turn."""
         listed = record.get("messages") if isinstance(record, dict) else None
         if not isinstance(listed, list) or not listed:
             raise ValueError("no list of messages")

@@ -1,5 +1,5 @@
-"""Dialogs of UserIntentPrediction (Qu et al., CHIIR 2019): lines of labels, utterance and actor with tabs
-between, and a blank line after each dialog."""
+"""A reader of UserIntentPrediction's dialogs (Qu et al., CHIIR 2019): lines of labels, utterance and actor,
+separated by tabs, and a blank line after each dialog."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ACTORS = ("User", "Agent")
 
 
 class IntentLines(RecordContents, ReportWords, KindDefaults, TextLayout, DataSetReader):
-    """UserIntentPrediction."""
+    """The reader of UserIntentPrediction."""
 
     name = "intent-prediction"
     title = "MSDialog (intent prediction)"
@@ -31,12 +31,12 @@ class IntentLines(RecordContents, ReportWords, KindDefaults, TextLayout, DataSet
     marks_ends = False
 
     def recognizes(self, record: Any) -> bool:
-        """Return whether a decoded value is a dialog of such lines, as `cut_text` makes them."""
+        """Return whether a decoded value is a dialog as made by `cut_text`."""
         turns = record["turns"] if isinstance(record, dict) and record.keys() == {"turns"} else None
         return isinstance(turns, list) and all(_is_turn(one) for one in turns)
 
     def recognizes_text(self, head: str) -> bool:
-        """Return whether the first line has three columns, and an actor in the last."""
+        """Return whether the first line has three columns, with an actor in the last."""
         columns = next((line for line in head.split("\n") if line.strip()), "").split("\t")
         return len(columns) == 3 and columns[2].strip() in _ACTORS
 

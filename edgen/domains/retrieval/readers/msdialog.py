@@ -1,7 +1,7 @@
-"""Dialogs of MSDialog-Complete and MSDialog-Intent (Qu et al., SIGIR 2018): one object of dialogs by their
-ids.
+"""A reader of MSDialog-Complete's and MSDialog-Intent's dialogs (Qu et al., SIGIR 2018): one object of
+dialogs by their ids.
 
-Utterances in Intent have `tags`, the abbreviations of their intents with spaces between.
+Utterances in Intent have `tags`: abbreviations of their intents, separated by spaces.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DATA = ("user_id", "actor_type", "affiliation", "utterance_time", "is_answer", 
 
 
 class MsDialog(LayoutChecks, RecordContents, ReportWords, KindDefaults, DataSetReader):
-    """MSDialog-Complete and MSDialog-Intent."""
+    """The reader of MSDialog-Complete and MSDialog-Intent."""
 
     name = "msdialog"
     title = "MSDialog (Complete, Intent)"
@@ -33,7 +33,7 @@ class MsDialog(LayoutChecks, RecordContents, ReportWords, KindDefaults, DataSetR
     marks_ends = False
 
     def recognizes(self, record: Any) -> bool:
-        """Return whether a decoded value has utterances and one of a dialog's other keys."""
+        """Return whether a decoded value has utterances and at least one other key of a dialog."""
         return (
             isinstance(record, dict)
             and isinstance(record.get("utterances"), list)
@@ -66,7 +66,7 @@ class MsDialog(LayoutChecks, RecordContents, ReportWords, KindDefaults, DataSetR
             for tag in tags.split() if isinstance(tags, str) else ():
                 if (
                     tag.isupper() and len(tag) <= 2 and tag not in _NAMES
-                ):  # others are of a label set of one's own
+                ):  # other tags belong to the user's own label set
                     yield f"$.utterances[{place}].tags", f"{tag} is not one of {', '.join(_NAMES)}"
 
 

@@ -1,8 +1,8 @@
-"""Contexts of MSDialog-ResponseRank (Yang et al., SIGIR 2018): lines of label, utterances and a reply, with
-tabs between. The lines of one context follow each other.
+"""A reader of MSDialog-ResponseRank's contexts (Yang et al., SIGIR 2018): lines of label, utterances and a
+reply, separated by tabs. The lines of one context follow each other.
 
 A context is read as a conversation that ends with its true reply, with other true ones as alternatives. The
-file gives the speakers of the first utterance and of the last one only: both are a user's.
+file gives only the speakers of the first and the last utterance, which are both a user's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _AGENT = "<<<AGENT>>>:"
 
 
 class ResponseRank(LayoutChecks, RecordContents, ReportWords, KindDefaults, TextLayout, DataSetReader):
-    """MSDialog-ResponseRank."""
+    """The reader of MSDialog-ResponseRank."""
 
     name = "msdialog-responserank"
     title = "MSDialog-ResponseRank"
@@ -34,7 +34,7 @@ class ResponseRank(LayoutChecks, RecordContents, ReportWords, KindDefaults, Text
     marks_ends = False
 
     def recognizes(self, record: Any) -> bool:
-        """Return whether a decoded value is a context with its replies, as `cut_text` makes them."""
+        """Return whether a decoded value is a context with its replies, as made by `cut_text`."""
         if not isinstance(record, dict) or record.keys() != {"context", "replies"}:
             return False
         context, replies = record["context"], record["replies"]
@@ -88,7 +88,7 @@ class ResponseRank(LayoutChecks, RecordContents, ReportWords, KindDefaults, Text
         return make_verbatim_record(None, Scenario(-1, {}), tuple(turns), cluster=context[0])
 
     def more_findings(self, record: Any) -> Iterator[tuple[str, str]]:
-        """Yield replies that occur twice, and contexts without a true one."""
+        """Yield replies that occur twice, and contexts without a true reply."""
         if not self.recognizes(record):
             return
         replies = [one["reply"] for one in record["replies"]]

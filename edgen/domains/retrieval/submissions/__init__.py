@@ -1,1 +1,1 @@
-"""Readers of files of answers: rankings, labels, the truth; and the problems of these files."""
+"""Readers of rankings, labels and right answers, and the problems of these files."""

@@ -1,8 +1,7 @@
 """The entries of a file, a JSON list or JSON Lines, one after the other.
 
-A file with an object a line, as edgen writes them, is read a line at a time, however long it is. Any other is
-read whole, and may have as many bytes as a file of records; whether it can be cut into entries, and what is
-wrong where it cannot, is said there.
+A file of any length with one object a line, as edgen writes them, is read by lines. Any other file is read as
+a whole, within the size limit of files of records; cutting it into entries reports its problems.
 """
 
 from __future__ import annotations
@@ -17,21 +16,20 @@ import msgspec
 
 from edgen.plugin.files import cut, read_data
 
-_MAX_LINE = 1 << 24  # bytes
+_MAX_LINE = 1 << 24  # bytes of a line
 _HEAD = 1 << 12
 
 
 class _OtherwiseError(Exception):
-    """The file has no object a line."""
+    """The file does not have one object a line."""
 
 
 class Entries:
-    """The entries of a file, which can be gone through several times. What is no file, like a pipe, is kept
-    in memory."""
+    """The entries of a file, which can be iterated several times. The data of a pipe is kept in memory."""
 
     def __init__(self, path: Path) -> None:
-        """Keep the path of a file, or the data of anything else, like a pipe. Raises DataError if that cannot
-        be read."""
+        """Keep the path of a file, or the data of anything else, such as a pipe. Raises DataError if that
+        data cannot be read."""
         self.path, self.source = path, str(path)
         self._data = None if path.is_file() else read_data(path)
 
@@ -50,11 +48,11 @@ class Entries:
 
     @property
     def are_json(self) -> bool:
-        """True if the file begins as a JSON list or object does."""
+        """True if the file begins like a JSON list or object."""
         return self.head[:1] in (b"[", b"{")
 
     def __iter__(self) -> Iterator[msgspec.Raw]:
-        """Yield every entry, not decoded. Raises DataError where the file cannot be cut into entries."""
+        """Yield every entry, not decoded. Raises DataError if the file cannot be cut into entries."""
         number = 0
         if self._data is None:
             try:
@@ -71,16 +69,16 @@ class Entries:
 
 
 def _read_by_lines(file: IO[bytes]) -> Iterator[msgspec.Raw]:
-    """Yield the entries of a file with one a line. Raises _OtherwiseError where it is not so."""
+    """Yield the entries of a file with one object a line. Raises _OtherwiseError for any other file."""
     lines = filter(None, map(bytes.strip, iter(lambda: file.readline(_MAX_LINE), b"")))
     first = next(lines, b"").removeprefix(codecs.BOM_UTF8)
     if not first.startswith(b"["):
         second = next(lines, None)
-        if second is None:  # one object may be a list by ids
+        if second is None:  # a single object may be a list by ids
             raise _OtherwiseError
         yield from map(_read_entry, itertools.chain((first, second), lines))
         return
-    more, ended = False, False  # whether an entry has to follow, and whether the list has ended
+    more, ended = False, False  # `more`: an entry must follow; `ended`: the list has ended
     begun = False
     for line in itertools.chain((first[1:].strip(),), lines):
         if ended:

@@ -1,4 +1,4 @@
-"""Findings about a submission. Errors make it unsound; warnings say how it was read."""
+"""Findings about a submission. Errors make it unsound; warnings explain how it was read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KINDS = {
 
 
 class ExampleFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was found. `where` is the example's id, or the place of an entry without one."""
+    """One problem. `where` is the example's id, or the number of an entry without one."""
 
     kind: str
     severity: str
@@ -40,16 +40,16 @@ class ExampleFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_finding(kind: str, where: str, problem: str) -> ExampleFinding:
-    """Return a finding of that kind."""
+    """Return a finding of this kind."""
     return ExampleFinding(kind=kind, severity=KINDS[kind][0], where=where, problem=problem)
 
 
 def quote(value: object) -> str:
-    """Return a short piece of what somebody wrote."""
+    """Return a short quotation of a value in a file."""
     return shorten(str(value) if isinstance(value, str | int | float) else type(value).__name__, 40)
 
 
 def join_first(values: list[str], most: int = 3) -> str:
-    """Return the first values, and how many more there are."""
+    """Return the first values, and the number of the others."""
     more = f" and {len(values) - most} more" if len(values) > most else ""
     return ", ".join(map(quote, values[:most])) + more

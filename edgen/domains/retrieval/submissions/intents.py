@@ -1,9 +1,9 @@
-"""Labels of turns, right or predicted: lines `labels TAB utterance TAB User|Agent`, or objects `{id, turn,
-labels}`.
+"""A reader of right or predicted labels of turns: lines `labels TAB utterance TAB User|Agent`, or objects
+`{id, turn, labels}`.
 
-In the table `_` joins the labels of a turn and a blank line ends a dialog, as in MSDialog's intent
-prediction; a turn is known by the numbers of dialog and turn (from 1). Objects, one a line or in a list, name
-their dialog (`id`) and turn; `labels` is a list.
+In the table, `_` joins the labels of a turn and a blank line ends a dialog, as in MSDialog's intent
+prediction; dialogs and turns are numbered from 1. Objects, one a line or in a list, name their dialog (`id`)
+and turn; `labels` is a list.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Key = tuple[str, str]  # dialog, turn
 
 @dataclass(frozen=True, slots=True)
 class LabelledUtterance:
-    """A turn's labels; `utterance` is None where the file does not have it."""
+    """A turn's labels; `utterance` is None if the file does not have it."""
 
     labels: frozenset[str]
     utterance: str | None
@@ -36,8 +36,8 @@ class Labels:
 
 
 def read_labels(path: Path) -> Labels:
-    """Read a file of labelled turns. What cannot be used is among the findings. Raises DataError for what is
-    no text or no JSON, and where no line is a labelled turn."""
+    """Read a file of labelled turns. Unusable lines are among the findings. Raises DataError if the file is
+    neither text nor JSON, or has no labelled turn."""
     data = read_data(path)
     entries = _read_objects(data, str(path)) if holds_json(data) else _read_table(data, str(path))
     turns: dict[Key, LabelledUtterance] = {}
@@ -61,7 +61,7 @@ def read_labels(path: Path) -> Labels:
 
 
 def read_true_labels(path: Path) -> Mapping[Key, LabelledUtterance]:
-    """Return the right labels. Raises DataError where anything is wrong with the file."""
+    """Return the right labels. Raises DataError for a file with any problem."""
     found = read_labels(path)
     if found.findings:
         problems = [Problem(one.where, one.problem) for one in found.findings]
@@ -70,11 +70,11 @@ def read_true_labels(path: Path) -> Mapping[Key, LabelledUtterance]:
 
 
 def name_turn(key: Key) -> str:
-    """Return a turn as a person finds it."""
+    """Return a description of a turn's place for people."""
     return f"dialog {quote(key[0])}, turn {quote(key[1])}"
 
 
-# Where it stands, and what it is or what is wrong with it.
+# The place of a turn, and its labels or its problem.
 _Entries = Iterator[tuple[str, tuple[Key, LabelledUtterance] | str]]
 
 

@@ -1,6 +1,6 @@
-"""The candidates that each example of a set offers, or a pool that all share.
+"""The candidates that each example of a set offers, or a pool that all examples share.
 
-In memory are eight bytes for each candidate of each example, or the ids of the pool.
+Memory: eight bytes for each candidate of each example, or the ids of the pool.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from edgen.plugin.files import lines_of, read_data
 
 
 class Pools:
-    """A file of examples in DSTC7's layout (`example-id`, `options-for-next`), or of the candidates of all
-    examples, lines `candidate-id TAB utterance`."""
+    """A file of examples in DSTC7's layout (`example-id`, `options-for-next`), or of a pool for all examples,
+    lines `candidate-id TAB utterance`."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file. Raises DataError if it holds no example, and for a line of a pool that has no id."""
+        """Read the file. Raises DataError if it holds no example, or if a line of a pool has no id."""
         self._offered: dict[str, array[int]] = {}
         entries = Entries(path)
         self._shared = None if entries.are_json else _read_pool(path)
@@ -39,13 +39,13 @@ class Pools:
             raise DataError(str(path), "it holds no examples: objects with an 'example-id'.")
 
     def check(self, ranking: SubmittedRanking) -> ExampleFinding | None:
-        """Return a finding if the ranking holds candidates that its example does not offer, or if the file
-        does not have the example; else None. `NONE` is always allowed."""
+        """Return a finding if the file lacks the example, or if the ranking holds candidates that the example
+        does not offer; else None. `NONE` is always allowed."""
         ranked = [one for one in ranking.candidates if one not in (None, NONE)]
         if self._shared is not None:
             others = [one for one in ranked if one not in self._shared]
         elif ranking.example in self._offered:
-            # Searched, not copied into a set: a small ranking of a large pool may come again and again.
+            # Binary search instead of a set: there may be many small rankings of one large pool.
             offered = self._offered[ranking.example]
             others = [one for one in ranked if not _holds(offered, hash(one))]
         else:

@@ -1,9 +1,9 @@
-"""A submission: `[{"example-id", "candidate-ranking": [{"candidate-id", "confidence"}, …]}, …]`, or such
-objects a line.
+"""A submission: `[{"example-id", "candidate-ranking": [{"candidate-id", "confidence"}, …]}, …]`, or one such
+object a line.
 
-The order of the list is the ranking. Ids may be text or integers, in upper or lower case; where DSTC7's own
-program would count such an id as wrong, a warning says so. `NONE` may stand in the ranking as one of its
-candidates, or next to the ranking.
+The order of the list is the ranking. Ids may be text or integers, in upper or lower case; a warning says if
+DSTC7's own program would count such an id as wrong. `NONE` may be one of the candidates in the ranking, or an
+extra one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from edgen.plugin.texts import replace_surrogates
 
 @dataclass(frozen=True, slots=True)
 class SubmittedRanking:
-    """The ids of candidates, best first; None for what has none."""
+    """A ranking: the ids of candidates, best first; None for a candidate without an id."""
 
     example: str
     candidates: list[str | None]
@@ -33,8 +33,8 @@ class SubmittedRanking:
 
 
 def read_ranking(raw: msgspec.Raw, number: int, wanted: int) -> SubmittedRanking | ExampleFinding:
-    """Return the `number`th entry (from 1) of a submission, with all that is wrong in it. `wanted`: how many
-    candidates it has to have."""
+    """Return the `number`th entry (from 1) of a submission, with all its problems. `wanted`: the required
+    number of candidates."""
     where, entry = f"entry {number}", decode_leniently(raw)
     if not isinstance(entry, dict):
         return make_finding("not_a_ranking", where, f"expected an object, found {_describe_kind(entry)}")
@@ -58,7 +58,7 @@ def read_ranking(raw: msgspec.Raw, number: int, wanted: int) -> SubmittedRanking
 
 
 def holds_json(data: bytes) -> bool:
-    """Return whether what a file holds begins as a JSON list or object does."""
+    """Return whether the contents of a file begin like a JSON list or object."""
     return data.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"[", b"{")
 
 

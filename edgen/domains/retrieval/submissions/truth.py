@@ -1,7 +1,7 @@
 """The right answers of a response-selection set: lines `example-id TAB id[,id…] TAB utterance`.
 
-Ids of candidates are compared in upper case, as DSTC7's own program has them; those of examples exactly.
-`NONE` is the answer where no candidate is right (sub-task 4). Text after the second tab is not read.
+Ids of candidates are compared in upper case, as in DSTC7's own program; ids of examples exactly. `NONE` is
+the answer if no candidate is right (sub-task 4). Text after the second tab is not read.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ NONE = "NONE"
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """`answers` by example: the ids of its right answers, in the order of the file, each once."""
+    """The right answers: for each example their ids, each once, in the order of the file."""
 
     answers: Mapping[str, tuple[str, ...]]
     findings: tuple[ExampleFinding, ...]
 
 
 def read_truth(path: Path) -> Truth:
-    """Read a truth file. Raises DataError with every line that cannot be used."""
+    """Read a truth file. Raises DataError with every invalid line."""
     answers: dict[str, tuple[str, ...]] = {}
     findings: list[ExampleFinding] = []
     problems: list[Problem] = []
@@ -51,7 +51,7 @@ def read_truth(path: Path) -> Truth:
 
 
 def _find_problem(example: str, ids: list[str], known: Mapping[str, tuple[str, ...]]) -> str | None:
-    """Return the problem of a line, or None."""
+    """Return the problem of a line; None if it is valid."""
     if not ids:
         return "expected 'example-id TAB id[,id…] TAB utterance', and there is no tab"
     if not example.strip():

@@ -1,2 +1,2 @@
-"""Exercises made from a space's values by a grammar: a question, right answers, and points that a tutor
+"""Exercises that a grammar makes from a space's values: a question, right answers, and points that a tutor
 may make."""

@@ -1,7 +1,7 @@
-"""The grammar of a space's exercises: makes exercises from values, and finds all problems of the grammar.
+"""The grammar of a space's exercises: it makes exercises from values, and finds all problems of the grammar.
 
-A rule gives what the one case gives whose conditions hold, or the case without a condition where no other
-does. Rules may use each other, in any order but a circle.
+A rule gives the text of the one case whose conditions hold. If no condition holds, the case without a
+condition applies. Rules may use each other, in any order but a circle.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _ROOT = "$.exercises"
 
 
 class RuleError(Exception):
-    """No case of a rule applies, or two do; or a thing cannot be drawn. `path` is the rule's or the case's,
-    `message` a clause about it."""
+    """No case of a rule applies, or two do; or a thing cannot be drawn. `path` is that of the rule or the
+    case, `message` a clause about the problem."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(path, message)
@@ -41,8 +41,8 @@ class Grammar:
     """The exercises of a space. `tiers` are their patterns by name, the easiest first."""
 
     def __init__(self, space: Space) -> None:
-        """Compile all texts. Raises SpaceError for texts that cannot be compiled, for unknown names and for
-        rules that need each other in a circle."""
+        """Compile all texts. Raises SpaceError for texts that cannot be compiled, unknown names, rules that
+        need each other in a circle, and unused rules."""
         exercises = find_exercises(space)
         assert exercises is not None
         self.space, self.exercises = space, exercises
@@ -60,7 +60,8 @@ class Grammar:
         return AllowedCells(self.space)
 
     def list_allowed_entries(self, names: Sequence[str], fixed: Values) -> Iterator[tuple[Entry, ...]]:
-        """Yield the entries of these dimensions that may stand together, and with the fixed ones."""
+        """Yield the combinations of these dimensions' entries that are allowed with the entries in
+        `fixed`."""
         entries = [self.space[name].entries for name in names]
         if not self.space.conditional:
             yield from itertools.product(*entries)
@@ -75,11 +76,11 @@ class Grammar:
 
     @cached_property
     def concepts(self) -> frozenset[str]:
-        """The dimensions that exercises of any tier are made of."""
+        """The dimensions that are concepts of any tier."""
         return frozenset(name for tier in self.exercises.tiers.values() for name in tier.concepts)
 
     def make_exercise(self, tier: str, values: Values) -> Exercise:
-        """Return the exercise of a tier with these values. Raises SpaceError where the grammar makes none."""
+        """Return the exercise of a tier with these values. Raises SpaceError if the grammar makes none."""
         try:
             return self.tiers[tier].make(values)
         except RuleError as error:
@@ -90,8 +91,8 @@ class Grammar:
             ) from None
 
     def make_exercise_of_record(self, scenario: Scenario, one: Mapping[str, Any]) -> Exercise:
-        """Return the exercise that a session's outcome names by tier and concepts, with all that no record
-        holds. Raises SpaceError where the space has none such."""
+        """Return the whole exercise that a session's outcome names by tier and concepts. Raises SpaceError if
+        the space has no such exercise."""
         values = {**scenario.values, **one["concepts"]}
         entries = {}
         for name in self.space.names:
@@ -104,7 +105,7 @@ class Grammar:
         return self.make_exercise(one["tier"], entries)
 
     def find_values(self, exercise: Exercise) -> dict[str, ValueWithFields]:
-        """Return the values that an exercise is made of, with their fields."""
+        """Return the values of an exercise's concepts, with their fields."""
         return {
             name: ValueWithFields(entry.value, entry.fields)
             for name, value in exercise.concepts.items()
@@ -113,8 +114,8 @@ class Grammar:
         }
 
     def order_rules(self, used: frozenset[str]) -> tuple[str, ...]:
-        """Return these rules and all rules that they use, each after those that it uses. Raises CycleError
-        for rules that use each other."""
+        """Return these rules and all rules that they use, in the order of evaluation. Raises CycleError for
+        rules that use each other."""
         graph: dict[str, set[str]] = {}
         waiting = [name for name in used if name in self.rules]
         while waiting:
@@ -149,14 +150,14 @@ class Grammar:
         return {dimension.name: dimension.fields for dimension in self.space.dimensions}
 
     def compile(self, text: str, path: str) -> Snippet:
-        """Return the text at a path; what is wrong with it is noted."""
+        """Return the compiled text at a path. Problems are collected."""
         try:
             return Snippet(text, self._sandbox, self._available, self._fields)
         except TemplateError as error:
             self._found.extend(_locate_problems(path, error))
             return Snippet("-", self._sandbox, ())
 
-    # ---- what is wrong
+    # ---- problems
 
     def _find_circles(self) -> Iterator[Problem]:
         try:
@@ -221,7 +222,7 @@ class Grammar:
 
 
 class _CompiledRule:
-    """A rule. `variables_used`: what its conditions and texts name, points aside."""
+    """A compiled rule. `variables_used`: the names in its conditions and texts, except those in points."""
 
     def __init__(self, name: str, cases: tuple[Case, ...], grammar: Grammar) -> None:
         self.path, self.cases = f"{_ROOT}.rules.{name}", cases
@@ -234,7 +235,7 @@ class _CompiledRule:
         self.variables_used = named.union(*[one.variables_used for one in self._gives])
 
     def choose(self, variables: Mapping[str, Any]) -> int:
-        """Return the place of the case that applies. Raises RuleError."""
+        """Return the number of the case that applies. Raises RuleError."""
         otherwise = next((i for i, case in enumerate(self.cases) if not case.when), None)
         fits = [i for i, case in enumerate(self.cases) if case.when and holds(case.when, variables)]
         if len(fits) > 1:
@@ -264,7 +265,7 @@ class _CompiledRule:
 
 
 class _CompiledTier:
-    """A tier at work."""
+    """A compiled tier."""
 
     def __init__(self, name: str, tier: Tier, grammar: Grammar) -> None:
         self.name, self.tier, self._grammar = name, tier, grammar
@@ -282,7 +283,7 @@ class _CompiledTier:
 
     @cached_property
     def rules(self) -> tuple[str, ...]:
-        """The rules that its texts need, in the order in which they are worked out."""
+        """The rules that the tier's texts need, in the order of evaluation."""
         return self._grammar.order_rules(self._named)
 
     @cached_property
@@ -292,8 +293,8 @@ class _CompiledTier:
         return used & frozenset(self._grammar.space.names)
 
     def make(self, values: Values, chosen: dict[str, int] | None = None) -> Exercise:
-        """Return the exercise; `chosen` takes the place of the case that each rule chose. Raises RuleError,
-        TemplateError."""
+        """Return the exercise. `chosen` gets the number of the case that each rule chose. Raises RuleError
+        and TemplateError."""
         variables: dict[str, Any] = {
             name: ValueWithFields(entry.value, entry.fields) for name, entry in values.items()
         }
@@ -322,12 +323,12 @@ class _CompiledTier:
         return made if self.tier.send == "words" else self._with_drawing(made)
 
     def _with_drawing(self, made: Exercise) -> Exercise:
-        """Return the exercise with the mark of its drawing, once it is drawn."""
+        """Return the exercise with the mark of its drawing, if the space has the drawing."""
         image = self._grammar.space.pictures.get(make_drawing_name(made))
         return made if image is None else msgspec.structs.replace(made, picture=image.mark)
 
     def _describe_picture(self, variables: Mapping[str, Any]) -> str:
-        """Return what the picture shows, or the mark of the image file that it is."""
+        """Return the words of the picture, or the mark of the image file that they name."""
         assert self._picture is not None
         said = self._picture.render(variables)
         image = self._grammar.space.pictures.get(said)
@@ -338,7 +339,7 @@ class _CompiledPoint:
     def __init__(self, point: Point, path: str, grammar: Grammar) -> None:
         self._when, self._text = point.when, grammar.compile(point.text, path)
         self.variables_used = self._text.variables_used | {key.partition(".")[0] for key in point.when}
-        self.is_general = not self._text.variables_used  # it says the same of every exercise
+        self.is_general = not self._text.variables_used  # the same for every exercise
 
     def render(self, variables: Mapping[str, Any]) -> str | None:
         return self._text.render(variables) if holds(self._when, variables) else None
@@ -352,8 +353,7 @@ class _CompiledThing:
         self.variables_used = frozenset().union(*[text.variables_used for text in self._texts.values()])
 
     def make(self, variables: Mapping[str, Any]) -> Thing | None:
-        """Return the thing as it is drawn; None where it is left out. Raises RuleError for one that cannot
-        be."""
+        """Return the thing to draw; None if it is left out. Raises RuleError if it cannot be drawn."""
         made = Thing(**{key: text.render(variables) for key, text in self._texts.items()})
         if not made.thing:
             return None
@@ -363,7 +363,7 @@ class _CompiledThing:
 
 
 def holds(when: When, variables: Mapping[str, Any]) -> bool:
-    """Return whether conditions hold of these values."""
+    """Return whether conditions hold for these values."""
     return all(
         _tag_kind(_find_value(name, variables)) in [_tag_kind(one) for one in wanted]
         for name, wanted in when.items()
@@ -371,7 +371,7 @@ def holds(when: When, variables: Mapping[str, Any]) -> bool:
 
 
 def _find_value(name: str, variables: Mapping[str, Any]) -> Any:
-    """Return the value of a dimension, a field of it, or a rule; None if the value has no such field."""
+    """Return the value of a dimension, a field or a rule; None if the value has no such field."""
     dimension, _, field = name.partition(".")
     value = variables[dimension]
     if field:
@@ -380,7 +380,7 @@ def _find_value(name: str, variables: Mapping[str, Any]) -> Any:
 
 
 def _tag_kind(value: Any) -> tuple[str, Any]:
-    """Return a value with what it is, as true is not 1."""
+    """Return a value with its type, since true equals 1 in Python."""
     if isinstance(value, list | dict):
         return "other", None
     return (

@@ -1,9 +1,8 @@
-"""The `exercises:` of a space as frozen values, as its file says them; and one exercise that they make,
+"""The `exercises:` of a space as frozen values, in the form of its file; and one exercise made from them,
 with the check whether a text contains its right answer.
 
-Words are compared without case, punctuation and the form of apostrophes, and without accents where the space
-ignores them; the answer may stand anywhere in what is said. Numbers are compared by value: 2/4 is 1/2, 0.5
-and ½.
+Words are compared without case, punctuation and the form of apostrophes, and without accents if the space
+ignores them; the answer may be anywhere in a text. Numbers are compared by value: 2/4 is 1/2, 0.5 and ½.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ class Case(msgspec.Struct, frozen=True, omit_defaults=True):
     gives: str
     """The rule's text in this case, a template."""
     when: When = {}
-    """Values of dimensions, of their fields (`object.gender`) or of rules. Without: where no other case
-    applies."""
+    """Values of dimensions, of their fields (`object.gender`) or of rules. Without: the case applies if no
+    other does."""
     point: str | None = None
     """A point that a tutor may make about this case, a template."""
 
@@ -41,11 +40,11 @@ class Point(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str
     """The words of the point, a template."""
     when: When = {}
-    """Conditions under which it belongs to an exercise, as in a rule."""
+    """Conditions under which the point belongs to an exercise, as in a rule."""
 
 
 class Thing(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A thing in a picture. Each text is a template; where `thing` gives nothing, it is left out."""
+    """A thing in a picture. Each text is a template; a thing with an empty `thing` is left out."""
 
     thing: str
     """A shape (square, triangle, circle, star, heart), an object (cat, dog, bunny, plant, tree, ball, table,
@@ -67,21 +66,20 @@ class Tier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A pattern of exercises."""
 
     concepts: tuple[str, ...]
-    """The dimensions that an exercise is made of; the next one shares at least one of their values with
-    it."""
+    """The dimensions of an exercise; the next exercise shares at least one of their values."""
     question: str
     """The question, a template."""
     answers: tuple[str, ...]
-    """The right answer, a template, or a list of several forms of it; the first is the one that is shown."""
+    """The right answer, a template, or a list of several forms of it; the first is shown."""
     points: tuple[Point, ...] = ()
     """Points that a tutor may make: texts, or mappings with `text` and `when`."""
     picture: str | None = None
     """The picture in words, a template."""
     draw: tuple[Thing, ...] = ()
-    """Things that are drawn as its picture, the nearest to the front last."""
+    """Things that are drawn as its picture, the foremost last."""
     send: Literal["words", "drawing"] = "words"
-    """The `picture` that models get: its words, or what `draw` draws, as a PNG picture. Drawings need the
-    extra `pictures`, and have neither cards nor labels."""
+    """The `picture` for models: its words, or the drawing of `draw` as PNG. Drawings need the extra
+    `pictures`, and have neither cards nor labels."""
     mistake: str | None = None
     """The answer of a learner who has the scenario's misconception, a template."""
     answer_kind: Literal["words", "number"] = "words"
@@ -96,7 +94,7 @@ class Exercises(msgspec.Struct, frozen=True, omit_defaults=True):
     rules: dict[str, tuple[Case, ...]] = {}
     """Texts that depend on the values, by name: cases, each with its text and its conditions."""
     accents: Literal["needed", "ignored"] = "needed"
-    """Whether an answer has to have its accents."""
+    """Whether answers need their accents."""
 
 
 class Exercise(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,26 +103,26 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True):
     tier: str  # of the grammar
     concepts: dict[str, str]  # its values by dimension
     question: str  # the task
-    answers: tuple[str, ...]  # at least one
-    points: tuple[str, ...] = ()  # that a tutor may make
+    answers: tuple[str, ...]  # right answers, at least one
+    points: tuple[str, ...] = ()  # points that a tutor may make
     rules: tuple[str, ...] = ()
-    """The points that are not vocabulary: those of the cases of rules, and those of every exercise of the
-    tier."""
+    """The points that are not vocabulary: those of rules' cases, and those that are the same in every
+    exercise of the tier."""
     picture: str | None = None  # the picture in words; None without one
     mistake: str | None = None  # a likely wrong answer; None without one
     drawing: tuple[Thing, ...] = ()  # things in the picture
 
     @property
     def answer(self) -> str:
-        """The right answer that is shown."""
+        """The right answer that is shown to the tutor."""
         return self.answers[0]
 
 
-SECTION = "exercises"  # the key of a space's section
+SECTION = "exercises"  # the key of the section in a space's file
 
 
 def find_exercises(space: Space) -> Exercises | None:
-    """Return the grammar of a space's exercises; None where it has none."""
+    """Return the grammar of a space's exercises; None if it has none."""
     found: Exercises | None = space.sections.get(SECTION)
     return found
 
@@ -134,14 +132,14 @@ _NUMBER = re.compile(
     r"(?<![\w.,/])(-?\d+)\s+(\d+)/(\d+)(?![\d/])|(?<![\w.,/])(-?\d+)/(\d+)(?![\d/])"
     r"|(?<![\w.,/])-?\d+(?:[.,]\d+)?(?![\d/])"
 )
-MAX_SAID = 20_000  # characters that are looked at
+MAX_SAID = 20_000  # characters of a text that are searched
 
 
 def is_right(said: str, exercise: Exercise, exercises: Exercises) -> bool:
-    """Return whether a text holds one of the right answers.
+    """Return whether a text contains one of the right answers.
 
-    Where the answer is a number that the question names, as in comparing two numbers, the last number counts
-    only.
+    If the answer is a number that the question names, as in comparing two numbers, only the last number in
+    the text counts.
     """
     if exercises.tiers[exercise.tier].answer_kind == "number":
         return _has_number(said[:MAX_SAID], exercise)
@@ -152,7 +150,7 @@ def is_right(said: str, exercise: Exercise, exercises: Exercises) -> bool:
 
 
 def split_words(text: str, *, accents: bool = True) -> list[str]:
-    """Return the words of a text as they are compared."""
+    """Return the words of a text in the form in which they are compared."""
     text = unicodedata.normalize("NFKC", text).casefold()
     if not accents and not text.isascii():
         text = "".join(
@@ -162,7 +160,8 @@ def split_words(text: str, *, accents: bool = True) -> list[str]:
 
 
 def find_numbers(text: str) -> list[Fraction]:
-    """Return the numbers in a text by value: whole ones, decimals, fractions, mixed numbers such as 1 1/2."""
+    """Return the numbers in a text by value: whole numbers, decimals, fractions, mixed numbers such as 1
+    1/2."""
     text = unicodedata.normalize("NFKC", re.sub(r"(\d)([¼-¾⅐-⅞])", r"\1 \2", text))
     text = text.replace("\u2044", "/").replace("\u2212", "-")
     found = []

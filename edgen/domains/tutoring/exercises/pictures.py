@@ -25,10 +25,10 @@ _STYLE = (
 
 def write_pictures(space: Space, folder: Path, count: int) -> int:
     """Write the pictures of `count` exercises of each tier of a space into a new folder, with a page that
-    shows them; returns how many there are.
+    shows them. Return the number of pictures.
 
-    Raises UsageError where the space draws none, or the folder holds something; SpaceError; RunError,
-    StoppedError where it cannot be written.
+    Raises UsageError if the space has no drawings or the folder is not empty; SpaceError; and RunError or
+    StoppedError if writing fails.
     """
     exercises = find_exercises(space)
     if exercises is None or not any(tier.draw for tier in exercises.tiers.values()):

@@ -1,10 +1,11 @@
-"""All exercises of a space: each is checked by making it once, and those of a session are drawn from them.
+"""All exercises of a space: each is checked by making it once, and the exercises of a session are drawn from
+them.
 
-Problems are rules with a hole or with two cases for one exercise, cases that never apply, exercises without
-an answer, two that ask the same and have different answers, and mistakes that are right.
+Problems are rules without a case or with two cases for an exercise, cases that never apply, exercises without
+an answer, two with the same question and different answers, and mistakes that are right.
 
-The first exercise of a session is the scenario's own, each next one shares a value with the one before. Which
-comes next depends on (seed, index of the scenario, number of the exercise) and on those before it alone.
+The first exercise of a session is the scenario's own; each next one shares a value with the one before. The
+choice depends only on (seed, index of the scenario, number of the exercise) and on the exercises before.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from edgen.plugin.errors import Problem, SpaceError, TemplateError
 from edgen.space.model import Entry
 from edgen.space.pictures import names_picture
 
-MAX_EXERCISES = 20_000  # of a tier, with every value that they depend on
-_MOST = 20  # problems of one tier
-_TRIES = 40  # draws before all that are left are gone through
-_MOST_KEPT = 10_000  # exercises, and lists of them, that are kept
+MAX_EXERCISES = 20_000  # exercises of a tier, with all values on which they depend
+_MOST = 20  # problems reported of one tier
+_TRIES = 40  # draws before the unused exercises are listed
+_MOST_KEPT = 10_000  # exercises, and lists of cells, in memory
 
 Cell = tuple[Entry, ...]  # an entry for each concept of a tier
 
 
 def check_exercises(grammar: Grammar) -> dict[str, int]:
-    """Return the number of exercises of each tier. Raises SpaceError with the problems found."""
+    """Return the number of exercises of each tier. Raises SpaceError with the problems."""
     problems: list[Problem] = []
     chosen: dict[str, set[int]] = {name: set() for name in grammar.rules}
     counts = {name: _check_tier(grammar, name, chosen, problems) for name in grammar.tiers}
@@ -49,7 +50,8 @@ def check_exercises(grammar: Grammar) -> dict[str, int]:
 
 
 def iterate_values(grammar: Grammar, tier: str) -> Iterator[dict[str, Entry]]:
-    """Yield the values of every exercise of a tier: those of its concepts, and of what else it depends on."""
+    """Yield the values of every exercise of a tier: those of its concepts and of other dimensions on which it
+    depends."""
     used = grammar.tiers[tier].variables_used.union(grammar.tiers[tier].tier.concepts)
     names = [name for name in grammar.space.names if name in used]
     for entries in grammar.list_allowed_entries(names, {}):
@@ -57,13 +59,13 @@ def iterate_values(grammar: Grammar, tier: str) -> Iterator[dict[str, Entry]]:
 
 
 def _check_tier(grammar: Grammar, name: str, chosen: dict[str, set[int]], problems: list[Problem]) -> int:
-    """Return the number of exercises of a tier; add its problems to `problems` and the cases that its rules
-    chose to `chosen`. Return 0 for a tier with too many exercises."""
+    """Return the number of exercises of a tier; 0 for a tier with too many. Its problems are added to
+    `problems`, the cases that its rules chose to `chosen`."""
     tier, path = grammar.tiers[name], f"$.exercises.tiers.{name}"
     used = tier.variables_used | set(tier.tier.concepts)
     size = math.prod(len(grammar.space[one].entries) for one in used)
     if size > MAX_EXERCISES:
-        message = f"{size:,} exercises are too many; a tier has at most {MAX_EXERCISES:,}. Make two of it"
+        message = f"{size:,} exercises are too many; a tier has at most {MAX_EXERCISES:,}. Split it"
         problems.append(Problem(f"{path}.concepts", message))
         return 0
     problems += [
@@ -114,13 +116,13 @@ def _check_exercise(
     elif not is_right(exercise.answer, exercise, grammar.exercises):
         yield Problem(
             f"{path}.answers",
-            f"{exercise.answer!r} for {_describe_values(values)} cannot be told from other text; it needs a "
-            "word or a number",
+            f"{exercise.answer!r} for {_describe_values(values)} cannot be distinguished from other text; it "
+            "needs a word or a number",
         )
     elif exercise.mistake and is_right(exercise.mistake, exercise, grammar.exercises):
         message = (
             f"{exercise.mistake!r} is right for {_describe_values(values)}; exclude that combination, or "
-            "mend the rule"
+            "fix the rule"
         )
         yield Problem(f"{path}.mistake", message)
     rest = tuple(entry.value for name, entry in values.items() if name not in exercise.concepts)
@@ -130,7 +132,7 @@ def _check_exercise(
         same = "have the same answer" if other.answers == exercise.answers else "have different answers"
         message = (
             f"{_join_concepts(other)} and {_join_concepts(exercise)} ask the same ({exercise.question!r}) "
-            f"and {same}; let the question or the picture tell them apart"
+            f"and {same}; make their questions or pictures differ"
         )
         yield Problem(f"{path}.question", message)
 
@@ -144,8 +146,8 @@ def _describe_values(values: dict[str, Entry]) -> str:
 
 
 def list_picture_files(grammar: Grammar) -> Iterator[tuple[str, str]]:
-    """Yield each image file that is the picture of an exercise: (path in the space, name of the file).
-    Exercises that cannot be made are left to `check_exercises`."""
+    """Yield each image file that is the picture of an exercise: (path in the space, file name). Exercises
+    that cannot be made are skipped; `check_exercises` reports them."""
     for name, tier in grammar.tiers.items():
         used = tier.variables_used | set(tier.tier.concepts)
         if math.prod(len(grammar.space[one].entries) for one in used) > MAX_EXERCISES:
@@ -157,8 +159,7 @@ def list_picture_files(grammar: Grammar) -> Iterator[tuple[str, str]]:
 
 
 def draw_pictures(grammar: Grammar) -> Iterator[tuple[str, str, str]]:
-    """Yield the drawing of each exercise that is sent as a picture: (path in the space, name of the file,
-    SVG)."""
+    """Yield the drawing of each exercise that is sent as a picture: (path in the space, file name, SVG)."""
     for name, tier in grammar.tiers.items():
         if tier.tier.send != "drawing":
             continue
@@ -170,14 +171,14 @@ def draw_pictures(grammar: Grammar) -> Iterator[tuple[str, str, str]]:
 
 
 def list_example_exercises(grammar: Grammar, tier: str, count: int) -> list[Exercise]:
-    """Return a number of exercises of a tier, the same ones at each call, spread over all of them."""
+    """Return at most `count` exercises of a tier, spread over all of them and the same at each call."""
     every = list(iterate_values(grammar, tier))
     places = sorted(random.Random(0).sample(range(len(every)), min(count, len(every))))  # noqa: S311 - an example
     return [grammar.tiers[tier].make(every[place]) for place in places]
 
 
 class ExercisePool:
-    """All exercises of a space, made when they are wanted and kept."""
+    """All exercises of a space, made on demand and kept."""
 
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
@@ -185,7 +186,8 @@ class ExercisePool:
         self._cells: dict[Any, list[Cell]] = {}
 
     def list_cells(self, tier: str, rest: Values) -> list[Cell]:
-        """Return the values of a tier's concepts that go with those of the other dimensions."""
+        """Return the combinations of a tier's concepts that are allowed with the entries `rest` of other
+        dimensions."""
         key = tier, *([entry.value for entry in rest.values()] if self.grammar.space.conditional else ())
         if key not in self._cells:
             if len(self._cells) >= _MOST_KEPT:
@@ -196,7 +198,7 @@ class ExercisePool:
         return self._cells[key]
 
     def make_exercise(self, tier: str, cell: Cell, rest: Values) -> Exercise:
-        """Return the exercise of these values. Raises SpaceError where the grammar makes none."""
+        """Return the exercise of these values. Raises SpaceError if the grammar makes none."""
         compiled = self.grammar.tiers[tier]
         names = compiled.tier.concepts
         other = tuple(entry.value for name, entry in rest.items() if name in compiled.variables_used)
@@ -222,8 +224,8 @@ class ExerciseChain:
         self._number = 0
 
     def draw_next(self, tier: str) -> Exercise | None:
-        """Return the next exercise of a tier, which shares a value with the last one where one of these is
-        left; None where none is left at all."""
+        """Return the next exercise of a tier. It shares a value with the last one if such an exercise is
+        left; None if no exercise is left."""
         names = self._pool.grammar.tiers[tier].tier.concepts
         cell = tuple(self._own[name] for name in names) if not self._number else self._draw(tier, names)
         if cell is None:

@@ -1,6 +1,6 @@
-"""The section `exercises` of a space file: how the rest of edgen reads, checks and shows exercises.
+"""The section `exercises` of a space file: reading, checking and showing exercises for the rest of edgen.
 
-Reading reports every problem with its path. `check` makes every exercise once, by `grammar`.
+Reading reports every problem with its path. `check` makes every exercise once, with `grammar`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ _COLUMNS = 80
 MAX_TIERS = 10
 MAX_RULES = 100
 MAX_LISTED = 1_000  # cases of a rule, answers and points of a tier
-MAX_THINGS = 12  # of a picture
+MAX_THINGS = 12  # things in a picture
 IMAGE = re.compile(r"(?i)\.(?:png|jpe?g|gif|webp)\s*$")  # the end of an image file's name
 
 
 def read_exercises(value: Any, dimensions: Collection[str], problems: list[Problem]) -> Exercises | None:
-    """Return the grammar under `exercises:` of a space with these dimensions; None where it cannot be
-    read."""
+    """Return the grammar under `exercises:` of a space with these dimensions; None if it is invalid."""
     before = len(problems)
     found: Exercises | None = convert(_write_out(value), Exercises, "$.exercises", problems)
     if found is None or len(problems) > before:
@@ -69,7 +68,7 @@ def _write_out_tier(tier: Any) -> Any:
 
 
 def _write_out_list(cases: Any) -> Any:
-    """Cases or points, each with its conditions as lists."""
+    """Return cases or points, each with its conditions as lists."""
     if not isinstance(cases, list):
         return cases
     return [
@@ -81,7 +80,7 @@ def _write_out_list(cases: Any) -> Any:
 
 
 def _find_problems(found: Exercises, dimensions: Collection[str]) -> Iterator[Problem]:
-    """Return the problems of names and numbers of things."""
+    """Return the problems of names, and of numbers of elements."""
     for name in SHOWN:
         if name in dimensions:
             message = f"every exercise has a {name} of its own; give this dimension another name"
@@ -129,7 +128,7 @@ def _check_concepts(path: str, concepts: tuple[str, ...], dimensions: Collection
 
 
 class ExercisesSection(SpaceSection):
-    """Questions with right answers, which the values of a space make by a grammar."""
+    """The section of questions with right answers, which a grammar makes from the values of a space."""
 
     name = "exercises"
     drawn = "Exercises to show of each tier."
@@ -139,11 +138,11 @@ class ExercisesSection(SpaceSection):
     root = "Exercises"
 
     def read(self, value: Any, dimensions: Collection[str], problems: list[Problem]) -> Exercises | None:
-        """Return the grammar, None where it cannot be read."""
+        """Return the grammar; None if it is invalid."""
         return read_exercises(value, dimensions, problems)
 
     def widen(self, definitions: dict[str, Any]) -> None:
-        """Allow one answer for a list, a point as a text, and one value of a condition for a list."""
+        """Allow a single answer in place of a list, a point as a text, and a single value of a condition."""
         text = {"type": "string"}
         tier = definitions["Tier"]["properties"]
         answers = tier["answers"]
@@ -154,7 +153,7 @@ class ExercisesSection(SpaceSection):
             definitions[name]["properties"]["when"]["additionalProperties"] = {"anyOf": [when["items"], when]}
 
     def content(self, section: Exercises) -> Any:
-        """Return the grammar without drawings, which shape nothing that is asked or answered."""
+        """Return the grammar without drawings, which do not shape requests or answers."""
         exercises = msgspec.to_builtins(section)
         tiers = {
             name: {key: said for key, said in tier.items() if key != "draw"}
@@ -163,7 +162,7 @@ class ExercisesSection(SpaceSection):
         return {**exercises, "tiers": tiers}
 
     def pictures(self, space: Space) -> Iterator[tuple[str, str]]:
-        """Yield the image files that exercises have as their pictures."""
+        """Yield the image files that are pictures of exercises."""
         grammar: Exercises = space.sections[self.name]
         if any(tier.picture is not None and IMAGE.search(tier.picture) for tier in grammar.tiers.values()):
             from edgen.domains.tutoring.exercises.grammar import Grammar
@@ -173,7 +172,7 @@ class ExercisesSection(SpaceSection):
                 yield from list_picture_files(Grammar(space))
 
     def drawings(self, space: Space) -> Iterator[tuple[str, str, str]]:
-        """Yield what `draw` draws of each exercise of the tiers that send it."""
+        """Yield the drawings of exercises in tiers that send them."""
         grammar: Exercises = space.sections[self.name]
         if any(tier.send == "drawing" for tier in grammar.tiers.values()):
             from edgen.domains.tutoring.exercises.grammar import Grammar
@@ -190,7 +189,7 @@ class ExercisesSection(SpaceSection):
         check_exercises(Grammar(space))
 
     def dimensions(self, section: Exercises) -> frozenset[str]:
-        """Return the dimensions that exercises are made of."""
+        """Return the dimensions that are concepts of exercises."""
         return frozenset(name for tier in section.tiers.values() for name in tier.concepts)
 
     def describe(self, space: Space, examples: int) -> dict[str, Any]:
@@ -221,7 +220,7 @@ class ExercisesSection(SpaceSection):
                         yield from _wrap(f"{key:9}", said)
 
     def draw(self, space: Space, folder: Path, examples: int) -> tuple[int, Path]:
-        """Draw a number of exercises of each tier."""
+        """Draw this many exercises of each tier."""
         from edgen.domains.tutoring.exercises.pictures import PAGE, write_pictures
 
         return write_pictures(space, folder, examples), folder / PAGE
@@ -231,7 +230,7 @@ SECTION = ExercisesSection()
 
 
 def _describe_exercise(exercise: Exercise) -> dict[str, Any]:
-    """Return an exercise in plain values; its rules are among its points."""
+    """Return an exercise as JSON values, with its rules among its points."""
     found: dict[str, Any] = msgspec.to_builtins(exercise)
     del found["rules"]
     return found

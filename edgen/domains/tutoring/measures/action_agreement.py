@@ -20,8 +20,8 @@ from edgen.plugin import Measure, OwnCount, Sample, Share, Total, Words
 from edgen.plugin.measures import Aggregate, Panel
 from edgen.plugin.statistics import Estimate, krippendorff, masi, share
 
-_MOST = 50_000  # responses that alpha is computed of
-_FEWEST_COPIES, _COPIES = 2, 0.95  # contexts, and their share with one text, from which tutors are one
+_MOST = 50_000  # responses for which alpha is computed
+_FEWEST_COPIES, _COPIES = 2, 0.95  # contexts, and their share with one text, above which tutors count as one
 _ONE_TUTOR = (
     "the responses to a turn are one text: the tutors sent identical requests (one model, temperature 0 or "
     "one seed for all). Give the tutor's backend a temperature, or `seed: auto`"
@@ -35,30 +35,30 @@ class ActionAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """The agreement of several responses to one context on their actions."""
 
     contexts: int  # contexts with responses
-    responses: int  # the usual number of them to one context
-    complete: int  # contexts with so many responses
+    responses: int  # the most common number of responses to a context
+    complete: int  # contexts with this number of responses
     agreed: int  # complete contexts in which all responses take the same set
     of_complete: Estimate | None  # share of `agreed` in the complete contexts
     of_all: Estimate | None  # share of `agreed` in all contexts
     by_student: dict[str, tuple[int, int]]
     """Agreed contexts and all contexts for each set of the student's actions."""
-    sets: dict[str, float]  # shares of sets among those agreed on
-    lead: float  # by how much the most frequent set leads, as a share
-    alpha: float | None  # Krippendorff's; None where all are alike
-    not_available: str | None = None  # why none of these can be computed; None if they can
+    sets: dict[str, float]  # share of each set among the agreed contexts
+    lead: float  # lead of the most frequent set over the next, as a share
+    alpha: float | None  # Krippendorff's alpha; None if all sets are equal
+    not_available: str | None = None  # reason why the figures cannot be computed; None if they can
 
 
 class AgreementCount:
     def __init__(self) -> None:
         self._sizes: Counter[int] = Counter()
-        # Of each context: its scenario, how many responses, whether they agree, the student's set, the
-        # first's.
+        # For each context: its scenario, the number of responses, whether they agree, the student's set, the
+        # first response's set.
         self._scenarios, self._many, self._agree = array("q"), array("I"), array("b")
         self._student, self._first = array("I"), array("I")
         self._labelled: list[list[Set]] = []
         self._labels = 0
-        self._copies = 0  # contexts whose responses are one text
-        self._known: dict[Set, int] = {}  # the number of each set
+        self._copies = 0  # contexts whose responses all have the same text
+        self._known: dict[Set, int] = {}  # a number for each set
         self._all: list[Set] = []
 
     def see(self, sample: Sample, words: Words) -> None:
@@ -83,7 +83,7 @@ class AgreementCount:
         self._first.append(numbers[0])
 
     def _keep(self, one: Set) -> int:
-        """Return the number of a set, the same one however often it comes."""
+        """Return the number of a set; equal sets have the same number."""
         number = self._known.setdefault(one, len(self._all))
         if number == len(self._all):
             self._all.append(one)

@@ -1,7 +1,7 @@
-"""Actions of utterances: how often each action and each set of actions is taken, and the tutors' actions
-after each action of students.
+"""Actions of utterances: the frequency of each action and each set of actions, and the tutors' actions after
+each action of students.
 
-All responses to a turn count, those that did not go on as well. Memory does not grow with the data, but for
+All responses to a turn count, even those that the conversation did not continue from. Memory grows only with
 the number of different sets of actions.
 """
 
@@ -16,12 +16,12 @@ from edgen.domains.tutoring.served_turns import list_responses
 from edgen.plugin import Measure, OwnCount, Sample, Space, Total, Words
 from edgen.plugin.measures import Aggregate, ByKey, Compared, Crossed, OwnComparisons, Panel
 
-_SHOWN = 8  # sets of a role
+_SHOWN = 8  # sets shown of a role
 
 
 class RoleActions(msgspec.Struct, frozen=True, kw_only=True):
-    """The utterances of a role that carry actions: `shares` of each action, and of each set of them, the most
-    frequent first. `lead` is by how much the first set leads the next, as a share."""
+    """The utterances of a role with actions. `shares`: of each action. `sets`: shares of each set of actions,
+    the most frequent first. `lead`: the lead of the first set over the next, as a share."""
 
     utterances: int
     shares: dict[str, float]
@@ -30,8 +30,8 @@ class RoleActions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Actions(msgspec.Struct, frozen=True, kw_only=True):
-    """Actions by role; `responses`: for each action that a student takes alone, the share of responses with
-    each action, and how many responses there are."""
+    """Actions by role. `responses`: for each action that a student takes alone, the number of responses, and
+    the share with each action."""
 
     roles: dict[str, RoleActions]
     responses: dict[str, tuple[int, dict[str, float]]]
@@ -69,7 +69,7 @@ class ActionsCount:
         )
 
     def _find_student_actions(self) -> frozenset[str]:
-        """Return the actions of everybody but the role with alternatives, whose turns are the responses."""
+        """Return the actions of all roles but the tutor's."""
         return frozenset(
             action for role, counts in self._actions.items() if role != "Tutor" for action in counts
         )
@@ -100,7 +100,7 @@ class ActionsMeasure(OwnCount, OwnComparisons, Measure[Actions]):
     nothing = "No turn carries actions."
 
     def sums(self, sample: Sample, space: Space | None) -> Iterator[tuple[str, float]]:
-        """Utterances of each role, and those with each action."""
+        """Count the utterances of each role, and those with each action."""
         for turn in sample.turns:
             for said in list_responses(turn):
                 if said.labels:

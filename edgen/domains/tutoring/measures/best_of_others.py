@@ -1,10 +1,10 @@
-"""Similarity of responses to references: BLEU, and BERTScore, each against the best of several references.
+"""Similarity of responses to references: BLEU and BERTScore, each against the best of several references.
 
 A response is scored against each of its references alone and the best score counts, as Stasaski, Kao and
 Hearst (2020, BEA) score responses against those of three tutors. BLEU (Papineni, Roukos, Ward and Zhu 2002,
-ACL) is sacrebleu's of a sentence (Post 2018, WMT), from 0 to 100; its signature says how texts were cut and
-smoothed. BERTScore (Zhang, Kishore, Wu, Weinberger and Artzi 2020, ICLR) is its F1, not rescaled, and needs a
-model. Intervals are by the bootstrap over groups, such as conversations (`stats.resampling`).
+ACL) is sacrebleu's for a sentence (Post 2018, WMT), from 0 to 100; its signature states tokenization and
+smoothing. BERTScore (Zhang, Kishore, Wu, Weinberger and Artzi 2020, ICLR) is its F1, not rescaled, and needs
+a model. Intervals are by the bootstrap over groups, such as conversations (`stats.resampling`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from edgen.plugin.statistics import Estimate, bootstrap, interval, ratios
 
 RESAMPLES = 2000
 SEED = 20200710
-_AT_ONCE = 64  # texts that a model reads
+_AT_ONCE = 64  # texts in a batch for the model
 
 
 class ScoredResponse(NamedTuple):
-    """A response, its references, one at least, and the group that it is resampled with."""
+    """A response, its references (at least one), and the group with which it is resampled."""
 
     response: str
     references: Sequence[str]
@@ -35,8 +35,10 @@ class ScoredResponse(NamedTuple):
 
 class ReferenceOverlap(msgspec.Struct, frozen=True, kw_only=True):
     """Means over `responses` of the best score against one of their references, with intervals over groups.
-    `bleu` is in [0, 100]; `bertscore` is the F1, mostly in [0, 1], None where no model was named.
-    `scored_by`: sacrebleu's signature and BERTScore's, by which others can score alike."""
+
+    `bleu` is in [0, 100]; `bertscore` is the F1, mostly in [0, 1], None without a model. `scored_by`: the
+    signatures of sacrebleu and BERTScore, so that others can compute the same scores.
+    """
 
     responses: int
     bleu: Estimate | None
@@ -48,10 +50,10 @@ def reference_overlap(
     responses: Iterable[tuple[str, Sequence[str], Hashable]], bert_model: str | None = None
 ) -> ReferenceOverlap:
     """Return the overlap of (response, references, group). `bert_model`: the folder of a model for BERTScore,
-    or a name that transformers finds; None for BLEU alone.
+    or a name known to transformers; None for BLEU alone.
 
-    Raises UsageError where an extra is missing (`bleu`; `bertscore` with a model), where a response has no
-    reference, and where the model cannot be loaded.
+    Raises UsageError if an extra is missing (`bleu`; `bertscore` with a model), a response has no reference,
+    or the model cannot be loaded.
     """
     require_extra("bleu", "Overlaps with references")
     scored = [ScoredResponse(*one) for one in responses]
@@ -83,7 +85,7 @@ def _score_best_bleu(scored: Sequence[ScoredResponse]) -> tuple[list[float], str
 
 
 def _score_best_bertscore(scored: Sequence[ScoredResponse], model: str) -> tuple[list[float], str]:
-    """Return the best F1 of each response, by the last layer of a model, and what scored it."""
+    """Return the best F1 of each response by the last layer of a model, and the signature of all."""
     require_extra("bertscore", "BERTScores")
     try:
         scorer = _load_scorer(model)
@@ -98,8 +100,8 @@ def _score_best_bertscore(scored: Sequence[ScoredResponse], model: str) -> tuple
 
 
 def _load_scorer(model: str) -> Any:
-    """Return the scorer. bert_score knows the best layer of the models that it names; of any other, the last
-    one is taken."""
+    """Return the scorer. bert_score has a best layer for the models that it knows; for others, the last layer
+    is used."""
     known = importlib.import_module("bert_score.utils").model2layers
     layers = known.get(model)
     if layers is None:

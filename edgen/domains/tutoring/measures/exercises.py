@@ -1,9 +1,9 @@
-"""Outcomes of exercises: how many are solved, in how many turns, whether that gets fewer, and answers that
+"""Outcomes of exercises: the share solved, the turns needed and their change over a session, and answers that
 tutors give away.
 
-Learning is the student's turns for the last solved exercise less those for the first, of sessions that solve
-two or more: below 0, the student became quicker. A response gives the answer away where it holds a right
-answer before the exercise is solved. Intervals are clustered by scenario. Memory: some bytes an exercise.
+Learning is the student's turns for the last solved exercise minus those for the first, in sessions that solve
+at least two: below 0, the student became quicker. A response gives the answer away if it contains a right
+answer before the exercise is solved. Intervals are clustered by scenario. Memory: some bytes per exercise.
 """
 
 from __future__ import annotations
@@ -108,24 +108,25 @@ class ExercisesMeasure(Measure[Any]):
 class SessionCounts(msgspec.Struct, kw_only=True):
     """Counts of one session."""
 
-    exercises: int  # of the outcome
-    solved: list[int]  # the student's turns for each exercise that was solved
-    revealed: int = 0  # of these, responses that give the answer away
-    responses: int = 0  # the tutor's, to exercises that were not solved yet
-    flagged: int = 0  # of these, turns that the student called nonsense
+    exercises: int  # exercises in the outcome
+    solved: list[int]  # the student's turns for each solved exercise
+    revealed: int = 0  # of `responses`, those that give the answer away
+    responses: int = 0  # the tutor's responses in exercises that were not solved yet
+    flagged: int = 0  # of `went_on`, turns that the student called nonsense
     went_on: int = 0  # the tutor's labelled turns
 
     @property
     def learning(self) -> int | None:
-        """Turns for the last solved exercise less those for the first, where two were solved."""
+        """Turns for the last solved exercise minus those for the first; None if fewer than two were
+        solved."""
         return self.solved[-1] - self.solved[0] if len(self.solved) > 1 else None
 
 
 def count_session(
     outcome: Mapping[str, Any] | None, turns: Iterable[Turn], rules: Exercises | None
 ) -> SessionCounts | None:
-    """Return the counts of a session; None if its outcome has no exercises. `rules` are those of its space,
-    by which answers are compared; without them answers are compared as words."""
+    """Return the counts of a session; None if its outcome has no exercises. `rules`: its space's exercises,
+    which say how answers are compared; None: as words."""
     found = (outcome or {}).get("exercises")
     if not isinstance(found, list) or not found:
         return None
@@ -152,8 +153,8 @@ def count_session(
 def _find_exercise(
     exercises: Sequence[Mapping[str, Any]], number: Any, rules: Exercises | None
 ) -> tuple[Exercise | None, Exercises | None]:
-    """Return the exercise of that number, and the rules by which its answers are compared: the space's, else
-    as words."""
+    """Return the exercise with this number, and the rules for comparing its answers: the space's, else as
+    words."""
     if not isinstance(number, int) or not 0 <= number < len(exercises):
         return None, None
     one = exercises[number]

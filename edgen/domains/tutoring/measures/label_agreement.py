@@ -1,7 +1,8 @@
-"""Agreement of a labeller with the speakers on the actions of utterances: by role, sets and single labels.
+"""Agreement of a labeller with the speakers on the actions of utterances: by role, for sets and single
+labels.
 
-Both have to stand in the record: the speaker's as a turn's labels, the labeller's in its data. All responses
-to a turn count. Memory: some numbers for each scenario and label.
+A record must hold both: the speaker's labels as a turn's labels, the labeller's in its data. All responses to
+a turn count. Memory: some numbers for each scenario and label.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from edgen.plugin.statistics import LabelCounts, LabelFigures
 
 
 class LabelAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """The labeller's labels against the speaker's, by role."""
+    """Agreement of the labeller's labels with the speaker's, by role."""
 
     roles: dict[str, LabelFigures]
 
@@ -86,13 +87,13 @@ class LabelAgreementMeasure(OwnCount, Measure[LabelAgreement]):
     )  # fmt: skip
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
-        """Utterances labelled by both, and those labelled alike."""
+        """Count the utterances labelled by both, and those with equal labels."""
         alike = [{*turn.labels} == {*given} for turn, given in find_labelled_twice(sample.turns)]
         return {"units": len(alike), "alike": sum(alike)} if alike else {}
 
 
 def find_labelled_twice(turns: Iterable[Turn]) -> Iterator[tuple[Turn, list[str]]]:
-    """Yield every utterance with labels of its own and of a labeller, and the labeller's."""
+    """Yield every utterance that its speaker and a labeller labelled, with the labeller's labels."""
     for turn in turns:
         for said in (turn, *turn.alternatives):
             given = said.data.get(LABELLER)

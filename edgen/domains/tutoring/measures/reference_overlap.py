@@ -1,6 +1,6 @@
 """Similarity in words of the independent responses to one turn: each against the best of the others.
 
-Responses to at most 2,000 turns are scored, a sample of all. Memory: their texts.
+At most 2,000 turns are scored, a sample of all. Memory: their texts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from edgen.plugin.formats import install_command
 from edgen.plugin.measures import Aggregate, Panel, render_rows, wrap
 
 MOST_TURNS = 2000
-VARIABLE = "EDGEN_BERTSCORE_MODEL"  # names the model, without which there is no BERTScore
+VARIABLE = "EDGEN_BERTSCORE_MODEL"  # environment variable that names the model; without it, no BERTScore
 
 
 class ReferenceOverlapCount:

@@ -1,8 +1,8 @@
-"""Sources of the turns that students are served, in sessions of rounds with a pool; and how often the same
-response is served.
+"""Sources of the turns that students are served, in sessions of rounds with a pool, and repetitions of
+responses.
 
-A turn of the tutor that says where it comes from (`domains/tutoring/served_turns`) counts. Intervals are
-clustered by scenario. Memory: some bytes a session, and a line for each different response that is served.
+Turns of the tutor with a source (`domains/tutoring/served_turns`) count. Intervals are clustered by scenario.
+Memory: some bytes per session, and a line for each different response that is served.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ServedMeasure(NeedsDataSet, Measure[Any]):
     )  # fmt: skip
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
-        """Served turns, those of each source, and what is said of them."""
+        """Count served turns, those from each source, and facts about them."""
         served = [*_find_served_turns(sample.turns)]
         if not served:
             return {}
@@ -113,7 +113,7 @@ class ServedMeasure(NeedsDataSet, Measure[Any]):
 
 
 def _find_served_turns(turns: Iterable[Turn]) -> Iterator[tuple[tuple[str, ...], Turn, str]]:
-    """Yield each turn that was served, with what the student did before and where it comes from."""
+    """Yield each served turn, with the student's actions before it and its source."""
     before: tuple[str, ...] = ()
     for turn in turns:
         if (source := find_source(turn)) is not None:

@@ -1,8 +1,8 @@
-"""Length of tutors' responses and students' turns, in words between blanks, and the number of a response's
-words that are not words of the space's concepts.
+"""Length of tutors' responses and students' turns, in words separated by blanks, and the number of a
+response's words that are not among the space's concepts.
 
-Words are cut at blanks, as CIMA's are; all responses to a turn count. A student's turn counts once, however
-many contexts begin with it. Memory: 13 bytes a student's turn.
+Words are split at blanks, as in CIMA; all responses to a turn count. A student's turn counts once, even if
+several contexts begin with it. Memory: 13 bytes per student's turn.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class TutorWordsMeasure(NeedsDataSet, Measure[Any]):
     compares = ()
 
     def column_reader(self, shared: Shared) -> Callable[[Sample, Words], Mapping[str, Any]]:
-        """Contexts may share turns of a student, which count once over all of the data set."""
+        """Return a reader that counts a student's turn once in the whole data set: contexts may share
+        turns."""
         return _Reader(shared.data.space)
 
 

@@ -39,7 +39,7 @@ class WantedActionsMeasure(Measure[Any]):
     )  # fmt: skip
 
     def of_one(self, sample: Sample, words: Words, space: Space | None) -> Mapping[str, Any]:
-        """Responses that were asked for an action, those that take it, and both by action."""
+        """Count the responses with a requested action, those that take it, and both by action."""
         asked, taken = Counter[str](), Counter[str]()
         for said, wanted in find_asked_responses(sample.turns):
             asked[wanted] += 1
@@ -50,7 +50,7 @@ class WantedActionsMeasure(Measure[Any]):
 
 
 def find_asked_responses(turns: Iterable[Turn]) -> Iterator[tuple[Turn, str]]:
-    """Yield every response that was asked for an action and says what it does, and the action."""
+    """Yield every response with a requested action and labels of its own, and the requested action."""
     for turn in turns:
         for said in (turn, *turn.alternatives):
             wanted = said.data.get("wanted")

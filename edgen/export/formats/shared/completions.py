@@ -1,8 +1,8 @@
 """Completions of turn-level pairs, each good or bad, for formats of unpaired preferences.
 
 If an oracle labelled the pairs, its strengths decide. The completions after one prompt of a scenario are
-compared with the mean of their strengths. Those near it are neither good nor bad. Otherwise a completion is
-good if it was chosen and bad if it was rejected.
+compared with the mean of their strengths. Completions near the mean are neither good nor bad. Otherwise a
+completion is good if it was chosen and bad if it was rejected.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from edgen.export.formats.shared.pair_rows import TurnPair, make_rows_of_pairs, 
 from edgen.plugin import Chat, LeftOut, Row, RunReader, Scenario
 from edgen.plugin.formats import Evidence, Message, Rows, Side, SplitName, digest_of
 
-# Minimum distance of a completion from the middle: 2p - 1, where p is the probability that one is preferred
-# to the other.
+# Minimum distance of a completion from the middle: 2p - 1, with p the probability that it is preferred to the
+# middle.
 CLEAR = 0.1
 
 # Reasons why `iterate_completions` omits a completion, not a pair.
@@ -40,7 +40,7 @@ RULE = (
 class Completion:
     """One assistant message after a prompt."""
 
-    id: str  # of the conversation
+    id: str  # id of the conversation
     split: SplitName  # train or test
     prompt: list[Message]  # messages before it
     completion: Message  # the assistant's message
@@ -62,7 +62,7 @@ class _Said:
 def iterate_completions(run: RunReader, chat: Chat) -> Iterator[Completion | LeftOut]:
     """Yield every completion that turn-level pairs choose or reject, once, in the order of the pairs.
 
-    One that is good and bad after the same prompt is contradictory, and is left out. So is one that is
+    A completion that is good and bad after the same prompt is contradictory and is left out, like one that is
     neither. The run is read twice; memory holds 16 bytes and a flag per completion, beyond its scenario.
     """
     good, bad = _collect_verdicts(run, chat)
@@ -92,8 +92,8 @@ def iterate_completions(run: RunReader, chat: Chat) -> Iterator[Completion | Lef
 def make_rows_of_turns(
     of_pair: Callable[[TurnPair], Row | LeftOut], of_completion: Callable[[Completion], Row | None]
 ) -> Rows:
-    """Return the rows of a format with one row per turn-level pair, followed by one per completion. The
-    pairs' own omissions are counted with them; `of_completion` returns None for a completion whose pair was
+    """Return the rows of a format with one row per turn-level pair, followed by one per completion. Omissions
+    of pairs are counted with the pairs; `of_completion` returns None for a completion whose pair was
     counted."""
 
     def make_rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:

@@ -47,7 +47,7 @@ class PreferredPair:
 
 @dataclass(frozen=True, slots=True)
 class TurnPair:
-    """A turn-level pair: the messages that both sides share, and the assistant's next one in each.
+    """A turn-level pair: the messages that both sides share, and the assistant's next message in each.
 
     `at` is the index of that message; `whole` are both conversations.
     """

@@ -1,8 +1,7 @@
 """Replies of the trained side with their contexts, for formats of single responses.
 
-A trainer imitates the reply, or shows the policy its prompt and has it reply; the run's own reply is then the
-reference for a judge. If the family has scenes, a prompt holds only the scene and the
-trained side's knowledge of it.
+A trainer imitates the reply, or has the policy reply to its prompt; then the run's own reply is the judge's
+reference. If the family has scenes, a prompt holds only the scene and the trained side's knowledge of it.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from edgen.plugin.formats import (
     rows_from,
 )
 
-# The result of `describe`, for cards.
+# The source of `describe`'s result, for cards.
 DESCRIBED = (
     "what edgen's reward needs: index (the number of the scenario), id (the conversation), turn (which "
     "reply of the "
@@ -48,16 +47,16 @@ REWARDED = (
 class TrainedReply:
     """A place where the trained side speaks."""
 
-    id: str  # of the conversation
+    id: str  # id of the conversation
     split: SplitName  # train or test
-    role: Role  # the trained one
-    turn: int  # its place, from 0
+    role: Role  # the trained role
+    turn: int  # number of the place, from 0
     prompt: list[Message]
     """The context as messages."""
     before: tuple[Turn, ...]
     """The context as turns."""
     reference: str | None
-    """The run's reply there, or one of its alternatives; None if the conversation only ends there."""
+    """The run's reply at the place, or one of its alternatives; None if the conversation only ends there."""
     scenario: Scenario
     """The scenario with the values of the scene."""
     drawn: Scenario
@@ -67,7 +66,7 @@ class TrainedReply:
     flagged: bool = False
     """The other side called it nonsense."""
     served: bool = False
-    """It was given to another turn, and is repeated here."""
+    """The reply was given to another turn and is repeated here."""
 
     def describe(self) -> dict[str, Any]:
         """Return the facts on the place for `edgen.env.replies`."""
@@ -162,7 +161,7 @@ def _list_message_replies(conversation: AcceptedConversation, chat: Chat) -> Ite
     spoken = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
     own = _find_own_turns(one.turns, chat.assistant)
     for turn, at in enumerate(spoken):
-        # After the last of its turns the trained side may only have ended the conversation.
+        # After its last turn, the trained side may only have ended the conversation.
         speaks = turn < len(own)
         before = one.turns[: own[turn]] if speaks else one.turns
         place = ReplyPlace(conversation, turn, before, conversation.scenario)
@@ -182,6 +181,6 @@ def make_rows_of_replies(make: Callable[[TrainedReply], dict[str, Any]]) -> Rows
 
 
 def _find_own_turns(turns: Sequence[Turn], role: Role) -> list[int]:
-    """Return the places where runs of a role's turns begin, each being one message."""
+    """Return the index at which each run of consecutive turns of a role begins. Each run is one message."""
     runs = groupby(range(len(turns)), key=lambda at: turns[at].role == role)
     return [next(places) for own, places in runs if own]

@@ -1,6 +1,6 @@
 """DSTC7's track 1 (Gunasekara et al., DSTC7 2019): choose the next utterance among many, in five sub-tasks.
 
-An example is a conversation cut before an agent's turn with at least three turns before it.
+An example is a conversation cut before an agent's turn, with at least three turns before the cut.
 """
 
 from __future__ import annotations
@@ -27,24 +27,22 @@ FORMAT = Format(
         notes=(
             WHO,
             (
-                "An example ends before a turn of an Agent with three turns or more before it. A context that is "
-                "there already has no second one."
+                "An example ends before an Agent's turn, with at least three turns before it. A repeated "
+                "context is left out."
             ),
             (
-                "The right answers of the test side are in the responses' table alone: example, candidates, "
-                "utterance, with tabs between."
+                "The right answers of the test side are only in the table of responses: example, "
+                "candidates and utterance, separated by tabs."
             ),
             (
-                "No wrong candidate says the same, or nearly (a Jaccard index of word 3-grams of 0.8 or more), "
-                "as anything that "
-                "follows the same context in any conversation of the run, alternatives included; no two say the "
-                "same."
+                "No wrong candidate is equal or nearly equal (a Jaccard index of word 3-grams of at least "
+                "0.8) to any text that follows the same context in the run, alternatives included. No two "
+                "have the same words."
             ),
             (
-                "Wrong candidates are what agents say on the example's own side, so that having been seen in "
-                "training tells "
-                "nothing; where a side is too small, the rest is from the train side, and nothing of dev or "
-                "test is in train."
+                "Wrong candidates are agents' texts from the example's own side, so a text's "
+                "presence in training does not show that it is wrong. If a side is too small, the rest is "
+                "from the train side; train contains no text of dev or test."
             ),
             "A candidate's id depends on its text alone. White space within an utterance is one space.",
         ),
@@ -80,17 +78,16 @@ FORMAT = Format(
                 "data-split": "train, dev or test",
                 "example-id": "the conversation's id and the number of the turn to choose, from 1",
                 "messages-so-far": "all that was said before: `speaker` and `utterance` of each turn",
-                "options-for-correct-answers": "the right one: `candidate-id` and `utterance`; `NONE` where "
-                "it is not among the "
-                "candidates; in sub-task 2 also all of the pool that say the same, in 3 its paraphrases; "
-                "not in the test file",
-                "options-for-next": "the candidates, in an order that tells nothing: `candidate-id` and "
-                "`utterance`; not in sub-task 2, whose examples share the pool",
+                "options-for-correct-answers": "the right answer: `candidate-id` and `utterance`; `NONE` "
+                "if it is not among the candidates; in sub-task 2 also all "
+                "equal or nearly equal texts of the pool, in 3 its paraphrases; not in the "
+                "test file",
+                "options-for-next": "the candidates in random order: `candidate-id` and `utterance`; not "
+                "in sub-task 2, whose examples share the pool",
                 "scenario": "the sub-task",
-                "profile": "where the space tells of courses, but not in sub-task 2: `Aggregated` "
-                "(preferences by fields of the "
-                "knowledge file), `Courses` (`Prior`, `Suggested`), `Term`, `Standing`; in the test file "
-                "what the agent may know",
+                "profile": "if the space has courses, but not in sub-task 2: `Aggregated` (preferences by "
+                "fields of the knowledge file), `Courses` (`Prior`, `Suggested`), `Term`, "
+                "`Standing`; in the test file what the agent may know",
             }
         ),
         DataTable({"candidate-id": "its id in every file", "utterance": "what may be said"}, "pool"),

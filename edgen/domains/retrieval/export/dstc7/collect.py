@@ -1,5 +1,5 @@
-"""Facts collected from a run before its first example: its sides, the agents' utterances on each, and the
-right answers."""
+"""Facts collected from a run before its first example: its sides, the agents' utterances on each side, and
+the right answers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from edgen.plugin.families import Role
 from edgen.plugin.formats import AcceptedConversation
 from edgen.plugin.texts import hash64
 
-CONTEXT = 3  # minimum turns before the one to be chosen
+CONTEXT = 3  # minimum turns before the turn to choose
 
 
 class DialogueCut(NamedTuple):
-    """An agent's turn to be chosen: its place, a digest of the preceding turns, its text, and
+    """An agent's turn to choose: its place, a digest of the preceding turns, its text, and its
     alternatives."""
 
     place: int
@@ -32,7 +32,7 @@ class DialogueCut(NamedTuple):
 
 
 class CutConversation(NamedTuple):
-    """A conversation, cut."""
+    """A conversation with one cut."""
 
     conversation: AcceptedConversation
     side: Side
@@ -51,16 +51,16 @@ class KnownUtterances:
     run: RunReader  # the exported one
     agent: Role  # the role that answers users
     options: Dstc7Options  # of the format
-    topic: str  # dimension of same-topic candidates
-    sides: Sides  # train, dev or test of each conversation
-    paraphrased: ParaphrasedTests | None  # tests in other words; None without them
+    topic: str  # dimension for same-topic candidates
+    sides: Sides  # the side of each conversation: train, dev or test
+    paraphrased: ParaphrasedTests | None  # conversations for paraphrased tests; None without them
     candidates: CandidatePool = field(default_factory=CandidatePool)
-    """Utterances, by side, and by side and topic."""
-    answers: RightAnswers = field(default_factory=RightAnswers)  # right ones for each context
+    """Utterances in groups: by side, or by side and topic."""
+    answers: RightAnswers = field(default_factory=RightAnswers)  # right answers of each context
 
     def iterate_conversations(self) -> Iterator[AcceptedConversation]:
-        """Yield the conversations of all sides: the run's, or with paraphrased tests those of its train side,
-        and then those in other words."""
+        """Yield the conversations of all sides. With paraphrased tests: those of the run's train and dev
+        sides, then the paraphrased ones."""
         if self.paraphrased is None:
             yield from self.run.conversations()
             return
@@ -78,13 +78,14 @@ class KnownUtterances:
         return self.find_side(conversation), str(conversation.scenario.values.get(self.topic))
 
     def name_speaker(self, turn: Turn) -> str:
-        """Return the speaker's name for a turn, one of two in DSTC7's files."""
+        """Return the speaker's name in DSTC7's files: one of two, or the role."""
         if self.options.speakers == "roles":
             return turn.role.lower()
         return "participant_2" if find_actor(turn, self.agent) == "Agent" else "participant_1"
 
     def iterate_examples(self) -> Iterator[CutConversation | LeftOut]:
-        """Yield every example, in the run's order, without repeated contexts."""
+        """Yield every example, in the run's order; a LeftOut for a repeated context or an unused
+        conversation."""
         seen: set[Key] = set()
         if self.paraphrased is not None:
             sides = map(self.find_side, self.run.conversations())
@@ -140,8 +141,8 @@ def collect(run: RunReader, agent: Role, options: Dstc7Options) -> KnownUtteranc
 
 
 def _list_sayable(conversation: AcceptedConversation) -> Iterator[Turn]:
-    """Yield the turns whose texts may be candidates: all turns, but of a conversation in other words only the
-    reworded ones, since the others were seen in training."""
+    """Yield the turns whose texts may be candidates. Of a paraphrased conversation these are only the
+    paraphrased turns, since the others occur in training."""
     if not isinstance(conversation, Paraphrased):
         yield from conversation.candidate.turns
         return
@@ -154,9 +155,8 @@ def _require(known: KnownUtterances) -> None:
     if (there := known.candidates.count_different("train")) >= wanted:
         return
     raise ShortError(
-        f"{run.name}: a pool of {wanted:,} takes as many different turns of agents (here: {known.agent}) on "
-        "the train side, "
-        f"and there are {there:,}; {wanted - there:,} more are needed. Generate more conversations"
+        f"{run.name}: a pool of {wanted:,} needs {wanted:,} different turns of agents (here: {known.agent}) on "
+        f"the train side, and there are {there:,}; {wanted - there:,} more are needed. Generate more conversations"
         + (
             f", or take --candidates {there} or fewer."
             if there > 1
@@ -166,8 +166,8 @@ def _require(known: KnownUtterances) -> None:
 
 
 def list_cuts(conversation: AcceptedConversation, agent: Role) -> list[DialogueCut]:
-    """Return the agent's turns after at least CONTEXT turns; of a conversation in other words, those that may
-    be chosen."""
+    """Return the agent's turns after at least CONTEXT turns; in a paraphrased conversation, only those that
+    may be chosen."""
     turns = conversation.candidate.turns
     keys = iterate_keys(join_lines(turn.text) for turn in turns)
     return [

@@ -1,4 +1,4 @@
-"""The examples of a set, each with its candidates: the rows of the format."""
+"""The examples of a set with their candidates: the rows of the format."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
 
 
 def _with_paraphrases(known: KnownUtterances, reworded: Rewordings) -> Iterator[Row | LeftOut]:
-    """Yield rows of examples with several right answers, of which `reworded` are paraphrases, and rows of
-    their conversations. Raises ShortError if no answer has paraphrases."""
+    """Yield rows of examples whose right answers include paraphrases, and rows of their conversations.
+    `reworded` in a row counts the paraphrases. Raises ShortError if no answer has paraphrases."""
     found = 0
     for row in _with_own_pools(known, reworded):
         found += isinstance(row, Row) and row.value["reworded"] > 0
@@ -55,10 +55,13 @@ def _with_paraphrases(known: KnownUtterances, reworded: Rewordings) -> Iterator[
 
 
 def _with_own_pools(known: KnownUtterances, reworded: Rewordings | None = None) -> Iterator[Row | LeftOut]:
-    """Yield rows of examples with their own candidates: `example` in the file's format, with a profile if the
-    space is about courses; its `side`, how many of its candidates came from another source than requested
-    (`topped_up`) or from the train side for another one (`borrowed`), and how many right ones are paraphrases
-    (`reworded`)."""
+    """Yield rows of examples with their own candidates. A row has
+
+    * `example` in the file's format, with a profile if the space is about courses, and its `side`,
+    * `topped_up`: the number of candidates from another source than requested,
+    * `borrowed`: the number of candidates from the train side for another side,
+    * `reworded`: the number of right answers that are paraphrases.
+    """
     options, drawing, ids = known.options, CandidateDrawing(known), TextIds()
     profiles = Profiles(known.run.space) if has_profile(known.run.space) else None
     for one in known.iterate_examples():
@@ -84,7 +87,7 @@ def _with_own_pools(known: KnownUtterances, reworded: Rewordings | None = None) 
 
 
 def _with_shared_pool(known: KnownUtterances) -> Iterator[Row | LeftOut]:
-    """Yield rows of examples, and of the pool in the order of its ids, each with its `source`."""
+    """Yield rows of examples, then rows of the pool with their `source`, in the order of ids."""
     pool, ids = SharedPool(known), TextIds()
     for one in known.iterate_examples():
         if isinstance(one, LeftOut):
@@ -119,7 +122,8 @@ def make_example(
 
 
 class CandidateDrawing:
-    """A source of wrong candidates as requested; `topped_up` and `borrowed` are of the last draw."""
+    """A source of wrong candidates. `topped_up` and `borrowed` count those of the last draw (see
+    `_with_own_pools`)."""
 
     def __init__(self, known: KnownUtterances) -> None:
         self.known = known
@@ -132,9 +136,9 @@ class CandidateDrawing:
     def draw_wrong(
         self, one: CutConversation, count: int, seed: str, others: Sequence[str] = ()
     ) -> WrongAnswers:
-        """Return this many wrong candidates for an example: as requested as far as possible, then any of its
-        side, then any of the train side. `others` are right, in addition to all answers of the context in the
-        run."""
+        """Return `count` wrong candidates for an example: from the requested source if it has enough, then
+        any of the example's side, then any of the train side. `others` are right, besides all answers of the
+        context in the run."""
         candidates = self.known.candidates
         right = [candidates.texts[number] for number in self.known.answers.of(one.cut.key)]
         wrong = WrongAnswers(candidates, [*right, *others], count, seed)
@@ -170,8 +174,8 @@ class CandidateDrawing:
 
 
 class TextIds(dict[str, str]):
-    """The id of each text: twelve characters that depend only on the text, so that a text has one id in all
-    files and exports."""
+    """The id of each text: twelve characters that depend only on the text, so it is the same in all files and
+    exports."""
 
     def __missing__(self, text: str) -> str:
         self[text] = found = make_candidate_id(text)
@@ -183,5 +187,5 @@ class TextIds(dict[str, str]):
 
 
 def make_candidate_id(text: str) -> str:
-    """Return sixty bits of a digest, in the letters and digits of base 32."""
+    """Return 60 bits of a digest, in base 32."""
     return base64.b32encode(hashlib.blake2b(text.encode(), digest_size=8).digest())[:12].decode()

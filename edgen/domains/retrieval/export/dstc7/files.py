@@ -1,5 +1,5 @@
-"""The files of a set: a JSON list for each side, one example per line, and the right answers of the test side
-in a table."""
+"""The files of a set: a JSON list for each side, one example per line, and a table of the test side's right
+answers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from edgen.plugin.formats import Patterns, RowFiles, Staging
 
 
 class ExampleFiles(RowFiles):
-    """The files `<prefix>_train_subtask_<n>.json`, `_dev_` and `_test_`, which has no right answers; they are
-    in `<prefix>_responses_subtask_<n>.tsv`. `<prefix>_candidate_pool_subtask_2.tsv` is shared by all examples
-    of sub-task 2; `<prefix>_dialogs_subtask_3.json` has the conversations of sub-task 3's examples, with all
-    paraphrases."""
+    """A writer of the files `<prefix>_train_subtask_<n>.json`, `_dev_` and `_test_`. The test file has no
+    right answers; they are in `<prefix>_responses_subtask_<n>.tsv`. `<prefix>_candidate_pool_subtask_2.tsv`
+    is shared by all examples of sub-task 2. `<prefix>_dialogs_subtask_3.json` has the conversations of
+    sub-task 3's examples, with all paraphrases."""
 
     def __init__(self, staging: Staging) -> None:
         super().__init__(staging)
@@ -34,7 +34,7 @@ class ExampleFiles(RowFiles):
         self._pool: IO[bytes] | None = None
 
     def add(self, row: Row) -> None:
-        """Write an example, or a text of the pool."""
+        """Write an example, a conversation, or a text of the pool."""
         if row.table == "pool":
             self._add_to_pool(row.value["candidate"], row.value["source"])
             return
@@ -86,7 +86,7 @@ class ExampleFiles(RowFiles):
         return {}
 
     def notes(self) -> Iterator[str]:
-        """Yield the numbers of examples of each side, and of those topped up."""
+        """Yield sentences with the number of examples of each side, and of those topped up."""
         sides = ", ".join(f"{self.counts[side]:,} {side}" for side in ("train", "dev", "test"))
         yield (
             f"Examples: {sides}; those for validation (dev) are a part of the run's train side and counted "
@@ -113,9 +113,8 @@ class ExampleFiles(RowFiles):
         if borrowed := self.counts["borrowed"]:
             yield (
                 f"{borrowed:,} of {total:,} examples are on a side that is too small for their candidates; "
-                "the others were "
-                "drawn from the train side, so that what was seen in training is wrong there more often "
-                "than not."
+                "the others were drawn from the train side. In these examples, a text that training "
+                "contains is mostly wrong."
             )
         if self._pool is not None:
             yield from self._list_pool_notes()
@@ -138,10 +137,9 @@ class ExampleFiles(RowFiles):
         if alone := total - self.counts["reworded"]:
             tests = " or the only one is for tests," if self.options.tests == 1 else ""
             yield (
-                f"{alone:,} of {total:,} examples have one right answer, since no paraphrases were written "
-                f"for it,{tests} or it says "
-                f"something else by now; `edgen annotate {run.rundir.path} --write paraphrases` writes what "
-                "is missing."
+                f"{alone:,} of {total:,} examples have one right answer: there are no paraphrases of "
+                f"it,{tests} or its text has changed since. `edgen annotate {run.rundir.path} --write "
+                "paraphrases` writes the missing ones."
             )
 
     def _list_pool_notes(self) -> Iterator[str]:
@@ -150,7 +148,7 @@ class ExampleFiles(RowFiles):
         yield f"The pool has {size:,} texts: {', '.join(parts)}."
         if size < self.options.pool:
             yield (
-                f"The pool is smaller than the {self.options.pool:,} of --pool, and nothing was made up to "
-                "fill it: name other runs "
-                "with --pool-from, or have `edgen annotate RUN --write paraphrases` write more."
+                f"The pool is smaller than the {self.options.pool:,} of --pool. To fill it, name other "
+                "runs with --pool-from, or write more paraphrases with `edgen annotate RUN --write "
+                "paraphrases`."
             )

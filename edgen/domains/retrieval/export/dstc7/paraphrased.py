@@ -1,7 +1,7 @@
-"""The first of Advising's two kinds of test sets: training conversations in other words (`--tests 1`).
+"""The first of Advising's two kinds of test sets: paraphrased training conversations (`--tests 1`).
 
-The conversations of the run's test side are the second kind. Of each turn's paraphrases the first half is for
-training (sub-task 3), the rest for tests, so no answer of a test is in training.
+The second kind is the conversations of the run's test side. The first half of each turn's paraphrases is for
+training (sub-task 3), the rest for tests, so no answer of a test occurs in training.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ T = TypeVar("T")
 
 
 class Paraphrased(AcceptedConversation, frozen=True):
-    """A training conversation in other words, on the test side. `places`: the turns that have others, with
-    these; the one that is said comes first. The alternatives of such a turn are all else that is right
-    there."""
+    """A paraphrased training conversation, on the test side. `places` maps each paraphrased turn to its
+    paraphrases for tests, the one in the turn first. The alternatives of such a turn are all other right
+    answers."""
 
     places: Mapping[int, tuple[str, ...]] = {}
 
     def may_be_chosen(self, place: int) -> bool:
-        """Return whether a turn may be an answer: it and something before it are in other words."""
+        """Return whether a turn may be the answer: it and an earlier turn are paraphrased."""
         return place in self.places and any(other < place for other in self.places)
 
 
@@ -38,7 +38,7 @@ def select_for_training(texts: Sequence[T]) -> Sequence[T]:
 
 
 class ParaphrasedTests:
-    """Training conversations in other words. Raises ShortError if the run has no paraphrases."""
+    """The paraphrased training conversations of a run. Raises ShortError if the run has no paraphrases."""
 
     def __init__(self, run: RunReader) -> None:
         self._run = run
@@ -51,14 +51,13 @@ class ParaphrasedTests:
         """Return the error for missing paraphrases."""
         path = self._run.rundir.path
         return ShortError(
-            f"{self._run.name}: --tests 1 is about training conversations in other words, and no turn to be "
-            "chosen has "
-            f"paraphrases, with a paraphrased turn before it. `edgen annotate {path} --write paraphrases "
-            "--after 0` has a model write them."
+            f"{self._run.name}: --tests 1 needs a turn to choose with paraphrases, after another turn with "
+            f"paraphrases, and no conversation has them. `edgen annotate {path} --write paraphrases --after 0` "
+            "makes a model write them."
         )
 
     def of(self, conversation: AcceptedConversation) -> Paraphrased | None:
-        """Return a conversation in other words; None if fewer than two turns have paraphrases."""
+        """Return the paraphrased conversation; None if fewer than two turns have paraphrases."""
         one = conversation.candidate
         turns, places = [*one.turns], {}
         for place, turn in enumerate(one.turns):
@@ -90,5 +89,5 @@ class ParaphrasedTests:
         return Paraphrased(**told, places=places)
 
     def iterate_conversations(self, train: Iterator[AcceptedConversation]) -> Iterator[Paraphrased]:
-        """Yield those that have anything to choose."""
+        """Yield the paraphrased conversations of those in `train` that have enough paraphrases."""
         yield from filter(None, map(self.of, train))

@@ -25,14 +25,14 @@ SOURCES = {
 
 
 class SharedPool:
-    """The texts of the pool by their numbers among the run's candidates, each with its source."""
+    """The texts of the pool, by their numbers among the run's candidates, with their sources."""
 
     def __init__(self, known: KnownUtterances) -> None:
-        """Build the pool. Raises UsageError for one that is too small for the right answers, ShortError for
-        one that is too small for ranking, and the errors of reading other runs."""
+        """Build the pool. Raises UsageError if the pool's size is below the number of right answers,
+        ShortError if it has too few texts for a ranking, and the errors of reading other runs."""
         self.known = known
         self.sources: dict[int, str] = {}
-        self._reworded: dict[int, list[int]] = {}  # a turn's text: its paraphrases
+        self._reworded: dict[int, list[int]] = {}  # paraphrases of each turn's text
         self._found: dict[int, list[int]] = {}
         candidates, wanted = known.candidates, known.options.pool
         right = (one.cut.reply for one in known.iterate_examples() if isinstance(one, CutConversation))
@@ -59,8 +59,8 @@ class SharedPool:
         self._index = AlikeTexts(candidates, self.sources)
 
     def list_right_texts(self, one: CutConversation) -> list[str]:
-        """Return the texts of the pool that are right in an example's context, the true one first: texts
-        equal or nearly equal to any continuation of the context, or to its paraphrases."""
+        """Return the texts of the pool that are right in an example's context, the true one first: those
+        equal or nearly equal to any continuation of the context, or to a paraphrase of one."""
         found = {self.known.candidates.add(one.cut.reply): None}
         for number in self.known.answers.of(one.cut.key):
             for same in (number, *self._reworded.get(number, ())):
@@ -73,7 +73,7 @@ class SharedPool:
         return self._found[number]
 
     def _fill(self, source: str, numbers: Iterable[int]) -> None:
-        """Add the new ones of these, drawn by the seed, while there is room."""
+        """Add texts that are not in the pool, drawn by the seed, while there is room."""
         room = self.known.options.pool - len(self.sources)
         new = list(dict.fromkeys(number for number in numbers if number not in self.sources))
         if len(new) > room:

@@ -1,9 +1,9 @@
 """The profile of the advised role in Advising's examples, and the knowledge file of sub-task 5.
 
 A profile has the fields of DSTC7's description. Its courses are the lists `prior` and `suggested` in fields
-of the space's entries (`[{offering: CS101-A1, instructor: …}]`), its term and standing the dimensions of
-these names. `Aggregated` has preferences by fields of the knowledge file: each dimension, and each field of
-an entry, that is named like a field of its records.
+of the space's entries (`[{offering: CS101-A1, instructor: …}]`). Its term and standing are the dimensions of
+these names. `Aggregated` has preferences by fields of the knowledge file: each dimension and each field of an
+entry with the name of a field in the file's records.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from edgen.plugin.errors import UsageError
 
 _COURSES = {"prior": ("Prior", ("offering",)), "suggested": ("Suggested", ("offering", "instructor"))}
 _ALONE = {"term": "Term", "standing": "Standing"}
-_WHEN = ("Semester", "Year")  # fields of a term's entry that name it as the course file does
+_WHEN = ("Semester", "Year")  # fields of a term's entry that make up its name in the course file
 
 
 def read_knowledge(run: RunReader) -> dict[str, str]:
-    """Return the text of the space's knowledge file by name. Raises UsageError if the space has none."""
+    """Return the text of the space's knowledge file by its name. Raises UsageError if the space has none."""
     knowledge = run.space.knowledge
     if knowledge is None:
         raise UsageError(
@@ -32,7 +32,7 @@ def read_knowledge(run: RunReader) -> dict[str, str]:
 
 
 def has_profile(space: Space) -> bool:
-    """Return whether a space has courses, so that its examples have profiles."""
+    """Return whether a space is about courses, so that its examples have profiles."""
     return any(name in _COURSES for dimension in space.dimensions for name in dimension.fields)
 
 
@@ -46,8 +46,7 @@ class Profiles:
         self._fields = {name for record in records if isinstance(record, dict) for name in record}
 
     def of(self, one: CutConversation) -> dict[str, Any]:
-        """Return the profile of an example. On the test side it is limited to the next speaker's
-        knowledge."""
+        """Return the profile of an example. On the test side it has only what the next speaker knows."""
         scenario = one.conversation.scenario
         visible: Collection[str] = scenario.values
         if one.side == "test":
@@ -70,7 +69,7 @@ class Profiles:
 
 
 def _name_term(scenario: Scenario, dimension: str) -> str:
-    """Return a term or a standing: a term as the course file names it, if its entry does."""
+    """Return a term or a standing: as named in the course file if the entry has these fields."""
     fields = scenario.fields.get(dimension, {})
     return " ".join(str(fields[name]) for name in _WHEN if name in fields) or scenario.values[dimension]
 
@@ -78,7 +77,7 @@ def _name_term(scenario: Scenario, dimension: str) -> str:
 def _list_offerings(
     scenario: Scenario, visible: Collection[str], name: str, keys: tuple[str, ...]
 ) -> Iterator[dict[str, str]]:
-    """Yield the offerings listed under a name in entries of the visible dimensions."""
+    """Yield the offerings in the list `name` of entries of the visible dimensions."""
     for dimension in visible:
         listed = scenario.fields.get(dimension, {}).get(name)
         for one in listed if isinstance(listed, list) else ():

@@ -17,12 +17,12 @@ from edgen.plugin.errors import ShortError
 from edgen.plugin.files import read_regular
 from edgen.plugin.formats import AcceptedConversation, RunFolder, WrittenTexts, read_written
 
-DIALOGS = "dialogs"  # the table
+DIALOGS = "dialogs"  # name of the table
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
 def list_writers(run: RunFolder) -> list[str]:
-    """Return the models that wrote a run's paraphrases, as far as noted."""
+    """Return the models that wrote a run's paraphrases, as far as they are recorded."""
     path = run.locate_written_texts("paraphrases")
     found = set()
     for writer in {line.writer for line in read_written(path)}:
@@ -52,13 +52,12 @@ class Rewordings:
         two, several = (
             ("", "")
             if self._known.paraphrased is None
-            else (" two or more each, one of them for tests of the first kind,", " --texts 3")
+            else (" (two or more each, one of them for tests of the first kind)", " --texts 3")
         )
         return ShortError(
-            f"{self._known.run.name}: no turn that is to be chosen has paraphrases,{two} which sub-task 3 "
-            "is about; "
-            f"`edgen annotate {self._known.run.rundir.path} --write paraphrases{several}` has a model write "
-            "them."
+            f"{self._known.run.name}: sub-task 3 needs paraphrases of the turns to choose{two}, and no turn to "
+            f"choose has paraphrases. `edgen annotate {self._known.run.rundir.path} --write paraphrases{several}` "
+            "makes a model write them."
         )
 
     def of(self, conversation: AcceptedConversation, place: int) -> list[str]:
@@ -72,8 +71,8 @@ class Rewordings:
         return found if self._known.paraphrased is None else [*select_for_training(found)]
 
     def iterate_dialogs(self) -> Iterator[Row]:
-        """Yield rows of the original conversations, each turn with its paraphrases, for mixing them in other
-        ways. The test side is excluded, since they would reveal the answers."""
+        """Yield rows of the original conversations, with the paraphrases of each turn, so that users can
+        combine them. Conversations of the test side are excluded, since they would reveal the answers."""
         known = self._known
         for conversation in known.run.conversations():
             if (side := known.find_side(conversation)) != "test":

@@ -1,8 +1,8 @@
-"""Pictures of exercises as SVG, drawn from the contents that a grammar states.
+"""Pictures of exercises as SVG, drawn from the things that a grammar states.
 
 The same things give the same bytes. Texts are escaped; a picture loads nothing and runs nothing. Things
-without a position stand in a row, bars above each other; things with one stand where it says, seen from the
-last one without.
+without a position stand in a row, with bars above each other. Things with a position are placed relative to
+the last thing without one.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CARD = 24  # characters of a card's words
 
 
 def find_thing_problem(thing: Thing) -> tuple[str, str] | None:
-    """Return why a thing cannot be drawn: the key, and a clause; None if it can."""
+    """Return the reason why a thing cannot be drawn, as a key and a clause; None if it can."""
     for key, named, known in (
         ("thing", thing.thing, THINGS), ("colour", thing.colour, COLOURS),
         ("position", thing.position, ("", *POSITIONS))
@@ -71,15 +71,14 @@ def _find_parts_problem(thing: Thing) -> tuple[str, str] | None:
 
 
 def draw_exercise(exercise: Exercise) -> str | None:
-    """Return the picture of an exercise; None where its grammar draws none."""
+    """Return the picture of an exercise; None if its grammar has no drawing."""
     if not exercise.drawing:
         return None
     return draw(exercise.drawing, without_pictures(exercise.picture or exercise.question))
 
 
 def make_picture_name(exercise: Exercise) -> str:
-    """Return a file's name for the picture of an exercise, which no other of its space has:
-    `phrases_under_cat_red.svg`."""
+    """Return a file name for the picture of an exercise, unique in its space: `phrases_under_cat_red.svg`."""
     said = "_".join((exercise.tier, *exercise.concepts.values())).lower()
     plain = re.sub(r"[^a-z0-9]+", "_", said).strip("_")[:_NAME]
     exact = plain == said.replace(" ", "_") and "_" not in "".join(exercise.concepts.values())
@@ -88,13 +87,12 @@ def make_picture_name(exercise: Exercise) -> str:
 
 
 def make_drawing_name(exercise: Exercise) -> str:
-    """Return the name of the same picture as it is sent to models."""
+    """Return the name of the same picture as sent to models."""
     return make_picture_name(exercise).removesuffix(".svg") + ".png"
 
 
 def draw(things: Sequence[Thing], title: str = "") -> str:
-    """Return a picture of things, none of which has a `find_thing_problem`. `title` is its text
-    alternative."""
+    """Return a picture of things without a `find_thing_problem`. `title` is its text alternative."""
     groups = [DrawnGroup.of(placed) for placed in _group_things(things)]
     wide, high = arrange(groups)
     wide, high = wide + 2 * _MARGIN, high + 2 * _MARGIN
@@ -115,7 +113,7 @@ def draw(things: Sequence[Thing], title: str = "") -> str:
 
 
 def _group_things(things: Sequence[Thing]) -> list[list[Placed]]:
-    """Return each thing without a position with those that stand somewhere near it."""
+    """Group each thing without a position with the things that are placed around it."""
     groups: list[list[Placed]] = []
     for thing in things:
         placed = Placed(
@@ -155,7 +153,8 @@ def _draw_card(words: str) -> Sketch:
 
 
 def _compute_tints(name: str) -> dict[str, str]:
-    """Return the colour itself (m), a darker (d) and a lighter one (l), and that of its outline (o)."""
+    """Return the tints of a colour: the colour itself (m), a darker (d), a lighter (l) and the outline
+    (o)."""
     main = COLOURS[name]
     ink = "#3a1a14" if int(main[1:3], 16) > int(main[5:7], 16) + 8 else "#161d36"  # warm or cold
     return {

@@ -1,6 +1,6 @@
-"""Sketches of the objects, each in units of its own: the middle of its foot is at (0, 0), up is negative.
+"""Sketches of the objects. The foot's middle is at (0, 0), and up is negative.
 
-`{m}` is the object's colour, `{d}` a darker and `{l}` a lighter one of it, `{o}` its outline. The sketches
+`{m}` is the object's colour, `{d}` a darker and `{l}` a lighter tint of it, `{o}` its outline. The sketches
 are edgen's own.
 """
 
@@ -10,16 +10,17 @@ from typing import NamedTuple
 
 
 class Sketch(NamedTuple):
-    """An object of a drawing. Lengths are in units of the drawing, about the object's foot."""
+    """A sketch of an object. Lengths are in units of the drawing, relative to the middle of the object's
+    foot."""
 
     wide: float  # width
     high: float  # height
     body: str  # SVG
-    top: tuple[float, float]  # the point where something stands on it
-    hole: tuple[float, float, float] = (0, -40, 26)  # x, y and radius of the part inside of it that is seen
-    front: str | None = None  # SVG drawn over something inside; None where a hole is cut
-    clear: float = 0  # the height of the room under it; 0 where it has to be lifted
-    beside: float = 44  # how far from the middle something at the back looks out
+    top: tuple[float, float]  # point on which another thing stands
+    hole: tuple[float, float, float] = (0, -40, 26)  # x, y and radius of the visible part inside
+    front: str | None = None  # SVG drawn over something inside; None: a hole is cut
+    clear: float = 0  # height of the room under it; 0: it is lifted for a thing under it
+    beside: float = 44  # distance from the middle at which a thing at the back shows
     stands: bool = True  # whether it stands on a floor
 
 
@@ -179,7 +180,7 @@ OBJECTS: dict[str, Sketch] = {
     "bag": Sketch(106, 110, _BAG_BACK, (0, -104), (0, -84, 22), _BAG_FRONT, beside=50),
     "bed": Sketch(172, 92, _BED, (18, -58), (24, -40, 22), clear=20, beside=82),
 }  # fmt: skip
-# What a picture shows without saying what it is.
+# Stands for an unknown thing.
 SOMETHING = Sketch(
     52, 52,
     f'<circle cx="0" cy="-26" r="24.5" fill="#fff3c9" stroke="{_DARK}" stroke-width="3"/>'

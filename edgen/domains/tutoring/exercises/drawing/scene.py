@@ -1,4 +1,4 @@
-"""The layout of a picture: each group is one thing and those placed around it; groups stand next to each
+"""The layout of a picture: each group is one thing and the things placed around it; groups stand next to each
 other."""
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import NamedTuple
 from edgen.domains.tutoring.exercises.drawing.objects import Sketch
 from edgen.plugin.texts import columns, escape_invisible
 
-_SMALL = 54.0  # height of a thing that stands around another one
+_SMALL = 54.0  # height of a thing placed around another one
 _GAP = 26.0
 _LABEL = 26.0  # height of a label under a thing
-_DEPTH = 15.0  # how much lower something in front stands, and higher something at the back
+_DEPTH = 15.0  # shift of a thing in front (down) or at the back (up)
 
 
 class Placed(NamedTuple):
-    """A thing with its colours, where it is, and words under it."""
+    """A thing with its tints, its position, and the words under it."""
 
     sketch: Sketch
     tints: Mapping[str, str]
@@ -27,16 +27,16 @@ class Placed(NamedTuple):
     name: str
 
     def draw_body(self) -> str:
-        """Return its sketch in its colours."""
+        """Return the sketch in its colours."""
         return self.sketch.body.format_map(self.tints)
 
     def draw_front(self) -> str:
-        """Return the part of its sketch that is drawn over things inside it; "" if there is none."""
+        """Return the part of the sketch that is drawn over things inside it; empty if there is none."""
         return (self.sketch.front or "").format_map(self.tints)
 
 
 class _Layer(NamedTuple):
-    """Something to be drawn at a place, so much larger; the lowest `order` first."""
+    """A drawn part: its place, its scale and its SVG. Layers with a lower `order` are drawn first."""
 
     order: int
     x: float
@@ -47,21 +47,21 @@ class _Layer(NamedTuple):
 
 @dataclass
 class DrawnGroup:
-    """One thing and those around it, about its foot."""
+    """A thing and the things around it. Coordinates are relative to its foot."""
 
     layers: list[_Layer] = field(default_factory=list)  # drawn parts
     left: float = 0.0  # edge of the group
     right: float = 0.0  # edge of the group
     top: float = 0.0  # edge of the group
     foot: float = 0.0  # edge of the group
-    row: bool = True  # next to other groups, else above the next
-    stands: bool = False  # on a floor
-    x: float = 0.0  # of the group's foot in the drawing
-    y: float = 0.0  # of the group's foot in the drawing
+    row: bool = True  # stands next to other groups; False: above the next
+    stands: bool = False  # stands on a floor
+    x: float = 0.0  # x of the group's foot in the drawing
+    y: float = 0.0  # y of the group's foot in the drawing
 
     @classmethod
     def of(cls, placed: Sequence[Placed]) -> DrawnGroup:
-        """Return the group of a thing and of those around it."""
+        """Return the group of a thing, the first one, and the things around it."""
         base, *others = placed
         group = cls(row=base.name != "bar", stands=bool(others) or base.sketch.stands)
         lift = max([_compute_lift(base.sketch, one) for one in others], default=0.0)
@@ -84,7 +84,7 @@ class DrawnGroup:
     def _add(
         self, order: int, one: Placed, x: float, y: float, scale: float, *, hollow: bool = False
     ) -> None:
-        """Draw a thing; `hollow`: without what is drawn over things inside of it."""
+        """Draw a thing. With `hollow`, leave out the part that is drawn over things inside it."""
         self.layers.append(
             _Layer(order, x, y, scale, one.draw_body() if hollow else one.draw_body() + one.draw_front())
         )
@@ -100,7 +100,8 @@ class DrawnGroup:
         self.layers.append(_Layer(0, x, y, 1.0, svg))
 
     def _put(self, base: Sketch, one: Placed, number: int, lift: float) -> None:
-        """Place a thing around the base, the next of those with one position to the right of the last."""
+        """Place a thing around the base. The next thing with the same position stands to the right of the
+        last."""
         high = min(_SMALL, one.sketch.high)
         scale, step = high / one.sketch.high, number * high * 1.1
         half = one.sketch.wide * scale / 2
@@ -130,7 +131,7 @@ class DrawnGroup:
         self._add(1, one, step, 0.0, scale)
 
     def _put_inside(self, base: Sketch, one: Placed, number: int, lift: float) -> None:
-        """Place a thing in the open front of the base, or in a hole that is cut into it."""
+        """Place a thing in the open front of the base, or in a hole cut into it."""
         x, y, radius = base.hole
         x, y = x + number * radius, y - lift
         scale = 2 * radius / max(one.sketch.high, one.sketch.wide)
@@ -146,7 +147,7 @@ class DrawnGroup:
         self._add(4, one, x, y + one.sketch.high * scale / 2, scale)
 
     def render_svg(self, x: float, y: float) -> str:
-        """Return the group as it stands, its corner moved by (x, y)."""
+        """Return the SVG of the group, with the corner of the drawing at (x, y)."""
         layers = sorted(self.layers, key=lambda layer: layer.order)
         return "".join(
             f'<g transform="translate({x + self.x + one.x:.1f} {y + self.y + one.y:.1f})'
@@ -158,7 +159,7 @@ class DrawnGroup:
 
 
 def _compute_lift(base: Sketch, one: Placed) -> float:
-    """Return how much higher the base is drawn to make room for a thing under it; 0 for other positions."""
+    """Return the height by which the base is lifted for a thing under it; 0 for other positions."""
     if one.position != "under":
         return 0.0
     return max(0.0, _SMALL + 8 - base.clear)
@@ -172,13 +173,13 @@ def _draw_words(label: str) -> str:
 
 
 def escape_words(words: str) -> str:
-    """Words as they stand in a sketch: escaped, their braces no placeholders, what XML cannot hold written
+    """Return words for a sketch: escaped for XML and for format strings, with invisible characters written
     out."""
     return escape(escape_invisible(words)).replace("{", "&#123;").replace("}", "&#125;")
 
 
 def arrange(groups: Sequence[DrawnGroup]) -> tuple[float, float]:
-    """Give each group its place; returns width and height of them all. Those of a row have one floor."""
+    """Set the place of each group; return the width and height of all. Groups in a row share a floor."""
     rows: list[list[DrawnGroup]] = []
     for group in groups:
         if rows and group.row and rows[-1][-1].row:

@@ -1,4 +1,4 @@
-"""Shapes and parts of a whole, in the units of `objects`: the middle of the foot at (0, 0), up is
+"""Shapes and parts of a whole, in the units of `objects`: the foot's middle is at (0, 0), and up is
 negative."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import math
 from edgen.domains.tutoring.exercises.drawing.objects import Sketch
 
 _LINE = 'stroke="{o}" stroke-width="3.5" stroke-linejoin="round"'
-BAR_WIDE, BAR_HIGH, PIE = 300, 46, 56  # the last: radius
+BAR_WIDE, BAR_HIGH, PIE = 300, 46, 56  # the last value is the radius
 
 
 def _compute_star() -> str:
@@ -36,7 +36,7 @@ SHAPES: dict[str, Sketch] = {
 
 
 def draw_bar(parts: int, of: int) -> Sketch:
-    """Return a bar of equal parts, the first of them filled."""
+    """Return a bar of `of` equal parts, the first of them filled."""
     wide = BAR_WIDE / of
     cells = "".join(
         f'<path d="M{number * wide - BAR_WIDE / 2:.1f} {-BAR_HIGH}h{wide:.1f}v{BAR_HIGH}h{-wide:.1f}z" '
@@ -51,7 +51,7 @@ def draw_bar(parts: int, of: int) -> Sketch:
 
 
 def draw_pie(parts: int, of: int) -> Sketch:
-    """Return a pie of equal parts, filled clockwise from the top."""
+    """Return a pie of `of` equal parts, filled clockwise from the top."""
     cells = "".join(
         f'<path d="{_draw_slice(number, of)}" fill="{"{m}" if number < parts else "#fffdf8"}" stroke="{{o}}" '
         'stroke-width="2" stroke-linejoin="round"/>'

@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from edgen.core.text import compile_later
-from edgen.reading.answers.body import body_of, decode_json, strip_fence
+from edgen.reading.answer_body import body_of, decode_json, strip_fence
 from edgen.reading.text.thinking import drop_thinking
 
 _MAX = 400  # a value longer than this is prose

@@ -71,8 +71,8 @@ def find_unfit_methods(loaded: Any) -> Iterator[str]:
 
 
 def _find_unfit_parameters(method: Any, function: Any, *, bound: bool) -> str | None:
-    """Return the parameters of a base class's function if a method does not take those that have no default;
-    None if it takes them. `bound`: the method has its object."""
+    """Return the parameters of a base class's function if a method does not take all of its required ones;
+    None if it does. `bound`: the method has its object."""
     import inspect  # only plugins are checked
 
     _, *parameters = inspect.signature(function).parameters.values()

@@ -38,7 +38,7 @@ _PAIRS: dict[float, str] = {
 }
 _WORDS = {word: worth for worth, words in _WORTH.items() for word in words.split()}
 _BIGRAMS = {tuple(pair.split()): worth for worth, pairs in _PAIRS.items() for pair in pairs.split("|")}
-_QUESTION = 0.5  # for the first question in a turn; further ones add nothing
+_QUESTION = 0.5  # for the first question in a turn; further questions add nothing
 _MARKS = str.maketrans(dict.fromkeys('.,;:!?()[]{}*_"“”«»…—–\t\r\n/', " ") | {"’": "'"})
 _CACHED = 2_000  # characters: longer texts are not cached, so that the cache stays small
 
