@@ -1,7 +1,15 @@
-"""Raw replies to conversations and back: `read`, `dump`, and `clean_turn` for released files.
+"""Read models' raw replies: conversations, single turns, verdicts, labels and other short answers.
 
-`turn.read_turn` reads one turn of self-play, `detect` looks at what it says; they are imported where they are
-needed. Nothing here raises on any text, and everything is linear in its length.
+- `conversation.py`: `read`, from a reply to a conversation. Start there; its docstring lists the steps.
+- `lines/`, `loose_json/`, `text/markup.py`: turns in lines, in JSON, and in XML, HTML and other markup.
+- `foreign_words.py`, `role_words.py`: replies in other languages.
+- `learned/`: the short way for a layout that earlier replies had.
+- `one_turn/`: one turn of self-play. `released_turns.py`: one turn of a released data set.
+- `answers/`: probabilities, verdicts, choices, scores, labels and lists.
+- `detect.py`, `hollow.py`, `other_speaker.py`: faults of turns that were read without an error.
+- `verbatim.py`: `dump`, the inverse of `read`.
+
+No reader raises an exception on any text, and the work is linear in the length of the text.
 """
 
 from edgen.reading.conversation import read

@@ -1,4 +1,4 @@
-"""The last step of reading: from the entries of both sides to a conversation or a Rejection."""
+"""Make a conversation, or a Rejection, of the entries that a reader found: the last step of reading."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from edgen.reading.text.characters import fold, is_encodable, replace_surrogates
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.quotes import BLANK, SILENCE, is_silent, note_words_behind, trim
 
-# Who speaks, what, and whether an end marker closes it.
+# A role, its text, and whether an end marker closes the text.
 Entry = tuple[str, str, bool]
 
 
@@ -31,7 +31,7 @@ class FoundParts:
 
 
 def make_entries(spoken: Sequence[tuple[str, str]], repairs: list[str]) -> list[Entry]:
-    """Entries of texts out of JSON or tags; an end marker is taken off each."""
+    """Return the entries of texts from JSON, without their end markers."""
     inner = "\x1f".join([said for _, said in spoken[:-1]])
     if not is_encodable(inner) or may_mark(fold(inner)):
         return [_make_entry(role, said, repairs) for role, said in spoken]
@@ -49,11 +49,13 @@ def _make_entry(role: str, said: str, repairs: list[str]) -> Entry:
 
 
 def assemble(found: FoundParts, tail: Iterable[str] = ()) -> Conversation | Rejection:
-    """Return the conversation of what was found, empty entries and what follows the end marker left out.
-    `tail`: the last repairs."""
+    """Return the conversation without empty entries and entries after the end marker, or a Rejection.
+
+    `tail`: the last repairs.
+    """
     repairs, ended_by = list(found.repairs), found.ended_by
     entries = found.entries
-    # Most turns are plainly words that go on; from the first that is not so, each is looked at.
+    # Most turns begin and end with words. If one does not, all turns are checked for silence.
     turns = [
         Turn(role, said)
         for role, said, ended in entries[:-1]
@@ -103,7 +105,7 @@ def _agree_on_probability(values: list[Any]) -> tuple[float | None, bool]:
     if len(values) == 1:
         value = parse_probability(values[0])
         return value, value is None
-    # Words are no second answer next to a number.
+    # Next to a number, words do not count as a second answer.
     numbered = [v for v in values if not isinstance(v, str) or any(c.isdigit() for c in v)]
     value = find_common_value([parse_probability(value) for value in numbered or values])
     return value, value is None

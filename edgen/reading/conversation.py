@@ -1,27 +1,27 @@
-"""From a raw reply to a conversation, or to the reason why it contains none.
+"""Read a conversation out of a raw reply, or return the reason why the reply contains no conversation.
 
-Every layout takes one path (`read_unknown`); a reply in a layout that was seen before takes a short one to
-the same result (`learned`):
+`read_unknown` reads every layout by the same steps. A reply in a layout that earlier replies had takes a
+shorter way to the same result (`learned`). The steps:
 
-1. `_without_wrappers` takes away what is no text of the answer: lone surrogates, thinking. Markup (XML,
-   HTML, BBCode, LaTeX) that says who speaks becomes lines with labels (`text/markup`).
+1. `_without_wrappers` removes lone surrogates and thinking. Markup (XML, HTML, BBCode, LaTeX) that names the
+   speakers becomes lines with labels (`text/markup`).
 2. JSON is parsed (`loose_json/parser`), and its values say who speaks (`loose_json/conversation`).
 3. Any other text is cut, in one pass, at the lines that start a turn (`lines/role_lines`). Each line has
    its marks: the role, what stands before it (bullets, numbers, time stamps, bold, a table's bar, a key
    such as `speaker:`), what separates it from the text (a colon, a tag, a line break, a dash), a name or a
    note next to it. Rules over these marks decide which lines count: the manner that two roles use, forms
    that occur once, examples inside of a turn.
-4. Rules over the lines find one conversation (`lines/line`): those under one heading, up to the end
-   marker or the probability, without lines inside of quotation marks.
-5. Each turn is its body without the decoration that the layout gave it (`lines/conversation`). A mark that
-   no turn has is not searched for in each of them, so a turn without marks of its own costs little. A line
-   inside a turn that calls a role by another word, in any language, is a turn of its own, and the repair
-   says so.
-6. `assembly` makes the conversation of what was found, and names the repairs.
+4. Rules over the lines select one conversation (`lines/line`): the lines under one heading, up to the end
+   marker or the probability, without lines inside quotation marks.
+5. A turn is the text between two labels, without the decoration of the layout (`lines/shared_marks`,
+   `lines/turn_ends`, `lines/conversation`). The marks of all turns are listed once, and a rule about a mark
+   that no turn has does not run. A line inside a turn that calls a role by another word, in any language, is
+   a turn of its own, with a repair.
+6. `assembly` makes the conversation and names the repairs.
 
-A reply in other languages' words for the roles is read the same way once its labels are translated
-(`foreign_words`). If no two sides are found, labels are searched for by the frame that they share
-(`lines/frames`). Nothing here raises, and the work is linear in the length.
+If steps 2 and 3 find no two speakers, other ways to cut the text are tried in this order, and steps 4 to 6
+follow: labels in other languages (`foreign_words`), then labels with a frame that no rule knows, such as
+`#turn[Teacher][…]` (`lines/frames`). No function here raises an exception; the work is linear in the length.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ from edgen.reading.text.quotes import trim
 from edgen.reading.text.thinking import drop_thinking
 from edgen.reading.verbatim import read_verbatim
 
-# A label, and how the first line ends in front of another, in a text without line feeds.
+# Two labels in a text without line feeds, and the characters between them that stand for a line break.
 _LABEL = r"[^\w\n{]{0,12}(?:ROLE|CALLED)\b[^\n:]{0,20}:"
 _BREAKS = RolePattern(rf"(?i){_LABEL}[^\n]*?(\\n|<br\s?/?>){_LABEL}")
-_BREAK = compile_later(r"(?i)<br\s?/?>(?![^\S\n]*(?:\n|\Z))")  # none at the end of a line
+_BREAK = compile_later(r"(?i)<br\s?/?>(?![^\S\n]*(?:\n|\Z))")  # not at the end of a line
 _WRAPPING = frozenset("<>&\\")  # without one of these and `[/`, there is no markup and no thinking
 _TURN_TOKENS = ("<start_of_turn>", "[INST]", "</s>")  # of chat templates
 _INSTRUCTION = compile_later(r"<s>[ ]?|[ ]?</s>(?=[ \t]*\n\S)|[ ]?\[/?INST\][ ]?")
-_FEW_BRACKETS = 4  # of a text that is no JSON
+_FEW_BRACKETS = 4  # brackets of a text that is not JSON
 _BEFORE_JSON = "-" + "".join(char for char in map(chr, range(0x3001)) if char.isspace() and char != "\n")
-_FEW_BREAKS = 3  # of HTML, which turns may hold
+_FEW_BREAKS = 3  # line breaks of HTML that turns may hold
 _LIST = compile_later(r"\[\s*+[\[{\"'“]")  # of JSON
 _NO_LINE = Rejection(RejectionReason.NO_TURNS, "no line that a role speaks")
-# Where no turns of two sides are found, the labels may have a frame that no rule knows.
+# After these rejections, the labels are searched for by their frame.
 _UNFRAMED = (RejectionReason.NO_TURNS, RejectionReason.TOO_SHORT, RejectionReason.ONE_SPEAKER)
 
 
@@ -103,8 +103,7 @@ def read(
 
 
 def _read_known(text: str, roles: RoleWords) -> tuple[Conversation | Rejection, str | None]:
-    """Return the conversation in a text, in a layout that was learned or in any, with the marks in its turns
-    where they are known."""
+    """Return the conversation in a text, and the marks of its turns if its layout was learned, else None."""
     layouts = find_layouts(roles) if roles in _FIRST else None
     if layouts is not None and (known := layouts.find(text)) is not None:
         return known
@@ -125,8 +124,10 @@ _FIRST: dict[RoleWords, tuple[str, Conversation] | None] = {}
 
 
 def _learn_layout(text: str, result: Conversation, roles: RoleWords) -> None:
-    """Learn the layout of a text that was read as `result`. One reply has none to learn, so the first is kept
-    until another comes."""
+    """Learn the layout of a text that was read as `result`.
+
+    A layout needs two replies, so the first reply is kept until the second comes.
+    """
     if roles not in _FIRST:
         _FIRST[roles] = text, result
         return
@@ -217,8 +218,10 @@ def _without_wrappers(text: str, repairs: list[str], roles: RoleWords) -> str:
 
 
 def _may_hold_json(text: str) -> bool:
-    """Return whether a bracket may begin a line and JSON, a blank or a bullet before it: cheap, as it is
-    asked of every reply."""
+    """Return whether a line may begin with the bracket of JSON, after blanks or a bullet.
+
+    The check is cheap, since it runs for every reply.
+    """
     for bracket in "[{":
         at = text.find(bracket)
         for _ in range(_FEW_BRACKETS):
@@ -236,7 +239,7 @@ def _may_hold_json(text: str) -> bool:
 def _read_in_frames(rejection: Rejection, text: str, roles: RoleWords) -> Conversation | Rejection:
     """Return the conversation in a text whose labels have a frame that no rule knows.
 
-    Returns the rejection, explained, if there is no such frame.
+    Without such a frame, return the rejection with its details.
     """
     if rejection.reason in _UNFRAMED:
         repairs: list[str] = []
@@ -253,7 +256,7 @@ def _read_in_frames(rejection: Rejection, text: str, roles: RoleWords) -> Conver
 
 
 def _explain_rejection(rejection: Rejection, text: str, roles: RoleWords) -> Rejection:
-    """Return the rejection with the beginning of the text, which holds no turn, or as a refusal if it is one."""
+    """Return the rejection with the beginning of the text in its detail, or a rejection as a refusal."""
     if rejection is not _NO_LINE:
         return rejection
     said = _without_wrappers(text, [], roles)
@@ -324,7 +327,7 @@ def _read_lines(text: str, repairs: list[str], roles: RoleWords) -> Conversation
 
 
 def _finish_lines(block: LineConversation, text: str, repairs: list[str]) -> Conversation | Rejection:
-    """Return the conversation of a text in lines, or why it is none; the first repairs are `repairs`."""
+    """Return the conversation of a text in lines, with these repairs first, or a Rejection."""
     block.repairs[:0] = repairs
     result = assemble(block)
     if isinstance(result, Rejection) and is_refusal(block.head):

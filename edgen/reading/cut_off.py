@@ -1,7 +1,7 @@
-"""Reduction of a reply that a token limit cut off to its whole parts: sentences, or members of a JSON object.
+"""Reduce a reply that a token limit cut off to its whole parts: sentences, or members of a JSON object.
 
-Works on raw text, before any reader, so that every reader of turns takes the rest as usual. Nothing raises;
-linear in the length.
+The functions work on raw text before any reader, so every reader of turns can read the rest. They raise no
+exception and are linear in the length.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Detectors of faults in a turn that was read well: a leaked secret, a loop.
+"""Detect faults in a turn that was read without an error: a leaked secret, a loop.
 
 Both detectors are pure, raise on no text, and work in time linear in its length.
 """
@@ -16,12 +16,12 @@ from edgen.core.text import compile_later
 _SOLID = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = compile_later(
     rf"[{_SOLID}]|[^\W_{_SOLID}]+(?:'[^\W_{_SOLID}]+)*"
-    # Signs that change what a sum says are words; other marks are punctuation.
+    # Signs that change the meaning of a sum are words; other marks are punctuation.
     r"|[+=<>^%÷×±√≤≥≠]|[-*/](?=\s?[\d(])"
 )
 _ASCII_WORD = compile_later(r"[a-z0-9]+(?:'[a-z0-9]+)*|[+=<>^%]|[-*/](?=\s?[0-9(])")  # what _WORD finds there
-# Of most texts they are what stands between blanks, with the rest blanked: a third of the cost of looking for
-# them.
+# In most texts, blanks separate the words once other characters are blanked. Splitting at blanks costs a third
+# of a search for words.
 APART = "\0"  # stands between texts that are looked at together
 _SIGN = "\x01"  # stands for a sign, until it is known whether one is a word
 _SIGNS = "-*/+=<>^%"
@@ -75,8 +75,10 @@ def is_secret(phrase: str) -> bool:
 
 
 def fold(text: str) -> str:
-    """Return the text as secrets are looked for in it: in one case, with one kind of white space, quotation
-    mark and dash."""
+    """Return the text in one case, with one kind of white space, quotation mark and dash.
+
+    Secrets are searched for in this form.
+    """
     return _SLASH.sub(r"\1", " ".join(_with_plain_marks(text).casefold().split()))
 
 
@@ -107,7 +109,7 @@ def loops(text: str, earlier: Sequence[str]) -> bool:
         return True
     if earlier and _are_nearly_equal(said, _split_words(earlier[-1])):
         return True
-    if len(_SENTENCE.findall(text)) < 2:  # most texts: fewer than three sentences
+    if len(_SENTENCE.findall(text)) < 2:  # most texts have fewer than three sentences
         return False
     sentences = (tuple(words(part)) for part in _SENTENCE.split(text))
     counts = Counter(sentence for sentence in sentences if len(sentence) >= MIN_SENTENCE)
@@ -115,7 +117,7 @@ def loops(text: str, earlier: Sequence[str]) -> bool:
 
 
 def _split_words(text: str) -> tuple[str, ...]:
-    """Return `words` of a turn, which later turns are held against again and again."""
+    """Return `words` of a turn, cached for comparisons with later turns."""
     return _split_words_cached(text) if len(text) <= _REMEMBERED else tuple(words(text))
 
 
@@ -176,7 +178,7 @@ def _blank_non_words(text: str) -> str | None:
 
 
 def join_words(words: Iterable[str]) -> str:
-    """Words as one text with a space around each: what phrases are looked for in."""
+    """Return words as one text with a space around each, for searches of phrases."""
     return f" {' '.join(words)} "
 
 

@@ -1,9 +1,9 @@
-"""Replies in other words than the reader's own: `Lehrer:` and `Schüler:`, `老师：`, names that a job gives.
+"""Translate labels, probabilities and end markers of other languages: `Lehrer:`, `老师：`, a job's own names.
 
-Words that name a speaker, give the probability or end the conversation become the reader's own words. A word
-counts only where a line begins with it as a label, and only if the reply names both sides by one language's
-words (perhaps together with `Teacher:` or `Student:`): a turn is not split because it mentions a maestro.
-Linear.
+The translated words become the reader's own: `Teacher:`, `Probability:`, `[end of conversation]`. A word is
+translated only as a label at the beginning of a line, and only if the reply names both sides by words of one
+language, perhaps together with `Teacher:` or `Student:`. So a turn that mentions a maestro is not split.
+Linear in the length.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from edgen.reading.text.characters import find_letters, fold, holds_foreign_lett
 
 _ARTICLES = "|".join(sorted(ARTICLES - {"l"}))
 _MOST = 20_000  # labels; no conversation has more
-_OWN = "\0"  # stands for the job's own words among the languages
+_OWN = "\0"  # the name of the job's own words among the languages
 
-# Marks of the direction of writing; around a label and at a line's ends they are debris.
+# Marks of the direction of writing, which are removed around labels and at the ends of lines.
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _DIRECTION = compile_later(
     rf"(?m)[{_BIDI}]+(?=[^\w\n]{{0,4}}[:：])|(?<=[:：])[{_BIDI}]+|^[{_BIDI}]+|[{_BIDI}]+$"
@@ -51,7 +51,7 @@ _CHANCE = (
     r"|olasılık|xác\ssuất|вероятность|ймовірність|概率|機率|机率|可能性|確率|확률|가능성|احتمال|संभावना|प्रायिकता|הסתברות|sannolikhet(?:en)?|sandsynlighed(?:en)?|sannsynlighet(?:en)?|todennäköisyys"
     r"|pravděpodobnost|πιθανότητα|kemungkinan|probabilitas|valószínűség|probabilitatea?"
 )
-# Every one of these words holds one of these.
+# Each of the words above holds one of these stems.
 _STEMS = (
     "wahrsch", "probabilid", "probabilité", "probabilità", "waarsch", "prawdop", "olas", "xác su", "вероят", "ймовір", "概率", "率", "可能性", "확률",
     "sannolik", "sandsynlig", "sannsynlig", "todennäk", "pravděpod", "πιθανότ", "kemungkin", "probabilit", "valószín",
@@ -59,7 +59,7 @@ _STEMS = (
     "प्रायिक", "הסתברות",
 )  # fmt: skip
 _ASCII_STEMS = tuple(filter(str.isascii, _STEMS))
-# The others, with a letter of theirs that few texts hold.
+# The other stems, each with its rarest letter.
 _RARE = {stem: max(stem) for stem in _STEMS if not stem.isascii()}
 _FOOT = compile_later(
     rf"(?i)(?P<label>[^\w\n{{]{{0,16}}(?=[^:：=\n]{{0,160}}(?:{_CHANCE}))[^:：=\n]{{1,160}})[:：=]"
@@ -109,7 +109,7 @@ class Translation(NamedTuple):
 
 
 class _Word(NamedTuple):
-    """A side, the languages that call it so, and whether the reader knows the word itself."""
+    """The role that a word names, the languages of the word, and whether the reader knows the word itself."""
 
     role: str
     languages: frozenset[str]
@@ -117,7 +117,7 @@ class _Word(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """The patterns of labels at the beginnings of lines and elsewhere, and whom each word names."""
+    """The patterns of labels at the beginnings of lines and elsewhere, and the role of each word."""
 
     at_lines: re.Pattern[str]
     elsewhere: re.Pattern[str]
@@ -126,8 +126,10 @@ class _Table(NamedTuple):
 
 
 def translate_own(text: str, roles: RoleWords) -> str:
-    """Return the text with a job's own words as the roles' names, where it names two roles and one of them
-    so."""
+    """Return the text with a job's own words replaced by the roles' names.
+
+    The text is unchanged unless it names two roles, at least one of them by a job's own word.
+    """
     return (_translate_labels(_normalize_text(text), roles, (_OWN,)) or text) if roles.own else text
 
 
@@ -139,7 +141,7 @@ def translate_own_labels(text: str, roles: RoleWords) -> str:
 def translate(text: str, roles: RoleWords) -> Translation | None:
     """Return the text in the reader's words; None if it does not name two roles in another language."""
     text = _normalize_text(text)
-    # A text with no letters but ASCII's, as most, is split in a tenth of the time of the search for labels.
+    # Most texts have ASCII letters only. Listing their words takes a tenth of the time of a search for labels.
     if not holds_foreign_letters(text) and _build_table(roles).unknown.isdisjoint(find_letters(text)):
         return None
     labelled = _translate_labels(text, roles, tuple(roles.languages))
@@ -256,7 +258,7 @@ def _translate_labels(text: str, roles: RoleWords, languages: tuple[str, ...]) -
     found = _find_labels(text, roles)
     words = [word for _, _, word in found]
     if all(not word.languages or (word.known and _OWN not in word.languages) for word in words):
-        return None  # the reader knows them all
+        return None  # the reader knows all labels
     known = {word.role for word in words if word.known}
     best, most = None, 0
     present = {language for word in words for language in word.languages}
@@ -277,7 +279,7 @@ def _find_labels(text: str, roles: RoleWords) -> list[tuple[int, int, _Word]]:
     for pattern in (table.at_lines, table.elsewhere)[: 1 + quoted]:
         for match in islice(pattern.finditer("\n" + text), _MOST):
             before, word, alone = match.group("before", "word", "alone")
-            # A word that fills its line is a label where it is decorated as a heading or a tag is.
+            # A word alone on its line is a label if it has the decoration of a heading or a tag.
             if alone is None or any(mark in before for mark in "*#[<_【"):
                 start, end = match.span("word")
                 article = match.start("article")
@@ -321,8 +323,10 @@ def _rename_labels(text: str, found: Iterable[tuple[int, int, _Word]], languages
 
 @cache
 def _build_table(roles: RoleWords) -> _Table:
-    """Return the patterns of labels, and whom each word names: a job's words before a language's, then the
-    reader's own."""
+    """Return the patterns of labels and the role of each word.
+
+    A job's words come before a language's words, and these before the reader's own.
+    """
     known = {**{word: role for word, role in roles.aliases.items() if len(word) > 2}, **roles.by_name}
     foreign: list[tuple[str, str, Iterable[str]]] = [(_OWN, role, words) for role, words in roles.own]
     for language, by_role in roles.languages.items():

@@ -2,10 +2,10 @@
 
 Examples are `That is right. Student: But why?`, `<b>Lehrer:</b> …` and `“Why?” asks Anna's teacher`.
 
-A turn that two sides share is the worst error of a reader, since nothing shows it. A finding is named as a
-repair; the text stays. The detector searches for the roles' names, the words for them in every language, and
-names with a title, where a label can stand: at the beginning of a turn, a line or a sentence. Most turns hold
-no colon, no bracket and no quotation, and cost a few comparisons.
+Two speakers in one turn are the worst error of a reader, since no other check reports it. A finding becomes
+a repair; the text stays as it is. The detector searches for the roles' names, the words for them in every
+language, and names with a title at the places of labels: the beginning of a turn, a line or a sentence. Most
+turns hold no colon, no bracket and no quotation, and cost a few comparisons.
 """
 
 from __future__ import annotations
@@ -67,8 +67,10 @@ _SPEECH = compile_later(r"[\W_]{0,40}\w(?:[^\n]{0,60}?(?:[^\S\n]\w|[.!?…。！
 
 
 def holds_other_speaker(turns: Sequence[Turn], roles: RoleWords, marks: str | None = None) -> bool:
-    """Return whether any turn looks as if another than its role speaks in it. `marks`: `find_marks` of all
-    texts together, where the caller has it."""
+    """Return whether a role other than a turn's own seems to speak in any turn.
+
+    `marks`: `find_marks` of all texts together, if the caller has it.
+    """
     if marks is None:
         marks = find_marks("".join([turn.text for turn in turns]))
     hints = HINTS.intersection(marks)
@@ -104,7 +106,7 @@ def _may_label(text: str, patterns: SpeakerPatterns) -> bool:
 
 
 def speaks_for_another(text: str, role: str, roles: RoleWords) -> bool:
-    """Return whether a turn of a role looks as if another speaks in it."""
+    """Return whether another role seems to speak in a role's turn."""
     return holds_other_speaker((Turn(role, text),), roles)
 
 
@@ -127,7 +129,7 @@ def _has_quotation(text: str, own: str, roles: RoleWords, patterns: SpeakerPatte
 
 
 def _has_dashed_speech(text: str, own: str, roles: RoleWords, patterns: SpeakerPatterns) -> bool:
-    """Return the same where dashes stand for quotation marks."""
+    """Return the same for dashes in place of quotation marks."""
     return _DASH.search(text) is not None and _has_quotation(text, own, roles, patterns)
 
 
@@ -221,7 +223,7 @@ def _has_short_label(text: str, begin: int, place: int, own: str, roles: RoleWor
     )
 
 
-# By a mark that a turn holds, what looks for another speaker there.
+# Detectors by the mark that a turn must hold.
 _DETECTORS = {
     **dict.fromkeys(":：", (_has_label,)),
     **dict.fromkeys("<[", (_has_token, _has_marked_label)),

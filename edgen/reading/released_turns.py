@@ -1,4 +1,4 @@
-"""One turn of a released Education Dialogue file, without the debris of the reader that made the file.
+"""Clean one turn of a released Education Dialogue file from the debris of the reader that made the file.
 
 Those files hold texts such as `?"",`, `."` before a stage tag, `...",` and a marker as a turn.
 """
@@ -14,21 +14,25 @@ from edgen.reading.text.marker import find_marker, hold_no_marker, may_mark
 from edgen.reading.text.quotes import drop_tag, is_silent, note_words_behind, strip_debris, trim
 
 _QUOTE = compile_later('["“”]')
-# What most turns are: nothing at either end, and no quotation mark or bracket anywhere, that could be debris.
+# Most turns have no debris: no such marks at either end, no quotation mark and no bracket.
 _PLAIN = compile_later(r"[A-Za-z0-9](?:[^\"“”＂(\[{<]*[A-Za-z0-9.!?])?")
 # A separator follows each turn. One inside a turn splits it in two; plain parts are joined to a plain turn.
 _ALL_PLAIN = compile_later(r"(?>(?:[A-Za-z0-9](?:[^\"“”＂(\[{<\x1f]*[A-Za-z0-9.!?])?\x1f)+)")
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a quick look shows that a turn holds no debris and no end marker. It may say no of any
-    text."""
+    """Return whether a quick check shows that a turn holds no debris and no end marker.
+
+    False is not certain: the text may still be clean.
+    """
     return _PLAIN.fullmatch(text) is not None and not may_mark(fold(text))
 
 
 def are_plain(texts: Sequence[str]) -> bool:
-    """Return whether a quick look shows that none of some turns, one at least, holds debris or an end
-    marker."""
+    """Return whether a quick check shows that none of these turns holds debris or an end marker.
+
+    There is at least one turn.
+    """
     whole = "\x1f".join([*texts, ""])
     return _ALL_PLAIN.fullmatch(whole) is not None and hold_no_marker(texts)
 
@@ -64,7 +68,7 @@ def _clean_text(text: str) -> tuple[str, bool, tuple[str, ...]]:
 
 
 def _strip_loose_quotes(text: str, repairs: list[str]) -> str:
-    """Without the quotation marks around or at the end of it that no sentence needs."""
+    """Return the text without quotation marks around it or at its end that no sentence needs."""
     bare = text.lstrip('"“')
     opening = len(text) - len(bare)
     quoted = text.rstrip(", ")

@@ -1,4 +1,4 @@
-"""The names of what the reader fixes: the vocabulary of `Conversation.repairs`.
+"""The names of the reader's repairs: the values of `Conversation.repairs`.
 
 The published layout and plain JSON need no repair, nor does an end marker in square brackets in any case.
 """
@@ -9,7 +9,7 @@ import enum
 
 
 class Repair(enum.StrEnum):
-    """One kind of repair. What is said in a turn is never changed by any of them."""
+    """One kind of repair. No repair changes the words of a turn."""
 
     BAD_CHARACTERS = "bad_characters"  # lone surrogates became U+FFFD, so that the text can be stored
     THINKING = "thinking"  # a reasoning block was dropped

@@ -1,8 +1,8 @@
 """The words of other languages for a teacher and a student, as a line begins with them.
 
-Each language has its words for the teacher, then for the student, men's and women's forms alike; an
-underscore stands for a blank. A word that also stands for a thing, a subject or an order would split a turn,
-so each word stands for people alone, as `Maître`, `docente` and `élève` do.
+Each language has its words for the teacher, then for the student, with men's and women's forms; an
+underscore stands for a blank. A word that also means a thing, a subject or an order would split turns, so
+each word means people only, such as `Maître`, `docente` and `élève`.
 """
 
 from __future__ import annotations

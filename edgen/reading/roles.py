@@ -87,6 +87,7 @@ class RoleWords:
         """Return the same roles with a job's own words for them."""
         return replace(self, own=own)
 
+    @lru_cache(maxsize=1024)  # noqa: B019 - names repeat within a reply and from reply to reply
     def find_role_in(self, name: str) -> str | None:
         """Return the one role that a name speaks of: `teacher`, `Ms. R (Teacher)`, `Student 1`."""
         found = {match[1].lower() for match in _NAMED.of(self).finditer(name[:200])}

@@ -1,4 +1,4 @@
-"""Patterns of how speakers are named, from the roles' names, words for them, and names with a title."""
+"""Build patterns that find names of speakers: roles' names, other words for the roles, names with a title."""
 
 from __future__ import annotations
 
@@ -179,8 +179,10 @@ class SpeakerPatterns(NamedTuple):
         return not self.nameless.have_all(text.split())
 
     def drop_far_lines(self, text: str) -> str:
-        """Return a long text with those lines alone that are at most two from one with a speaker's name, and
-        with the last 80 of more marks in a row."""
+        """Return a long text reduced to lines that are at most two lines from a speaker's name.
+
+        Of more than 80 marks in a row, the last 80 remain.
+        """
         if len(text) < _LONG:
             return text
         text = _RUN.sub(r"\g<last>", text)

@@ -1,4 +1,4 @@
-"""JSON in the plain layout: what `dump` writes, which reads back exactly, and most answers under a schema."""
+"""Write and read JSON in the plain layout: the texts that `dump` writes, and most answers under a schema."""
 
 from __future__ import annotations
 

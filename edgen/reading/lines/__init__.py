@@ -1,1 +1,7 @@
-"""Conversations in lines that each begin with who speaks."""
+"""Read conversations in lines with labels: `Teacher: …`, `**Student** (10:05): …`, `said the teacher`.
+
+- `role_lines.py` cuts a text at its labels; `labels.py` has the expressions for labels.
+- `line.py` selects the lines of one conversation.
+- `shared_marks.py`, `turn_ends.py` and `conversation.py` find each turn's text and the text around the turns.
+- `frames.py` cuts a text whose labels no rule knows; `legend.py` and `speakers.py` find the speakers' words.
+"""

@@ -1,7 +1,6 @@
-"""The reader of turns in lines: everything that is not JSON.
+"""Read the turns of a text in lines, and the text around them: heading, probability, end marker, chatter.
 
-`find_in_lines` cuts a text at the lines that start a turn, ends each turn where the layout says so, and keeps
-the text around the turns apart. Linear in the text's length.
+`find_in_lines` cuts a text at its labels; `read_cut_lines` reads a text that was cut. Linear in the length.
 """
 
 from __future__ import annotations
@@ -50,18 +49,18 @@ from edgen.reading.text.quotes import (
 _INLINE = RolePattern(r"(?i)(?<=[\[,\"”])[^\S\n]{1,9}(?=(?:NAME):[^\S\n]{0,9}[\"“])")
 # The second of two turns on one line.
 _PAIRED = RolePattern(r"(?<=[.!?…\"”])[^\S\n]{1,3}(?=(?:NAME|UPPER):[^\S\n]\S)")
-_STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # what a line begins with that may end a turn
-_HALVES = frozenset("*_|")  # with which a turn ends that may hold the other half of a mark before its role
-_STAGES = frozenset("([*")  # what a stage direction opens with
+_STOPPERS = frozenset("]}`~-=*_#<[tTeErR")  # first characters of a line that may end a turn
+_HALVES = frozenset("*_|")  # last characters of a turn that may be the other half of a mark before its role
+_STAGES = frozenset("([*")  # first characters of a stage direction
 _FOOT = compile_later(r"(?i)\][^\S\n]{1,9}Probability")
 
 
-MAX_CONVERSATIONS = 100  # of a reply; what follows them is not looked at
+MAX_CONVERSATIONS = 100  # of a reply; later ones are ignored
 
 
 @dataclass(slots=True)
 class LineConversation(FoundParts):
-    """One conversation as it stands in a text, after this `head`."""
+    """One conversation in a text; `head` is the text before its first turn."""
 
     head: str = ""
     finished: bool = False  # an end marker or a probability stands after its turns
@@ -73,7 +72,10 @@ class LineConversation(FoundParts):
 
 
 def find_in_lines(text: str, roles: RoleWords) -> LineConversation | None:
-    """Return the first conversation of two roles in a text, one under a heading first; None without turns."""
+    """Return the first conversation of two roles in a text; None if the text has no turns.
+
+    A conversation under a heading comes before others.
+    """
     found, inline = _cut_text(text, roles)
     return None if not found.lines or stand_behind(found) else read_cut_lines(found, roles, inline=inline)
 
@@ -91,9 +93,10 @@ def _cut_text(text: str, roles: RoleWords) -> tuple[Lines, bool]:
 
 
 def read_cut_lines(found: Lines, roles: RoleWords, *, inline: bool = False) -> LineConversation:
-    """Return the first conversation of two roles in a text that was cut, one under a heading first.
+    """Return the first conversation of two roles in a text that was cut.
 
-    `found` has at least one line. `inline`: two turns stood on one line of the text.
+    A conversation under a heading comes before others. `found` has at least one line. `inline`: two turns
+    stood on one line of the text.
     """
     inside, cut = look_inside(found.lines), found
     if have_two_speakers(found.lines):
@@ -170,7 +173,7 @@ def _read_block(group: LineGroup, inside: Inside, roles: RoleWords) -> LineConve
 
 
 def _read_tail(block: LineConversation, tail: str, late: str, given: list[Any]) -> None:
-    """Read what stands after the last turn; `late` are the role lines after the conversation's end."""
+    """Read the text after the last turn; `late` are the role lines after the conversation's end."""
     if ("```" in tail or "~~~" in tail) and surroundings.FENCE.search(tail):
         block.repairs.append(Repair.CODE_FENCE)
     values, rest = surroundings.split_probabilities(tail)
@@ -204,7 +207,7 @@ def _is_comma_list(texts: list[str]) -> bool:
 
 
 def _departs(group: LineGroup, firsts: list[str], before: str) -> bool:
-    """Return whether the lines are written otherwise than in the published layout.
+    """Return whether the lines differ from those of the published layout.
 
     `before`: the marks before their labels.
     """
@@ -225,10 +228,10 @@ class _Reader:
     roles: RoleWords  # roles of the conversation
 
     def add_turns(self, lines: Sequence[RoleLine], texts: Sequence[str], inside: Inside, before: str) -> None:
-        """Add all turns but the last; `texts` are their stripped bodies, `before` the marks before the labels.
+        """Add all turns but the last; `texts` are their stripped bodies, `before` the marks before labels.
 
-        A turn of which only the ends may belong to the layout is read here, any other by `turn`. A mark that
-        no turn has is not searched for in each of them.
+        A turn of which only the ends may belong to the layout is read here, any other by `add_turn`. A mark
+        that no turn has is not searched for.
         """
         marks, several, marked = inside.marks, inside.several, inside.marked
         escaped, invisible = "\\" in marks, holds_invisible(marks)
@@ -267,9 +270,9 @@ class _Reader:
         return said if surroundings.STOP.search(said, start) is None else ""
 
     def add_turn(self, line: RoleLine, body: str, *, last: bool) -> str:
-        """Add the turn; return the text after it that still has to be read, "" if there is none.
+        """Add a turn; return the text after the turn that still has to be read, or "".
 
-        Words there that are dropped are noted as a repair.
+        Dropped words after a turn are noted as a repair.
         """
         repairs = self.block.repairs
         marked = find_marker(body)

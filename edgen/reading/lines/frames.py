@@ -1,15 +1,14 @@
-"""Turns in a layout that no rule knows, found by the frame that all labels share.
+"""Cut a text in an unknown layout at its labels, which have their frame in common.
 
     1 / Teacher / …    Turn(role="teacher", text="…"),    - **Speaker:** Teacher    P1 = Teacher, P2 = Student
                                                             **Text:** …             P1: …
     | Teacher | Student |      “…,” said the teacher.       say('teacher', "…");
     | …       | …       |          … [Teacher]              Then the teacher asked: “…”
 
-The text is cut as if these were lines `Teacher: …`. A frame is what stands before a speaker's word on its line and
-what follows it, numbers, letters of a list and hours apart. It counts only if two speakers have it at least
-twice each, and if it holds a mark that no sentence has. Without a frame, each line may hold one quotation and
-one speaker outside of it, or end with its speaker. This is tried only where nothing else finds two speakers.
-Linear in the text's length.
+A frame is the text around a speaker's word in a label; numbers, letters of a list and hours may differ. A
+frame counts if two speakers have it at least twice each, and if it holds a mark that sentences lack. Without
+a frame, each line may hold one quotation and one speaker outside the quotation, or end with its speaker.
+Frames are tried only if no other rule finds two speakers. Linear in the text's length.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from edgen.reading.text.marker import may_mark
 _LEAST = 2  # turns of each speaker
 _LEFT = 60  # characters before a speaker's word
 _RIGHT = 60  # characters of a frame after it
-_MOST_LABELS = 400  # of a conversation in an unknown layout
-_MOST = 0.75  # of the lines that begin alike, which go on alike
+_MOST_LABELS = 400  # labels of a conversation in an unknown layout
+_MOST = 0.75  # share of the labels that begin alike and continue alike
 _ALTERNATING = 6  # labels with nothing but a full stop
 _AROUND = 90  # characters of a line outside of its quotation
 _LAST_WORD = compile_later(r"(?<!\w)[^\W\d_]{1,5}[ ']?\Z")
@@ -63,8 +62,7 @@ class _Label(NamedTuple):
 
 
 def cut_at_frames(text: str, roles: RoleWords) -> Lines | None:
-    """Return a text cut at the labels of one frame, as at lines `Teacher: …`; None if no frame has two
-    speakers."""
+    """Return a text cut at its labels in an unknown layout; None if no layout has two speakers."""
     found = _cut_text(text, roles)
     return None if found is None else _cut_inside_turns(found, roles)
 
@@ -86,8 +84,10 @@ def _cut_text(text: str, roles: RoleWords) -> Lines | None:
 
 
 def _cut_inside_turns(found: Lines, roles: RoleWords) -> Lines:
-    """Return the text also cut at lines such as `Teacher: …` before and inside the turns, so that the words
-    after these labels stay their speaker's."""
+    """Return the text also cut at lines such as `Teacher: …` before and inside the turns.
+
+    Otherwise the words after these labels would become part of another speaker's turn.
+    """
     head = _cut_at_plain_labels(found.head, roles)
     lines = [*head.lines]
     for line in found.lines:
@@ -154,7 +154,7 @@ def _cut_at_labels(text: str, labels: Sequence[_Label], *, defined: bool = False
         ]
         right = text[kept[0][0].end : kept[0][1]] if kept else ""
         if len(kept) < len(same) and any(map(str.strip, left)):
-            continue  # a label in another form would leave its words to somebody else
+            continue  # words after a label in another form would become part of another turn
         spoken = [label.role for label, _ in kept]
         if _speak(spoken) and (
             _separates(left, right, spoken, defined=defined) or _are_quoted(text, left, kept)
@@ -170,7 +170,7 @@ def _speak(spoken: Sequence[str]) -> bool:
 
 
 def _find_rights(text: str, labels: Sequence[_Label]) -> list[int | None]:
-    """Return the end of each label's frame, the longest that most share; None for a label without it."""
+    """Return the end of each label's frame, the longest that most labels have; None for labels without it."""
     rights = [text[label.end : label.end + _RIGHT] for label in labels]
     # All share these tokens; a word or blanks at the end may be the beginning of longer ones.
     shared = TOKEN.findall(find_common_start(rights))
@@ -262,9 +262,9 @@ def _cut_around_labels(text: str, labels: Sequence[tuple[_Label, int]]) -> Lines
 
 
 def _gather_lines(parts: Iterable[tuple[str | None, str]], gap: str = "\n") -> Lines:
-    """Return the parts of a text, between which `gap` stood, as one that was cut.
+    """Return a text that was cut into these parts, each with a role or None, as lines.
 
-    A part with a role starts a turn; the others belong to the one before them.
+    A part with a role starts a turn; a part without one continues the part before. `gap` stood between parts.
     """
     bodies: list[list[str]] = [[]]
     spoken: list[str] = []
@@ -338,7 +338,7 @@ def _may_quote(line: str) -> bool:
 
 
 def _find_quotation(line: str, known: Speakers) -> tuple[str, str] | None:
-    """Return who speaks in a line and the quotation, with its marks; None unless there is one of each."""
+    """Return the role and the quotation, with its marks, of a line; None unless the line has one of each."""
     if not line or (opened := _OPENS.search(line, 0, _AROUND)) is None:
         return None
     start, mark = opened.start(), opened[0]
@@ -369,7 +369,7 @@ def _cut_at_signed_texts(text: str, known: Speakers) -> Lines | None:
 
 
 def _find_signer(paragraph: str, known: Speakers) -> tuple[str, str] | None:
-    """Return who signs a paragraph, and the text above or before this; None if nobody does."""
+    """Return the role that signs a paragraph and the text before the signature; None without a signature."""
     begin = max(0, len(paragraph) - _LEFT)
     sign = paragraph[begin:]
     if sign.rstrip(_ENDS_SIGN).lower().endswith(known.known):

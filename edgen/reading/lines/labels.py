@@ -8,8 +8,8 @@ from edgen.core.text import compile_later
 from edgen.reading.roles import RolePattern
 
 _MARK = r"[^\w\n(\[:：]|_"  # what may decorate a name
-# Decoration, a ticked box, a token of a chat template, numbers such as `Turn 2 -` and `[10:05]`, and the key
-# that a name may be under.
+# Before a name: decoration, a ticked box, a token of a chat template, numbers such as `Turn 2 -` and
+# `[10:05]`, and a key such as `speaker:`.
 _KEYS = "role|speaker|name|who|from|author|character"
 _BEFORE = r"""
     (?>(?:_{1,9}+[^\w\n]{0,9}+)?)(?>(?:(?<=\[)x\][^\w\n]{1,9}+)?)(?>(?:(?<=<\|)(?:im_start|start|start_header_id)\|>\s?)?)
@@ -18,7 +18,7 @@ _BEFORE = r"""
     (?:(?=[rsnwfac])(?:KEYS)["']?[^\S\n]{0,2}[:=][^\S\n]{0,2}["']?(?=[^\n:]{1,40}(?:\n|\Z)))?
 """.replace("KEYS", _KEYS)
 _PREFIX = rf"\n([^\w\n]{{0,40}}+(?=\w)%s{_BEFORE})"
-# The same before a role. Its name at the beginning shows quickly that it has no numbers and no key before it.
+# The same before a role's name. A name at the beginning of the line shows that numbers and keys are missing.
 _AHEAD = rf"(?=(?:ROLE)\b)(?!(?=[rsnwfac][oapuh])(?:{_KEYS}))"
 _ROLE_PREFIX = rf"\n([^\w\n]{{0,40}}+(?=\w)(?:{_AHEAD}|(?!{_AHEAD}){_BEFORE}))"
 _SPEAKS = (
@@ -40,9 +40,9 @@ _SEPARATOR = rf"""
     |([^\S\n]{{1,3}}(?:[-–—]{{1,2}}|~)(?=[^\S\n])|—)
     |[^\S\n]{{0,8}}(?=\n|\Z))
 """
-# A word after a name that gives no time and no listener and is no verb of speech: the line is a sentence.
+# The next word of a sentence that begins with a role's name: not `to`, not `at 9:00`, no verb of speech.
 _GOES_ON = rf"(?:[*_]{{1,3}})?[ ](?!(?:to|at)[ ]|{_SPEAKS})[^\W\d_]{{2}}"
-# Where a colon follows at once, or a sentence goes on, nothing else is tried.
+# If a colon follows the name or a sentence continues, no other alternative is tried.
 _NAME = rf"""
     (?:(the[ ])|)((%s)(?:(?=[:：])|(?!{_GOES_ON})(?:[ ]?\#?\d{{1,2}}\b(?![:.]\d\d)|[ ][A-Z]\b|s\b|['’]s[ ](?:turn|reply|response|line)\b|_TURN(?:_\d{{1,3}})?\b)?))
     (?:(?=[:：])|(?:{_MARK}){{0,4}}?
@@ -52,9 +52,8 @@ _NAME = rf"""
 _WORD = r"[^\W\d_][\w.'’\u0300-\u036f\u0900-\u0963-]{0,24}+"
 _BY_NAME = rf"""({_WORD}(?>(?:[ ]{_WORD}){{0,3}}))[ ]?
     [(\[][ ]?(ROLE)[ ]?[)\]](?:[*_"'”`]){{0,4}}[^\S\n]{{0,3}}[:：]"""
-# The groups of a label: the whole, what stands before the name, an article, the name, the role in it, a note,
-# the separators
-# colon, tag and dash; a person's name and the role in brackets after it.
+# The groups of a label: the whole label, the text before the name, an article, the name, the role in it, a
+# note, the separators colon, tag and dash, a person's name and the role in brackets after that name.
 ROLE = RolePattern(
     rf"({_ROLE_PREFIX}(?:{_NAME % 'ROLE'}{_SEPARATOR}|{_BY_NAME}))", re.VERBOSE | re.MULTILINE | re.IGNORECASE
 )
@@ -70,7 +69,7 @@ ALIAS, ALIAS_ALONE = (
     )
     for names in ("ROLE|ALIAS", "ALIAS")
 )
-# Any other name at the start of a line, looked at only where the reply says whose name it is.
+# Any other name at the start of a line. It counts only if the reply says whose name it is.
 NAMED = compile_later(
     rf"({_PREFIX % ''}({_WORD}(?:[ ]{_WORD}){{0,3}})(?:[*_\"'”`\])]){{0,4}}[ ]?[:：])",
     re.VERBOSE | re.MULTILINE,

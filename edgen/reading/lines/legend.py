@@ -1,6 +1,6 @@
-"""Find the legend of a reply, which says who speaks under a short name: `P1 = Teacher, P2 = Student`.
+"""Find the legend of a reply, which defines short names of the speakers: `P1 = Teacher, P2 = Student`.
 
-It stands at the beginning of the reply or at its end. Linear in the length of these parts.
+A legend stands at the beginning of a reply or at its end. Linear in the length of these parts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from edgen.reading.roles import RolePattern, RoleWords
 
 _HEAD = 800  # characters in which a legend may stand
 _NEAR = 40  # characters between the beginning of a short name and the role's name
-_LONGEST = 90  # the same of a person's name
+_LONGEST = 90  # characters between the beginning of a person's name and the role's name
 _INSIDE = 5  # characters of a bracket before the role's name: `(the `
 _BEHIND = 4  # characters of a definition after the role's name: ` (T)`
 # `P1 = Teacher`, `Q: the teacher`, `A stands for the student`; `Ann (teacher)`; `the teacher (Q)`.
@@ -23,7 +23,7 @@ _LEGEND = RolePattern(
     r"|(?:(?m:^)[^\w\n]{0,6}|[:,;][ ](?:and[ ])?)(?P<person>[A-Z][\w.'’-]{0,19}(?:[ ][A-Z][\w.'’-]{0,19}){0,2})[*_]{0,3}[ "
     r"]\((?:the\s|an?\s)?(?P<of>(?i:ROLE))\)|(?i:ROLE)[ ]\((?P<letter>[A-Z])\)"
 )
-_BULLETS = "*_-–—|#>.:•·=~"  # in front of a name, of which none is a speaker's sign
+_BULLETS = "*_-–—|#>.:•·=~"  # marks before names, which are not short names themselves
 _LEGEND_MARKS = ("=", ":", ">", "→", "–", "-", "is", "for", "(")
 
 
@@ -47,17 +47,17 @@ def read_legend(text: str, roles: RoleWords) -> tuple[Speakers | None, int]:
 
 
 def _is_no_sign(short: str) -> bool:
-    """Return whether a short name is a number of two digits or more, or marks that stand before any name."""
+    """Return whether a short name cannot stand for a speaker: a number of two digits or more, or bullets."""
     return not short.strip(_BULLETS) or (len(short) > 1 and short.isdigit())
 
 
 def _find_definitions(part: str, roles: RoleWords) -> list[re.Match[str]]:
-    """Return the matches of a legend's definitions in a text; an empty list where some role has none.
+    """Return the matches of a legend's definitions in a text; an empty list if a role has no definition.
 
     The expression is slow, so it runs only around a role's name that may be a part of a definition.
     """
     lowered = part.lower()
-    places: list[tuple[int, int]] = []  # role names that may be a part of one
+    places: list[tuple[int, int]] = []  # role names that may be part of a definition
     shorts: set[str] = set()
     for name in roles.by_name:
         defined = len(shorts)
@@ -80,7 +80,7 @@ def _find_definitions(part: str, roles: RoleWords) -> list[re.Match[str]]:
 
 
 def _list_short_names(part: str, at: int, end: int) -> list[str]:
-    """Return what may be short names for the role whose name stands at these places."""
+    """Return possible short names for the role whose name stands at part[at:end]."""
     behind = [part[end : end + 3]] if part.startswith(" (", end) else []
     near = max(0, at - _NEAR)
     before = part[part.rfind("\n", near, at) + 1 or near : at].rstrip("*_`\"' ")

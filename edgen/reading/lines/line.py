@@ -1,10 +1,8 @@
-"""Lines that start a turn, a text cut at them, and those of one conversation.
+"""Select the lines of one conversation: the role lines under one heading, up to the conversation's end.
 
-A conversation has those under one heading, up to its end.
-
-Role lines also stand where nobody speaks: inside a quoted turn, in an explanation after the probability, in a
-second conversation. A rule that finds them first searches for the words or marks without which it cannot
-apply. Linear in the length.
+A role line starts a turn. Role lines also occur inside a quoted turn, in an explanation after the
+probability and in a second conversation; the rules here leave them out. `Inside` lists the marks and words
+of all turns once, and a rule whose marks or words are missing does not run. Linear in the length.
 """
 
 from __future__ import annotations
@@ -24,11 +22,11 @@ from edgen.reading.text.characters import find_marks, fold
 from edgen.reading.text.marker import find_marker, may_mark
 from edgen.reading.text.quotes import CLOSERS, find_closing
 
-_FEW = 3  # labels below texts, and one more
+_FEW = 3  # labels below their texts, the last one aside
 _SCANNER = json.JSONDecoder()
 _TRIPLE = ('"""', "'''")
 TOKEN = compile_later(r"\d+|[^\W\d_]+|[^\w\s]|_|\n|[^\S\n]+")
-# What may follow a heading with a conversation under it, a role line apart.
+# The line after a conversation's heading, if it is not a role line.
 _BEGINS = compile_later(r"(?m)\s*+(?:[\[{][^\S\n]*+$|```|~~~|[-=*_]{3,}[^\S\n]*+$)")
 _GIVES = compile_later(
     r"(?i)\n(?>(?:[^\w\n]|_){0,16})(?:(?:the|final|estimated|overall|student['’]s)[ ]){0,3}(?:probability"
@@ -44,7 +42,7 @@ _PROSE = compile_later(r"[^\S\n]*\n(?:[^\S\n]*\n){1,9}[^\S\n]*(?=[^\s#=\-_][^\n]
 
 
 class RoleLine(msgspec.Struct, gc=False):
-    """A line that starts a turn, and what stands between it and the next one."""
+    """A line that starts a turn, with the text up to the next such line."""
 
     role: str  # role that speaks
     label: str  # text of the label, from the line break before it on
@@ -61,7 +59,7 @@ class RoleLine(msgspec.Struct, gc=False):
 class Lines(msgspec.Struct):
     """A text cut at the lines that start a turn.
 
-    lead: what stands before the first of them, from a line break on.
+    lead: the text before the first such line, from a line break on.
     lines: the lines that start a turn.
     plain: whether each is a role's bare name and a colon.
     """
@@ -82,7 +80,7 @@ def have_two_speakers(lines: Sequence[RoleLine]) -> bool:
 
 
 def keep(found: Lines, kept: Sequence[RoleLine]) -> Lines:
-    """Return the text cut at some of its lines only; the others become part of what stands before them."""
+    """Return the text cut at the `kept` lines only; the text of the other lines joins the line before."""
     if len(kept) == len(found.lines):
         return found
     left = {id(line) for line in kept}
@@ -168,9 +166,8 @@ def find_shape(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def find_kind(token: str) -> str:
-    """Return a token, one number for all numbers, one letter for a list's letters and numbers, and one half
-    of the day
-    for both."""
+    """Return the kind of a token: `0` for numbers, `a` for letters and numerals of lists, `am` for am and pm,
+    a blank for blanks, and the token in lower case otherwise."""
     if token[0].isdigit():
         return "0"
     if token.isspace():
@@ -184,9 +181,9 @@ def find_kind(token: str) -> str:
 
 
 class Inside(NamedTuple):
-    """The turns' texts, and what may stand in one before the last.
+    """The turns' texts, and the marks and words that a turn before the last may hold.
 
-    A rule about what is in none of them does not run.
+    A rule about marks or words that no turn holds does not run.
     """
 
     texts: list[str]  # of all turns, stripped
@@ -198,14 +195,16 @@ class Inside(NamedTuple):
     marked: bool  # an end marker may stand in one
 
     def may_share(self, first: str) -> bool:
-        """Return whether a mark of the layout other than quotation marks may stand around the first turn's
-        text, which is stripped: one of `marks`, any before it, or a slash after it."""
+        """Return whether a mark of the layout other than quotation marks may stand around the turns' texts.
+
+        `first`: the first turn's text, stripped.
+        """
         plain = first[:1].isalnum() or first[:1] in '"“'
         return not plain or self.marks.strip('\x1f"“”') != "" or first.rstrip(",;.")[-1:] == "/"
 
 
 def look_inside(lines: Sequence[RoleLine]) -> Inside:
-    """Look for the marks and words without which a rule has nothing to do within the turns."""
+    """Return the turns' texts, and the marks and words that decide which rules run."""
     bodies = [line.body.rstrip() for line in lines]
     whole = "\x1f".join(bodies[:-1])
     words, marks = fold(whole), find_marks(whole)
@@ -260,7 +259,7 @@ def _find_heading(body: str, lines: Sequence[RoleLine], number: int) -> int:
         for heading in surroundings.HEADING_BELOW.finditer(body)
         if heading.end() >= end or _BEGINS.match(body, heading.end())
     ]
-    # The first and the last are enough to look at, however many a turn holds.
+    # Checking the first and the last is enough, however many a turn holds.
     for at in dict.fromkeys((*breaks[:1], *breaks[-1:])):
         if not _is_inside_quotes(body, at, lines, number):
             return at
@@ -268,8 +267,7 @@ def _find_heading(body: str, lines: Sequence[RoleLine], number: int) -> int:
 
 
 def _is_inside_quotes(body: str, at: int, lines: Sequence[RoleLine], number: int) -> bool:
-    """Return whether a place in the body of this line is inside a turn's quotation marks, which close after
-    it."""
+    """Return whether a place in the body of line `number` is inside quotation marks that close later."""
     if not _is_quoted_open(body[:at]):
         return False
     rest = [body[at:]]
@@ -281,10 +279,10 @@ def _is_inside_quotes(body: str, at: int, lines: Sequence[RoleLine], number: int
 
 
 def cut_at_end(group: LineGroup, inside: Inside) -> None:
-    """Keep only the role lines of the conversation; the text from the first line after its end on is `late`.
+    """Keep only the role lines of the conversation, and set `late` to the text after its end.
 
-    It ends with the turn that holds the end marker, or at the probability, once both sides spoke and an
-    explanation follows: later role lines only speak about it.
+    A conversation ends with the turn that holds the end marker. It also ends at the probability if both sides
+    spoke before and an explanation follows, since later role lines only belong to the explanation.
     """
     if not (inside.given or inside.marked):
         return
@@ -300,8 +298,9 @@ def cut_at_end(group: LineGroup, inside: Inside) -> None:
 def _find_explained_line(lines: Sequence[RoleLine]) -> int:
     """Return the index of the line whose body gives the probability with an explanation after it.
 
-    The number of lines if none does. Mere prose after it may be a lesson about probability: it counts only if
-    neither another probability nor an end marker comes later, and no more turns follow than stand before.
+    Returns the number of lines if no body does. Prose after the probability may be a lesson about
+    probability. Such prose counts as an explanation only if no other probability and no end marker comes
+    later, and if at most as many turns follow as stand before.
     """
     both = next((i for i, line in enumerate(lines) if line.role != lines[0].role), len(lines))
     marked, last = False, -1
@@ -326,8 +325,8 @@ def _find_explained_line(lines: Sequence[RoleLine]) -> int:
 def drop_nested(group: LineGroup, firsts: Sequence[str]) -> None:
     """Leave out role lines inside a turn's open quotation marks.
 
-    They are those without quotation marks that follow a quoted turn, up to the one that closes it, if that
-    comes before the next quoted turn. `firsts`: each turn's first character.
+    A turn is open if its closing mark comes in a later line, before the next quoted turn. The lines up to
+    this line have no quotation marks of their own. `firsts`: each turn's first character.
     """
     kinds = {*firsts}
     if kinds <= _DOUBLE or not kinds & _DOUBLE:
@@ -349,9 +348,10 @@ def drop_nested(group: LineGroup, firsts: Sequence[str]) -> None:
 
 
 def take_note(lines: Sequence[RoleLine]) -> list[str]:
-    """Take the one line in brackets that gives the probability out of the end of a turn.
+    """Remove the line in brackets that gives the probability from the end of a turn; return its value.
 
-    Returns its value in a list; an empty list if there is no such line, or several.
+    The value is in a list. If no turn or several turns end with such a line, the list is empty and all lines
+    stay.
     """
     found = []
     for line in lines[:-1]:

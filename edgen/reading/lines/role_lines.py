@@ -1,8 +1,8 @@
-"""Split a reply at the lines that start a turn, and read the marks of each: one pass, bounded work per line.
+"""Cut a text at its labels, such as `Teacher:`, and read the marks of each label; bounded work per line.
 
-`split_lines` cuts the text at every label with `re.split`, so that the labels and the bodies between them,
-joined again, are the text. The rules below then decide which labels count; the text of a label that does not
-count goes back to the body before it.
+`split_lines` cuts the text at every label with one `re.split`, so the labels and the bodies between them,
+joined again, are the text. Further rules decide which labels count. The text of a label that does not count
+joins the body before it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from edgen.reading.text.marker import find_marker
 
 _BOLD = frozenset("*_'")
 _STRINGS = frozenset("\"'")
-_ODD = _BOLD | _STRINGS | {*"-="}  # with which a body begins that may hold a part of its label
+_ODD = _BOLD | _STRINGS | {*"-="}  # first characters of a body that may hold a part of its label
 _ASSIGNS = (":", "=")
 _MENTIONS = frozenset('@:"')
-_SIGN = compile_later(r"[^\W_]|\{")  # of a number, a key or an object
+_SIGN = compile_later(r"[^\W_]|\{")  # a character of a number, a key or an object
 _KINDS = ("colon", "tag", "alone", "dash")
 
-# No conversation has more; what follows is left in the last turn.
+# No conversation has more lines. Further lines stay part of the last turn.
 MAX_LINES = 20_000
 
 
@@ -53,9 +53,9 @@ def split_lines(text: str, roles: RoleWords) -> Lines:
 
 
 def _without_unspaced(found: Lines, alone: list[RoleLine]) -> list[RoleLine]:
-    """Return the names on lines of their own that follow a blank line, or are decorated as these are.
+    """Return the names on lines of their own that follow a blank line, or have the decoration of such names.
 
-    All are returned unless most of them follow a blank line and two roles remain.
+    All names are returned unless most follow a blank line and two roles remain.
     """
     before = [found.lead, *[line.body for line in found.lines[:-1]]]
     spaced = {
@@ -89,8 +89,8 @@ _NEVER_BESIDE = ("article", "clock", "to", "owner")
 def _without_odd_forms(found: Lines) -> Lines:
     """Return the lines without odd forms inside a turn.
 
-    These are `Students: 20`, `Student A: 3/4`, `Teacher, one thing:` and `Teacher at 9:00:`. They count only
-    if they start lines in more than one turn, or if the role has no plain form.
+    Odd forms are `Students: 20`, `Student A: 3/4`, `Teacher, one thing:` and `Teacher at 9:00:`. An odd form
+    counts only if it starts lines in more than one turn, or if the role has no plain form.
     """
     lines = found.lines
     if not any(line.form for line in lines):
@@ -114,9 +114,9 @@ def _without_odd_forms(found: Lines) -> Lines:
 
 
 def _find_form(added: str, note: str | None) -> str:
-    """Return the form in which a role is written; "" for the bare word, perhaps with a number or a note.
+    """Return the form of a label: "" for the role's bare word, which may have a number or a note.
 
-    `added` stands after the word.
+    `added`: the text between the word and the note.
     """
     if note is not None and note[-1:].isalnum() and (words := note.strip(" ,").removeprefix("at ")):
         if words[0].isdigit():
@@ -131,9 +131,9 @@ def _find_form(added: str, note: str | None) -> str:
 
 
 def _without_examples(found: Lines) -> Lines:
-    """Return the lines without numbered ones, objects (`{"student": `), mentions and other marked ones.
+    """Return the lines without examples inside a turn: numbered lines, objects (`{"student": `), mentions.
 
-    These stand inside a turn if most lines are not marked.
+    Marked lines are examples if most lines have no marks.
     """
     lines = found.lines
     prefixes = {line.prefix for line in lines}
@@ -162,7 +162,7 @@ def _cut_at_roles(text: str, roles: RoleWords) -> tuple[Lines, dict[str, str]]:
         return bare, _find_people(bare.lines)
     lines: list[RoleLine] = []
     names: dict[str, str] = {}
-    # Labels as they were read first, by their separator as well: most are written again.
+    # Labels that were read before, by their text and separator: most labels repeat.
     read: dict[tuple[str, str | None], RoleLine] = {}
     keyed: set[int] = set()  # those on lines of their own, under a key
     for number, label in enumerate(parts[::12]):
@@ -207,9 +207,9 @@ def _take_parts_of_label(line: RoleLine, *, keyed: bool) -> None:
 def _read_label(
     label: str, prefix: str, groups: Sequence[str | None], names: dict[str, str], roles: RoleWords
 ) -> RoleLine:
-    """Return a label, without a text, as the groups of ROLE say, and note in `names` whose role it gives.
+    """Return the label that the groups of ROLE describe, without a text; note a person's role in `names`.
 
-    A line that only looks like a label has no role.
+    A line that only looks like a label gets the role "".
     """
     article, name, word, note, colon, tag, dash, person, of = groups
     by_name = roles.by_name
@@ -239,8 +239,7 @@ def _read_label(
 
 
 def _cut_at_bare_names(lead: str, parts: list[Any], roles: RoleWords) -> Lines | None:
-    """Return the lines where every label is a role's bare name and a colon, perhaps decorated; None where one
-    is more."""
+    """Return the lines if all labels are a role's bare name, perhaps decorated, and a colon; else None."""
     labels, prefixes, articles, called, words, notes, colons = (parts[i::12] for i in range(7))
     if called != words or None in colons or any(articles) or any(notes):
         return None
@@ -362,7 +361,7 @@ def _cut_at_aliases(text: str, pattern: RolePattern, roles: RoleWords) -> Lines:
     return keep(Lines(lead, lines), [line for line in lines if line.role])
 
 
-# Where the text after the turns begins.
+# The beginning of the text after the turns.
 _FOOT = compile_later(r"(?i)\n[^\n]{0,60}(?:probab|likelihood|chance)|\n[^\S\n]*(?:[\]}]|```|---|\*\*\*)")
 _MARKS = " \t*_"
 
@@ -371,8 +370,8 @@ def cut_at_other_words(found: Lines, roles: RoleWords, *, last: bool) -> Lines:
     """Return the text also cut at lines inside a turn that call a role by another word and speak, where only
     the `last` turn may hold some.
 
-    Examples are `Tutor:`, `The student:` and `Die Lehrerin:`. So no speaker's words become part of another's.
-    `Maestro: is a teacher` explains a word. The text after the turns is not cut.
+    Examples are `Tutor:`, `The student:` and `Die Lehrerin:`. Otherwise a speaker's words would become part
+    of another's turn. `Maestro: is a teacher` explains a word. The text after the turns is not cut.
     """
 
     def find_role(name: str, body: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Marks that every turn of a reply has, around its text: they belong to the layout, and nobody says them.
+"""Remove the marks that every turn of a reply has around its text: they belong to the layout.
 
     Teacher              ; Teacher         | Teacher || …       [turn1]            Teacher — *…*
     > Good morning!      : Good morning!   |-                   speaker = …        Student — *…*
@@ -20,13 +20,13 @@ from edgen.reading.text.characters import find_common_start
 from edgen.reading.text.surroundings import read_value_of_line
 
 _LEAST = 3  # turns: fewer may well agree by chance
-_LEADING = "|>:=~»→-–—"  # what no speech begins with
-_DASHES = "|>»—–"  # nor one after a name and a colon, where the other marks may be a list's or a text's own
+_LEADING = "|>:=~»→-–—"  # marks with which speech never begins
+_DASHES = "|>»—–"  # the same after a name and a colon, where the other marks may begin a list or a text
 _BULLETS = ("* ", "+ ", "• ")
-_QUOTES = (">", "|", ":")  # what begins each line of a text
+_QUOTES = (">", "|", ":")  # marks at the beginning of each line of a text
 _QUOTATION = tuple("\"'”’")
 _EMPHASIS = ("**", "__", "*", "_")
-_MOST_BETWEEN = 4  # lines between two turns that no one says
+_MOST_BETWEEN = 4  # lines of the layout between two turns
 _MOST_ENDS = 9  # characters
 _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
 _CLOSERS = frozenset([*_OPENING, "/", "|"])
@@ -35,7 +35,7 @@ _CHECKS = "✓✔☑✅"  # after messages that were read
 _CHECKED = compile_later(rf"[ ]?[{_CHECKS}]+(?=[^\S\n]*(?:\n|\Z))")
 _CLOCK = compile_later(r"(?i)\s?[\[(]\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?[\])]\Z")
 _MOST_CLOCK = 20  # characters
-_ENDING = frozenset(")]}><|/\\")  # with which the end of a turn begins
+_ENDING = frozenset(")]}><|/\\")  # first characters of the marks after a turn
 _SPOKEN_ENDS = frozenset(".,!?…。！？;:\"'“”‘’*_ ")
 # What people type: `:)`, `;-)`, `(^_^)`, `\o/`.
 _SMILEY = compile_later(
@@ -45,8 +45,8 @@ _SMILEY_FIRST = compile_later(r"[:;=][-'^o~]?[()\[\]DP]{1,3}(?=\s|\Z)")
 _BLOCKQUOTE = compile_later(r"\n[^\S\n]{0,12}>[^\S\n]?")
 _COMMAND = compile_later(r"\\(?:\\|[a-z]{2})")  # of LaTeX: `\\`, `\par`
 _KEYWORD = compile_later(r":[A-Z]{2,20}:")  # of Org mode
-_LONGEST = 80  # characters of a line that is no speech
-# A heading of a part: the whole line.
+_LONGEST = 80  # characters of a line that belongs to the layout
+# A line that is the heading of a part.
 _HEADING = compile_later(
     r"(?i)\#{1,6}[ ](?P<title>)\S|(?P<rule>[-=~—–]{2,9})[ ]?(?P<ruled>)[^\n]{1,60}?(?P=rule)\Z"
     r"|[^\w\n]{0,6}(?P<named>part|phase|scene|act|stage|section|segment|episode)\s(?:\d{1,2}|[ivx]{1,4})\b"
@@ -54,8 +54,10 @@ _HEADING = compile_later(
 
 
 def drop_shared_marks(found: Lines, *, several: bool) -> bool:
-    """Take the marks that all turns have out of their bodies; return whether headings between turns went as
-    well. `several`: a turn before the last may have several lines."""
+    """Remove the marks that all turns have; return whether headings between turns were removed, too.
+
+    `several`: a turn before the last may have several lines.
+    """
     lines = found.lines
     if len(lines) < _LEAST:
         return False
@@ -208,7 +210,7 @@ def _is_enclosed(line: RoleLine) -> bool:
 def _drop_between(lines: Sequence[RoleLine]) -> None:
     """Remove the lines with which all bodies end in front of the next turn, apart from numbers.
 
-    After the last turn, a line that begins like the first of them says something else, as in `[result]`.
+    After the last turn, a line that begins like the first of these lines says something else: `[result]`.
     """
     roles = {line.role.lower() for line in lines}
     bodies = [line.body.rstrip().split("\n")[-_MOST_BETWEEN - 1 :] for line in lines[:-1]]
@@ -238,7 +240,7 @@ def _drop_between(lines: Sequence[RoleLine]) -> None:
 def _drop_headings(lines: Sequence[RoleLine]) -> bool:
     """Remove the headings of parts in front of the next turn; return whether there were any.
 
-    They are numbered ones, and others that occur there more than once.
+    A heading has a number, or occurs more than once.
     """
     headings = []
     for line in lines[:-1]:
@@ -269,7 +271,7 @@ def _drop_columns(lines: Sequence[RoleLine]) -> None:
 def _drop_emphasis(lines: Sequence[RoleLine], mark: str) -> None:
     """Remove the marks between which all texts stand."""
     texts = [line.body.strip() for line in lines]
-    # Lines below the last turn are no part of it.
+    # Lines below the last turn do not belong to the turn.
     texts[-1] = texts[-1].partition("\n")[0].rstrip()
     if not all(_is_wrapped(text, mark) for text in texts):
         return
@@ -278,7 +280,7 @@ def _drop_emphasis(lines: Sequence[RoleLine], mark: str) -> None:
 
 
 def _is_wrapped(text: str, mark: str) -> bool:
-    """Return whether a text stands between two such marks, and holds no other."""
+    """Return whether a text stands between two such marks, and holds no further mark."""
     inside = text[len(mark) : -len(mark)]
     return (
         len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark) and mark[0] not in inside

@@ -1,7 +1,7 @@
-"""Words that name a speaker, found in lines: the first one of each line, or all of a text.
+"""Find words that name a speaker in a text: `teacher`, `Lehrerin`, `élève`, `T`.
 
-Searching for a hundred words at every place costs as much as twenty readings, so a text is split into words,
-and each word is looked up.
+An expression of a hundred words costs as much as twenty readings. So the words that a text holds are selected
+first, by the set of its words, and only these are searched for.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from edgen.reading.roles import RoleWords
 from edgen.reading.text.characters import find_letters, lower
 
 _LETTERS = compile_later(r"[^\W\d_]+")
-_BEGINNING = 6  # letters of an abbreviation, and one more
+_BEGINNING = 6  # letters of the longest abbreviation, and one more
 
 
 class Speakers:
@@ -34,7 +34,7 @@ class Speakers:
                 self._by_first.setdefault(first[0], []).append(word)
 
     def select_within(self, text: str) -> Speakers:
-        """Return the words that a text holds, which are looked for in its lines at a lower cost."""
+        """Return those words that a text holds."""
         lowered = text if self._exact else lower(text)
         letters = find_letters(text, exact=True) if self._exact else find_letters(text)
         letters &= self._by_first.keys()
@@ -76,7 +76,7 @@ def list_known_speakers(roles: RoleWords) -> Speakers:
 
 @cache
 def list_abbreviations(roles: RoleWords) -> Speakers:
-    """Return the beginnings that only one role's name has: `T`, `Stu.`."""
+    """Return abbreviations of the roles' names that no two roles have in common: `T`, `Stu`."""
     words: dict[str, str] = {}
     shared: set[str] = set()
     for name in roles.names:

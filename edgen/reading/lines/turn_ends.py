@@ -21,8 +21,8 @@ def find_end_of_turn(
 ) -> tuple[int, bool]:
     """Return the end of the turn in a body, and whether a closing quotation mark sets it.
 
-    `openers`: opening quotation marks that belong to the layout. `last`: the turn is the last one. `fenced`: a
-    code block is open where the turns begin. `bracketed`: the list that the turns stand in was opened.
+    `openers`: opening quotation marks that belong to the layout. `last`: the turn is the last one. `fenced`:
+    a code block is open where the turns begin. `bracketed`: the list that the turns stand in was opened.
     """
     stop = _find_stop(body, last, fenced, bracketed)
     stripped = body.lstrip()

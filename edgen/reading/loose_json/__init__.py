@@ -1,1 +1,1 @@
-"""Conversations in JSON as models write it, fixed where a strict parser refuses it."""
+"""Read conversations in JSON: `parser.py` parses it, `turns.py` and `conversation.py` find the turns."""

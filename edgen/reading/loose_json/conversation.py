@@ -1,4 +1,4 @@
-"""From JSON values to turns: the shapes in which models write a conversation as JSON."""
+"""Find the conversation in parsed JSON: its most likely container, and the values around the turns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _VALUES = frozenset({"value", "probability", "estimate", "score"})
 
 @dataclass(slots=True)
 class JsonConversation:
-    """The contents of a reply before it is cleaned."""
+    """A conversation in JSON, before its texts are cleaned."""
 
     entries: list[tuple[str, str]] = field(default_factory=list)  # role and text of each turn
     probabilities: list[Any] = field(default_factory=list)  # values as they are given
@@ -49,15 +49,17 @@ class JsonConversation:
     people: dict[str, str] = field(default_factory=dict)  # roles by the names of persons, in lower case
 
 
-# A container still to be looked at: its depth, the key it is under, the probabilities given with it.
+# A container to examine: its value, depth and key, and the probabilities next to it.
 _Place = tuple[Any, int, str | None, list[Any]]
 _LISTED, _TITLED, _COMPLETE = range(3)
 
 
 def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
-    """Return the conversation in some JSON values; no entries if none. Of several, the first in an object
-    that gives its probability is taken, then one under a key that says so, then a list before an object, then
-    the longer."""
+    """Return the conversation in some JSON values, without entries if there is no conversation.
+
+    Of several, the first in an object with a probability is returned; else the longest under a key such as
+    `conversation`; else the longest.
+    """
     result = JsonConversation()
     shapes = Shapes(Keys(roles))
     best: list[tuple[str, str]] = read_turns(values, shapes)
@@ -81,7 +83,7 @@ def find_in_json(values: tuple[Any, ...], roles: RoleWords) -> JsonConversation:
             ]
         # Of objects, only one under a title can be more likely than the best of the lists.
         if isinstance(value, CONTAINERS) and (titled or not is_object(value) or is_numbered(value)):
-            found = read_turns(value, shapes)
+            found = shapes.read_turns_of(value)
             if not found and (found := read_parts(value, shapes, under)):
                 titled = True
             if found and (worth := _rank_turns(found, titled=titled, given=given)) > most:
@@ -104,8 +106,7 @@ def _is_whole(found: list[tuple[str, str]], roles: RoleWords) -> bool:
 
 
 def _must_look_into(child: Any, shapes: Shapes, result: JsonConversation) -> bool:
-    """Return whether a member of a list has to be looked into: most are turns, of which only the texts are
-    noted."""
+    """Return whether a member of a list may hold more than a turn; note the texts of a mere turn."""
     if type(child) is not dict:
         return isinstance(child, CONTAINERS)
     if not shapes[tuple(child)].quiet:
@@ -120,7 +121,7 @@ def _must_look_into(child: Any, shapes: Shapes, result: JsonConversation) -> boo
 
 
 def _look_into(value: Any, depth: int, keys: Keys, result: JsonConversation) -> list[_Place]:
-    """Note what the members of an object say; the containers among them, the first last."""
+    """Note the values of an object's members; return the containers among them in reverse order."""
     before = len(result.probabilities)
     own: list[Any] = []
     children: list[_Place] = []
@@ -144,7 +145,7 @@ def _look_into(value: Any, depth: int, keys: Keys, result: JsonConversation) -> 
 
 
 def _note(said: KeyMeaning, child: str, result: JsonConversation, keys: Keys) -> None:
-    """Note a text that is no turn: who ended it, a person's name, or what may be a conversation in lines."""
+    """Note a text that is not a turn: who ended it all, a person's name, or a possible conversation."""
     if said.ended:
         result.ended_by = keys.roles.find_role_in(child)
     elif "\n" in child and keys.named in child:
@@ -184,7 +185,10 @@ def _find_sole_number(value: Any) -> list[Any]:
 
 
 def _resolve(found: list[tuple[str, str]], result: JsonConversation, roles: RoleWords) -> None:
-    """Names to roles; other words for them only where fewer than two are named."""
+    """Add the entries to `result`, with roles for names.
+
+    Other words for the roles count only if fewer than two roles are named.
+    """
     names = {name for name, _ in found}
     by_name = {name: roles.find_role_in(name) for name in names}
     few = len({role for role in by_name.values() if role is not None}) < 2

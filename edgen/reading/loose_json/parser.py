@@ -1,7 +1,7 @@
-"""JSON as models write it: a strict parser first, and one that fixes what the strict one refuses.
+"""Parse JSON as models write it: with a strict parser, or with one that fixes errors if the strict one fails.
 
-Objects become Pairs, so that a key given twice is not lost. `parse` never raises and is linear in the text's
-length, at any depth of nesting.
+Objects become JsonMembers, which keep a key that is given twice. `parse` raises no exception and is linear in
+the length of the text, at any depth of nesting.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from edgen.core.text import compile_later
 from edgen.reading.roles import RolePattern, RoleWords
 
-MAX_DEPTH = 100  # no conversation is nested deeper; what follows is not looked at
+MAX_DEPTH = 100  # no conversation is nested deeper; deeper values are ignored
 
 
 class JsonMembers(list[tuple[str, Any]]):
@@ -39,12 +39,12 @@ def list_members(value: Any) -> Iterable[tuple[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """JSON values found in a text, where they stood, and what they needed."""
+    """JSON values of a text, the text around them, and the fixes that they needed."""
 
     values: tuple[Any, ...]  # values in their order
     before: str  # text before the first value
     after: str  # text after the last value
-    mended: bool  # the strict parser refused a value
+    mended: bool  # the strict parser rejected a value
     escaped: bool  # backslashes had to be doubled
     cut: bool  # the text ends inside a string
 
@@ -55,7 +55,7 @@ _START = RolePattern(
 )
 _STRICT = json.JSONDecoder(object_pairs_hook=JsonMembers)
 _BETWEEN = compile_later(r"[\s,]*(?:-[^\S\n](?={))?")
-# Escapes that JSON does not know, and those that it knows but that were meant for LaTeX.
+# Escapes that are invalid in JSON, and valid ones that were meant for LaTeX.
 _ESCAPE = compile_later(
     r"\\(?:[\\\"'/]|u[0-9a-fA-F]{4}|(?P<latex>[bfr](?=[a-zA-Z])"
     r"|t(?=imes|ext|heta|herefore|au\b|frac|riangle|ilde)|(?<!\\[nt]\\)t(?=o\b|anh?\b)"
@@ -64,8 +64,10 @@ _ESCAPE = compile_later(
 
 
 def parse(text: str, roles: RoleWords, *, plain: bool = False) -> Parsed | None:
-    """Return the JSON values of a text that holds any, one after the other; None if none starts a line.
-    `plain`: an object that gives no key twice is a dictionary, which is quicker."""
+    """Return the JSON values of a text; None if no value starts a line.
+
+    `plain`: an object without duplicate keys becomes a dictionary, which is faster.
+    """
     if "[" not in text and "{" not in text:
         return None
     first = _START.of(roles).search("\n" + text)
@@ -94,9 +96,11 @@ def parse(text: str, roles: RoleWords, *, plain: bool = False) -> Parsed | None:
 
 
 def _decode(text: str, at: int) -> tuple[Any, int]:
-    """Return the value that starts at a bracket, and where it ends. The quick decoder needs to know the end:
-    of the first value, the last bracket may be it, of any the line's. Raises ValueError where the strict
-    parser refuses it."""
+    """Return the value that starts at a bracket, and its end.
+
+    The fast decoder needs to know the end: for the first value the last bracket is tried, then, as for any
+    value, the end of the line. Raises ValueError if the strict parser rejects the value.
+    """
     ends = [text.find("\n", at)]
     if at == 0:
         ends.insert(0, text.rfind("}" if text[0] == "{" else "]") + 1)
@@ -125,8 +129,7 @@ def _count_keys(value: Any) -> int:
 
 
 def _double_backslashes(text: str) -> tuple[str, int]:
-    """Return the text with the backslashes doubled that a strict parser would refuse or take for a
-    control."""
+    """Return the text with those backslashes doubled that are invalid in JSON or meant for LaTeX."""
     count = 0
 
     def double_backslash(match: re.Match[str]) -> str:
@@ -144,7 +147,7 @@ _TOKEN = compile_later(
     r"|[\"“”'‘])|(?P<word>[^\s,;:\[\]{}\"“”]{1,64}))?"
 )
 _CLOSING = {'"': '"', "“": "”", "”": "”", "'": "'", "‘": "’", '"""': '"""'}
-_TRIES = 8  # containers that the strict parser may refuse before it is no longer asked
+_TRIES = 8  # containers that the strict parser may reject before it is no longer called
 _STRING_ENDS = frozenset("\"”'’")
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
 _AFTER_VALUE = compile_later(
@@ -178,8 +181,10 @@ class _Frame:
 
 
 def _mend(text: str, at: int) -> tuple[Any, int, bool]:
-    """Return the value whose bracket stands at `at`; where it ends, if never closed at the end of the text;
-    and whether the text ends inside a string of it."""
+    """Return the value whose bracket stands at `at`, its end, and whether the text ends inside a string.
+
+    A value that is never closed ends at the end of the text.
+    """
     cut = False
     tries = 0
     stack: list[_Frame] = []
@@ -204,7 +209,7 @@ def _mend(text: str, at: int) -> tuple[Any, int, bool]:
                     tries += 1
             stack.append(_Frame())
         elif kind == "close":
-            # A bracket of the wrong kind closes as well: one of the two was forgotten.
+            # A bracket of the wrong kind closes a container, too: another bracket was forgotten.
             done = stack.pop().find_value()
             if not stack:
                 return done, at, False
@@ -235,8 +240,11 @@ def _read_word(word: str) -> Any:
 
 
 def _read_string(text: str, start: int, quote: str, *, is_value: bool) -> tuple[str, int]:
-    """Return the string that starts at `start`, and where what follows it begins. A quotation mark closes it
-    only if what follows looks like JSON, so that one inside a sentence needs no backslash."""
+    """Return the string that starts at `start`, and the place after it.
+
+    A quotation mark closes a string only if JSON seems to follow, so a mark inside a sentence needs no
+    backslash.
+    """
     close = _CLOSING[quote]
     if quote == '"""':
         end = text.find(close, start)

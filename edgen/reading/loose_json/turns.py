@@ -1,4 +1,4 @@
-"""Turns in JSON values: speakers and texts, in the shapes in which models write them."""
+"""Read turns out of JSON containers: speakers and texts, under the keys and in the shapes that models use."""
 
 from __future__ import annotations
 
@@ -99,11 +99,19 @@ class Shape(msgspec.Struct, frozen=True):
 
 
 class Shapes(dict[tuple[str, ...], Shape]):
-    """The shapes of one reply's dictionaries, each looked at once: most turns are alike."""
+    """The shapes of one reply's dictionaries. Each shape is analysed once, since most turns have the same."""
 
     def __init__(self, keys: Keys) -> None:
         super().__init__()
         self.said = keys
+        self._turns: dict[int, list[tuple[str, str]]] = {}  # by the id of a container, which stays alive
+
+    def read_turns_of(self, value: Any) -> list[tuple[str, str]]:
+        """Return `read_turns` of a container of the reply, which is read once."""
+        found = self._turns.get(id(value))
+        if found is None:
+            found = self._turns[id(value)] = read_turns(value, self)
+        return found
 
     def __missing__(self, names: tuple[str, ...]) -> Shape:
         said = [(name, self.said[name]) for name in names]
@@ -145,7 +153,7 @@ def read_turns(value: Any, shapes: Shapes) -> list[tuple[str, str]]:
         else:
             turns += _read_element(item, shapes)
     names = {name for name, _ in turns}
-    # Where `s` and `t` are keys for speaker and text, `T` and `S` under one of them are who speaks.
+    # If the keys of speaker and text are `s` and `t`, the values `T` and `S` show which one is the speaker's.
     if (len(names) > 1 and len(turns) <= len(value)) or len(value) < 2:
         return turns
     by_values = _read_turns_by_values(value, shapes.said.roles)
@@ -208,11 +216,7 @@ def read_parts(items: Any, shapes: Shapes, under: str | None) -> list[tuple[str,
     if is_object(items) or len(items) < 2:
         return []
     if under is not None and all(type(item) is list for item in items):
-        parts = (
-            []
-            if any(map(under.lower().__contains__, WHOLES))
-            else [read_turns(item, shapes) for item in items]
-        )
+        parts = [] if any(map(under.lower().__contains__, WHOLES)) else [*map(shapes.read_turns_of, items)]
         whole = all(parts) and all(name for part in parts for name, _ in part)
         return [turn for part in parts for turn in part] if whole else []
     if not all(type(item) is dict and shapes[(*item,)].quiet for item in items):
@@ -220,16 +224,17 @@ def read_parts(items: Any, shapes: Shapes, under: str | None) -> list[tuple[str,
     for key in items[0]:
         if key.strip().lower() in WHOLES or not all(type(item.get(key)) is list for item in items):
             continue
-        parts = [read_turns(item[key], shapes) for item in items]
+        parts = [shapes.read_turns_of(item[key]) for item in items]
         if all(parts) and all(name for part in parts for name, _ in part):
             return [turn for part in parts for turn in part]
     return []
 
 
 def _read_turns_by_values(items: list[Any], roles: RoleWords) -> list[tuple[str, str]]:
-    """Return the turns of a list of objects under keys that nobody knows: all values under one are roles, of
-    which two
-    speak, and the longest texts stand under another."""
+    """Return the turns of a list of objects with unknown keys.
+
+    All values under the speaker's key are roles, of which two speak. The longest texts are the turns.
+    """
     objects = [_flatten(item) for item in items if is_object(item)]
     objects = [item for item in objects if len(item) > 1]
     if len(objects) < 2:
@@ -243,7 +248,7 @@ def _read_turns_by_values(items: list[Any], roles: RoleWords) -> list[tuple[str,
 
 
 def _find_speakers(names: Iterable[str], roles: RoleWords) -> set[str]:
-    """Return the roles that some names speak of; none where a name speaks of no role."""
+    """Return the roles that some names mean; an empty set if a name means no role."""
     found: set[str] = set()
     for name in {*names}:
         role = roles.find_role_in(name) or roles.alias(name)
@@ -274,7 +279,7 @@ def is_numbered(value: Any) -> bool:
 
 
 def _read_element(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
-    """Return the turns that one element of a list holds, mostly one; a bare text is a turn without a name."""
+    """Return the turns of one element of a list, usually one; a bare text is a turn without a name."""
     if isinstance(item, str):
         match = _STRING.match(item)
         if match is None:
@@ -290,7 +295,7 @@ def _read_element(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
 
 
 def _read_turn_in_object(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
-    """Return the turns of an object: one by who speaks and what is said, or one a key."""
+    """Return the turns of an object: one turn with a speaker's and a text's key, or a turn for each key."""
     said = [(shapes.said[key], child) for key, child in list_members(item)]
     texts = [
         (key, text)
@@ -301,13 +306,14 @@ def _read_turn_in_object(item: Any, shapes: Shapes) -> list[tuple[str, str]]:
     what = min([(key.what, place) for place, (key, _) in enumerate(texts)], default=(_NO_PLACE, 0))
     if who[0] < _NO_PLACE and what[0] < _NO_PLACE:
         return [(texts[who[1]][1], texts[what[1]][1])]
-    return read_turns(item, shapes)
+    return shapes.read_turns_of(item)
 
 
 def _find_leaf(key: KeyMeaning, value: Any, keys: Keys) -> str | None:
-    """Return the text under a key of who speaks or of what is said that stands one level deeper:
-    `{"speaker": {"name":
-    "Ann"}}`, `{"content": [{"type": "text", "text": "…"}]}`; None under any other key."""
+    """Return the text one level below the key of a speaker or a text; None for any other key.
+
+    Examples are `{"speaker": {"name": "Ann"}}` and `{"content": [{"type": "text", "text": "…"}]}`.
+    """
     if min(key.who, key.what) == _NO_PLACE or not isinstance(value, CONTAINERS):
         return None
     if isinstance(value, list) and not is_object(value):

@@ -1,1 +1,4 @@
-"""One turn of self-play out of a reply."""
+"""Read one turn of self-play.
+
+`reader.py` removes the wrappers of a turn, `labels.py` finds labels, `json_turn.py` reads JSON.
+"""

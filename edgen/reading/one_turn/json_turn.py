@@ -1,6 +1,6 @@
-"""One turn out of JSON: `{"role": "Teacher", "text": "…"}` and the like, where the whole reply is JSON.
+"""Read one turn in JSON, such as `{"role": "Teacher", "text": "…"}`, if the whole reply is JSON.
 
-Any other JSON is what somebody says, in a lesson about it for example, and is left alone.
+Other JSON belongs to the turn's text, for example in a lesson about JSON, and stays as it is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WHAT = (
     "turn", "statement", "words",
 )  # fmt: skip
 _ENDED = frozenset({"ended", "end", "end_of_conversation", "end_conversation", "is_end", "done", "finished"})
-# Other keys that models put next to a turn; any further key makes the object a matter of the lesson.
+# Other keys that models put next to a turn. An object with any further key belongs to the lesson.
 _BESIDE = frozenset(
     {
         *(_WHO - {"name"}), *_ENDED, "ended_by", "emotion", "tone", "mood", "action", "thought", "thoughts",
@@ -32,9 +32,9 @@ _BESIDE = frozenset(
         "turn", "turn_number", "number", "id", "step", "type", "probability", "language",
     }
 )  # fmt: skip
-# A mark that JSON after other words is about who says what.
+# The marks of JSON that names speakers, after other words.
 _EMBEDDED = RolePattern(r"(?im)[\"'](?:role|speaker)[\"']\s{0,9}:|^[^\S\n]{0,20}[\"“](?:ROLE)[^\n:\"]{0,20}:")
-# What a model says before it does what was asked.
+# Words of a model before its answer.
 ASIDE = compile_later(
     r"(?i)\A(?:(?:sure|certainly|of\scourse|okay|ok|alright|absolutely|understood|here)\b[^\n]{0,150}"
     r"|[^\n]{0,150}:)[*_]{0,3}\s*\Z"
@@ -43,7 +43,7 @@ MAX_DEPTH = 6
 
 
 class UnreadableError(Exception):
-    """The reply is no turn; caught where reading begins."""
+    """Raised if the reply is not a turn; `read_turn` catches it."""
 
     def __init__(self, reason: RejectionReason, detail: str) -> None:
         super().__init__(detail)
@@ -104,7 +104,7 @@ def _unwrap_value(value: Any, roles: RoleWords) -> Any:
 
 
 def _as_own(value: Any, own: str, roles: RoleWords) -> Any:
-    """Return the value with a chat's names for the two sides as theirs, where the assistant is among them."""
+    """Return the value with a chat's names (`assistant`, `user`) replaced by the two sides' names."""
     turns = [value] if isinstance(value, JsonMembers) else value
     names = {
         child.strip().lower()

@@ -1,9 +1,9 @@
-"""Labels in one turn of self-play: the lines that name a speaker, not those that only mention one.
+"""Find the labels in one turn of self-play: lines that name a speaker, not lines that only mention one.
 
 A label stands at the beginning of a line, or after a sentence if a sentence follows. Rarer manners (a role in
-another language, `You:`, people's names) count where both sides speak so. A role is no label inside a
-quotation, a table, a JSON object, a list of words, where it is spoken to (`Teacher, one thing: …`), or where
-a sentence was broken into lines. Linear in the text's length.
+another language, `You:`, people's names) count if both sides speak under them. A role's name is not a label
+inside a quotation, a table, a JSON object or a list of words, as an address (`Teacher, one thing: …`), or at
+the beginning of a line that continues a sentence. Linear in the length.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from edgen.reading.lines.role_lines import MAX_LINES, find_role_lines
 from edgen.reading.roles import CHAT_OTHER, CHAT_SELF, RolePattern, RoleWords
 from edgen.reading.text.quotes import find_quotations, is_silent
 
-# Every one of these ends a line for somebody; as long as what they replace, so that places stay.
+# All kinds of line ends. The replacement has the same length, so places stay the same.
 _LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", "\n"))
-# A label on the line of the turn before it, looked at only where a label opens the reply.
+# A label on the line of the turn before. It counts only if a label opens the reply.
 _INLINE = RolePattern(
     r"(?<=[\[,.!?…\"”])[^\S\n](?=[^\S\n]{0,9}(?:NAME):\s)|(?<=[\[,\"”])[^\S\n](?=[^\S\n]{0,9}(?:NAME):[\"“])"
 )
@@ -101,8 +101,8 @@ def find_labels(text: str, own: str, roles: RoleWords) -> list[tuple[RoleLine, b
     lines = find_role_lines(page.text, roles)
     found = [line for line in lines if not line.aliased]
     found = [line for line, says in page.mark_spoken(found) if page.may_label(line, says)]
-    # Where both sides are labelled in one manner from the beginning of the reply on, all in that manner are
-    # labels.
+    # If both sides are labelled in one manner from the beginning of the reply on, all lines in that manner
+    # are labels.
     manner = next((line.kind for line in found if line.start <= page.begin), None)
     if not have_two_speakers([line for line in found if line.kind == manner]):
         manner = None
@@ -203,8 +203,10 @@ class _Page:
         return kept
 
     def _find_initials(self, lines: list[RoleLine]) -> list[RoleLine]:
-        """Return the labels `T:` and `S:`. They may mean anything, so both sides must speak or the reply
-        begin with its own."""
+        """Return the labels `T:` and `S:`.
+
+        The letters may mean anything, so both sides must speak, or the reply must begin with its own letter.
+        """
         both = [line for line in lines if not self._is_quoted(line)]
         if any(line.aliased for line in both):
             speaks = any(_speaks(self._read_first_line(line)) for line in both)

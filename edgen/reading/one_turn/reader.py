@@ -1,9 +1,9 @@
-"""One turn of self-play: from a raw reply to one side's next turn, or to the reason why there is no turn.
+"""Read one side's next turn out of a raw reply of self-play, or return the reason why there is no turn.
 
-Everything that models put around a turn is removed: thinking, fences, JSON, a label, quotation marks, notes
-to their user, the end marker and the text after it. Each is named in `repairs`. The text of the turn stays
-exactly as it is. A reply that speaks for the other side, or twice for its own, is rejected. Nothing raises,
-and work is linear.
+All wrappers of a turn are removed: thinking, fences, JSON, a label, quotation marks, notes to the user, the
+end marker and the text after it. `repairs` names each. The text of the turn stays exactly as it is. A reply
+that speaks for the other side, or twice for its own, is rejected. The reader raises no exception and is
+linear in the length.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def read_turn(
 
 
 class _Reader:
-    """Takes the wrappers off a reply one after the other, from the outside in."""
+    """Removes the wrappers of a reply one after the other, from the outside in."""
 
     def __init__(self, role: str, roles: RoleWords) -> None:
         self._role = role

@@ -1,1 +1,6 @@
-"""The parts of a text in any layout: quotation marks, the end marker, thinking, the text around the turns."""
+"""Rules for texts in any layout.
+
+- `thinking.py`, `markup.py`: remove reasoning blocks; rewrite XML, HTML, BBCode and LaTeX as lines.
+- `surroundings.py`: headings, fences, the probability, chatter. `marker.py`: the end marker.
+- `quotes.py`: quotation marks around a turn. `characters.py`: cheap checks for marks and words.
+"""

@@ -1,6 +1,6 @@
-"""Cheap checks for characters and words of a text, so that a rule searches only texts that contain them.
+"""List the marks and words of a text cheaply: a rule runs only if the text holds the marks that it needs.
 
-Lone surrogates, which JSON escapes can leave, cannot be stored and are replaced.
+`replace_surrogates` replaces lone surrogates, which JSON escapes can leave and which cannot be stored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from edgen.reading.repairs import Repair
 
 _SURROGATE = compile_later("[\ud800-\udfff]")
 _ENDS = tuple(".!?…。！？।؟")
-_WORDS = 4  # blanks
+_WORDS = 4  # blanks of a text that has words enough for a sentence
 _FEW = 4
 _SHORT = 400  # characters of an excerpt
 _SHOWN = 60  # characters of its one line
@@ -28,8 +28,7 @@ _LOWERED, _LETTERS = (
     for change in (str.lower, str)
 )
 _SPOKEN = compile_later(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-# Words without which nothing ends a conversation, gives a probability or heads one: see `may_mark`, `is_likely`
-# and `may_head`.
+# An end marker, a probability and a heading hold one of these: see `may_mark`, `is_likely` and `may_head`.
 TELLING = (
     "conversation",
     "dialog",
@@ -62,7 +61,7 @@ _SECOND_STEMS = (
 
 
 def is_encodable(text: str) -> bool:
-    """Return whether a text holds no lone surrogate: encoding it is quicker than looking for one."""
+    """Return whether a text holds no lone surrogate. Encoding is faster than a search."""
     if text.isascii():
         return True
     try:
@@ -74,13 +73,13 @@ def is_encodable(text: str) -> bool:
 
 def find_marks(text: str) -> str:
     """Return the characters of a text in their order, without ASCII letters, digits, blanks and the marks of
-    plain sentences (`.,!?'-;/%+$`): few in most texts, so looking for one costs nothing."""
+    plain sentences (`.,!?'-;/%+$`). Few remain in most texts, so a search among them costs little."""
     return text.encode("utf-8", "surrogatepass").translate(None, _PLAIN).decode("utf-8", "surrogatepass")
 
 
-@lru_cache(maxsize=4)  # the rules for one reply ask for them again and again
+@lru_cache(maxsize=4)  # many rules need the marks of one reply
 def list_marks(text: str) -> str:
-    """Return `find_marks` of a whole reply. A rule about a mark that is not among them does not run."""
+    """Return `find_marks` of a whole reply, kept for the next rule."""
     return find_marks(text)
 
 
@@ -95,7 +94,7 @@ def _hold_foreign_letters(marks: str) -> bool:
 
 
 def holds_pair(text: str, pair: str) -> bool:
-    """Return whether a text holds two characters in a row: quicker than `in` where the first is rare."""
+    """Return whether a text holds two characters in a row. Faster than `in` if the first is rare."""
     at = text.find(pair[0])
     for _ in range(_FEW):
         if at < 0 or text[at + 1 : at + 2] == pair[1]:
@@ -114,14 +113,16 @@ def replace_surrogates(text: str, repairs: list[str]) -> str:
 
 @lru_cache(maxsize=4)
 def lower(text: str) -> str:
-    """Return a whole reply in lower case, each letter at its place; unchanged if a letter takes another room."""
+    """Return a whole reply in lower case; unchanged if lower case would move its letters."""
     lowered = text.lower()
     return lowered if len(lowered) == len(text) else text  # İ
 
 
 def fold(text: str) -> str:
-    """Return the text in ASCII lower case, other characters as question marks: words are found in it at the
-    same places, and at a tenth of the cost of a search without regard to case."""
+    """Return the text in ASCII lower case, with question marks for other characters.
+
+    Words have the same places there. A search costs a tenth of one that ignores case.
+    """
     return (text if text.isascii() else text.encode("ascii", "replace").decode()).lower()
 
 
@@ -150,14 +151,14 @@ def are_spoken(texts: Sequence[str]) -> bool:
     return sum(text[-1:] in _ENDS or text.count(" ") >= _WORDS for text in said) * 2 > len(said)
 
 
-@lru_cache(maxsize=4)  # several rules ask about one reply
+@lru_cache(maxsize=4)  # several rules need the words of one reply
 def find_letters(text: str, *, exact: bool = False) -> frozenset[str]:
     """Return the runs of letters in a text, in lower case if not `exact`."""
     return frozenset(split_letters(text, exact=exact))
 
 
 def split_letters(text: str, *, exact: bool = False, marks: str | None = None) -> list[str]:
-    """Return the same in their order. `marks`: those of the text (`find_marks`), if they are known."""
+    """Return the runs of letters in their order. `marks`: `find_marks` of the text, if it is known."""
     marks = list_marks(text) if marks is None else marks
     if not _hold_foreign_letters(marks):
         encoded = text.encode("ascii", "replace")
@@ -171,12 +172,12 @@ def split_letters(text: str, *, exact: bool = False, marks: str | None = None) -
 
 
 class WordMemory(dict[str, bool]):
-    """A memory of what was decided about words, each examined once."""
+    """A cache of decisions about words, each decided once."""
 
     def __init__(self, decide: Callable[[str], bool]) -> None:
         super().__init__()
         self._decide = decide
-        self._have: set[str] = set()  # words of which it is true, for a quick look
+        self._have: set[str] = set()  # words for which the decision is True
 
     def __missing__(self, word: str) -> bool:
         found = self._decide(word)

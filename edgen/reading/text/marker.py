@@ -18,17 +18,17 @@ _WORDS = (
 _BY = r"\s*(?:by\s+(?:the\s+)?(?:teacher|student))?\s*[.!]?\s*"
 _SQUARE = r"\[\s*end[\s_-]+of[\s_-]+(?:the[\s_-]+)?conversation\s*[.!]?\s*\]"
 SQUARE = compile_later(_SQUARE, re.IGNORECASE)
-# In brackets it is the marker wherever it stands.
+# In brackets, these words are the marker at any place.
 _BRACKETED = compile_later(
     rf"(?i)(?P<wrap>[*_`]{{0,3}})(?:(?P<square>{_SQUARE})"
     rf"|\\\[\s*(?:{_WORDS}){_BY}\\\]|[\[(<{{]\s*(?:{_WORDS}){_BY}[\])>}}])(?P<close>[*_`]{{0,3}})"
 )
 _CANDIDATE = compile_later(r"(?i)[\[(<{]\s*(?:the\s+)?(?:end|conversation)")
-# Without brackets only as a line of its own, or as a sentence of its own at the end of a turn.
+# Without brackets, they are the marker only as a line or as the last sentence of a turn.
 _LINE = compile_later(rf"(?i)\n[^\w\n]{{0,12}}(?:{_WORDS})[^\w\n]{{0,12}}(?=\n|\Z)")
 _SENTENCE = compile_later(rf"(?i)(?<=[.!?…\"”'’)])[\s*_\-–—=]{{1,12}}(?:{_WORDS})\W{{0,12}}\Z")
 
-# Shorter words, and `<end_of_conversation>`: only as the last thing of a single turn.
+# Shorter words, and `<end_of_conversation>`, are the marker only at the end of a single turn.
 _SHORT = compile_later(
     r"(?i)(?<!\w)[*_`]{0,3}(?:[\[<]\s?end(?:[\s_-]of[\s_-](?:(?:the|this)[\s_-])?(?:conversation|dialogue"
     r"|dialog|chat|discussion))?\s?[.!]?\s?[\]>][*_`]{0,3}\s{0,3}){1,9}(?=[\s\"”'’.`*_]{0,9}\Z)"
@@ -56,7 +56,7 @@ class MarkedText(msgspec.Struct, frozen=True, gc=False):
 
 
 def may_mark(words: str) -> bool:
-    """Return whether a folded text can hold an end marker at all: cheap, as it is asked of every turn."""
+    """Return whether a folded text can hold an end marker. Cheap, since it runs for every turn."""
     if "conversation" in words:
         return "end" in words or "over" in words
     return "end" in words and ("dialog" in words or "chat" in words or "discussion" in words)
@@ -70,7 +70,7 @@ def hold_no_marker(texts: Sequence[str]) -> bool:
 
 
 def find_marker(text: str) -> MarkedText | None:
-    """Return the text split at its first end marker; None if it holds none."""
+    """Return the text split at its first end marker; None without a marker."""
     if len(text) < _SHORTEST or not may_mark(fold(text)):
         return None
     candidate = _CANDIDATE.search(text)
@@ -88,8 +88,8 @@ def find_marker(text: str) -> MarkedText | None:
 
 
 def find_short_marker(text: str) -> MarkedText | None:
-    """Return a turn split at `[END]` or the like at its end, which mean other things within a whole
-    conversation."""
+    """Return a turn split at `[END]` or the like at its end; within a whole conversation, these words do not
+    count as a marker."""
     if "[" not in text and "<" not in text:
         return None
     match = _SHORT.search(text, max(0, len(text) - 200))

@@ -1,12 +1,12 @@
-"""Turns in markup, rewritten as lines: XML, HTML, BBCode, LaTeX and subtitles that say who speaks.
+"""Rewrite turns in markup as lines: XML, HTML, BBCode, LaTeX and subtitles that name the speakers.
 
     <teacher>…</teacher>      <turn role="teacher">…</turn>      <b>Teacher:</b> …<br>
     <tr><td>Teacher</td><td>…</td></tr>      [b]Teacher:[/b] …      [TEACHER]…[/TEACHER]
     \\textbf{Teacher:} …      \\item[Teacher] …
     00:01,000 --> 00:04,000 over `Teacher: …` or `<v Teacher>…`
 
-A text is rewritten only where markup names two speakers and no line does by itself, so that tags inside of
-what somebody says stay as they are. Linear in the text's length.
+A text is rewritten only if its markup names two speakers and no plain line names one. So tags inside a turn
+stay as they are. Linear in the length.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from edgen.reading.text.characters import holds_pair, list_marks
 
 _OPEN = r"<[^\W\d]\w{0,30}(?:\s[^<>\n]{0,200})?>"
 _CLOSE = r"</\w{1,30}>"
-# An opening tag, and what follows it up to a closing tag where that is short enough to be a name.
+# An opening tag, and the text up to a closing tag if it is short enough to be a name.
 _TAG = compile_later(
     r"<(?P<tag>[^\W\d]\w{0,30})(?P<attributes>\s[^<>\n]{0,200})?>"
     rf"(?P<rest>[ \t]*(?P<name>[^\W\d_][^<>:\n]{{0,40}}+):?[ \t]*(?:{_CLOSE}[ \t]*)+(?::|[-–—](?=\s))?)?"
 )
-# Tags around a number alone, in which a text ends.
+# Tags around a number alone at the end of a text.
 _NUMBER = compile_later(r"(?:\s*</?\w{1,30}>)+\s*(\d[\d.,]{0,9}\s?%?)(?:\s*</?\w{1,30}>)*\s*\Z")
 _CDATA = compile_later(r"<!\[CDATA\[|\]\]>")
 _CLOSING = compile_later(r"</(\w{1,30})>")
@@ -37,7 +37,7 @@ _ATTRIBUTE = compile_later(
 _GIVEN = compile_later(
     r"(?i)\s(?:value|score|probab\w{0,30}|likelihood|chance)\s?=\s?[\"']?(\d[\d.,]{0,9}%?)"
 )
-# In a tag that is there for the speaker, as `<speaker type="teacher"/>`, any attribute may name it.
+# In these tags, as in `<speaker type="teacher"/>`, any attribute may name the speaker.
 _SPEAKER_TAGS = frozenset({"speaker", "role", "name", "who", "from", "character", "author"})
 _ANY_ATTRIBUTE = compile_later(r"\b\w{1,20}\s?=\s?(?:[\"']([^\"'<>]{1,60})[\"']|([^\s\"'<>]{1,40}))")
 _WORD = compile_later(r"[^\W\d_]+")
@@ -48,7 +48,7 @@ _PART = compile_later(
 _CHANCE = compile_later(r"(?i)\bprob\b|probab|likelihood|chance")
 # A line that names a speaker without any markup.
 _PLAIN = RolePattern(r"(?i)\n[^\w\n<\[\\]{0,20}(?:ROLE|CALLED)\b[^\n:<\[{]{0,30}[:：]")
-# Where a label begins and ends while tags are taken away; neither stands in a text that can be stored.
+# The beginning and the end of a label while tags are removed. Texts that can be stored hold neither.
 _BEGIN, _END = "\ud800", "\ud801"
 _ANY = r"<(?:/\w{1,30}|[^\W\d]\w{0,30}(?:\s[^<>\n]{0,200})?/?)>"
 _AROUND = compile_later(rf"{_ANY}(?:\s*{_ANY})*\s*(?={_BEGIN}|\Z)")
@@ -84,7 +84,7 @@ _CUE = compile_later(
 
 
 def without_markup(text: str, roles: RoleWords) -> str:
-    """Return the text with turns in markup as lines; the text itself where its turns are in none."""
+    """Return the text with turns in markup as lines; unchanged if its turns are not in markup."""
     marks = list_marks(text)
     if "&" in marks and "<" not in marks and "&lt;" in text and _names_two(_ESCAPED, text, roles):
         text = html.unescape(text)
@@ -178,7 +178,7 @@ def _without_tags(text: str, roles: RoleWords) -> str:
     def label_tag(match: re.Match[str]) -> str:
         tag, attributes, rest, name = match.groups()
         if attributes and attributes[-1] == "/" and _is_next(text, tag, match.end()):
-            return match[0]  # the words are an attribute, too
+            return match[0]  # the turn's text is an attribute as well
         key = (tag, attributes)
         speaker = named[key] if key in named else named.setdefault(key, _find_speaker(*key, known))
         if speaker is None:
@@ -211,8 +211,8 @@ def _without_tags(text: str, roles: RoleWords) -> str:
         return text
     rewritten = _CLOSING.sub(lambda tag: "\n" if tag[1] in elements else tag[0], rewritten)
     before, label, last = _BEHIND.sub(_END, _AROUND.sub("", rewritten)).rpartition(_END)
-    # Tags that close in front of a label are gone by now; those that the last turn closes without having
-    # opened them are not.
+    # Tags that close before a label are removed by now. Remove those that close after the last turn as
+    # well, unless they were opened in the turn.
     last = _CLOSING.sub(lambda tag: tag[0] if f"<{tag[1]}" in last else "", last)
     rewritten = (before + label + last).replace(_BEGIN, "").replace(_END, " ")
     rewritten = _CDATA.sub("", rewritten)
@@ -244,7 +244,7 @@ def _ends_as_speech(text: str) -> bool:
 
 
 def _find_speaker(tag: str, attributes: str | None, known: frozenset[str]) -> str | None:
-    """Whom an opening tag names: by itself, or in an attribute, there perhaps among other words."""
+    """Return the speaker's word in the name or an attribute of an opening tag; None without one."""
     if (part := _PART.fullmatch(tag)) is not None and part[1].lower() in known:
         return part[1]
     if attributes is None:

@@ -1,6 +1,6 @@
-"""A turn's quotation marks: which belong to the layout and go, which were written and stay.
+"""Remove the quotation marks of the layout around a turn, and keep those of the speaker.
 
-Everything here is linear in the text's length and keeps the text between the ends exactly as it is.
+The text between the ends of a turn stays exactly as it is. Linear in the length.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from edgen.core.text import compile_later
 from edgen.reading.repairs import Repair
 
-# What may close a turn that starts so: models mix the kinds of double marks.
+# Closing marks by the opening mark of a turn: models mix the kinds of double marks.
 CLOSERS = {
     '"': '"”', "“": '”"', "”": '”"', "„": '“”"', "«": "»", "»": "«", "‹": "›", "'": "'", "‘": "’'", "`": "`",
     "「": "」", "『": "』", "＂": "＂",
@@ -25,7 +25,7 @@ ODD_ENDS = frozenset(("", *_CLOSING, ",", "\\", ">"))  # what the layout may lea
 INVISIBLE = "\u200b\u2060\ufeff"
 # White space and marks that do not show.
 BLANK = frozenset([c for c in map(chr, range(0x3001)) if c.isspace()]) | {*INVISIBLE}
-# What says nothing by itself: a text that begins otherwise says something.
+# Characters that say nothing: a text that begins with another character says something.
 SILENCE = frozenset(" \t\r\n\x0b\x0c\xa0\"'“”‘’«»`*_.…,;\\" + INVISIBLE) | {""}
 # A stage direction before a turn in quotation marks, and one after a mark at its end.
 _LEADING_TAG = compile_later(r"(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|\*[^*\n]{1,80}\*)\s*(?=[\"“])")
@@ -59,8 +59,10 @@ def holds_invisible(text: str) -> bool:
 
 
 def find_layout_openers(firsts: Sequence[str]) -> frozenset[str]:
-    """Return the opening quotation marks that belong to the layout, from the first characters of the turns: a
-    good part of them starts so."""
+    """Return the opening quotation marks that belong to the layout, from the first characters of the turns.
+
+    A mark belongs to the layout if a good part of the turns begins with it.
+    """
     openers = _OPENING.intersection(firsts)
     if not openers or (len(firsts) > 2 and _STRINGS.issuperset(firsts)):
         return openers
@@ -74,7 +76,7 @@ def find_layout_openers(firsts: Sequence[str]) -> frozenset[str]:
 
 
 def unwrap_plain(text: str, first: str) -> str | None:
-    """Return the text between the quotation marks around a turn; None if `unwrap` has to look closer."""
+    """Return the text between the quotation marks around a turn; None if only `unwrap` can decide."""
     closers = CLOSERS[first]
     inner = (
         text[1:-1] if text[-1] in closers else text[1:-2] if text[-1] == "," and text[-2] in closers else ""
@@ -91,10 +93,10 @@ def unwrap_plain(text: str, first: str) -> str | None:
 
 
 def find_closing(body: str, closers: str, start: int, stop: int, *, escaped: bool = False) -> int:
-    """Return the place of the quotation mark that closes body[start:stop]; -1 if none does at its end.
+    """Return the place of the quotation mark that closes body[start:stop] at its end; -1 without one.
 
-    Only commas, white space, closing brackets and a stage tag may follow it. One after a backslash counts
-    only if it may be `escaped`.
+    Only commas, white space, closing brackets and a stage tag may follow the mark. A mark after a backslash
+    counts only if it may be `escaped`.
     """
     at = max([body.rfind(closer, start, stop) for closer in closers])
     if at < 0 or (not escaped and _is_escaped(body, at)):
@@ -154,7 +156,7 @@ def unwrap(body: str, openers: Collection[str], repairs: list[str]) -> str:
 
 
 def _unescape_quotes(text: str) -> str:
-    r"""`\"` as `"`; every other backslash is the writer's own."""
+    r"""Return the text with `"` for `\"`; other backslashes belong to the speaker."""
     return text.replace('\\"', '"') if '\\"' in text else text
 
 
@@ -175,7 +177,7 @@ def _is_two_quotations(inner: str, closer: str) -> bool:
 
 
 def note_words_behind(behind: str, repairs: list[str]) -> None:
-    """Note the repair for words or a stage tag after an end marker; none for leftovers."""
+    """Note the repair for words or a stage tag after an end marker, but not for leftovers of the layout."""
     rest = behind.strip(" \t\r\n.,;!\"'“”‘’«»`*_)]}|>\\")
     if not rest:
         return
@@ -296,7 +298,7 @@ def _straighten(text: str, names: list[str], *, labelled: bool) -> str | None:
 
 
 def _unquote_paired(text: str, names: list[str], *, labelled: bool) -> str | None:
-    """Return the same where opening and closing marks differ, so that one can count how deep they are."""
+    """Return the same if opening and closing marks differ, so that their depth can be counted."""
     closers = CLOSERS[text[0]]
     depth = 0
     at = -1

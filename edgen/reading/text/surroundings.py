@@ -1,6 +1,6 @@
-"""The text around the turns of a reply: fences, headings, brackets, the probability, chatter.
+"""Read the text around the turns of a reply: fences, headings, brackets, the probability, chatter.
 
-Each function looks for one thing; all are linear in the length of their arguments.
+Each function finds one thing and is linear in the length of its arguments.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ _TITLE = (
 HEADING = compile_later(rf"(?im)^{_TITLE}$")
 HEADING_BELOW = compile_later(rf"(?i)\n{_TITLE}(?=\n|\Z)")
 FENCE = compile_later(r"(?m)^[^\S\n]{0,12}(?:>[^\S\n]?)?(?:`{3,}|~{3,})([^\n`]{0,30})$")
-# Lines at which a turn may end, from the line break before them on; `fence` lines are counted, the rest is
-# looked at.
+# Lines at which a turn may end, with the line break before them; `turn_ends` decides by the group.
 _LIST = r"(?P<list>[\]}][\]},;]{0,9}[^\S\n]{0,9}(?=\n|\Z))"
 _FENCED = r"(?P<fence>(?:```|~~~)[^\n]*)"
 _RULE = (
@@ -53,7 +52,7 @@ _LAST_SENTENCE = compile_later(r"(?i)(?<=[.!][ ])[^.!]{0,30}(?:probability|likel
 _SEPARATORS = r"(?:[:：=≈]|\bis\b|\bwas\b|→|\s[-–—|]\s)"
 _SEPARATOR = compile_later(_SEPARATORS)
 _NUMBERED = compile_later(_SEPARATORS + r"(?=[^\w\n]{0,12}\d)")
-# Before a number that ends the line, no mark is needed.
+# A number at the end of the line needs no separator.
 _AT_END = compile_later(r"[ ](?=[^\w\n]{0,4}(?:\d{1,3}(?:\.\d{1,3})?\s?%|[01]?\.\d{1,4})[^\w\n]{0,6}\Z)")
 _SCALE = compile_later(
     r"(?i)[(\[][^()\[\]\n\d]{0,30}\b0(?:\.0)?\s?%?\s?(?:-|–|—|to|and)\s?(?:1|1\.0|100)\s?%?[)\]]"
@@ -128,8 +127,7 @@ def mentions(text: str) -> bool:
     )
 
 
-# A label, some mark and one number, without any other word: here any mark separates that is no sign of the
-# number.
+# A label, a mark and one number, without other words. Any mark separates, except the signs of numbers.
 _PLAIN_VALUE = compile_later(
     r"(?i)[^\w\n]{0,16}(?:\d[\d:./T-]{3,20}Z?[\])]?[ \t]{1,3}){0,2}probability[*_ \x22']{0,4}(?:[-=]{1,3}>|>{1,3}|[|]{2}|[^\w\s.<>≤≥±≈−-]|\t|[ "
     r"](?=[^\w\n]{0,3}(?:[01]?\.\d|\d{1,3}\s?%))|-(?=[ ])|\.(?=[ ])"
@@ -138,8 +136,11 @@ _PLAIN_VALUE = compile_later(
 
 
 def read_value_of_line(line: str) -> str | None:
-    """Return the value of a line that speaks of the student's probability, "" if it gives none or speaks of
-    the contrary (`did not understand`); None if the line is about something else."""
+    """Return the value of a line about the probability that the student understood.
+
+    Returns "" if the line has no value or is about the contrary (`did not understand`), and None if it is
+    about something else.
+    """
     if (plain := _PLAIN_VALUE.match(line)) is not None:
         return plain[1]
     if len(line) > 600 or not mentions(line):
@@ -176,8 +177,7 @@ def _list_telling_words(label: str) -> set[str]:
 
 
 def is_negated(label: str) -> bool:
-    """Return whether a label or a JSON key speaks of the contrary: not understood, failed, lack of
-    success."""
+    """Return whether a label or a JSON key means the contrary: not understood, failed, lack of success."""
     return _NEGATED.search(label) is not None
 
 
@@ -220,7 +220,7 @@ def split_probabilities(text: str) -> tuple[list[Any], str]:
 
 
 def find_last_value(text: str) -> list[Any]:
-    """Return the probability in a text's last line without that word, in a list; empty without one."""
+    """Return the number in a last line without the word "probability", in a list; or an empty list."""
     found = _LAST_VALUE.search(text.rstrip())
     return [] if found is None or _VALUE.search(text, 0, found.start()) else [found["value"]]
 
@@ -236,7 +236,7 @@ _ONE_HEADING = compile_later(
 
 
 def has_words(text: str) -> bool:
-    """Return whether a text around the conversation holds words of its own, headings and fences aside."""
+    """Return whether a text around the conversation holds words other than headings and fences."""
     if not text.strip(_EDGES) or _ONE_HEADING.match(text):
         return False
     if "```" in text or "~~~" in text:
@@ -253,8 +253,7 @@ def is_list_opened(head: str) -> bool:
 
 
 def is_end_of_speech(said: str, behind: str) -> bool:
-    """Return whether an end marker closes words on its line that are spoken, not the line that gives the
-    probability."""
+    """Return whether the words before an end marker on its line are speech, not a probability."""
     line = said[said.rfind("\n") + 1 :]
     if not line.strip():
         return False

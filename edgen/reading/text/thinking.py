@@ -1,9 +1,9 @@
-"""Reasoning blocks that should not have been sent, taken out of a reply.
+"""Remove reasoning blocks such as `<think>…</think>` from a reply.
 
-A block counts if its tag starts a line. One that is never closed runs to the end if its tag has angle
-brackets and stands before the first line that a role speaks: `[Plan]` alone is a heading. One without an
-opening tag starts at the beginning, as some chat templates have it. Tags within a reply that is JSON as a
-whole belong to its texts.
+A block counts if its tag starts a line. A block without a closing tag runs to the end of the reply if its tag
+has angle brackets and stands before the first role's line; `[Plan]` alone is a heading. A block without an
+opening tag starts at the beginning of the reply, as with some chat templates. In a reply that is JSON as a
+whole, tags belong to the texts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HINT = compile_later(r"[<\[/](?:think|thought|reason|reflection|scratchpad|anal
 
 
 def may_hold_thinking(text: str) -> bool:
-    """Return whether a text may hold a block: cheap, as it is asked of every reply."""
+    """Return whether a text may hold a block. Cheap, since it runs for every reply."""
     if "<" not in text and not holds_pair(text, "[/"):
         return False
     return "<|channel|>" in text or _HINT.search(fold(text)) is not None
