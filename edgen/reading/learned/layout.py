@@ -19,6 +19,7 @@ from edgen.reading.learned.asides import WORDS, is_aside, split_at
 from edgen.reading.learned.notes import LabelNotes
 from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_rules import TurnRules
+from edgen.reading.probability import parse_probability
 from edgen.reading.text.characters import TurnWords, find_common_start, fold
 from edgen.reading.text.surroundings import is_likely
 
