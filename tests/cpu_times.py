@@ -1,6 +1,7 @@
-"""What tests cost: a plugin of pytest that lists CPU seconds, of processes that a test starts too (make slowest).
+"""CPU seconds of tests: a plugin of pytest that lists them, including processes that a test starts (make
+slowest).
 
-Wall time says little where others work beside the tests, and nothing of what a test leaves to its children.
+Wall time depends on other work on the machine, and does not show the work that a test gives to its children.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _spent: dict[str, float] = {}
 
 
 def cpu_seconds() -> float:
-    """Of this process, of children that have ended, and of the server of forks with its own (on Linux)."""
+    """Return the CPU seconds of this process, of ended children, and of the server of forks with its own (on
+    Linux).
+    """
     return sum(os.times()[:4]) + _forks()
 
 

@@ -1,4 +1,6 @@
-"""Base classes of plugins hold what every object of the kind needs; everything else is in optional parts."""
+"""Base classes of plugins have the members that every object of the kind needs; all others are in optional
+parts.
+"""
 
 from __future__ import annotations
 

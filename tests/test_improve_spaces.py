@@ -1,4 +1,6 @@
-"""The test scenarios of examples/improve share no word with the training scenarios or with the examples of a prompt."""
+"""The test scenarios of examples/improve share no word with the training scenarios or with a prompt's
+examples.
+"""
 
 from __future__ import annotations
 

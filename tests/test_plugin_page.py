@@ -1,4 +1,4 @@
-"""docs/plugins.md, followed step by step in an empty folder and a fresh environment."""
+"""docs/plugins.md, executed step by step in an empty folder and a fresh environment."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ sys.exit(run_guarded(lambda: app(sys.argv[1:], prog_name="edgen")))
 
 
 class Reader:
-    """Somebody who does what the page says."""
+    """A reader who follows the page."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "my-plugin"
@@ -48,7 +48,7 @@ class Reader:
         (self.folder / path).write_text(text)
 
     def type(self, command: str) -> str:
-        """Do what a line of a console block says; return what it prints."""
+        """Run a line of a console block; return its output."""
         self.did.append(command)
         if command in _PREPARED:
             return ""
@@ -72,7 +72,7 @@ class Reader:
         return done.stdout + done.stderr
 
     def _install(self) -> str:
-        """What `pip install -e .` does: the build backend's editable wheel, unpacked."""
+        """Install like `pip install -e .`: unpack the build backend's editable wheel."""
         code = "from hatchling.build import build_editable; print(build_editable('..'))"
         wheel = self._run(sys.executable, "-c", code).split()[-1]
         with zipfile.ZipFile(self.folder.parent / wheel) as archive:

@@ -1,4 +1,6 @@
-"""The family that a job names gives templates, the judged role and words, also where only the space is known."""
+"""The family that a job names provides templates, the judged role and words, also where only the space is
+known.
+"""
 
 from __future__ import annotations
 

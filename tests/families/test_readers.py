@@ -1,4 +1,6 @@
-"""Readers of data sets are found by their entry points alone; what none knows is one sentence."""
+"""Readers of data sets are found by their entry points alone; a layout that no reader knows is a one-sentence
+error.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ class Letters(ReportWords, DataSetReader):
     unit = "letter"
 
     def recognizes(self, record: Any) -> bool:
-        """Return whether it is a letter."""
+        """Return whether the record is a letter."""
         return isinstance(record, dict) and "letter" in record
 
     def read_file(self, record: Any) -> FiledRecord:

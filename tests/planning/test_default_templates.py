@@ -1,4 +1,6 @@
-"""A space with its own roles needs no template: each role is told what it sees, and nothing else."""
+"""A space with its own roles needs no template: each role's prompt has the facts that it sees, and no
+other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts that show turns between fences, as tests of the fences render them."""
+"""Prompts that show turns between fences, rendered as in tests of the fences."""
 
 from __future__ import annotations
 
@@ -19,5 +19,7 @@ def render(name: str, variables: Mapping[str, Any]) -> str:
 
 
 def fenced(name: str, **told: Any) -> Callable[[list[Turn]], str]:
-    """Templates that are shown the variables FENCED and what does not come from turns."""
+    """Return a function that renders a template with the variables FENCED and others that do not come from
+    turns.
+    """
     return lambda turns: render(name, {**told, **fence_turns(7, 0, 0, turns)})

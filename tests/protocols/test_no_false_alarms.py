@@ -1,4 +1,6 @@
-"""Four hundred simulated conversations of the shipped jobs: none of their answers is called a placeholder or an echo."""
+"""No answer of four hundred simulated conversations of the shipped jobs is rejected as a placeholder or an
+echo.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from tests import ROOT
 
 JOBS = sorted((ROOT / "jobs").glob("*.yaml"))
 EACH = -(-400 // len(JOBS))
-HOLLOW = {"placeholder", "echo"}  # a loop may be a real one
+HOLLOW = {"placeholder", "echo"}  # a loop may be genuine
 
 
 @pytest.mark.integration

@@ -1,4 +1,6 @@
-"""The time and cost of a stored answer have a checksum: a changed one is reported, an older ledger has none."""
+"""The time and cost of a stored answer have a checksum: a change is reported; an older ledger has no
+checksum.
+"""
 
 from __future__ import annotations
 
