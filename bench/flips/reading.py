@@ -1,4 +1,4 @@
-"""One command run on a run, in a fork: its output, and the files that it writes, opens and asks for."""
+"""One command run on a run, in a fork: its output, the files that it writes and opens, and its model calls."""
 
 from __future__ import annotations
 

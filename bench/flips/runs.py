@@ -70,8 +70,8 @@ backends:
 class Reading(NamedTuple):
     """A command that reads a run: its name in the table, and its words.
 
-    In the words, {run} is the run, {arm} an arm of it, {out} a new folder or file, and `{beside}` the folder in
-    which the run was made.
+    In the words, {run} is the run, {arm} an arm of it, {out} a new folder or file, and `{beside}` the folder
+    in which the run was made.
     """
 
     name: str
