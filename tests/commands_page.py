@@ -1,5 +1,4 @@
-"""docs/commands.md: the summary and options of every command; options that many commands share are in one
-list.
+"""docs/commands.md: the summary and options of every command, with a list of shared options.
 
 python -m tests.commands_page writes it anew (make docs).
 """
@@ -208,9 +207,7 @@ def _row(lines: list[str]) -> Row:
 
 
 def _commands(command: Any, path: tuple[str, ...] = ("edgen",)) -> Iterator[tuple[str, ...]]:
-    """Yield edgen itself and every command with its path, in the order of the help; after a group, its
-    commands.
-    """
+    """Yield edgen itself and every command with its path, in help order; commands follow their group."""
     children = getattr(command, "commands", {})
     if not children or len(path) == 1:
         yield path

@@ -1,6 +1,4 @@
-"""Rules of every test: it has a tier, it reaches nothing outside this machine, and it uses no key of this
-machine.
-"""
+"""Rules of every test: it has a tier, reaches nothing outside this machine, and uses none of its keys."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""CPU seconds of tests: a plugin of pytest that lists them, including processes that a test starts (make
-slowest).
+"""CPU seconds of tests and their processes: a plugin of pytest that lists them (make slowest).
 
 Wall time depends on other work on the machine, and does not show the work that a test gives to its children.
 """
@@ -23,9 +22,7 @@ _spent: dict[str, float] = {}
 
 
 def cpu_seconds() -> float:
-    """Return the CPU seconds of this process, of ended children, and of the server of forks with its own (on
-    Linux).
-    """
+    """Return the CPU seconds of this process, ended children, and the server of forks (on Linux)."""
     return sum(os.times()[:4]) + _forks()
 
 

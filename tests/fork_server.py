@@ -119,9 +119,7 @@ def _ask(
     env: Mapping[str, str] | None = None,
     limits: Mapping[int, int] | None = None,
 ) -> socket.socket:
-    """Ask the server for a fork with these files; return the socket that first gets its number, then its
-    end.
-    """
+    """Ask the server for a fork; return the socket that first gets its number, then its end."""
     status, theirs = socket.socketpair()
     wanted = {
         "arguments": [str(each) for each in arguments], "code": code, "cwd": str(cwd or Path.cwd()),
@@ -274,9 +272,7 @@ def in_place_of_python() -> str:
 
 
 def use_default_signals() -> None:
-    """Set in a child the signals of a person at a terminal: tests in the background may run with some
-    ignored.
-    """
+    """Set the signals of a person at a terminal: tests in the background may ignore some."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
 
@@ -300,9 +296,7 @@ def server() -> socket.socket:
 
 
 def _address() -> Path:
-    """Return the address at which the server listens: for all workers of pytest-xdist, or for this process
-    alone.
-    """
+    """Return the server's address: one for all workers of pytest-xdist, or one for this process."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID") if share else None
     name = run[:12] if run else str(os.getpid())  # systems take about a hundred characters for all of it
     return Path(_TEMPORARY, f"edgen-forks-{name}", "socket")  # tests/forked_edgen.py finds it next to itself

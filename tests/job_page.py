@@ -262,9 +262,7 @@ def _section(section: Section, sentences: Sentences) -> list[str]:
 
 
 def meaning(sentence: str) -> str:
-    """Return a sentence without the meaning of null that the head of the page states, and with links to other
-    pages.
-    """
+    """Return a sentence with links to other pages, without the general meaning of null."""
     told = re.sub(r"(?:; n|\. N)ull: (none|all|no \w+|the service's default)\.$", ".", sentence)
     return re.sub(r"docs/(\w+\.md)", r"[\1](\1)", told)
 
@@ -285,9 +283,7 @@ def _is_kind(struct: type[msgspec.Struct]) -> bool:
 
 @functools.cache
 def _declared(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
-    """Return the fields of a struct; of a backend, without those of all backends that it does not
-    redeclare.
-    """
+    """Return the fields of a struct; of a backend, without the unchanged ones of all backends."""
     left_out = {"protocol_settings", "speakers"}
     if issubclass(struct, BackendConfig) and struct is not BackendConfig:
         base = ServedConfig if _is_kind(struct) and issubclass(struct, ServedConfig) else BackendConfig

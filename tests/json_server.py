@@ -1,6 +1,4 @@
-"""A server on this machine that answers each request with JSON from a function, for tests of backends'
-requests.
-"""
+"""A server that answers each request with JSON from a function, for tests of backends' requests."""
 
 from __future__ import annotations
 

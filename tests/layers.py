@@ -19,10 +19,9 @@ LabelsOf = Callable[[Candidate, int | None], Sequence[str] | None]
 def put_layer(
     run: Path, name: str, labels_of: LabelsOf, *, whole: bool = False, annotators: Sequence[str] = ("a",)
 ) -> Path:
-    """Write a layer with the labels that `labels_of` returns for each turn, or for each conversation (turn
-    None).
+    """Write a layer with the labels of `labels_of` for each turn, or each conversation (turn None).
 
-    None: it has no labels.
+    If `labels_of` returns None, the turn has no labels.
     """
     units = []
     with RunReader(run) as reader:

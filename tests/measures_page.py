@@ -1,6 +1,4 @@
-"""The list in docs/measures.md, made from the measures' definitions: `python -m tests.measures_page` writes
-it.
-"""
+"""The list in docs/measures.md, from the definitions: `python -m tests.measures_page` writes it."""
 
 from __future__ import annotations
 

@@ -50,9 +50,7 @@ def execute(notebook: Any, folder: Path) -> Any:
 
 
 def settle(notebook: Any) -> Any:
-    """Return the notebook without values that differ between machines; of each progress bar, its last
-    state.
-    """
+    """Return the notebook without machine-dependent values, and each progress bar's last state alone."""
     for cell in notebook.cells:
         cell.metadata.clear()
         for output in cell.get("outputs", ()):

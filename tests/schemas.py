@@ -48,8 +48,9 @@ KINDS: tuple[type[BackendConfig], ...] = tuple(
 
 @functools.cache
 def sentences(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """Return a sentence for each field of a struct: the option's, and the text below it; also those of its
-    base classes.
+    """Return a sentence for each field of a struct: its option's, and the text below it.
+
+    Fields of base classes are included.
     """
     said = {name: find_option(hint) for name, hint in get_type_hints(struct, include_extras=True).items()}
     found: dict[str, str] = {name: one.sentence for name, one in said.items() if one is not None}

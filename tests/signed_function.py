@@ -1,6 +1,4 @@
-"""Python functions whose signature is generated, and the file that holds their signatures; see
-tests/signatures.py.
-"""
+"""Python functions whose signature is generated, and the file of signatures; see tests/signatures.py."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Base classes of plugins have the members that every object of the kind needs; all others are in optional
-parts.
-"""
+"""Base classes of plugins have the members that every object needs; others are in optional parts."""
 
 from __future__ import annotations
 

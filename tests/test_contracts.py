@@ -123,9 +123,7 @@ OTHER_THINGS = {
 
 
 def test_the_engine_names_no_domain() -> None:
-    """No code, comment, message or data of the engine names one, so that a domain can be deleted or
-    replaced.
-    """
+    """No code, comment, message or data of the engine names one, so that domains can be deleted."""
     word = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(DOMAINS | THEIRS))})(?![a-z])")
     found: dict[str, set[str]] = {}
     for path in sorted((ROOT / "edgen").rglob("*")):

@@ -1,6 +1,4 @@
-"""The editor schemas of jobs and spaces, and docs/job.md: made from the types, and as strict as the
-loader.
-"""
+"""The editor schemas of jobs and spaces, and docs/job.md: made from types, as strict as the loader."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The test scenarios of examples/improve share no word with the training scenarios or with a prompt's
-examples.
-"""
+"""Test scenarios of examples/improve share no word with training scenarios or a prompt's examples."""
 
 from __future__ import annotations
 

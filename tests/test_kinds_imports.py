@@ -1,6 +1,4 @@
-"""Imports that edgen's own kinds may make: `edgen.plugin`, their own folder and third parties, like any
-plugin.
-"""
+"""Imports of edgen's own kinds: `edgen.plugin`, their own folder and third parties, as in plugins."""
 
 from __future__ import annotations
 

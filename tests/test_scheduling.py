@@ -1,6 +1,4 @@
-"""docs/scheduling.md and examples/scheduling: the crontab lines, units, workflow and DAG are run, or
-linted.
-"""
+"""docs/scheduling.md and examples/scheduling: crontab lines, units, workflow and DAG, run or linted."""
 
 from __future__ import annotations
 

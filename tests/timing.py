@@ -20,9 +20,7 @@ _TEXT = "some words, then a label: and more of them. " * 600
 
 
 def thread_seconds(work: Callable[[], object]) -> float:
-    """Return the CPU seconds that work takes this thread, without garbage collection of other tests'
-    objects.
-    """
+    """Return the CPU seconds of work in this thread, without collecting other tests' garbage."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

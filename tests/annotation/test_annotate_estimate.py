@@ -1,6 +1,4 @@
-"""`edgen annotate --dry-run`: it prints what the command then spends, and makes no call and writes no
-file.
-"""
+"""`edgen annotate --dry-run`: it prints the later spending, makes no call and writes no file."""
 
 from __future__ import annotations
 

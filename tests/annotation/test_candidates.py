@@ -1,6 +1,4 @@
-"""`edgen candidates`: texts for a run's turns keep the run's order after any kill, and no request is
-repeated.
-"""
+"""`edgen candidates`: texts keep the run's order after any kill, and no request is repeated."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""People as annotators, sheets for them, and layers against gold: every given label is counted exactly
-once.
-"""
+"""People as annotators, sheets for them, and layers against gold: each given label counts once."""
 
 from __future__ import annotations
 

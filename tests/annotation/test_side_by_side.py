@@ -1,6 +1,4 @@
-"""Several annotators at once: one budget, one service's limits, one end, and the same bytes as
-undisturbed.
-"""
+"""Several annotators at once: one budget, one service's limits, and the same bytes as undisturbed."""
 
 from __future__ import annotations
 

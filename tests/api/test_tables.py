@@ -1,6 +1,4 @@
-"""Tables for Python users: backends next to a job, comparisons and pairs as data frames, measures of arms by
-name.
-"""
+"""Tables for Python users: comparisons and pairs as data frames, measures of arms by name."""
 
 from __future__ import annotations
 

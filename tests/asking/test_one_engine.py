@@ -1,6 +1,4 @@
-"""Every asker is a declaration: the engine has the ledger, the loop, the estimate and the names of
-outcomes.
-"""
+"""Every asker is a declaration: the engine has the ledger, the loop, the estimate and the outcomes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""These tests start a Ray cluster: `make test-cluster` installs Ray and runs them; `make test` leaves them
-out.
-"""
+"""Tests on a Ray cluster: `make test-cluster` installs Ray and runs them; `make test` leaves them out."""
 
 from __future__ import annotations
 
@@ -23,8 +21,7 @@ collect_ignore_glob = [] if os.environ.get("EDGEN_CLUSTER") else ["test_*.py"]
 
 
 class Node:
-    """A node of a cluster, started with `ray start`: the head of a new one at a free port, or another one of
-    `address`.
+    """A node of a cluster, started with `ray start`: a head at a free port, or a worker of `address`.
 
     A node that is not up after `_STARTS_WITHIN` seconds is killed and started again, a few times.
     """

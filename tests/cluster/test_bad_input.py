@@ -176,9 +176,7 @@ with open({told!r}, "a") as file:
 
 
 async def test_a_node_whose_clock_is_an_hour_ahead(tmp_path: Path) -> None:
-    """Every Python process of the node, edgen's and Ray's, has a clock that is an hour ahead of the
-    head's.
-    """
+    """All Python processes of the node, edgen's and Ray's, have a clock an hour ahead of the head's."""
     skew = tmp_path / "skew"
     skew.mkdir()
     told = skew / "told"

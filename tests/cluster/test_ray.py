@@ -1,6 +1,4 @@
-"""A real Ray cluster on this machine: with workers killed and frozen and heads killed, the bytes equal a
-local run's.
-"""
+"""A real Ray cluster on this machine: after kills and freezes, the bytes equal a local run's."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Without the extra `analysis`, edgen makes, checks and exports data sets; measuring commands name the
-missing extra.
-"""
+"""Without the extra `analysis`, edgen makes, checks and exports data sets; measures name the extra."""
 
 from __future__ import annotations
 

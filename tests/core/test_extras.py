@@ -1,6 +1,4 @@
-"""A hint at a missing extra is a command that works with this installation, and never names another project's
-package.
-"""
+"""A hint at a missing extra is a working command, and never names another project's package."""
 
 from __future__ import annotations
 

@@ -36,9 +36,7 @@ def bomb(levels: int) -> str:
 
 
 def test_merge_keys_that_multiply_take_little_memory(parser: Parser) -> None:
-    """Memory stays small; PyYAML's own loader takes gigabytes, because it lists merged keys once per
-    merge.
-    """
+    """Memory stays small; PyYAML's own loader needs gigabytes, as it lists merged keys once per merge."""
     text = bomb(8)
     assert len(text) < 500
     tracemalloc.start()

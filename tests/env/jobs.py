@@ -27,9 +27,7 @@ def job(folder: Path, **changes: Any) -> Path:
 
 
 def served(folder: Path, url: str, roles: tuple[str, ...] = ("student",), **changes: Any) -> Path:
-    """Return the path of the same job with a server that answers for each role; the role is the model's
-    name.
-    """
+    """Return the path of the job with a server that answers for each role, named by its model."""
     backend = {"type": "openai", "base_url": url, "seed": "auto", "max_tokens": 200}
     backends = {role: {**backend, "model": role} for role in roles}
     default = {**backend, "model": "default"}

@@ -39,8 +39,9 @@ def row(path: Path, index: int = 0, **changes: Any) -> dict[str, Any]:
 
 
 class Judge:
-    """A judge with a known preference: the reply with the policy's sentence, the other, the first, or no
-    verdict.
+    """A judge with a known preference.
+
+    It prefers the reply with the policy's sentence, the other, the first, or gives no verdict.
     """
 
     def __init__(self, how: str = "policy") -> None:
@@ -96,8 +97,9 @@ async def test_both_orders_are_asked(tmp_path: Path, how: str, score: Score, com
 
 
 async def test_a_reply_is_read_as_in_a_conversation(tmp_path: Path) -> None:
-    """Labels and the end marker are removed; a text that is no turn of the role gets no reward and makes no
-    request.
+    """Labels and the end marker are removed.
+
+    A text that is no turn of the role gets no reward and makes no request.
     """
     told = Judge("first")
     async with serve(judging(told)) as service:

@@ -68,9 +68,7 @@ def reference_run(folder: Path, conversations: int = 3) -> Path:
 
 
 class Partial:
-    """A judge with a known preference: the interaction that contains the policy's sentence, or always the
-    first.
-    """
+    """A judge that prefers the interaction with the policy's sentence, or always the first."""
 
     def __init__(self, how: str) -> None:
         self.how = how

@@ -18,9 +18,7 @@ ROLES = ("Tutor", "Learner", "Learner2")
 
 
 def job_with(folder: Path, url: str, count: int, **changes: Any) -> Path:
-    """Return a job of the open space in which a server answers for each role; the role is the model's
-    name.
-    """
+    """Return a job of the open space with a server that answers for each role, named by its model."""
     backend = {"type": "openai", "base_url": url, "seed": "auto"}
     backends = {role.lower(): {**backend, "model": role} for role in ROLES[:count]}
     return write(

@@ -96,9 +96,7 @@ async def test_two_environments_keep_one_limit_and_one_pool(tmp_path: Path) -> N
 
 
 async def test_roles_that_come_later_keep_the_limits_of_those_before(tmp_path: Path) -> None:
-    """The policy of one environment teaches, that of the other learns: one service answers for both other
-    sides.
-    """
+    """One environment's policy teaches, the other's learns: one service answers for both other sides."""
     async with serve(Watching(latency=0.01)) as service:
         assert isinstance(service, Watching)
         path = served(

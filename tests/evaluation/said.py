@@ -48,8 +48,7 @@ def lesson(
 
 
 def count_of(measure: str, **data: Any) -> Count[Any]:
-    """Return a new count of a measure over a data set of Education Dialogue, or of the one that `data`
-    describes.
+    """Return a new count of a measure over a data set of Education Dialogue, or that of `data`.
 
     The results of the measure are checked as if a plugin returned them.
     """

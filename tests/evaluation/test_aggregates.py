@@ -1,6 +1,4 @@
-"""A measure that declares columns and aggregates gets its value, rows, pictures, comparisons and names from
-these.
-"""
+"""A measure with columns and aggregates gets its value, rows, pictures and comparisons from these."""
 
 from __future__ import annotations
 

@@ -122,9 +122,7 @@ def test_figures_are_the_same_in_many_chunks_as_in_one() -> None:
 
 @pytest.mark.only_long
 def test_memory_grows_by_little_a_conversation() -> None:
-    """Memory grows little per conversation; words, n-grams and shingles of 300 words would take thousands of
-    bytes each.
-    """
+    """Words, n-grams and shingles of 300 words would take thousands of bytes per conversation."""
 
     def peak(count: int) -> int:
         draw, corpus = random.Random(count), Corpus(4000)

@@ -1,6 +1,4 @@
-"""Statements of exports on the credit of one turn: the evidence of labels, and the figures of each way on
-planted truth.
-"""
+"""Exports on the credit of one turn: the evidence of labels, and figures on planted truth."""
 
 from __future__ import annotations
 

@@ -67,9 +67,7 @@ def test_the_page_has_what_the_formats_say() -> None:
 
 
 def test_what_make_test_rl_runs_is_what_the_cards_say() -> None:
-    """The cards state the library versions of the lock that `make test-rl` installs; the others were tested
-    separately.
-    """
+    """The cards state the versions that `make test-rl` installs; other libraries were tested separately."""
     lock = dict(
         line.split("==") for line in (ROOT / "requirements-rl.txt").read_text().splitlines() if "==" in line
     )

@@ -63,9 +63,7 @@ def read(folder: Path, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]
 
 
 def kept(entry: dict[str, Any], row: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the prompt, the answers and the system message of a row; None for a row that would be
-    skipped.
-    """
+    """Return the prompt, the answers and the system message of a row; None if it is skipped."""
     columns = entry["columns"]  # if any is named, none has a default
     said = list(row[columns["messages"]])
     system = said.pop(0)["value"] if said and said[0]["from"] == "system" else ""

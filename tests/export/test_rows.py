@@ -452,9 +452,7 @@ class TestMtpo:
         assert _left_out("trl-dpo", run) == {"contradicted": 1}
 
     def test_a_contradicted_verdict_in_a_run_without_labels(self) -> None:
-        """A contradicted verdict keeps its strengths only with one judge: otherwise their judge is
-        unknown.
-        """
+        """A contradicted verdict keeps its strengths only if the run has one judge."""
         alone = compared(0, GOOD, BAD, chosen=None, left_out="contradicted", p=0.7)
         both = Signals(probability=NO_LABELS, oracle=(oracle(0.3, judge="another"), oracle(0.9)))
         unknown = compared(1, GOOD, BAD, chosen=None, left_out="contradicted", signals=both)

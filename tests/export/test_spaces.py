@@ -215,9 +215,7 @@ def test_what_trainers_take_has_the_scenario_beside_their_own_columns(name: str,
 
 @pytest.mark.parametrize("name", FOR_TRAINERS)
 def test_no_dimension_takes_the_name_of_a_trainers_column(name: str) -> None:
-    """Dimensions named like columns of the formats, or like arguments of TRL's reward functions, get other
-    names.
-    """
+    """Dimensions named like columns, or like arguments of TRL's reward functions, get other names."""
     own = {column for one in FOR_TRAINERS for columns in plain(one).values() for column in columns}
     handed = "prompts completions completion_ids trainer_state log_extra log_metric environments"
     read = "image images tools chat_template_kwargs margin text input_ids labels messages"

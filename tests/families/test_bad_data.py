@@ -92,9 +92,7 @@ def _cima(number: int) -> Record:
 
 
 class Layout(NamedTuple):
-    """A layout: its reader, its record of a number, whether a file holds records by their ids, and in
-    what.
-    """
+    """A layout: its reader, its record of a number, and the form of its files."""
 
     reader: str
     record: Callable[[int], Record]

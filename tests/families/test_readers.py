@@ -1,6 +1,4 @@
-"""Readers of data sets are found by their entry points alone; a layout that no reader knows is a one-sentence
-error.
-"""
+"""Readers of data sets are found by their entry points; an unknown layout is a one-sentence error."""
 
 from __future__ import annotations
 

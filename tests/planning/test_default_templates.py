@@ -1,6 +1,4 @@
-"""A space with its own roles needs no template: each role's prompt has the facts that it sees, and no
-other.
-"""
+"""A space with its own roles needs no template: each role's prompt has only the facts that it sees."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A judge as a Chat Completions server: it gives a reason before its verdict, and log probabilities of the
-verdict.
+"""A Chat Completions server of a judge: a reason, then the verdict with its log probabilities.
 
 Its probability depends on the two texts alone, apart from a share `slot` by which it favours the text shown
 first.

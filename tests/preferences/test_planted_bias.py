@@ -1,6 +1,4 @@
-"""A judge with known biases, through the whole program: the findings of the report, and the worth of
-labels.
-"""
+"""A judge with known biases, through the whole program: the report's findings, and the labels' worth."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The policy matrix: a judge's mean preference for the row's conversations, in both directions and both
-orders.
-"""
+"""The policy matrix: a judge's mean preference for the row's conversations, in both orders."""
 
 from __future__ import annotations
 

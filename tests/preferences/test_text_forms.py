@@ -45,9 +45,7 @@ TEXTS = [
 @pytest.mark.long
 @pytest.mark.parametrize("forms", FORMS.values(), ids=FORMS)
 def test_every_form_that_matches_is_chosen(forms: Callable[[], Forms]) -> None:
-    """The form is chosen in its case and in others, with the Turkish letters that case folding takes for an
-    i.
-    """
+    """The form is chosen in any letter case, with the Turkish letters that case folding maps to i."""
     searched = forms()
     for text in TEXTS[:: dose(4, 1)]:
         for one in (text, text.upper(), text.title(), text.replace("i", "İ"), text.replace("I", "ı")):

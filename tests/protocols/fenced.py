@@ -19,7 +19,5 @@ def render(name: str, variables: Mapping[str, Any]) -> str:
 
 
 def fenced(name: str, **told: Any) -> Callable[[list[Turn]], str]:
-    """Return a function that renders a template with the variables FENCED and others that do not come from
-    turns.
-    """
+    """Return a function that renders a template from turns, with FENCED and the given variables."""
     return lambda turns: render(name, {**told, **fence_turns(7, 0, 0, turns)})

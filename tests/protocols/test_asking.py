@@ -1,5 +1,6 @@
-"""An answer is requested until it is valid: never by the same request at temperature 0; placeholders and
-echoes fail.
+"""An answer is requested until it is valid: placeholders and echoes fail.
+
+The same request is never repeated at temperature 0.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""A turn that a token limit cuts off is kept up to its last complete sentence, retried or rejected, by the
-job's choice.
-"""
+"""A turn cut off by a token limit: kept up to its last sentence, retried or rejected, as the job says."""
 
 from __future__ import annotations
 

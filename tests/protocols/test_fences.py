@@ -136,9 +136,7 @@ def scenario() -> Scenario:
 
 
 def split_at_fences(text: str) -> tuple[list[str], list[str]]:
-    """Return the lines outside and inside of the fences of a prompt; its own text is the first to name the
-    mark.
-    """
+    """Return the lines outside and inside of a prompt's fences; its own text names the mark first."""
     mark = re.search(r"\[([0-9a-f]{16})\]", text)
     assert mark
     outside, inside, is_open = [], [], False
@@ -155,9 +153,7 @@ def split_at_fences(text: str) -> tuple[list[str], list[str]]:
 @pytest.mark.parametrize("break_", BREAKS, ids=ascii)
 @pytest.mark.parametrize("name", PROMPTS)
 def test_no_line_of_a_turn_is_the_prompts_own(name: str, break_: str) -> None:
-    """Outside of the fences, the text is independent of the turns; inside, a line begins with a role or with
-    a bar.
-    """
+    """Outside of the fences, turns change nothing; inside, a line begins with a role or with a bar."""
     ask = PROMPTS[name]
     plain, said = split_at_fences(
         ask([Turn("Teacher", "What is irony?"), Turn("Student", "Yes."), Turn("Teacher", "Good.")])

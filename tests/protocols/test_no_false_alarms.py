@@ -1,6 +1,4 @@
-"""No answer of four hundred simulated conversations of the shipped jobs is rejected as a placeholder or an
-echo.
-"""
+"""No answer of 400 simulated conversations of shipped jobs is rejected as a placeholder or an echo."""
 
 from __future__ import annotations
 

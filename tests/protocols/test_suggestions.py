@@ -1,6 +1,4 @@
-"""Messages and captions about runs of a package's protocol and family suggest only options that these
-have.
-"""
+"""Messages about runs of a package's protocol and family suggest only options that these have."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Reading is linear: a megabyte of any shape in well under a second, twice the text in about twice the
-time.
-"""
+"""Reading is linear: a megabyte in well under a second, twice the text in about twice the time."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Answers without own content: placeholders, echoes of a prompt or of the turn before, one line over and
-over.
-"""
+"""Answers without own content: placeholders, echoes of a prompt or of a turn, repeated lines."""
 
 from __future__ import annotations
 

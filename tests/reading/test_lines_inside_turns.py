@@ -1,6 +1,4 @@
-"""Lines inside a turn that look like a label, or like markup, of another layout: they stay part of the
-turn.
-"""
+"""Lines inside a turn that look like another layout's label or markup stay part of the turn."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Another speaker inside a turn is reported, in every layout and language; a colon or a quotation alone is
-not.
-"""
+"""Another speaker inside a turn is reported, in every layout and language; a colon alone is not."""
 
 from __future__ import annotations
 

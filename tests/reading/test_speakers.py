@@ -1,6 +1,4 @@
-"""Other speakers under short, numbered and foreign labels are found; sentences that merely contain a colon
-are not.
-"""
+"""Other speakers under short, numbered and foreign labels are found; sentences with a colon are not."""
 
 from __future__ import annotations
 

@@ -124,9 +124,7 @@ class Page:
 
 @contextlib.asynccontextmanager
 async def browser(profile: Path) -> AsyncIterator[Page]:
-    """Yield a tab of a Chromium with a profile of its own in the folder `profile`; the Chromium ends with
-    it.
-    """
+    """Yield a tab of a Chromium with its own profile in the folder `profile`; close it at the end."""
     process = await asyncio.create_subprocess_exec(
         chromium(), *FLAGS, f"--user-data-dir={profile}", "about:blank",
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,

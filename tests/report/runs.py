@@ -91,9 +91,7 @@ def awkward(folder: Path) -> Path:
 
 
 def judged(folder: Path) -> Path:
-    """Make a run of self-play with preference pairs by two judges and people's votes, and with a layer of
-    labels.
-    """
+    """Make a run of self-play with pairs by two judges and people's votes, and with a layer of labels."""
     run = made(folder / "run", job=ROOT / "jobs" / "selfplay.yaml", n=12)
     votes = write(
         folder / "votes.jsonl",

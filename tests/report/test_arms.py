@@ -1,6 +1,4 @@
-"""Arms in a report: paired or not, their own intervals, all of them side by side, and differences left after
-Holm.
-"""
+"""Arms in a report: paired or not, their own intervals, side by side, and differences after Holm."""
 
 from __future__ import annotations
 
@@ -245,9 +243,7 @@ def test_a_mark_is_what_stays_after_holm(p_holm: float, marked: bool) -> None:
 
 
 def test_what_no_scenario_changes_is_called_so_and_not_drawn() -> None:
-    """An arm that answers like the baseline has no interval from 0.0 to 0.0: none differs, as the terminal
-    prints.
-    """
+    """An arm that answers like the baseline has no interval from 0.0 to 0.0: no scenario differs."""
     found = one_metric(p=0.01, p_holm=0.2)
     alike = msgspec.structs.replace(found.metrics[0].differences[0], value=0.0, low=0.0, high=0.0, changed=0)
     other = msgspec.structs.replace(found.metrics[0], name="n", title="n")

@@ -72,9 +72,7 @@ def test_it_fits_a_phone_and_follows_light_and_dark(reported: Callable[[str], Pa
 
 
 async def _fits_and_follows(page: Page, name: str) -> None:
-    """Check that all content fits, open or folded, at any width, and that the background follows the dark
-    setting.
-    """
+    """Check that all content fits at any width, and that the background follows the dark setting."""
     await _keep(page, f"{name}-light")
     light = await page.value("getComputedStyle(document.body).backgroundColor")
     await page.look(width=1280, height=1600, dark=True)

@@ -20,8 +20,9 @@ VOID = {"meta", "br", "path", "use"}
 
 
 class Read(HTMLParser):
-    """The elements of a page in order, with the open elements around each; raises an error where tags do not
-    nest.
+    """The elements of a page in order, with the open elements around each.
+
+    Raises an error where tags do not nest.
     """
 
     def __init__(self, text: str) -> None:

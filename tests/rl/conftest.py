@@ -62,9 +62,7 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_leaves() -> Iterator[None]:
-    """Refuse connections in session fixtures too, where trainers are made: the guard over single tests does
-    not cover them.
-    """
+    """Refuse connections in session fixtures too: the guard over single tests does not cover them."""
     tried: list[Any] = []
     connect = socket.socket.connect
 

@@ -101,9 +101,7 @@ class Exports:
         return self.load(name, train, opening)["train"]
 
     def lessons(self) -> dict[str, list[tuple[str, str]]]:
-        """Return the run's accepted conversations by id, from its shards: (role, text), without the end
-        marker.
-        """
+        """Return the accepted conversations by id, as (role, text) without the end marker."""
         found = {}
         for path in sorted((self.run / "shards").glob("conversations_*.json")):
             for record in json.loads(path.read_text()):

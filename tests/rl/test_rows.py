@@ -48,9 +48,7 @@ def test_every_conversation_is_a_lesson_to_imitate(exports: Exports) -> None:
 
 
 def test_trl_reads_sharegpt_as_its_own_format(exports: Exports) -> None:
-    """TRL's converter turns a sharegpt row's `conversations` into trl-sft's `messages`, apart from the
-    names.
-    """
+    """TRL turns a sharegpt row's `conversations` into trl-sft's `messages`, apart from the names."""
     names = {"human": "user", "gpt": "assistant", "system": "system"}
     converted = [
         [

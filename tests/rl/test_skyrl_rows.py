@@ -1,6 +1,4 @@
-"""SkyRL's own data set and environments on its export: prompts arrive unchanged, and the judge scores a
-reply.
-"""
+"""SkyRL's own data set and environments on its export: prompts are unchanged, the judge scores replies."""
 
 from __future__ import annotations
 

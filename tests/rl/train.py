@@ -12,9 +12,7 @@ STEPS = 2
 
 
 def settings(folder: Path) -> dict[str, Any]:
-    """Return the settings of every trainer: two short steps on the CPU, nothing cut off, nothing saved or
-    reported.
-    """
+    """Return the settings of every trainer: two short steps on the CPU, without cuts or reports."""
     return {
         "output_dir": str(folder), "max_steps": STEPS, "per_device_train_batch_size": 2, "learning_rate": 1e-3,
         "logging_steps": 1, "report_to": [], "save_strategy": "no", "use_cpu": True, "bf16": False, "seed": 1,

@@ -123,9 +123,7 @@ def self_judged(variables: dict[str, Any], said: Said, seed: int, planted: int |
 
 
 def samples() -> list[tuple[Message, ...]]:
-    """Return a request of each kind: a first turn, a later one of each side, a closing question, a
-    comparison.
-    """
+    """Return a request of each kind: first turn, later turns, closing question, comparison."""
     known = scenarios(2)[0]
     said, other_said = play(known, 1)[0], play(known, 2)[0]
     values = {"conversation_1": shown(said), "conversation_2": shown(other_said)}

@@ -1,6 +1,4 @@
-"""Every field that the official SDKs can send is obeyed, ignored by design, or refused by name; no other is
-taken.
-"""
+"""Every field of the official SDKs is obeyed, ignored by design, or refused by name; no other is taken."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The simulator plays roles and dimensions of a custom space, the same with and without knowledge of the
-protocol.
-"""
+"""The simulator plays custom roles and dimensions, the same with and without the protocol's name."""
 
 from __future__ import annotations
 

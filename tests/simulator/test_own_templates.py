@@ -1,6 +1,4 @@
-"""A template in any words can be rehearsed: whole conversations and single turns, in the layout that it
-requests.
-"""
+"""A template in any words can be rehearsed: conversations and single turns, in its own layout."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Planted worth: each turn's contribution is known, judges see it with an error, and the outcome is their
-sum.
-"""
+"""Planted worth: each turn's contribution is known, judges see it with an error, the outcome is the sum."""
 
 from __future__ import annotations
 

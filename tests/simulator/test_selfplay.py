@@ -64,9 +64,7 @@ def test_nobody_repeats_a_turn(played: list[list[Lesson]]) -> None:
 
 
 def test_nobody_says_a_preference_of_the_vocabulary(played: list[list[Lesson]]) -> None:
-    """A side mentions neither the other's preference, which it cannot know, nor its own, which it must not
-    quote.
-    """
+    """A side cannot know the other's preference, and must not quote its own."""
     scenarios = lessons.scenarios(SCENARIOS)
     phrases = {v[f"{who}_preference"].lower() for v in scenarios for who in ("teacher", "student")}
     for group in played:

@@ -24,9 +24,7 @@ def plain_space(*sizes: int) -> Space:
 
 @st.composite
 def conditional_spaces(draw: st.DrawFn) -> Space:
-    """Draw up to five dimensions of up to four values, in any order; conditions without a circle;
-    exclusions.
-    """
+    """Draw up to five dimensions of up to four values; conditions without a circle; exclusions."""
     sizes = draw(st.lists(st.integers(1, 4), min_size=2, max_size=5))
     names = [f"d{i}" for i in range(len(sizes))]
 

@@ -1,6 +1,4 @@
-"""Knowledge files of spaces: invalid files, where valid ones are used, and agreement of the shipped one with
-its space.
-"""
+"""Knowledge files of spaces: invalid files, uses of valid ones, and the shipped one with its space."""
 
 from __future__ import annotations
 

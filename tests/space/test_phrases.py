@@ -1,6 +1,4 @@
-"""Phrases of a space: read, refused, stored, and left out of its content; and dimensions that are
-personas.
-"""
+"""Phrases of a space: read, refused, stored, outside its content; and dimensions that are personas."""
 
 from __future__ import annotations
 

@@ -40,9 +40,7 @@ def cell(scenario: Scenario) -> tuple[str, ...]:
 
 
 def chi_square(counts: Counter[str], expected: dict[str, float]) -> float:
-    """Return the standard deviations by which the chi-square statistic exceeds its mean, if `expected`
-    holds.
-    """
+    """Return by how many standard deviations the chi-square statistic exceeds its mean."""
     freedom = len(expected) - 1
     statistic = sum((counts[key] - mean) ** 2 / mean for key, mean in expected.items())
     return (statistic - freedom) / math.sqrt(2 * freedom)

@@ -71,9 +71,7 @@ def test_a_space_is_read_with_all_it_holds() -> None:
 
 
 def test_a_bare_date_is_the_text_that_stands_there() -> None:
-    """A number loses its spelling (1_984, 007), and YAML's truth values are words (no); a date loses
-    nothing.
-    """
+    """Numbers lose their spelling (1_984, 007), and YAML's truth values are words; a date loses nothing."""
     for text in ("1989-11-09", "2026-02-31", "2001-12-14 21:59:43.10 -5"):
         space = parse_space(written(topics=f"- {text}"), "mine.yaml")
         assert space["topic"].values[0] == text

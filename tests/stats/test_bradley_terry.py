@@ -1,6 +1,4 @@
-"""Logistic regression and Bradley-Terry strengths against brute force, and intervals against their
-coverage.
-"""
+"""Logistic regression and Bradley-Terry strengths against brute force; coverage of intervals."""
 
 from __future__ import annotations
 

@@ -67,9 +67,7 @@ B = [2, 5, 3, 4, 6, 1, 4, 5, 3, 4] * 4
 
 
 def test_what_scipy_finds() -> None:
-    """SciPy 1.17.1: mannwhitneyu(A, B, method="asymptotic"), spearmanr, and a two-sided permutation_test over
-    all orders.
-    """
+    """SciPy 1.17.1: mannwhitneyu(A, B, method="asymptotic"), spearmanr, two-sided permutation_test."""
     found = superiority(A, B, range(30), range(30, 70))
     assert found is not None
     assert (found.value, found.p, found.exact) == (0.83, pytest.approx(1.8717586e-06, rel=1e-5), False)

@@ -1,6 +1,4 @@
-"""Arms with unequal denominators: no false alarm from a rare event, and no loss of power to the number of
-turns.
-"""
+"""Arms with unequal denominators: no false alarm from a rare event, and no loss of power."""
 
 from __future__ import annotations
 

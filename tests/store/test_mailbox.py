@@ -1,6 +1,4 @@
-"""The mailbox of a run: sittings of a conversation, assignment of seats, times, and files by earlier
-versions.
-"""
+"""The mailbox of a run: sittings of a conversation, assignment of seats, times, and older files."""
 
 from __future__ import annotations
 

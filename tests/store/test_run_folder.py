@@ -118,9 +118,7 @@ def test_setting_aside_that_was_killed_is_ended_by_the_next_start(moved: int, tm
 
 @pytest.mark.parametrize("moved", range(1, len(FINISHED) + 1))
 def test_setting_aside_that_was_killed_is_no_obstacle_to_the_earlier_form(moved: int, tmp_path: Path) -> None:
-    """The earlier form was written again next to the gathered files: both are kept, and later forms find no
-    obstacle.
-    """
+    """The earlier form, written again next to the gathered files, is kept like these."""
     run = finished_run(tmp_path / "run", "first")
     gathering = run.previous / ".gathering"
     gathering.mkdir(parents=True)

@@ -1,6 +1,4 @@
-"""Files of records: lists and lines are split the same way; an error for another file names the place and the
-fix.
-"""
+"""Files of records: lists and lines are split the same way; errors name the place and the fix."""
 
 from __future__ import annotations
 

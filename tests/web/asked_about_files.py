@@ -42,9 +42,7 @@ def asking(folder: Path, out: Path, *command: object) -> Iterator[tuple[Player, 
 
 
 def _invited(link: str, name: str) -> Player:
-    """Invite a person as the owner does, from the page of all runs; return the person, who opened the
-    link.
-    """
+    """Invite a person as the owner does, from the page of all runs; return the person."""
     port = int(link.partition("/enter")[0].rpartition(":")[2])
     owner = Browser(port)
     owner.get(link[link.index("/enter") :])

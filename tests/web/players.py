@@ -1,6 +1,4 @@
-"""People who play in a run through browsers: a server, invitations, pages and forms; all in real
-processes.
-"""
+"""People who play in a run: a server, invitations, pages and forms; all in real processes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""People as judges, annotators and writers, and in rollouts: a command asks in one process, and people answer
-on pages.
-"""
+"""People as judges, annotators and writers, and in rollouts, on pages of another process."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Reading pages in a real browser: accessible, in light and dark, on a phone, without scripts, by
-keyboard.
-"""
+"""Reading pages in a real browser: accessible, dark, on a phone, without scripts, by keyboard."""
 
 from __future__ import annotations
 

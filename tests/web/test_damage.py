@@ -1,6 +1,4 @@
-"""Runs that are damaged, moved, removed or of another version while their pages are open: each page reports
-it.
-"""
+"""Runs that are damaged, moved, removed or of another version while open: each page reports it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Requests that no page sends, to every route that changes something: by a valid visitor, with the page's own
-token.
+"""Requests that no page sends, to every route that changes something, by a valid visitor and token.
 
 Each is answered by a page or a sentence; nothing fails inside, and no hostile text becomes markup.
 """

@@ -1,6 +1,4 @@
-"""The pages of invited people in a real browser: by keyboard, on a phone, in parallel, reloaded, offline,
-accessible.
-"""
+"""Pages of invited people in a real browser: keyboard, phone, parallel, reloaded, offline, accessible."""
 
 from __future__ import annotations
 

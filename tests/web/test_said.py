@@ -25,9 +25,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("forked_processes
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yield a folder of runs with branches and pairs, alternatives and labels, events, and rejected
-    replies.
-    """
+    """Yield a folder of runs with branches, pairs, alternatives, labels, events and rejected replies."""
     folder = tmp_path_factory.mktemp("said")
     made = folder / "outputs"
     for job, count in (("selfplay", 2), ("tutoring", 2), ("incident_response", 2), ("experiment", 12)):

@@ -1,6 +1,4 @@
-"""Two servers in one browser, a server started again on another port, two tabs and the back button, in
-Chromium.
-"""
+"""Two servers in one browser, a restart on another port, two tabs and the back button, in Chromium."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""People who vote on pairs between runs of the same scenarios: pages, sheets, files; sets, agreement,
-exports.
-"""
+"""People who vote on pairs between runs of the same scenarios: pages, sheets, files, exports."""
 
 from __future__ import annotations
 

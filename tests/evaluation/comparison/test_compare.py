@@ -87,9 +87,7 @@ def test_the_same_arms_and_seed_give_the_same_comparison() -> None:
 
 
 def test_a_rare_event_is_left_to_the_test() -> None:
-    """Five scenarios of 1,000 lost, all in one arm: the percentile interval excludes zero, the sign test does
-    not.
-    """
+    """With five of 1,000 scenarios lost in one arm, the interval excludes zero and the sign test does not."""
     a = arm("a", [accepted(i) for i in range(1000)])
     b = arm("b", [refused(i) if i < 5 else accepted(i) for i in range(1000)])
     found = compare(a, b, resamples=2999)

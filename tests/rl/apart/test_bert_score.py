@@ -1,5 +1,4 @@
-"""BERTScore with a model of random weights, made here: the computation is correct, although such a model is
-useless.
+"""BERTScore with a useless model of random weights, made here: the computation is correct.
 
 In an environment with edgen's extras analysis, bleu and bertscore (`pip install torch==2.13.0`, the build for
 CPUs, and then `pip install -e '.[analysis,bleu,bertscore]'`): `python -m pytest

@@ -1,5 +1,4 @@
-"""NeuralResponseRanking's own preparation on the export: Python 2.7, its program unchanged from its
-repository.
+"""NeuralResponseRanking's own, unchanged preparation (Python 2.7) on the export.
 
 yangliuy/NeuralResponseRanking is no package: `git clone https://github.com/yangliuy/NeuralResponseRanking`,
 `pip install numpy nltk jieba tqdm` for Python 2.7, then `PYTHONPATH=NeuralResponseRanking PYTHON2=python2.7

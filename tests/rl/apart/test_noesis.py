@@ -1,5 +1,4 @@
-"""DSTC7's own `metrics.py` and edgen's figures of the same submissions, its program unchanged from its
-repository.
+"""DSTC7's own, unchanged `metrics.py` and edgen's figures of the same submissions agree.
 
 IBM/dstc-noesis is no package: `git clone https://github.com/IBM/dstc-noesis`, `pip install ijson numpy`, then
 `PYTHONPATH=dstc-noesis/evaluations python -m pytest tests/rl/apart/test_noesis.py`. Its ids must be text in

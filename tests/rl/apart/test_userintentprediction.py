@@ -1,5 +1,4 @@
-"""The intent paper's own features of the export's utterances and edgen's, its program unchanged from its
-repository.
+"""The intent paper's own, unchanged program and edgen compute the same features of the export's utterances.
 
 prdwb/UserIntentPrediction is no package: `git clone https://github.com/prdwb/UserIntentPrediction`, `pip
 install nltk pymysql`, then `PYTHONPATH=UserIntentPrediction/features python -m pytest

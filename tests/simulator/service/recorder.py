@@ -205,9 +205,7 @@ Say = Callable[..., Awaitable[bytes]]
 
 
 def mutate(value: Any) -> Iterator[Any]:
-    """Yield the body with each part of it removed, replaced by strange values, or joined by an unknown
-    field.
-    """
+    """Yield the body with each part removed, replaced by strange values, or joined by an unknown field."""
 
     def rebuild(place: tuple[Any, ...], change: Callable[[Any, Any], None]) -> Any:
         whole = json.loads(json.dumps(value))

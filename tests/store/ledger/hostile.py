@@ -74,9 +74,7 @@ def _unconstrained(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def put(path: Path, table: str, column: str, value: Any) -> bool:
-    """Set a column of the last row of a table, with checksums that fit; return whether SQLite accepts the
-    value.
-    """
+    """Set a column of a table's last row, with fitting checksums; return whether SQLite accepts it."""
     new = value[1:] if isinstance(value, str) and value.startswith("=") else "?"
     with _unconstrained(path) as connection:
         key = (

@@ -1,6 +1,4 @@
-"""The time and cost of a stored answer have a checksum: a change is reported; an older ledger has no
-checksum.
-"""
+"""The time and cost of a stored answer have a checksum, except in older ledgers: changes are reported."""
 
 from __future__ import annotations
 

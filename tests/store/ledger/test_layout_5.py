@@ -1,6 +1,4 @@
-"""Ledgers of layout 5, whose replies a trigger counts: they are read unchanged, and a session upgrades
-them.
-"""
+"""Ledgers of layout 5, whose replies a trigger counts, are read unchanged; a session upgrades them."""
 
 from __future__ import annotations
 
