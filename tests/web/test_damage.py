@@ -197,7 +197,7 @@ class _Events:
 
 
 def _ask(served: Served, people: dict[str, Person], route: Route, slug: str) -> tuple[int, str]:
-    """Request a page of a run as each visitor that it is meant for."""
+    """Request a page of a run as the visitor that the page is for."""
     path = route.path.replace("{run}", slug).replace("{id}", NAME)
     if path == "/beside":
         path += f"?left={slug}:{NAME}&right={slug}&right_id=0"
