@@ -53,7 +53,7 @@ def test_a_conversation_that_ended_is_asked_about_again_in_another_sitting(tmp_p
         mailbox.put(first, 6.0)  # it is answered: no new sitting
         assert mailbox.take_seat("ben", "student", 7.0) is None
         mailbox.put(ask("two"), 8.0)
-        assert mailbox.is_over(ann)  # a person who may have left
+        assert mailbox.is_over(ann)  # ann may have left
         ben = mailbox.take_seat("ben", "student", 30.0)
         assert ben is not None
         waiting = mailbox.find_request(ben)
