@@ -240,7 +240,7 @@ def _frames(workers: int, rate: float) -> float:
     return min(1.0, workers / compute_frame_interval(workers) / rate)
 
 
-# Workers and seconds an answer: the rate is that of the workers where answers are fast, of the service where not.
+# Workers and seconds an answer: fast answers give the rate of the workers, slow ones that of the service.
 _POINTS = tuple((workers, latency) for latency in (0.1, 0.5) for workers in (1, 2, 3, 4))
 
 

@@ -17,7 +17,7 @@ from tests import ROOT
 
 pytestmark = pytest.mark.integration
 
-# A file is its path in backquotes on a line by itself, and the block after it; a console block holds commands.
+# A file is its path in backquotes on its own line, and the next block; a console block contains commands.
 _BLOCK = re.compile(r"(?:^`(?P<path>[^`\n]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 _INSTALLS = "pip install -e ."
 # The fresh environment is made in the test, without a network: it sees the packages of this one.

@@ -30,7 +30,7 @@ JOBS = sorted(
 )
 EACH = 10
 FINDER = SceneFinder()
-# The least share of values and key facts that are mentioned, on average; measured with 20 conversations, less a margin.
+# The least mean share of mentioned values and key facts; measured with 20 conversations, less a margin.
 LEAST_MENTIONED = {
     "course_advising": 0.8,
     "experiment": 0.95,

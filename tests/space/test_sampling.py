@@ -223,7 +223,8 @@ def test_balanced_repeats_nothing_in_a_product_of_a_hundred_million_cells() -> N
     space = space_of(100, 100, 100, 10, 10)
     assert space.product == 10**8
     sampler = Sampler(space, 0, "balanced")
-    # Two stretches far apart: one pass, so no cell twice. Drawn at random, eighteen would be, give or take four.
+    # Two stretches far apart: one pass, so no cell twice. Random draws would repeat eighteen, give or take
+    # four.
     indices = [*range(30_000), *range(10**8 - 30_000, 10**8)]
     assert len({cell(sampler.scenario(i)) for i in indices}) == 60_000
 
