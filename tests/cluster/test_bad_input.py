@@ -53,7 +53,7 @@ async def test_bad_addresses(tmp_path: Path, on: str, code: int, said: str) -> N
 
 
 async def test_an_address_where_something_else_answers(tmp_path: Path) -> None:
-    """Ray itself would try for minutes."""
+    """The command fails at once; Ray itself would retry for minutes."""
     async with serve(SlottedServer()) as server:
         job = write(tmp_path / "job.yaml", job_text(server.url))
         made = await make(job, tmp_path / "run", f"ray://127.0.0.1:{port_of(server)}")
@@ -98,7 +98,7 @@ async def test_a_space_that_only_the_head_has(tmp_path: Path, cluster: str) -> N
 
 
 async def test_a_protocol_that_only_the_head_has(tmp_path: Path, cluster: str) -> None:
-    """The workers cannot run its generators, so they only make the calls."""
+    """The workers cannot run the protocol's generators, so they only make the calls."""
     plugin = tmp_path / "plugin"
     (plugin / "only_here-1.dist-info").mkdir(parents=True)
     write(plugin / "only_here-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: only-here\nVersion: 1\n")
@@ -176,7 +176,7 @@ with open({told!r}, "a") as file:
 
 
 async def test_a_node_whose_clock_is_an_hour_ahead(tmp_path: Path) -> None:
-    """Every Python process of the node, worker and Ray's own, has a clock that is an hour ahead of the head's."""
+    """All Python processes of the node, edgen's and Ray's, have a clock an hour ahead of the head's."""
     skew = tmp_path / "skew"
     skew.mkdir()
     told = skew / "told"

@@ -1,4 +1,4 @@
-"""Measures in several processes: the same bytes as in one, whatever is measured."""
+"""Measures in several processes: the same bytes as in one process, for any measure."""
 
 from __future__ import annotations
 
@@ -121,7 +121,10 @@ def test_a_process_with_another_version_is_a_sentence() -> None:
 
 
 def test_a_process_that_ends_does_not_wait_for_its_input() -> None:
-    """The thread that reads holds no lock of Python's standard input, without which Python cannot shut down."""
+    """The process shuts down at once.
+
+    The thread that reads holds no lock of Python's standard input, which would block the shutdown.
+    """
     code = "import sys; from edgen.runtime.processes import receive; next(receive()); sys.stdin.close(); print('closed')"
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdin is not None

@@ -1,4 +1,4 @@
-"""Covering arrays: every allowed pair or triple is there, in few rows, the same on every machine."""
+"""Covering arrays: they contain every allowed pair or triple in few rows, the same on every machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.space.spaces import Cell, allowed_cells, conditional_spaces, plain_sp
 pytestmark = pytest.mark.integration
 
 KEY = bytes(32)
-# Rows of the best array known; `bench/covering.py` says where each figure is from.
+# Rows of the best array known; `bench/covering.py` names the source of each figure.
 BEST = {
     (2, (3,) * 4): 9, (2, (3,) * 13): 15, (2, (5,) * 6): 25, (2, (4,) * 20): 28, (2, (10,) * 10): 117,
     (2, (2,) * 40): 9, (3, (4,) * 6): 64, (3, (2,) * 10): 12, (3, (3,) * 6): 33,
