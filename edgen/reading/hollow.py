@@ -8,9 +8,9 @@ instructions. Nothing raises; prompts are analysed once.
 from __future__ import annotations
 
 import functools
+import operator
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import compress
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
@@ -190,8 +190,8 @@ def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejec
 def _is_plain(texts: Sequence[str], brief: str) -> bool:
     """Return whether the letters alone show that no turn can be hollow, as in most conversations.
 
-    No two turns are equal, none is a placeholder, few sentences are equal, and none has only words of the
-    prompt.
+    No turn equals the one before it or many others, none is a placeholder, says a sentence three times or may
+    repeat the prompt.
     """
     whole = APART.join(texts)
     if not whole.isascii():
@@ -202,28 +202,48 @@ def _is_plain(texts: Sequence[str], brief: str) -> bool:
         marked = marked.replace(bytes([_ODD]), b" ")
     squeezed = marked.translate(None, b" ")
     letters = squeezed.replace(_MARK, b"").split(b"\0")
-    if not len({*letters}) == len(letters) == len(texts) or b"" in letters:
+    if len(letters) != len(texts) or b"" in letters:
         return False
     each = [*filter(None, squeezed.replace(b"\0", _MARK).split(_MARK))]
-    if len(each) - len({*each}) >= ONLY_LINE - 1:  # else no sentence is said three times
+    again = len({*letters}) < len(letters) or len(each) - len({*each}) >= ONLY_LINE - 1
+    if again and _may_repeat(squeezed, letters):
         return False
     said = [*filter(None, marked.replace(b"\0", _MARK).split(_MARK))]
-    lasts = [one.rpartition(b" ")[2] for one in said]  # empty in front of a blank
-    odd = odd or ".." in whole or ". ." in whole or b"loremipsum" in squeezed
+    dotted = squeezed.find(_MARK + _MARK) >= 0 and (".." in whole or ". ." in whole)
+    odd = odd or dotted or squeezed.find(b"loremipsum") >= 0
     if has_placeholder(texts) if odd else has_short_placeholder(texts):
         return False
-    return not _has_words_alone(said, lasts, brief)
+    return not _may_copy(marked, said, brief)
 
 
-def _has_words_alone(said: Sequence[bytes], lasts: Sequence[bytes], brief: str) -> bool:
-    """Return whether a sentence has only words of the prompt. `lasts`: the last word of each."""
+def _may_repeat(squeezed: bytes, letters: Sequence[bytes]) -> bool:
+    """Return whether a turn may repeat the one before it, or a turn or a sentence of one turn be said often."""
+    if len(letters) - len({*letters}) >= SAME_LINE - 1 or any(map(operator.eq, letters, letters[1:])):
+        return True
+    turns = [[*filter(None, turn.split(_MARK))] for turn in squeezed.split(b"\0")]
+    return any(len(said) - len({*said}) >= ONLY_LINE - 1 for said in turns)
+
+
+def _may_copy(marked: bytes, said: Sequence[bytes], brief: str) -> bool:
+    """Return whether a turn may repeat the prompt: all its sentences, or long ones, have only words of the prompt.
+
+    `said`: the sentences of the turns that are `marked`.
+    """
     known = _KNOWN.add(brief)
     near = [
-        runs
-        for one in compress(said, map(known.__contains__, lasts))
-        if (head := one.split(None, 1)) and head[0] in known and known.issuperset(runs := one.split())
+        one
+        for one in said
+        if one.rpartition(b" ")[2] in known  # the last word, empty in front of a blank; most are in no prompt
+        and (head := one.split(None, 1))
+        and head[0] in known
+        and known.issuperset(one.split())
     ]
-    return any(map(_split_prompt(brief).known.issuperset, near)) if near else False
+    if not near or not any(map(_split_prompt(brief).known.issuperset, map(bytes.split, near))):
+        return False
+    if len(b"".join(near)) >= COPIED:  # at least a character for each word or sign
+        return True
+    turns = [filter(bytes.strip, turn.split(_MARK)) for turn in marked.split(b"\0")]
+    return any(map({*near}.issuperset, turns))
 
 
 def repeats_a_line(text: str) -> bool:
@@ -345,7 +365,7 @@ class _KnownWords:
         if not said.issuperset(parts):
             if len(said) >= _MOST_PARTS:
                 self._known = said, runs = set(), {b""}  # another thread may use the old ones
-            runs.update(*map(_list_runs, parts))
+            runs.update(*map(_list_runs, [part for part in parts if part not in said]))
             said.update(parts)
         return runs
 
@@ -358,7 +378,7 @@ def _split_prompt(text: str) -> _Prompt:
     return _Prompt(text)
 
 
-@functools.lru_cache(maxsize=1024)  # the prompts of one template share most sentences
+@functools.lru_cache(maxsize=256)  # the prompts of one template share most sentences
 def _list_runs(sentence: str) -> frozenset[bytes]:
     """Return the runs of letters and digits of a sentence."""
     return frozenset((sentence if sentence.isascii() else fold(sentence)).encode().translate(_RUNS).split())
