@@ -9,8 +9,6 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping, Sequence
 
-from yarl import URL
-
 from edgen.core.values import Reply, Request
 from edgen.providers.base import Backend, SeveralServers
 
@@ -72,6 +70,8 @@ def _find_base_name(name: str) -> str:
 def find_node_server_name(own: str) -> str:
     """Return the address by which other nodes name a server: `own`, as this node finds it, with this node's
     name in place of 127.0.0.1."""
+    from yarl import URL  # here, as most runs have one server or none
+
     address = URL(own)
     here = address.host in ("localhost", "127.0.0.1", "::1")
     return str(address.with_host(socket.gethostname()) if here else address)
