@@ -122,7 +122,7 @@ class Layout(msgspec.Struct):
         if tail.labelled:
             del said[-1], speakers[-1]
         if self.woven:
-            said, speakers = _interleave(said), _interleave(speakers)
+            said, speakers = _join_in_turn(said), _join_in_turn(speakers)
         if not LEAST <= len(said) <= MOST or not speak_often(speakers):
             return None
         if self.rows and (len(said) % 2 or not all(map(str.__ne__, speakers, speakers[1:]))):
@@ -262,7 +262,7 @@ def find_shared(gaps: Iterable[str]) -> tuple[int, str]:
     return (0, shared) if shared or not some else (1, find_common_start([gap[1:] for gap in some]))
 
 
-def _interleave(some: list[str]) -> list[str]:
+def _join_in_turn(some: list[str]) -> list[str]:
     """Return the first and the second half, their items in turn."""
     half = len(some) // 2
     return [item for pair in zip(some[:half], some[half:], strict=True) for item in pair]

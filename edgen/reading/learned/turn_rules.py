@@ -1,8 +1,9 @@
 """Rules about the turns of a layout: how they are written, and which texts are plain enough.
 
 `TurnRules.decode` takes escapes away, and puts line breaks where the layout has something else for them.
-`TurnRules.find_hints` lets turns pass only if no rule of the general reader finds anything in them: each begins
-and ends like words, and none can name a speaker, end the conversation, give a probability or head a part.
+`TurnRules.find_hints` lets turns pass only if no rule of the general reader finds anything in them: each
+begins and ends like words, and none can name a speaker, end the conversation, give a probability or head a
+part.
 """
 
 from __future__ import annotations

@@ -218,8 +218,8 @@ class TurnWords:
                 and not any(map(fold(word).__contains__, TELLING))
             )
         )
-        """Whether a word names no speaker, also where another is looked for (`nameless`), and holds nothing of
-        `TELLING`."""
+        """Whether a word names no speaker, also where another is looked for (`nameless`), and holds nothing
+        of `TELLING`."""
         # Whether a line that begins with a word, or has it after one of `_ENDERS`, ends no conversation.
         self._continuing, self._second = (
             WordMemory(
