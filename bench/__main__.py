@@ -1,4 +1,4 @@
-"""Benchmarks: `python -m bench NAME…` runs these, `python -m bench --help` lists them, and without a name all run."""
+"""Benchmarks: `python -m bench NAME…` runs some, without a name all; `python -m bench --help` lists them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LARGE = "--large"  # sizes that take minutes, too
 
 
 def cost(folder: Path) -> None:
-    """The whole of `edgen generate` against a bare aiohttp + orjson loop, same calls, same server."""
+    """Compare all of `edgen generate` with a bare aiohttp + orjson loop: same calls, same server."""
     cpu, speed = [], []
     with simulator("--latency-ms", "100") as url:
         backend = f"backends.default={{type: openai, model: edgen-simulator, base_url: '{url}', seed: auto}}"
@@ -63,12 +63,12 @@ def cost(folder: Path) -> None:
 
 
 def damages(folder: Path) -> None:  # noqa: ARG001 - it makes its own
-    """Each file of a run damaged twice, and each command that reads it: a short form of `python -m bench flips`."""
+    """Damage each file of a run twice and run each command that reads it: a short `python -m bench flips`."""
     flips(2)
 
 
 def full(folder: Path) -> None:
-    """ED's full size on the embedded simulator, end to end."""
+    """Generate ED's full size with the embedded simulator, end to end."""
     ours = edgen("generate", QUICKSTART, "-n", str(ED_SIZE), "-o", str(folder / "full"), "--json")
     assert json.loads(ours.output)["accepted"] == ED_SIZE
     print(
@@ -77,7 +77,7 @@ def full(folder: Path) -> None:
 
 
 def memory(folder: Path) -> None:
-    """Peak memory as N grows tenfold."""
+    """Measure peak memory as N grows tenfold."""
     peaks = {}
     for count in (10_000, 100_000):
         ours = edgen("generate", QUICKSTART, "-n", str(count), "-o", str(folder / f"memory{count}"), "--json")
@@ -87,7 +87,7 @@ def memory(folder: Path) -> None:
 
 
 def resume(folder: Path) -> None:
-    """A finished run of 10,000 started again."""
+    """Start a finished run of 10,000 again."""
     run_folder = str(folder / "resume")
     edgen("generate", QUICKSTART, "-n", "10000", "-o", run_folder, "--json")
     times = []
@@ -99,12 +99,12 @@ def resume(folder: Path) -> None:
 
 
 def requests(_folder: Path) -> None:
-    """`edgen simulator` alone: requests a second."""
+    """Measure the requests per second of `edgen simulator` alone."""
     print("  " + run(sys.executable, "-m", "bench.simulator_rps").output.strip().replace("\n", "\n  "))
 
 
 def pairs(folder: Path) -> None:
-    """10,200 pairs judged in both orders by the simulator, reported on and exported."""
+    """Judge 10,200 pairs in both orders with the simulator, then report on and export them."""
     run_folder = str(folder / "pairs")
     edgen("generate", QUICKSTART, "-n", "1700", "--set", "replicates=4", "-o", run_folder)
     judged = edgen("pairs", run_folder, "--by", "oracle", "--json")
@@ -120,7 +120,7 @@ def pairs(folder: Path) -> None:
 
 
 def selfplay(folder: Path) -> None:
-    """1,000 scenarios of two agents and three branches each, by the simulator."""
+    """Generate 1,000 scenarios of two agents and three branches each with the simulator."""
     job = str(ROOT / "jobs" / "selfplay.yaml")
     ours = edgen("generate", job, "-n", "1000", "-o", str(folder / "selfplay"), "--json")
     facts = json.loads(ours.output)
@@ -131,7 +131,7 @@ def selfplay(folder: Path) -> None:
 
 
 def tutoring(folder: Path) -> None:
-    """Sessions of 20 turns with three tutors, by the simulator: 80 calls each. 512 are under way at once."""
+    """Generate sessions of 20 turns with three tutors by the simulator: 80 calls each, 512 at once."""
     job, peaks = str(ROOT / "jobs" / "tutoring.yaml"), {}
     for count in (200, 600, 2_000):
         ours = edgen("generate", job, "-n", str(count), "-o", str(folder / f"tutoring{count}"), "--json")
@@ -144,7 +144,7 @@ def tutoring(folder: Path) -> None:
 
 
 def stats(folder: Path) -> None:
-    """`edgen stats` over ED's full size, and as N grows; with --large, 200,000 conversations too."""
+    """Run `edgen stats` over ED's full size and as N grows; with --large, also over 200,000 conversations."""
     run_folder = str(folder / "stats")
     edgen("generate", QUICKSTART, "-n", str(ED_SIZE), "-o", run_folder, "--json")
     for what, path in (("the run", run_folder), ("its files", f"{run_folder}/shards")):
@@ -164,7 +164,7 @@ def stats(folder: Path) -> None:
 
 
 def compare(folder: Path) -> None:
-    """Two arms of 5,000 conversations compared."""
+    """Compare two arms of 5,000 conversations."""
     run_folder = str(folder / "compare")
     arms = "arms={plain: {}, refusing: {backends: {default: {seed: 5, faults: 'refusal=0.06'}}}}"
     edgen("generate", QUICKSTART, "-n", "5000", "--set", arms, "-o", run_folder)
@@ -176,7 +176,7 @@ def compare(folder: Path) -> None:
 
 
 def report(folder: Path) -> None:
-    """`edgen report` over ED's full size, and what of it is not measuring."""
+    """Run `edgen report` over ED's full size, and print how much of its time is not measuring."""
     run_folder = str(folder / "report")
     edgen("generate", QUICKSTART, "-n", str(ED_SIZE), "-o", run_folder, "--json")
     measured = edgen("stats", run_folder, "--json")
@@ -191,9 +191,14 @@ def report(folder: Path) -> None:
 
 
 def closing(folder: Path) -> None:
-    """Two minutes each of 200 conversations at once, with a service that answers 429, Retry-After 2, for 10 s of every 30 s."""
+    """Generate 200 conversations at once for two minutes, with a service that answers 429 for a third of the
+    time.
+
+    The service sends `Retry-After: 2` for 10 s of every 30 s.
+    """
     for latency in (0.1, 0.5, 2.0, 5.0):
-        # What the open time allows: all 200 at once all the time, or what this machine does where that is less.
+        # The share that the open time allows: all 200 at once all the time, or this machine's rate where that
+        # is lower.
         rate = CLOSING_IN_FLIGHT / latency
         if latency < 0.5:
             rate = min(rate, closing_run(folder, latency, 30.0, closes=False)[0] / 30)
@@ -206,7 +211,7 @@ def closing(folder: Path) -> None:
 
 
 def batch(folder: Path) -> None:
-    """10,000 conversations by batch, through the SDK and `edgen simulator`, and the same online."""
+    """Generate 10,000 conversations by batch, through the SDK and `edgen simulator`, and the same online."""
     with simulator("--batch-seconds", "0") as url:
         backend = f"backends.default={{type: openai, model: edgen-simulator, base_url: '{url}', seed: auto}}"
         common = (
@@ -232,7 +237,7 @@ def batch(folder: Path) -> None:
 
 
 def select(folder: Path) -> None:
-    """`edgen select` over ED's full size: an expression alone; with near-duplicates, a cap and a draw."""
+    """Run `edgen select` over ED's full size: an expression alone; with near-duplicates, a cap and a draw."""
     run_folder = str(folder / "select")
     edgen("generate", QUICKSTART, "-n", str(ED_SIZE), "-o", run_folder, "--json")
     plain = ["--where", "turns < 14 and (probability >= .2 or words.Student > 40)"]
@@ -253,7 +258,7 @@ def select(folder: Path) -> None:
 
 
 def merge(folder: Path) -> None:
-    """Two pieces of 50,000 conversations each become one run."""
+    """Merge two runs of 50,000 conversations each into one."""
     for piece in ("0:50000", "50000:100000"):
         edgen(
             "generate", QUICKSTART, "-n", "100000", "--range", piece, "-o", str(folder / piece[:2]), "--json"
@@ -263,7 +268,10 @@ def merge(folder: Path) -> None:
 
 
 def retrieval(folder: Path) -> None:
-    """ED's full size as response-selection sets: ten candidates by BM25, a hundred for one or all cuts, one pool."""
+    """Export ED's full size as response-selection sets.
+
+    Ten candidates by BM25, a hundred for one cut or all cuts, and one pool.
+    """
     run_folder = str(folder / "retrieval")
     edgen("generate", QUICKSTART, "-n", str(ED_SIZE), "-o", run_folder, "--json")
     for words in (
@@ -288,7 +296,7 @@ def retrieval(folder: Path) -> None:
 
 
 def _score_by_chance(folder: Path, made: Path) -> None:
-    """Rank the test side of a set by chance and score that, checked against the set."""
+    """Rank the test side of a set by chance, and score that ranking against the set."""
     examples, ranking = made / "quickstart_test_subtask_1.json", folder / "chance.json"
     ours = edgen("baseline", str(examples), "-o", str(ranking), "--by", "chance", "--json")
     count = json.loads(ours.output)["examples"]
@@ -348,7 +356,7 @@ CAMPAIGNS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
 
 
 def help_text() -> str:
-    """Return how to call this module, and what each name measures."""
+    """Return how to call this module, and a line for each benchmark."""
     lines = [
         "usage: python -m bench [NAME…] [--large]",
         "       python -m bench NAME --help, for a name of the second list",

@@ -1,12 +1,15 @@
-"""python -m bench.against CHECKOUT [calls] [rounds]: `edgen generate` here and in the checkout of another commit.
+"""python -m bench.against CHECKOUT [calls] [rounds]: `edgen generate` here and in the checkout of another
+commit.
 
-Where valgrind is installed, `import edgen`, `edgen --help`, and `stats` and `export` of a run of 500 are counted as well.
+The two take turns, so that other load on the machine affects both. CPU is user and system time of the
+command, without the server. The least of all rounds counts, since other load only adds time.
 
-The two take turns, so that what else the machine does meets both. CPU is user and system time of the command and not of
-the server; of the rounds the least counts, as nothing makes a command quicker than it is. Where valgrind is installed,
-the instructions of both are counted, too: how many of them a start takes and how many a call, which hardly changes
-from run to run (within 0.5%), whatever else the machine does. Both run in this environment, with the packages that it
-has, and with their bytecode cached: the first run of each is not counted.
+Where valgrind is installed, the instructions of both are counted, too: those of a start and those of a call.
+They vary by less than 0.5% between runs, under any load. `import edgen`, `edgen --help`, and `stats` and
+`export` of a run of 500 are counted as well.
+
+Both commits run in this environment, with its packages, and with their bytecode cached: the first run of each
+is not counted.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ _CALLS_COUNTED = 500  # under valgrind, which takes 20 times as long
 
 
 def use(checkout: Path) -> None:
-    """Have commands that are started from now on run the code of a checkout, with its own entry points."""
+    """Make commands started from now on run the code of a checkout, with its own entry points."""
     folder = Path(os.environ["PYTHONPYCACHEPREFIX"], "entry_points", *checkout.parts[1:])
     if not folder.exists():
         write_entry_points(checkout, folder)
@@ -35,7 +38,7 @@ def use(checkout: Path) -> None:
 
 
 def generate(checkout: Path, folder: Path, calls: int, *more: str, under: tuple[str, ...] = ()) -> Cost:
-    """One run of the checkout's quickstart job."""
+    """Run the checkout's quickstart job once; return its cost."""
     job = str(checkout / "jobs" / "quickstart.yaml")
     command = (*under, sys.executable, "-m", "edgen", "generate")
     with tempfile.TemporaryDirectory(dir=folder) as out:
@@ -44,14 +47,14 @@ def generate(checkout: Path, folder: Path, calls: int, *more: str, under: tuple[
 
 
 def count_instructions(checkout: Path, folder: Path, calls: int, *more: str) -> int:
-    """The instructions of one run, all threads."""
+    """Return the instructions of one run, all threads."""
     found = _COUNTED.search(generate(checkout, folder, calls, *more, under=_COUNTER).errors)
     assert found is not None, "valgrind tells the count at the end"
     return int(found[1].replace(",", ""))
 
 
 def compare(what: str, other: Path, calls: int, rounds: int, *more: str) -> None:
-    """Print CPU and memory of both, their ratios, and what is counted."""
+    """Print CPU and memory of both, their ratios, and the counts of instructions."""
     costs: dict[Path, list[Cost]] = {other: [], ROOT: []}
     with tempfile.TemporaryDirectory() as folder:
         for checkout in costs:
@@ -72,7 +75,7 @@ def compare(what: str, other: Path, calls: int, rounds: int, *more: str) -> None
 
 
 def _compare_counts(other: Path, folder: Path, calls: int, *more: str) -> None:
-    """Print millions of instructions of a start and of a call, and what they come to for so many calls."""
+    """Print millions of instructions of a start and of a call, and the total for this many calls."""
     one, many = (
         [count_instructions(checkout, folder, number, *more) / 1e6 for checkout in (other, ROOT)]
         for number in (1, 1 + _CALLS_COUNTED)
@@ -88,9 +91,10 @@ def _compare_counts(other: Path, folder: Path, calls: int, *more: str) -> None:
 
 
 def count_command(checkout: Path, words: tuple[str, ...], written: Path) -> int:
-    """The instructions of one command with the code of a checkout, which writes to the folder `written` if it does.
+    """Return the instructions of one command with the code of a checkout.
 
-    A first run, whose count is left out, caches the bytecode.
+    The command writes to the folder `written` if it writes anything. A first run, whose count is left out,
+    caches the bytecode.
     """
     use(checkout)
     run(sys.executable, "-P", *words, cwd=checkout)
@@ -101,7 +105,7 @@ def count_command(checkout: Path, words: tuple[str, ...], written: Path) -> int:
 
 
 def compare_reading(other: Path) -> None:
-    """Print millions of instructions of `import edgen`, `edgen --help`, and of stats and export over one run."""
+    """Print millions of instructions of `import edgen`, `edgen --help`, and of stats and export of a run."""
     with tempfile.TemporaryDirectory() as folder:
         made = f"{folder}/run"
         job = str(other / "jobs" / "quickstart.yaml")

@@ -1,7 +1,7 @@
-"""`edgen annotate` at scale: speed, memory, resume, kills; and planted confusions found again.
+"""`edgen annotate` at scale: speed, memory, resume, kills, and recovery of planted confusions.
 
-python -m bench annotate                              10,000 conversations, some minutes
-python -m bench.annotate CONVERSATIONS [KILLS]        another size
+python -m bench annotate: 10,000 conversations, some minutes. python -m bench.annotate CONVERSATIONS [KILLS]:
+another size.
 """
 
 from __future__ import annotations
@@ -37,7 +37,11 @@ _SAID = [
 
 
 def annotate(folder: Path, conversations: int = CONVERSATIONS, kills: int = KILLS) -> None:
-    """10,000 conversations labelled turn by turn by three annotators, beside a tenth of them; started again; killed ten times."""
+    """Label 10,000 conversations turn by turn with three annotators, then the same with kills.
+
+    A tenth of the conversations is labelled for comparison; the command is started again, and killed ten
+    times.
+    """
     peaks, run = {}, folder / "run"
     for count in (conversations // 10, conversations):
         shutil.rmtree(run, ignore_errors=True)
@@ -66,7 +70,9 @@ def annotate(folder: Path, conversations: int = CONVERSATIONS, kills: int = KILL
 
 
 def _kill(killed: Path, calm: Path, kills: int, seconds: float) -> None:
-    """Kill it at random times, hold the equation at each, and compare its end with the undisturbed one."""
+    """Kill the command at random times, check the equation after each kill, and compare its end with the
+    undisturbed one.
+    """
     rng, pending = random.Random(1), []
     for _ in range(kills):
         process = subprocess.Popen(
@@ -91,13 +97,13 @@ def _kill(killed: Path, calm: Path, kills: int, seconds: float) -> None:
 
 
 def _equal(one: dict[str, Any]) -> bool:
-    """planned = labelled + rejected + failed + pending"""
+    """Return whether planned = labelled + rejected + failed + pending."""
     ended = one["labelled"] + sum(one["rejected"].values()) + sum(one["failed"].values())
     return bool(one["planned"] == ended + one["pending"])
 
 
 def _planted(run: Path) -> None:
-    """Figures of three annotators with planted confusions, turn by turn, over seeds."""
+    """Print figures of three annotators with planted confusions, turn by turn, over seeds."""
     with RunReader(run) as reader:
         turns = [one.candidate.turns for one, _ in zip(reader.conversations(), range(_PLANTED), strict=False)]
     found = [figure for seed in repeat(turns, together=False) for figure in seed]

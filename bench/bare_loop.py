@@ -1,4 +1,4 @@
-"""The yardstick: the same calls by aiohttp and orjson alone, nothing kept.
+"""The yardstick: the same calls by aiohttp and orjson alone, with nothing stored.
 
 python -m bench.bare_loop URL CALLS IN_FLIGHT
 """
@@ -22,7 +22,7 @@ HEADERS = {"Content-Type": "application/json"}
 
 
 def prompts(count: int) -> list[str]:
-    """The prompts that the job under test sends."""
+    """Return the prompts that the job under test sends."""
     space = load_space(find("preference_space", "education_dialogue"))
     prompt = load_prompt(find("prompts", "education_dialogue"), list_usual_variables())
     sampler = Sampler(space, 7, "balanced")
@@ -51,7 +51,7 @@ async def main(url: str, calls: int, in_flight: int) -> None:
                     assert answer["choices"][0]["message"]["content"]
 
         await asyncio.gather(*(worker() for _ in range(in_flight)))
-    # The prompts and imports are not the loop's cost, and the process is not started anew for it.
+    # The prompts and imports are not the loop's cost, and the process is not started again for it.
     print(orjson.dumps({"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}).decode())
 
 

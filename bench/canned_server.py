@@ -1,7 +1,8 @@
 """A Chat Completions server that is not edgen's: canned replies in ten layouts, each after a fixed latency.
 
 python -m bench.canned_server serves on a free port of this machine and prints its address. The base URL of a
-layout is ADDRESS/N/v1, where N is its place in `bench.replies.LAYOUTS`. Standard library only, and one process.
+layout is ADDRESS/N/v1, where N is its place in `bench.replies.LAYOUTS`. Standard library only, and one
+process.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length:[ ]*(\d+)", re.IGNORECASE)
 
 
 def answer(text: str, number: int) -> bytes:
-    """A reply as it goes over the wire."""
+    """Return a reply as HTTP bytes."""
     value = {
         "id": f"chatcmpl-{number:08d}",
         "object": "chat.completion",
@@ -56,7 +57,7 @@ def answer(text: str, number: int) -> bytes:
 
 
 class Connection(asyncio.Protocol):
-    """One request after the other, as HTTP/1.1 keeps a connection."""
+    """A connection that answers one request after another, as HTTP/1.1 keeps a connection open."""
 
     def __init__(self, replies: Sequence[Iterator[bytes]]) -> None:
         self._replies = replies
@@ -103,7 +104,7 @@ async def _serve() -> None:
 
 @contextlib.contextmanager
 def canned(latency: float = LATENCY) -> Iterator[str]:
-    """The server, which answers after so many seconds, in a process of its own; yields its address."""
+    """Run the server, with this latency in seconds, in a process of its own; yield its address."""
     process = subprocess.Popen(
         [sys.executable, "-m", "bench.canned_server", str(latency)],
         stdout=subprocess.PIPE,

@@ -33,7 +33,7 @@ _REFUSAL = json.dumps({"error": {"message": "closed", "type": "rate_limit", "cod
 
 
 class Service:
-    """Counts its answers and refusals; the first call opens it."""
+    """A service that counts its answers and refusals; the first call opens it."""
 
     def __init__(self, latency: float, *, closes: bool) -> None:
         self.latency = latency
@@ -69,7 +69,7 @@ async def _serve(latency: float, *, closes: bool) -> None:
 
 
 def closing_run(folder: Path, latency: float, seconds: float, *, closes: bool = True) -> tuple[int, int]:
-    """(answers, refusals) that the service counts in so many seconds of 200 conversations at once."""
+    """Return the service's (answers, refusals) in this many seconds of 200 conversations at once."""
     name = f"{latency:g}-{closes}"
     server = subprocess.Popen(
         [sys.executable, "-m", "bench.closing", str(latency), *([] if closes else ["never"])],

@@ -1,9 +1,9 @@
 """A run on a Ray cluster and in partitions, against one process, on the same server in the same round.
 
 `python -m bench cluster`: CPU per reply of the process of the command (the head), and calls a second, for one
-process, for workers and for partitions; a model of the throughput of more workers, fitted to the CPU times; and the
-same calls by `ray.data.llm` with its processor for HTTP endpoints.
-`--conversations N`: see `cluster_memory`. `--kills`: see `cluster_kills`.
+process, for workers and for partitions; a model of the throughput of more workers, fitted to the CPU times;
+and the same calls by `ray.data.llm` with its processor for HTTP endpoints. `--conversations N`: see
+`cluster_memory`. `--kills`: see `cluster_kills`.
 
 CPU is counted as the difference between a long and a short run, so that starts do not count.
 """
@@ -38,7 +38,7 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 @contextlib.contextmanager
 def ray_cluster(folder: Path, cores: int = 8) -> Iterator[str]:
-    """A cluster of this machine; yields its address as `--on` takes it."""
+    """Run a cluster on this machine; yield its address for `--on`."""
     os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
     from ray.util import get_node_ip_address
 
@@ -89,8 +89,11 @@ def _workers() -> dict[int, float]:
 
 
 def make(run: Path, url: str, count: int, *more: str) -> dict[str, float]:
-    """Make conversations; return the CPU seconds of the command's process (`head`) and of all workers
-    (`others`), and the seconds from the first to the last answer (`span`)."""
+    """Make conversations; return figures of them.
+
+    `head`: CPU seconds of the command's process. `others`: CPU seconds of all workers. `span`: seconds from
+    the first to the last answer.
+    """
     shutil.rmtree(run, ignore_errors=True)
     backend = f"backends.default={{type: openai, model: m, base_url: '{url}/0/v1', seed: auto}}"
     process = subprocess.Popen(
@@ -121,7 +124,7 @@ def make(run: Path, url: str, count: int, *more: str) -> dict[str, float]:
     assert process.returncode == 0, said
     assert json.loads(said)["accepted"] == count
     times = _answer_times(run)
-    # That of the partitions is in it, too, which the command has waited for.
+    # It includes the CPU of the partitions, which the command has waited for.
     own = usage.ru_utime + usage.ru_stime
     others = {} if "--partitions" in more else others
     return {"head": own, "others": sum(others.values()), "span": times[-1] - times[0]}
@@ -190,8 +193,10 @@ class Line(NamedTuple):
 
     @classmethod
     def fit(cls, shares: Sequence[float], costs: Sequence[float]) -> Line:
-        """Fit to costs by their frames a reply, by least squares with no negative part. Points with about the
-        same frames show no part for these."""
+        """Fit to costs by their frames a reply, by least squares with no negative part.
+
+        Points with about the same frames give no estimate of the part for frames.
+        """
         if max(shares) - min(shares) < _SPREAD:
             return cls(sum(costs) / len(costs), 0.0)
         mean, middle = sum(shares) / len(shares), sum(costs) / len(costs)
@@ -201,12 +206,12 @@ class Line(NamedTuple):
         return cls(middle - frame * mean, frame)
 
     def at(self, share: float) -> float:
-        """Return the cost of a reply with so many frames."""
+        """Return the cost of a reply with this many frames."""
         return self.reply + self.frame * share
 
 
 class Model(NamedTuple):
-    """CPU a reply of the head, and of the workers.
+    """A model of the CPU a reply of the head and of the workers.
 
     Frames of messages are some time apart (`compute_frame_interval`), so a reply costs each side its own part
     and that of min(1, workers / apart / rate) frames.
@@ -224,7 +229,7 @@ class Model(NamedTuple):
         )
 
     def rate(self, workers: int) -> float:
-        """Return the replies a second of so many workers, each with a core, and a head with one."""
+        """Return the replies per second of this many workers, each with a core, and a head with one."""
         rate = workers * 1e6 / self.others.reply
         for _ in range(100):
             share = _frames(workers, rate)
@@ -241,8 +246,11 @@ _POINTS = tuple((workers, latency) for latency in (0.1, 0.5) for workers in (1, 
 
 
 def cluster(folder: Path, rounds: int) -> None:
-    """Workers and partitions against one process: CPU per reply, throughput, and what more workers would do. Each
-    figure is the median of so many rounds."""
+    """Compare workers and partitions with one process: CPU per reply, throughput, and a prediction for more
+    workers.
+
+    Each figure is the median of this many rounds.
+    """
     with contextlib.ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True))
         urls = {latency: stack.enter_context(canned(latency)) for latency in {one[1] for one in _POINTS}}
@@ -274,7 +282,7 @@ def cluster(folder: Path, rounds: int) -> None:
 
 
 def _predict(model: Model, points: Sequence[Point], one: float) -> None:
-    """Print the model, its residuals, and what it says of more workers."""
+    """Print the model, its residuals, and its prediction for more workers."""
     for name, line, costs in (
         ("head", model.head, [p.head for p in points]),
         ("workers", model.others, [p.others for p in points]),
@@ -298,7 +306,7 @@ def _predict(model: Model, points: Sequence[Point], one: float) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Run what the arguments say."""
+    """Run the benchmark that the arguments name."""
     parser = argparse.ArgumentParser(prog="python -m bench cluster", description=__doc__)
     parser.add_argument("--conversations", type=int, help="make so many, in partitions or under kills")
     parser.add_argument(

@@ -1,15 +1,18 @@
-"""`python -m bench cluster --kills`: a campaign against a real cluster, on one-shot conversations and self-play.
+"""`python -m bench cluster --kills`: a campaign against a real cluster, on one-shot conversations and
+self-play.
 
-`--workers` and `--heads` say how many are killed, `--conversations` and `--selfplay` how much is made meanwhile:
-`--kills --workers 20 --heads 10 --conversations 20000 --selfplay 2000` is the size that takes an hour or more.
+`--workers` and `--heads` say how many are killed, `--conversations` and `--selfplay` how much is made
+meanwhile: `--kills --workers 20 --heads 10 --conversations 20000 --selfplay 2000` is the size that takes an
+hour or more.
 
-Nodes are processes of `ray start` on this machine: a head node without cores, and two worker nodes. Worker nodes
-are killed with all their processes (SIGKILL) at random moments, and new ones are added; one is frozen and resumed;
-the command is killed and started again. A server counts every request by its seed, which names the call.
+Nodes are processes of `ray start` on this machine: a head node without cores, and two worker nodes. Worker
+nodes are killed with all their processes (SIGKILL) at random moments, and new ones are added; one is frozen
+and resumed; the command is killed and started again. A server counts every request by its seed, which names
+the call.
 
-Checked: the bytes are those of a local run; repeated calls are at most those in flight on what was killed; the
-server never had more calls at once than `limits.in_flight`; at every look of `edgen status`, planned = accepted +
-rejected + failed + pending.
+Checked: the bytes are those of a local run; repeated calls are at most those in flight on what was killed;
+the server never had more calls at once than `limits.in_flight`; at every look of `edgen status`, planned =
+accepted + rejected + failed + pending.
 """
 
 from __future__ import annotations
@@ -39,7 +42,9 @@ SELFPLAY = {
 
 
 class Job(NamedTuple):
-    """Conversations, and the worker nodes and heads that are killed while they are made."""
+    """The size of one run of the campaign: conversations, and how many worker nodes and heads are killed
+    meanwhile.
+    """
 
     workers: int
     heads: int
@@ -84,7 +89,7 @@ class _Campaign:
         )
 
     async def answers(self, more: int) -> bool:
-        """Wait for so many further calls; return whether they came before the end."""
+        """Wait for this many further calls; return whether they came before the end."""
         assert self.head is not None
         aim = self.server.asked.total() + more
         while self.server.asked.total() < aim:
@@ -116,7 +121,7 @@ def _signal_family(node: Node, number: int) -> None:
 async def _attack(
     one: _Campaign, scratch: Path, workers: int, heads: int, gap: int, rng: random.Random
 ) -> None:
-    """Kill what the options say, about `gap` calls after one another, then let the run end."""
+    """Kill worker nodes and heads, about `gap` calls apart, then let the run end."""
     nodes = [Node(scratch, address=one.address, cores=1) for _ in range(2)]
     acts = ["worker"] * workers + ["head"] * heads + ["freeze"]
     rng.shuffle(acts)
@@ -191,7 +196,7 @@ async def _campaign(folder: Path, scratch: Path, job: Job, rng: random.Random) -
 
 
 def kill_nodes(workers: int, heads: int, count: int, selfplay: int, seed: int) -> None:
-    """Kill so many worker nodes and heads while so many conversations are made, a fifth of them in self-play."""
+    """Kill this many worker nodes and heads during this many conversations, a fifth of them in self-play."""
     os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
     share = 5 if selfplay else workers + heads + 1
     jobs = [Job(workers - workers // share, heads - heads // share, count, selfplay=False)]

@@ -1,9 +1,11 @@
-"""`python -m bench cluster --conversations N [--partitions P]`: a large run through Ray, and what is made of it.
+"""`python -m bench cluster --conversations N [--partitions P]`: a large run through Ray, and what is made of
+it.
 
-N conversations of the simulator in P partitions whose workers run on a Ray cluster of this machine, then `edgen stats`
-and `edgen export --to hf`, each in one process and in two. A million: `python -m bench cluster --conversations 1000000`,
-some 25 minutes and 15 GB of disk (TMPDIR). Printed are the seconds, and the memory (MB, proportional set size) of
-every process at 10%, 50% and 100% of the time of each step, with the most of any: processes of one kind in one column.
+N conversations of the simulator in P partitions whose workers run on a Ray cluster of this machine, then
+`edgen stats` and `edgen export --to hf`, each in one process and in two. A million: `python -m bench cluster
+--conversations 1000000`, some 25 minutes and 15 GB of disk (TMPDIR). Printed are the seconds, and the memory
+(MB, proportional set size) of every process at 10%, 50% and 100% of the time of each step, with the most of
+any: processes of one kind in one column.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ def _kind_of(said: str) -> str | None:
 
 
 def _look(root: int) -> Memory:
-    """Return the memory of a process and of all that descend from it."""
+    """Return the memory of a process and of all its descendants."""
     parents, found = {}, defaultdict(list)
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -55,8 +57,10 @@ def _look(root: int) -> Memory:
 
 
 def _run(name: str, *arguments: str | Path) -> tuple[float, int]:
-    """Run a command of edgen, and print the memory of its processes. Return its seconds, and the most of any
-    process but Ray's own."""
+    """Run a command of edgen, and print the memory of its processes.
+
+    Return its seconds, and the largest memory of any process except Ray's own.
+    """
     began = time.monotonic()
     told = tempfile.TemporaryFile()  # noqa: SIM115 - read after the process
     process = subprocess.Popen(
@@ -95,7 +99,7 @@ def _run(name: str, *arguments: str | Path) -> tuple[float, int]:
 
 
 def make_many(folder: Path, count: int, partitions: int) -> None:
-    """Make so many conversations in partitions on Ray, measure and export them."""
+    """Make this many conversations in partitions on Ray, measure and export them."""
     print(f"  {count:,} conversations, {partitions} partitions; memory in MB", flush=True)
     run = folder / "large"
     job = ("generate", ROOT / "jobs" / "quickstart.yaml", "-n", str(count), "-o", run, "--json")

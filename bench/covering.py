@@ -1,10 +1,11 @@
-"""How many rows `design: pairwise` needs, against the best known, and in which time.
+"""Rows and seconds that `design: pairwise` needs, against the best known number of rows.
 
 python -m bench.covering
 
-Best known: orthogonal arrays are the least that there can be (3^4, 5^6, and 4^6 of strength 3); 3^13, 10^20 and the
-mixed one are the smallest that any tool published at https://www.pairwise.org/efficiency.html. The other bounds have not
-been looked up again in Colbourn's tables (https://www.public.asu.edu/~ccolbou/src/tabby/): check them before quoting.
+Best known: orthogonal arrays are optimal (3^4, 5^6, and 4^6 of strength 3). 3^13, 10^20 and the mixed one are
+the smallest that any tool published at https://www.pairwise.org/efficiency.html. The other bounds have not
+been looked up again in Colbourn's tables (https://www.public.asu.edu/~ccolbou/src/tabby/): check them before
+quoting.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ CASES: list[tuple[str, int, list[int], int]] = [
 
 
 def main() -> None:
-    """Print a row a case."""
+    """Print one row per case."""
     print(f"{'dimensions':16}{'strength':>9}{'rows':>7}{'best known':>12}{'ratio':>7}{'CPU s':>7}")
     for name, strength, sizes, best in CASES:
         dimensions = [

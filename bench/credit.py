@@ -1,10 +1,11 @@
-"""Labels of one turn held against planted truth: how often the preferred turn truly is the better one.
+"""Labels of one turn compared with planted truth: how often the preferred turn truly is the better one.
 
-    python -m bench credit            prints the table
-    python -m bench.credit --write    and writes edgen/export/credit_figures.json, which cards quote
+python -m bench credit prints the table. python -m bench.credit --write also writes
+edgen/export/credit_figures.json, which cards quote.
 
-Every conversation is simulated with planted worths (`edgen.simulator.planted_worth`). A pair's label is right if the turn of
-the chosen side at which the pair parts is worth more than the other's. Calls are those beyond the conversations.
+Every conversation is simulated with planted worths (`edgen.simulator.planted_worth`). A pair's label is right
+if, where the pair parts, the chosen side's turn is worth more than the other's. Calls are those beyond the
+conversations.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from edgen.store.run_reader import RunReader
 PLANTED, SCENARIOS = 5, 300
 _BACKENDS = f"backends={{default: {{type: simulator, planted: {PLANTED}}}}}"
 CLEAREST = "clearest half"  # those of the larger margins
-# By how many turns follow where two conversations part, in the one where fewer do.
+# The number of turns after the place where two conversations part, in the shorter of the two.
 CASES: dict[str, Callable[[int], bool]] = {
     ALL: lambda left: True,  # noqa: ARG005
     CUT: lambda left: left >= 1,
@@ -51,7 +52,7 @@ class Way(NamedTuple):
         return ["--by", self.by, "--credit", self.credit, *many]
 
 
-# Those with more rollouts come later: the same ones count for them, too.
+# Labels with more rollouts come later; their calls include the same rollouts.
 WAYS = (
     Way("whole", "oracle"),
     Way("response", "oracle"),
@@ -70,7 +71,9 @@ def _printed(*arguments: str) -> str:
 
 
 class _Label(NamedTuple):
-    """A label: its margin, turns that follow, scenario, whether it is right, whether no turn is the better one."""
+    """A label: its margin, the turns that follow, its scenario, whether it is right, and whether the turns
+    are equal.
+    """
 
     margin: float
     left: int
@@ -85,10 +88,13 @@ def measure(
     ways: Sequence[Way] = WAYS,
     command: Callable[..., str] = _printed,
 ) -> CreditFigures:
-    """Make the conversations, label their pairs in every way, and count. `command` runs edgen and gives what it prints."""
+    """Make the conversations, label their pairs in every way, and count.
+
+    `command` runs edgen and returns its output.
+    """
     run, job = folder / "run", str(ROOT / "jobs" / "selfplay.yaml")
     command("generate", job, "-n", str(scenarios), "-o", str(run), "--set", _BACKENDS)
-    figures, played = [], {0: 0}  # calls of so many rollouts
+    figures, played = [], {0: 0}  # calls of this many rollouts
     for way in ways:
         made = json.loads(command("pairs", str(run), *way.arguments(), "--json"))
         if way.k is not None and way.k not in played:
@@ -115,7 +121,7 @@ def measure(
 
 
 def _labels(run: Path) -> Iterator[_Label]:
-    """Every label of a pair that parts in two turns of the teacher."""
+    """Yield every label of a pair that parts in two turns of the teacher."""
     with RunReader(run) as reader:
         for compared in reader.compared():
             pair, prefix = compared.pair, compared.pair.prefix_turns
@@ -137,7 +143,7 @@ def _count(where: str, there: list[_Label]) -> EvidenceCase:
 
 
 def credit(folder: Path) -> None:
-    """How often a label of one turn prefers the better one, by what it rests on: on planted worths."""
+    """Print how often a label of one turn prefers the better one, by its evidence, on planted worths."""
     print("  " + "\n  ".join(tabulate(measure(folder))))
 
 

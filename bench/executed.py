@@ -1,15 +1,17 @@
-"""python -m bench executed [--json] [--files]: the files of edgen in which a function runs, for four small tasks.
+"""python -m bench executed [--json] [--files]: the files of edgen in which a function runs, for four small
+tasks.
 
-A file counts if at least one function of it is called, not merely imported, while `edgen` runs one command in a
-process of its own. Four rules make the figure one of the code that a reader has to follow:
+A file counts if at least one function of it is called, not merely imported, while `edgen` runs one command in
+a process of its own. Four rules make the figure one of the code that a reader has to follow:
 
-- The command line is part of it: the call begins after `import edgen`, and what the command imports comes later.
+- The command line is part of it: the call begins after `import edgen`, and what the command imports comes
+  later.
 - Calls made by an import (decorators, tables built by functions) do not count.
 - A function's body counts; bodies of modules and classes do not. Lambdas and comprehensions are functions.
 - Files of `simulator/` do not count, as the simulator stands in for a model.
 
-The tasks: `generate -n 1` of jobs/quickstart.yaml and of jobs/tutoring.yaml; of a run of one conversation, `export --to
-sft` and `stats --only lengths`. --files lists the files of each task.
+The tasks: `generate -n 1` of jobs/quickstart.yaml and of jobs/tutoring.yaml; of a run of one conversation,
+`export --to sft` and `stats --only lengths`. --files lists the files of each task.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _IMPORTS = "<frozen importlib"
 
 
 def find_job(name: str) -> str:
-    """Return the path of a shipped job, wherever below jobs/ it is."""
+    """Return the path of a shipped job, in any folder below jobs/."""
     (path,) = (ROOT / "jobs").rglob(f"{name}.yaml")
     return str(path)
 

@@ -58,8 +58,10 @@ def _rate(times: list[float]) -> float:
 def _make(
     run: Path, urls: list[str], count: int, kill: subprocess.Popen[str] | None = None
 ) -> dict[str, int]:
-    """Make conversations with these servers, and kill one when a third is answered. Return answers by
-    server."""
+    """Make conversations with these servers, and kill one when a third is answered.
+
+    Return the number of answers by server.
+    """
     backend = json.dumps({"type": "openai", "model": "m", "base_url": urls, "seed": "auto"})
     making = subprocess.Popen(
         [
@@ -81,7 +83,7 @@ def _make(
 
 
 def fleet(folder: Path) -> None:
-    """A fleet of three servers, one slow, against the sum of what they can do; then one dies midway."""
+    """Compare a fleet of three servers, one slow, with the sum of their own rates; then kill one midway."""
     ratios, without = [], []
     for number in range(ROUNDS):
         with contextlib.ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Forty layouts written on 2026-11-29, before the reader was touched or read for them."""
+"""Forty layouts written on 2026-11-29, before the reader was changed or read for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.unseen_layouts import _dumps, _each, _grouped, _in_front, _in_parts, 
 
 
 def _wrapped(text: str) -> str:
-    """A text in lines of about forty characters."""
+    """Return a text in lines of about forty characters."""
     lines, line = [], ""
     for word in text.split(" "):
         if line and len(line) + len(word) > 40:

@@ -1,10 +1,12 @@
-"""python -m bench large_data LAYOUT… --records FOLDER [--mb 2000] [--commands validate compare stats] [--run RUN]
+"""python -m bench large_data LAYOUT… --records FOLDER [--mb 2000] [--commands validate compare stats] [--run
+RUN]
 
-Memory of `validate`, `compare` and `stats` with a data set of 2 GB in a published layout. FOLDER holds a file LAYOUT.json of
-real records for each layout (a folder LAYOUT of files for `crwiz`); they are repeated with new ids until the file is
-large enough. Chat layouts (`sharegpt`, `messages-json`, `messages-jsonl`, `messages-parquet`) take their texts from
-`education.json`. Each command runs alone in a process of its own; its resident memory is looked at all the time and
-printed at 10%, 50% and 100% of its time, with the largest value. The data set is deleted afterwards.
+Memory of `validate`, `compare` and `stats` with a data set of 2 GB in a published layout. FOLDER holds a file
+LAYOUT.json of real records for each layout (a folder LAYOUT of files for `crwiz`); they are repeated with new
+ids until the file is large enough. Chat layouts (`sharegpt`, `messages-json`, `messages-jsonl`,
+`messages-parquet`) take their texts from `education.json`. Each command runs alone in a process of its own;
+its resident memory is looked at all the time and printed at 10%, 50% and 100% of its time, with the largest
+value. The data set is deleted afterwards.
 """
 
 from __future__ import annotations
@@ -65,7 +67,9 @@ def _sharegpt(folder: Path) -> list[Record]:
 
 
 class Layout(NamedTuple):
-    """A layout: its real records, how a record gets a new id, and how many of them are written to a path."""
+    """A layout: its real records, a function that gives a record a new id, and one that writes records to a
+    path.
+    """
 
     records: Callable[[Path], list[Record]]
     renamed: Callable[[Record, int], Record]
@@ -82,7 +86,7 @@ def _keyed(record: Record, number: int) -> Record:  # noqa: ARG001 - the file's 
 
 
 def _write_lines(path: Path, records: Iterator[Record], size: int, *, within: str = "", by_id: bool = False, plain: bool = False) -> int:  # fmt: skip
-    """Write records until the file has `size` bytes; return their number."""
+    """Write records until the file has `size` bytes; return how many it holds."""
     opening, closing, between = ("{", "}", ",\n") if by_id else ("", "", "\n") if plain else ("[", "]", ",\n")
     if within:
         opening, closing = f'{{"{within}": {{', "}}"
@@ -145,7 +149,9 @@ LAYOUTS = {
 
 
 class Memory(NamedTuple):
-    """Resident memory of a process, in MB, at shares of its time, and the largest; seconds of wall time and CPU."""
+    """Memory of a process at shares of its time and its largest value (resident, in MB), with seconds of wall
+    time and CPU.
+    """
 
     at: tuple[float, ...]
     most: float
@@ -156,7 +162,7 @@ class Memory(NamedTuple):
 
 
 def watch(*command: str, shares: tuple[float, ...] = (0.1, 0.5, 1.0)) -> Memory:
-    """Run a command to its end and look at its memory; that of its own child processes is not counted."""
+    """Run a command to its end and sample its memory, without that of its child processes."""
     started, seen = time.perf_counter(), []
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, cwd=ROOT)

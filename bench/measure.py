@@ -1,4 +1,4 @@
-"""What the benchmarks share: a command run in a process of its own, its CPU, wall time and memory."""
+"""Helpers of the benchmarks: a command run in a process of its own, its CPU, wall time and memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of wall time and of CPU (user and system, all threads), peak memory in MB (1e6 bytes)."""
+    """The cost of a command.
+
+    Seconds of wall time and of CPU (user and system, all threads), and peak memory in MB (1e6 bytes).
+    """
 
     wall: float
     cpu: float
@@ -29,7 +32,7 @@ class Cost:
 
 
 def run(*command: str, expect: tuple[int, ...] = (0,), cwd: Path = ROOT) -> Cost:
-    """Run a command to its end; raises if its exit code is not expected."""
+    """Run a command to its end; raise an error if its exit code is not the expected one."""
     started = time.perf_counter()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(command, stdout=out, stderr=err, cwd=cwd)
@@ -58,7 +61,7 @@ def edgen(*arguments: str, expect: tuple[int, ...] = (0,)) -> Cost:
 
 @contextlib.contextmanager
 def simulator(*options: str) -> Iterator[str]:
-    """`edgen simulator` in a second process; yields its base URL for the Chat Completions format."""
+    """Run `edgen simulator` in a second process; yield its base URL for the Chat Completions format."""
     process = subprocess.Popen(
         [sys.executable, "-m", "edgen", "simulator", "--port", "0", *options],
         stderr=subprocess.PIPE,
@@ -78,5 +81,5 @@ def simulator(*options: str) -> Iterator[str]:
 
 
 def machine() -> str:
-    """The machine in a line."""
+    """Return the machine's description, one line."""
     return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {platform.system()}"

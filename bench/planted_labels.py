@@ -1,12 +1,14 @@
-"""Three simulated annotators with planted confusions: what is measured of their labels, and what the confusions predict.
+"""Three simulated annotators with planted confusions: measured figures of their labels, and the predicted
+ones.
 
-    python -m bench annotate        prints, among others, how often the predictions lie within their intervals
+python -m bench annotate prints, among others, how often the predictions lie within their intervals.
 
-Given the true labels of n units, the answers of the annotators are drawn independently: annotator a says y of a unit whose
-truth is t with chance C_a[t, y]. So the expected table of (truth, answers) is known, and every figure is a smooth function of the
-table. Predictions are the figures of the expected table, written here from their definitions and from nothing of edgen's;
-their standard errors are by the delta method, for multinomials that are drawn apart for each truth. Truths are taken as they
-come: about even among the labels.
+Given the true labels of n units, the answers of the annotators are drawn independently: annotator a answers y
+for a unit whose truth is t with chance C_a[t, y]. So the expected table of (truth, answers) is known, and
+every figure is a smooth function of the table. Predictions are the figures of the expected table, written
+here from their definitions, without edgen's code. Their standard errors are by the delta method, for
+multinomials that are drawn separately for each truth. Truths are taken as they come: about even among the
+labels.
 """
 
 from __future__ import annotations
@@ -37,11 +39,11 @@ from edgen.stats.label_figures import LabelCounts
 
 Floats = NDArray[np.float64]
 SEEDS = 20
-_ROUNDING = 2e-6  # told figures have six digits
+_ROUNDING = 2e-6  # printed figures have six digits
 SURE = 1.959964  # standard errors on either side of a 95% interval
 SPACE = load_space(ROOT / "preference_space" / "education_dialogue.yaml")
 LABELS = find_label_set("teacher_moves")
-# How often each annotator takes a label for which other: one blurs two labels both ways, one overuses a label, one guesses.
+# How often each annotator confuses labels: one blurs two labels both ways, one overuses a label, one guesses.
 CONFUSIONS: dict[str, dict[str, dict[str, float]]] = {
     "blurring": {"Focus": {"Probing": 0.3}, "Probing": {"Focus": 0.2}, "Telling": {"Generic": 0.05}},
     "lenient": {name: {"Generic": 0.25} for name in ("Focus", "Probing", "Telling")},
@@ -52,8 +54,11 @@ Conversation = Sequence[Turn]
 
 
 class Figure(NamedTuple):
-    """A figure as it was measured, with the interval that edgen tells where it tells one; as it is predicted, with the standard
-    error of what can be measured."""
+    """A measured figure and its prediction.
+
+    The measured value comes with the interval that edgen reports, if it reports one. The predicted value
+    comes with the standard error of a measurement.
+    """
 
     name: str
     measured: float
@@ -63,12 +68,12 @@ class Figure(NamedTuple):
 
     @property
     def near(self) -> bool:
-        """Whether the measured value lies where 95 of 100 are predicted."""
+        """True if the measured value lies in the predicted 95% interval."""
         return abs(self.measured - self.predicted) <= SURE * self.error + _ROUNDING
 
     @property
     def covered(self) -> bool | None:
-        """Whether the told interval holds the predicted value; None without one."""
+        """True if the reported interval contains the predicted value; None without an interval."""
         if self.told is None:
             return None
         low, high = self.told
@@ -76,8 +81,10 @@ class Figure(NamedTuple):
 
 
 def label_planted(conversations: Sequence[Conversation], seed: int, *, together: bool) -> Iterator[Any]:
-    """(conversation's number, true label, answer of each annotator) of every unit, as annotators at work on a run are asked: through
-    the protocol, the template and the simulator."""
+    """Yield (conversation's number, true label, answer of each annotator) of every unit.
+
+    The annotators are asked as in a run: through the protocol, the template and the simulator.
+    """
     asking = LabellingTask(labels=LABELS, together=together)
     prompt = load_template(
         make_labelling_template(None, "", "annotator", (LABELS,)), make_unlimited_reach(), SPACE
@@ -93,7 +100,7 @@ def label_planted(conversations: Sequence[Conversation], seed: int, *, together:
 def _answers(
     asking: LabellingTask, prompt: Prompt, annotator: str, number: int, turns: Conversation, seed: int
 ) -> dict[int, str]:
-    """What an annotator says of each unit of a conversation."""
+    """Return an annotator's label of each unit of a conversation."""
     rules = Rules(asks=1, seed=hash64(f"annotator/{seed}/{annotator}") >> 1)
     found = {}
     for units in asking.group_units(turns):
@@ -113,7 +120,7 @@ def _answers(
 
 
 def figures(units: Iterator[Any]) -> list[Figure]:
-    """Every figure of a layer of three annotators that is measured, beside its prediction."""
+    """Return every measured figure of a layer of three annotators, with its prediction."""
     agreement, right, truths, n = AgreementCounts(), 0, dict.fromkeys(LABELS.names, 0), 0
     counts = {name: LabelCounts() for name in CONFUSIONS}
     for cluster, true, said in units:
@@ -141,7 +148,7 @@ def figures(units: Iterator[Any]) -> list[Figure]:
 
 
 def chances(confusion: Mapping[str, Mapping[str, float]]) -> Floats:
-    """C[truth, answer] of a backend's `confusion`, by its definition."""
+    """Return C[truth, answer] of a backend's `confusion`, by its definition."""
     names = LABELS.names
     table = np.zeros((len(names), len(names)))
     for row, true in enumerate(names):
@@ -154,7 +161,7 @@ def chances(confusion: Mapping[str, Mapping[str, float]]) -> Floats:
 
 
 def predict(truths: Mapping[str, int]) -> dict[str, tuple[float, float]]:
-    """(value, standard error) of each figure for units of which so many have each label in truth."""
+    """Return (value, standard error) of each figure, for units with these numbers of each true label."""
     n = sum(truths.values())
     shares = np.array([truths[name] / n for name in LABELS.names])
     a, b, c = (chances(confusion) for confusion in CONFUSIONS.values())
@@ -174,7 +181,7 @@ def predict(truths: Mapping[str, int]) -> dict[str, tuple[float, float]]:
 
 
 def _figures_of(tables: Floats) -> dict[str, Floats]:
-    """The figures of tables (draws, truth, answers of the three) of shares, by their definitions."""
+    """Return the figures of tables (draws, truth, answers of the three) of shares, by their definitions."""
     names, total = LABELS.names, tables.sum(axis=(1, 2, 3, 4))
     tables = tables / total[:, None, None, None, None]
     annotators = [*CONFUSIONS]
@@ -216,5 +223,5 @@ def _figures_of(tables: Floats) -> dict[str, Floats]:
 def repeat(
     conversations: Sequence[Conversation], *, together: bool, seeds: int = SEEDS
 ) -> list[list[Figure]]:
-    """The figures of each seed."""
+    """Return the figures of each seed."""
     return [figures(label_planted(conversations, seed, together=together)) for seed in range(seeds)]

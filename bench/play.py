@@ -1,9 +1,9 @@
 """Conversations between people at once: `python -m bench.play [--pairs N] [--turns N] [--kills N]`.
 
-As many pairs of people (50) talk over the pages of one `edgen web`, in a run of one `edgen generate`; each is a
-thread with a browser of its own that polls as the page's script does. Prints how long pages and answers took,
-and whether an answer was lost or anybody was asked twice. With kills, the server or the run is ended by SIGKILL
-at random moments and started again; browsers send again what got no answer.
+As many pairs of people (50) talk over the pages of one `edgen web`, in a run of one `edgen generate`; each is
+a thread with a browser of its own that polls as the page's script does. Prints how long pages and answers
+took, and whether an answer was lost or any person was asked twice. With kills, the server or the run is ended
+by SIGKILL at random moments and started again; browsers send unanswered requests again.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ from typing import NamedTuple
 import edgen
 from tests.web.players import SELFPLAY, Browser, Pages, Player
 
-_POLLED = 0.4  # seconds between two looks, as the page's script has it
+_POLLED = 0.4  # seconds between two polls, as in the page's script
 
 
 class Played(NamedTuple):
-    """Result of a number of conversations between people: seconds of each request by kind, answers sent,
-    answers that are not exactly once in the records, keys that were asked again after their answer was
-    confirmed, and kills."""
+    """Result of a number of conversations between people.
+
+    Seconds of each request by kind, answers sent, answers that are not exactly once in the records, keys that
+    were asked again after their answer was confirmed, and kills.
+    """
 
     looks: list[float]
     answers: list[float]

@@ -23,15 +23,18 @@ EVERY = {**LAYOUTS, **LISTED, **OWN, **INVENTED, **FURTHER, **UNSEEN, **FRESH, *
 REPLIES = 20  # of a layout
 ROUNDS = 25
 MOST = 60  # µs on a quiet core
-QUIET = 41  # µs that the yardstick takes on a quiet core: 1.47 times what the strict form of commit 758fc9a took, 28
+QUIET = 41  # µs that the yardstick takes on a quiet core: 1.47 times the strict form of commit 758fc9a, 28 µs
 
 _LINE = re.compile(r'   (Teacher|Student):  "((?:[^"\\\n]|\\.)*)",?\n')
 _PROBABILITY = re.compile(r'Probability:  "([0-9.]+)"')
 
 
 def yardstick(text: str) -> Conversation:
-    """Return the conversation in a reply in the published layout, read by this layout's own expression and nothing else.
-    Its time is the unit of the others, so that figures of a busy machine can be compared. Do not change it."""
+    """Return the conversation in a reply in the published layout, read by a regular expression for this
+    layout alone.
+
+    Its time is the unit of the others, so that figures of a busy machine can be compared. Do not change it.
+    """
     turns = []
     for role, said in _LINE.findall(text):
         said = said.replace('\\"', '"').strip()
@@ -43,8 +46,11 @@ def yardstick(text: str) -> Conversation:
 
 
 def microseconds(readers: Sequence[Callable[[str], object]], texts: Sequence[Sequence[str]]) -> list[float]:
-    """Return the mean CPU of each reader for one of its texts: of each the least of many rounds, which other work
-    disturbs least. The readers take turns, so that a busy machine slows all of them."""
+    """Return the mean CPU of each reader for one of its texts.
+
+    It is the least of many rounds, since other work only adds time. The readers take turns, so that a busy
+    machine slows all of them.
+    """
     least = [[float("inf")] * REPLIES for _ in readers]
     for _ in range(ROUNDS):
         for number in range(REPLIES):
@@ -56,10 +62,11 @@ def microseconds(readers: Sequence[Callable[[str], object]], texts: Sequence[Seq
 
 
 def reading(folder: Path) -> None:  # noqa: ARG001 - nothing is written
-    """A reading of 16 turns in each layout, in units of the yardstick, which is read in the same rounds.
+    """Measure the reading of 16 turns in each layout, in units of the yardstick, which runs in the same
+    rounds.
 
-    Measured for the first replies to a prompt, before a layout is learned, and for later ones. All layouts are read in
-    one process.
+    Measured for the first replies to a prompt, before a layout is learned, and for later ones. All layouts
+    are read in one process.
     """
     published = [LAYOUTS["published"](number) for number in range(REPLIES)]
     units = []

@@ -1,10 +1,11 @@
-"""python -m bench real [--forms schema|prose|both] [--only CASE…] [--role ROLE] [--share X] [--seed N] [--keep FOLDER].
+"""python -m bench real [--forms schema|prose|both] [--only CASE…] [--role ROLE] [--share X] [--seed N]
+[--keep FOLDER].
 
-Every protocol and asker with a real model. Each case is asked twice, with the form of its answers as a JSON Schema and
-in the templates' prose. The model is SmolLM2-135M-Instruct in this process (`sh .ci/setup-local` installs it);
-`--backend '{type: openai, …}'` asks another. With --role, the simulator answers for all other roles of a protocol. A row
-is usable answers of all, and calls and tokens for each accepted result. With an embedded model, usable answers are also
-counted by role.
+Every protocol and asker with a real model. Each case is asked twice: with the form of its answers as a JSON
+Schema, and in the templates' prose. The model is SmolLM2-135M-Instruct in this process (`sh .ci/setup-local`
+installs it); `--backend '{type: openai, …}'` asks another. With --role, the simulator answers for all other
+roles of a protocol. A row shows usable answers of all, and calls and tokens for each accepted result. With an
+embedded model, usable answers are also counted by role.
 """
 
 from __future__ import annotations
@@ -32,12 +33,15 @@ SMOLLM2 = {
     "extra_body": {"repeat_penalty": 1.1, "repeat_last_n": 256},
 }  # fmt: skip
 _ASKS = 3
-_HOLLOW = ("loop", "echo", "placeholder", "leaked_secret")  # reasons that no form prevents
+_HOLLOW = ("loop", "echo", "placeholder", "leaked_secret")  # rejection reasons that no form prevents
 
 
 class Used(NamedTuple):
-    """The cost of one case: replies, unusable replies, those of them that say nothing of their own, tokens, results
-    wanted and accepted, seconds; and by role replies and unusable ones."""
+    """The cost of one case.
+
+    Replies, unusable replies, those of them without own content, tokens, results wanted and accepted,
+    seconds; and by role replies and unusable ones.
+    """
 
     calls: int
     unusable: int
@@ -55,7 +59,7 @@ class Used(NamedTuple):
 
     @property
     def in_form(self) -> float:
-        """The share of replies in the form that was requested, whatever they say."""
+        """The share of replies in the requested form, useful or not."""
         return 1 - (self.unusable - self.hollow) / self.calls if self.calls else 0.0
 
     @property
@@ -70,8 +74,11 @@ class Used(NamedTuple):
 
 
 def used_in(folder: Path, wanted: int, seconds: float) -> Used:
-    """Return what the ledgers in a folder say was used. A reply is no good if another one to the same question
-    follows, or if it is the last of a question whose task was rejected."""
+    """Return the usage in the ledgers in a folder.
+
+    A reply is unusable if another reply to the same question follows, or if it is the last of a question
+    whose task was rejected.
+    """
     calls = unusable = hollow = tokens = accepted = 0
     roles: dict[str, tuple[int, int]] = {}
     for path in sorted(folder.rglob("*.db")):
@@ -100,7 +107,7 @@ FROM replies AS one WHERE NOT simulated GROUP BY model"""
 
 
 def named(backend: dict[str, Any], role: str) -> dict[str, Any]:
-    """Return an embedded model under a role's name, which its replies then have in the ledger."""
+    """Return an embedded model under a role's name, so that its replies have this name in the ledger."""
     if backend["type"] != "llamacpp":
         return backend
     path = backend.get("path") or str(find_installed(backend["model"]).path)
@@ -168,8 +175,10 @@ def generate(
     only: str | None = None,
     seed: int = 7,
 ) -> Used:
-    """Generate the conversations of a protocol, or a share of them; of a small share, shorter ones. With `only`,
-    the simulator answers for all other roles."""
+    """Generate the conversations of a protocol, or a share of them; for a small share, shorter ones.
+
+    With `only`, the simulator answers for all other roles.
+    """
     backends = {role: named(backend, role) for role in _ROLES.get(name, ()) if only in (None, role)}
     if only is not None:
         backends["default"] = {"type": "simulator"}
@@ -179,7 +188,7 @@ def generate(
     if share < _SMALL and name in _SHORT:
         job[name] = {**job[name], **_SHORT[name]}
     began = time.monotonic()
-    with contextlib.suppress(EdgenError):  # short, which the figures say
+    with contextlib.suppress(EdgenError):  # short conversations; the figures say so
         edgen.generate(job, output=folder / name, progress=False)
     return used_in(folder / name, job["conversations"], time.monotonic() - began)
 
@@ -211,7 +220,7 @@ def measure(
     keep: Path | None = None,
     seed: int = 7,
 ) -> Used:
-    """Measure one case in a new folder, or in a folder that is kept, for its raw replies."""
+    """Measure one case in a new folder, or in one under `keep` so that its raw replies stay."""
     with contextlib.ExitStack() as stack:
         parent = Path(stack.enter_context(tempfile.TemporaryDirectory())) if keep is None else keep
         folder = parent / f"{name}-{forms}"

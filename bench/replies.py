@@ -1,6 +1,6 @@
 """Replies as models write them: one lesson of sixteen turns in ten layouts, the texts drawn by number.
 
-Nothing here is edgen's: the texts and the layouts stand by themselves, so that a server can answer with them.
+Nothing here imports edgen: texts and layouts are independent, so that a server can answer with them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Lesson = list[tuple[str, str]]
 
 
 def lesson(number: int) -> tuple[str, Lesson, str]:
-    """(topic, turns as (role, text), probability) of a number, always the same."""
+    """Return (topic, turns as (role, text), probability) of a number, always the same."""
     draw = random.Random(number)
     topic = draw.choice(_TOPICS)
     said = [draw.sample(_TEACHER, TURNS // 2), draw.sample(_STUDENT, TURNS // 2)]

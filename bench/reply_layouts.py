@@ -1,4 +1,6 @@
-"""More layouts of the lesson in `bench.replies`: how models write a conversation that nobody told them how to write."""
+"""More layouts of the lesson in `bench.replies`: how models write a conversation when the prompt sets no
+layout.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +44,12 @@ def _each(
     plain: bool = False,
     write: Callable[[str], str] = str,
 ) -> Layout:
-    """A layout in which every turn is written in one form: {r} its role, {R} in capitals, {o} in lower case, {n} its
-    number, {t} its text; {x} the other role, {m} the number in two digits, {l} as a letter, {i} Roman, {c} in a circle.
-    `plain`: without quotation marks in the texts."""
+    """Return a layout in which every turn is written in one form.
+
+    {r} is its role, {R} in capitals, {o} in lower case, {n} its number, {t} its text; {x} the other role, {m}
+    the number in two digits, {l} as a letter, {i} Roman, {c} in a circle. `plain`: without quotation marks in
+    the texts.
+    """
 
     def layout(number: int) -> str:
         _, turns, probability = lesson(number)
@@ -71,7 +76,7 @@ def _each(
 
 
 def _values(make: Callable[[str, str, int], object], wrap: Callable[[list[object], float], str]) -> Layout:
-    """A layout in JSON: a value for each turn, and what the list of them stands in."""
+    """Return a layout in JSON: a value for each turn, and the object around their list."""
 
     def layout(number: int) -> str:
         _, turns, probability = lesson(number)
@@ -302,7 +307,7 @@ INVENTED: dict[str, Layout] = {
     "Der Lehrer sagt": _each('Der {r}: "{t}"', names=("Lehrer", "Schüler"), foot="\n\nWahrscheinlichkeit: {p}", plain=True),
 }  # fmt: skip
 
-# Found misread or unread by a reader that had never met any of INVENTED's.
+# Layouts that a reader without any of INVENTED's misread or could not read.
 FURTHER: dict[str, Layout] = {
     "the separator is an arrow": _each("{r} ➜ {t}", foot="\nProbability ➜ {p}"),
     "guillemets around roles": _each("«{r}» {t}"),

@@ -1,8 +1,8 @@
-"""How many requests a second one `edgen simulator` answers.
+"""Requests per second of one `edgen simulator`.
 
-A server in a second process, a bare aiohttp loop as the client, both on this machine's cores. Prints
-one JSON object: for each latency the requests a second, the latency seen at the median and at the
-99th percentile in milliseconds, and the CPU seconds that each side spent per 1,000 requests.
+A server in a second process, a bare aiohttp loop as the client, both on this machine's cores. Prints one JSON
+object: for each latency the requests per second, the latency at the median and at the 99th percentile in
+milliseconds, and the CPU seconds that each side spent per 1,000 requests.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PROMPT = (
 
 
 async def load(url: str, requests: int, in_flight: int) -> tuple[float, list[float]]:
-    """Seconds that all requests took, and each one's own."""
+    """Return the seconds of all requests together, and those of each."""
     numbers = iter(range(requests))
     times: list[float] = []
     connector = aiohttp.TCPConnector(limit=in_flight)
@@ -61,7 +61,7 @@ async def load(url: str, requests: int, in_flight: int) -> tuple[float, list[flo
 
 
 def measure(latency_ms: float, requests: int, in_flight: int) -> dict[str, float]:
-    """One server, one load, its figures."""
+    """Return the figures of one server under one load."""
     command = [sys.executable, "-m", "edgen", "simulator", "--port", "0", "--latency-ms", str(latency_ms)]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     server = subprocess.Popen(

@@ -1,4 +1,6 @@
-"""Layouts that were written before the reader had met them, of chats, plays, mails, programs, tables and legends."""
+"""Layouts that were written before the reader had met them, of chats, plays, mails, programs, tables and
+legends.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,12 @@ def _each(
     plain: bool = False,
     write: Callable[[str], str] = str,
 ) -> Layout:
-    """A layout in which turns are written in these forms, one after the other: {r} the role, {R} in capitals, {o} in lower
-    case, {x} the other role, {n} the turn's number, {k} its pair's, {m} two digits, {N} three, {l} and {L} a letter, {c} a
-    clock, {v} a verb, {t} the text. In the foot {p} is the probability, {pc} its percentage, {pn} the same without a sign."""
+    """Return a layout in which turns are written in these forms, one after the other.
+
+    {r} is the role, {R} in capitals, {o} in lower case, {x} the other role, {n} the turn's number, {k} its
+    pair's, {m} two digits, {N} three, {l} and {L} a letter, {c} a clock, {v} a verb, {t} the text. In the
+    foot {p} is the probability, {pc} its percentage, {pn} the same without a sign.
+    """
 
     def layout(number: int) -> str:
         _, turns, probability = lesson(number)
@@ -51,7 +56,7 @@ def _each(
 
 
 def _values(make: Callable[[str, str, int], Any], wrap: Callable[[list[Any], float], object]) -> Layout:
-    """A layout in JSON: a value for each turn, and the whole of which the list is a part."""
+    """Return a layout in JSON: a value for each turn, and the object that contains their list."""
 
     def layout(number: int) -> str:
         _, turns, probability = lesson(number)
@@ -64,7 +69,7 @@ def _values(make: Callable[[str, str, int], Any], wrap: Callable[[list[Any], flo
 
 
 def _in_parts(form: str, every: int, title: str) -> Layout:
-    """A layout with headings between some turns, which nobody says."""
+    """Return a layout with headings between some turns, which belong to no speaker."""
 
     def layout(number: int) -> str:
         _, turns, probability = lesson(number)
@@ -563,7 +568,7 @@ UNSEEN: dict[str, Layout] = {
 
 
 def _closed(percent: int) -> str:
-    """A percentage in words, tens and units apart."""
+    """Return a percentage in words, tens and units apart."""
     tens = ("", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
     units = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
     teens = (
@@ -583,7 +588,7 @@ def _closed(percent: int) -> str:
 
 
 def _with_words(layout: Layout) -> Layout:
-    """A layout whose probability is in words: `%words%` in its text becomes `seventy-two`."""
+    """Return a layout whose probability is in words: `%words%` in its text becomes `seventy-two`."""
 
     def write(number: int) -> str:
         percent = round(float(lesson(number)[2]) * 100)
@@ -593,7 +598,7 @@ def _with_words(layout: Layout) -> Layout:
 
 
 def _in_front(form: str, layout: Layout) -> Layout:
-    """A layout with its probability before everything else: {p}, {pc} and {pn} as in a foot."""
+    """Return a layout with its probability before everything else: {p}, {pc} and {pn} as in a foot."""
 
     def write(number: int) -> str:
         probability = lesson(number)[2]
@@ -604,7 +609,7 @@ def _in_front(form: str, layout: Layout) -> Layout:
 
 
 def _in_the_middle(form: str, layout: Layout, *, mark: str) -> Layout:
-    """A layout with its probability before the turn that begins with this mark."""
+    """Return a layout with its probability before the turn that begins with this mark."""
 
     def write(number: int) -> str:
         before, found, after = layout(number).partition(mark)
@@ -616,14 +621,14 @@ def _in_the_middle(form: str, layout: Layout, *, mark: str) -> Layout:
 
 
 def _grouped(make: Callable[[list[Any]], Any], wrap: Callable[[list[Any], float], Any]) -> Layout:
-    """A layout in JSON: a value for four turns, each as [role, text]."""
+    """Return a layout in JSON: a value for four turns, each as [role, text]."""
     return _values(
         lambda role, text, _: [role, text],
         lambda v, p: wrap([make(v[i : i + 4]) for i in range(0, TURNS, 4)], p),
     )
 
 
-# Written on 2026-11-29, before the reader was touched for them.
+# Written on 2026-11-29, before the reader was changed for them.
 UNMET: dict[str, Layout] = {
     "minutes with times in front and agenda": _each(
         "10:{m}  {r}: {t}",
@@ -720,7 +725,7 @@ UNMET: dict[str, Layout] = {
     "roles right of a tab and a number": _each("{n}\t{r}\t{t}", head="Lesson log (exported)\n\n", foot="\n\nEnd of log. Probability: {p}"),
 }  # fmt: skip
 
-# Twenty more, written after the reader had met those.
+# Twenty more, written after the reader had read those.
 LATER: dict[str, Layout] = {
     "minutes, bullets with times and verbs": _each(
         "- *10:{m}* – **{r}** noted: {t}",

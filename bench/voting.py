@@ -2,8 +2,8 @@
 
 python -m bench voting [--people N] [--kills N] [--votes N] [--think S]
 
-Each person opens the own link and votes with pauses. Afterwards each vote that was confirmed has to be stored
-exactly once. Requests that find no server are sent again, with the same form, as a browser's reload does.
+Each person opens a personal link and votes with pauses. Afterwards each confirmed vote must be stored exactly
+once. Requests that find no server are sent again, with the same form, as a browser's reload does.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Server:
 async def _person(
     url: str, key: str, name: str, asked: argparse.Namespace, killing: asyncio.Task[None], told: Told
 ) -> None:
-    """Vote the asked number of times, and on while the server is being killed."""
+    """Vote the requested number of times, and continue while the server is being killed."""
     rng = random.Random(name)
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(cookie_jar=jar, timeout=aiohttp.ClientTimeout(60)) as session:
@@ -121,7 +121,7 @@ async def _ask(
 
 
 async def _kill(server: Server, kills: int, pause: float) -> None:
-    """Kill the server again and again, each time once it answered for a while."""
+    """Kill the server again and again, each time after it has answered for a while."""
     rng = random.Random(0)
     for _ in range(kills):
         await asyncio.sleep(rng.uniform(0.2, 1.0) * pause)
@@ -142,7 +142,9 @@ async def _vote(server: Server, keys: dict[str, str], asked: argparse.Namespace,
 
 
 def voting(arguments: list[str]) -> int:
-    """Run both phases, without kills and with them; return how many confirmed votes are not stored once."""
+    """Run both phases, without kills and with them; return how many confirmed votes are not stored exactly
+    once.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench voting", description=__doc__)
     parser.add_argument("--people", type=int, default=200)
     parser.add_argument("--kills", type=int, default=50)

@@ -1,6 +1,6 @@
-"""Pages of `edgen web`: how long each takes, asked for in random order, and the server's memory.
+"""Pages of `edgen web`: how long each takes, in random order, and the server's memory.
 
-The large index holds small records that go straight through the writer of indexes; a file of one conversation
+The large index holds small records, written directly by the writer of indexes; a file of one conversation
 stands for their data set.
 """
 
@@ -81,7 +81,7 @@ def _cpu(pid: int) -> float:
     """Return the milliseconds that a process's threads ran."""
     ran = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
-        with contextlib.suppress(OSError):  # it ended meanwhile
+        with contextlib.suppress(OSError):  # it has ended meanwhile
             ran += int((task / "schedstat").read_text("ascii").split()[0])
     return ran / 1e6
 
@@ -93,7 +93,7 @@ def _memory(pid: int, name: str) -> float:
 
 
 def _measure(source: Path, cache: Path, bound: int) -> None:
-    """Ask for pages in random order, and print how long they took."""
+    """Request pages in random order, and print how long they took."""
     with _server(source, cache) as (port, cookie, pid):
         home = re.search(r'href="(/run/\w+)"', _ask(port, cookie, "/")[1])
         assert home is not None
@@ -232,7 +232,9 @@ def _large(folder: Path, count: int) -> None:
 
 
 def web_pages(folder: Path) -> None:
-    """Pages of a run of 47,234 conversations, and with --large of a million small ones: p50, p95, memory."""
+    """Measure pages of a run of 47,234 conversations, and with --large of a million small ones: p50, p95,
+    memory.
+    """
     quickstart = str(ROOT / "jobs" / "quickstart.yaml")
     edgen("generate", quickstart, "-n", str(RUN), "-o", str(folder / "outputs" / "run"))
     _measure(folder / "outputs", folder / "cache", 150)

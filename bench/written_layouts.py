@@ -1,13 +1,14 @@
-"""Layouts written on 2026-11-29, before the reader was touched or read for them.
+"""Layouts written on 2026-11-29, before the reader was changed or read for them.
 
-Many have words that change from turn to turn or from reply to reply: moods, times, topics, people. Some have texts of
-their own (`SCRIPTS`): other languages, turns of several lines, other numbers of turns.
+Many have words that change from turn to turn or from reply to reply: moods, times, topics, people. Some have
+texts of their own (`SCRIPTS`): other languages, turns of several lines, other numbers of turns.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import textwrap
 from collections.abc import Callable, Sequence
 from itertools import cycle
 from xml.sax.saxutils import escape
@@ -16,7 +17,7 @@ from bench.replies import END, TURNS, Lesson, lesson
 from bench.reply_layouts import NAMES, Layout, Names
 from bench.unseen_layouts import _dumps, _each, _in_front, _values
 
-# Of a number: the turns as (role, text), and the probability.
+# Maps a number to the turns as (role, text), and the probability.
 Script = Callable[[int], tuple[Lesson, float | None]]
 
 _FOOT = "\n\nProbability: {p}"
@@ -57,7 +58,7 @@ def _lesson(number: int) -> tuple[Lesson, float | None]:
 
 
 def _talk(teacher: Sequence[str], student: Sequence[str]) -> Script:
-    """A script of sixteen turns of these sentences."""
+    """Return a script of sixteen turns of these sentences."""
 
     def script(number: int) -> tuple[Lesson, float | None]:
         draw = random.Random(number)
@@ -69,7 +70,7 @@ def _talk(teacher: Sequence[str], student: Sequence[str]) -> Script:
 
 
 def _changed(change: Callable[[Lesson, random.Random], Lesson]) -> Script:
-    """The lesson with changed turns."""
+    """Return the lesson with changed turns."""
 
     def script(number: int) -> tuple[Lesson, float | None]:
         turns, probability = _lesson(number)
@@ -79,7 +80,7 @@ def _changed(change: Callable[[Lesson, random.Random], Lesson]) -> Script:
 
 
 def _replaced(*pairs: tuple[str, str]) -> Script:
-    """The lesson with other words."""
+    """Return the lesson with other words."""
 
     def change(turns: Lesson, _draw: random.Random) -> Lesson:
         for old, new in pairs:
@@ -90,7 +91,7 @@ def _replaced(*pairs: tuple[str, str]) -> Script:
 
 
 def _continued(every: int, more: str) -> Script:
-    """The lesson with more text in some turns: {t} is the text of the turn four later."""
+    """Return the lesson with more text in some turns: {t} is the text of the turn four later."""
     return _changed(
         lambda turns, _: [
             (role, text + more.format(t=turns[(i + 4) % TURNS][1])) if i % every == 0 else (role, text)
@@ -114,7 +115,7 @@ def _halved(joint: str, every: int = 1) -> Script:
 
 
 def _acted(*directions: str) -> Script:
-    """The lesson with a stage direction in front of about half of the turns."""
+    """Return the lesson with a stage direction in front of about half of the turns."""
     return _changed(
         lambda turns, draw: [
             (role, f"{draw.choice(directions)} {text}" if draw.random() < 0.5 else text)
@@ -124,7 +125,7 @@ def _acted(*directions: str) -> Script:
 
 
 def _rated(probability: Callable[[int], float | None]) -> Script:
-    """The lesson with another probability."""
+    """Return the lesson with another probability."""
     return lambda number: (lesson(number)[1], probability(number))
 
 
@@ -139,10 +140,13 @@ def _drawn(
     write: Callable[[str], str] = str,
     **choices: Sequence[str],
 ) -> Layout:
-    """A layout in which turns are written in these forms, one after the other: {r} the name, {R} in capitals, {o} in lower
-    case, {w} the role, {n} the turn's number, {k} its pair's, {c} a clock, {t} the text. In the head and foot {T} and {S}
-    are the names, {p} is the probability, {pc} its percentage, {pn} the same without a sign. Each of `choices` is drawn
-    again for the head, every turn and the foot; the names once. `plain`: without quotation marks in the texts."""
+    """Return a layout in which turns are written in these forms, one after the other.
+
+    {r} is the name, {R} in capitals, {o} in lower case, {w} the role, {n} the turn's number, {k} its pair's,
+    {c} a clock, {t} the text. In the head and foot {T} and {S} are the names, {p} is the probability, {pc}
+    its percentage, {pn} the same without a sign. Each of `choices` is drawn again for the head, every turn
+    and the foot; the names once. `plain`: without quotation marks in the texts.
+    """
 
     def layout(number: int) -> str:
         turns, probability = script(number)
@@ -182,7 +186,7 @@ def _joined(*layouts: Layout) -> Layout:
 
 
 def _cut_json(number: int) -> str:
-    """JSON that ends within its last turn."""
+    """Return JSON that ends within its last turn."""
     turns, probability = _lesson(number)
     text = _dumps({"probability": probability, "dialogue": [{role: said} for role, said in turns]}, 2)
     last = json.dumps(turns[-1][1], ensure_ascii=False)[1:]
@@ -190,7 +194,7 @@ def _cut_json(number: int) -> str:
 
 
 def _sections(number: int) -> str:
-    """Rules between turns, at other places in every reply."""
+    """Return turns with rules between them, at other places in every reply."""
     turns, probability = _lesson(number)
     cut = set(random.Random(number).sample(range(1, TURNS), 3))
     lines = [("---\n\n" if i in cut else "") + f"**{role}:** {text}" for i, (role, text) in enumerate(turns)]
@@ -198,11 +202,16 @@ def _sections(number: int) -> str:
 
 
 def _between_turns(number: int) -> str:
-    """The probability in italics between the eighth turn and the ninth."""
+    """Return a reply with the probability in italics between the eighth turn and the ninth."""
     turns, probability = _lesson(number)
     lines = [f"**{role}:** {text}" for role, text in turns]
     lines.insert(TURNS // 2, f"\n*(Probability of understanding: {probability})*\n")
     return "\n".join(lines)
+
+
+def _wrap(text: str) -> str:
+    """A text in lines of at most forty characters."""
+    return textwrap.fill(text, 40, break_on_hyphens=False)
 
 
 def _broken(joint: str, write: Callable[[str], str] = str) -> Callable[[str], str]:
@@ -219,7 +228,7 @@ def _mood(number: int, i: int) -> str:
 
 
 def _moody(make: Callable[[str, str, str], object], wrap: Callable[[list[object], float], object]) -> Layout:
-    """A layout in JSON whose values have a mood that changes."""
+    """Return a layout in JSON whose values have a mood that changes."""
     return lambda number: _values(lambda role, text, i: make(role, text, _mood(number, i)), wrap)(number)
 
 
@@ -316,6 +325,15 @@ SCRIPTS: dict[str, Script] = {
     "Japanese, topic": _talk(("こんにちは、宿題は終わりましたか。", "水は何度で沸騰しますか。", "そうですね。", "なぜだと思いますか。"), ("はい、終わりました。", "百度です。", "もっと低いと思います。", "気圧が低いからですか。")),
     "quoted titles in turns": _changed(lambda turns, _: [(r, t.replace("this", 'this "thing"').replace("diagram", "“diagram”")) for r, t in turns]),
     "log with margin": _halved("\n"),
+    "paragraphs in some turns": _halved("\n\n", 4),
+    "JSON, single line breaks": _halved("\n", 5),
+    "quoted, two lines": _changed(lambda turns, _: [(r, t.replace('"', "'")) for r, t in turns]),
+    "sub-bullets in turns": _continued(4, "\n  - first\n  - second"),
+    "wrapped, names in bold": _changed(lambda turns, _: [(r, _wrap(t)) for r, t in turns]),
+    "brackets behind": _changed(lambda turns, draw: [(r, t + draw.choice((" [nods]", " [laughs]", "", ""))) for r, t in turns]),
+    "Italian, moods": _talk(("Buongiorno, hai letto il capitolo?", "Che cos'è una frazione?", "Molto bene.", "Perché dici così?", "Prova ancora."), ("Sì, ma non tutto.", "Una parte dell'intero.", "Grazie.", "Non sono sicuro.", "Così?")),
+    "Polish table": _talk(("Dzień dobry, czy przeczytałeś rozdział?", "Co to jest ułamek?", "Bardzo dobrze.", "Dlaczego tak myślisz?"), ("Tak, ale nie wszystko.", "Część całości.", "Dziękuję.", "Nie jestem pewien.")),
+    "German YAML with a reason": _talk(_TEACHER_DE, _STUDENT_DE),
 }  # fmt: skip
 
 
@@ -325,7 +343,7 @@ def find_expected(layout: str, number: int) -> tuple[Lesson, float | None]:
 
 
 def _own(layout: str, *forms: str, **values: object) -> Layout:
-    """`_drawn` with the layout's own script."""
+    """Return `_drawn` with the layout's own script."""
     return _drawn(*forms, script=SCRIPTS[layout], **values)  # type: ignore[arg-type]
 
 
@@ -659,4 +677,27 @@ WRITTEN: dict[str, Layout] = {
     "Dutch, a summary below": _own("Dutch, a summary below", "{r}: {t}", names=(("Leraar", "Leerling"),), foot="\n\nKans: {p}\n\nSamenvatting: {why}", why=("De leerling begreep het grotendeels.", "Er was wat verwarring.", "Het ging te snel.")),
     "Chinese, full-width": _own("Chinese, full-width", "{r}：{t}", names=(("老师", "学生"),), head="主题：{topic}\n\n", topic=("分数", "光合作用", "重力"), foot="\n\n概率：{p}"),
     "Japanese, topic": _own("Japanese, topic", "{r}: {t}", names=(("先生", "生徒"),), head="テーマ: {topic}\n\n", topic=("水", "光", "分数"), foot="\n\n理解の確率: {p}"),
+    # Written after these were learned
+    "JSON, nested metadata and ratings": lambda n: _values(lambda r,t,i: {"turn": i+1, "role": r.lower(), "text": t}, lambda v,p: _dumps({"lesson": {"subject": _draw(n,_TOPICS), "grade": n%9+1}, "dialogue": v, "evaluation": {"probability": p, "confidence": _draw(n,("high","medium","low")), "comment": _draw(n,_REMARKS)}}, 2))(n),
+    "JSON, probability first, topic after": lambda n: _values(lambda r,t,_: {"speaker": r, "line": t}, lambda v,p: _dumps({"probability": p, "topic": _draw(n,_TOPICS), "conversation": v}, 2))(n),
+    "JSON, a summary between": lambda n: _values(lambda r,t,_: {"role": r, "content": t}, lambda v,p: _dumps({"conversation": v, "summary": _draw(n,_REMARKS), "probability": p}))(n),
+    "JSON, single line breaks": _own("JSON, single line breaks", '    {{"speaker": "{r}", "text": {t}}},', head='{{\n  "dialogue": [\n', foot='\n  ],\n  "probability": {p}\n}}', write=_dumps),
+    "JSON, gestures": lambda n: _values(lambda r,t,i: {"speaker": r, "gesture": _draw(50 * n + i, ("nods","smiles","points at the board","none")), "text": t}, lambda v,p: _dumps({"turns": v, "probability": p}))(n),
+    "XML, comments": _drawn('<turn n="{n}" role="{o}" mood="{e}">{t}</turn>', e=_MOODS, write=escape, head='<?xml version="1.0"?>\n<!-- {title} -->\n<conversation>\n', title=_TITLES, foot='\n<probability>{p}</probability>\n</conversation>'),
+    "YAML, id and date": _drawn("- {o}: {t}", write=_dumps, head="id: lesson-{k1}\ndate: 2026-05-{d}\nturns:\n", k1=("a1","b2","c3"), d=("01","17","23"), foot="\nprobability: {p}\ncomment: {why}", why=_REMARKS),
+    "German YAML with a reason": _own("German YAML with a reason","- {r}: {t}", names=(("Lehrer","Schüler"),), head="thema: {topic}\ngespräch:\n", topic=("Licht","Brüche","Wasser"), foot="\nwahrscheinlichkeit: {p}"),
+    "paragraphs in some turns": _own("paragraphs in some turns","### {r}\n\n{t}", between="\n\n", foot="\n\n### Probability\n\n{p}"),
+    "sub-bullets in turns": _own("sub-bullets in turns","- **{r}:** {t}", foot="\n\n**Probability:** {p}"),
+    "wrapped, names in bold": _own("wrapped, names in bold","**{r}:** {t}", between="\n\n", foot="\n\n**Probability:** {p}"),
+    "brackets behind": _own("brackets behind","{r}: {t}"),
+    "a table with numbers and notes": _drawn("| {n} | {r} | {t} | {e} |", head="| # | Speaker | Utterance | Mood |\n|---|---|---|---|\n", e=_MOODS),
+    "HTML, a table and a title": _drawn("<tr><td>{r}</td><td>{t}</td></tr>", write=escape, head="<h1>{title}</h1>\n<table>\n", title=_TITLES, foot="\n</table>\n<p>Probability: {pc}</p>"),
+    "Polish table": _own("Polish table","| {r} | {t} |", names=(("Nauczyciel","Uczeń"),), head="| Kto | Wypowiedź |\n|---|---|\n", foot="\n\nPrawdopodobieństwo: {p}"),
+    "play, scene and moods in italics": _drawn("**{R}** *({e})*: {t}", e=_MOODS, between="\n\n", head="# {title}\n\n*{where}*\n\n", title=_TITLES, where=("A classroom.","A library.","At home."), foot="\n\n**Probability:** {p}"),
+    "Italian, moods": _own("Italian, moods","{r} ({e}): {t}", names=(("Insegnante","Studente"),), e=("sorridendo","pensieroso","piano"), foot="\n\nProbabilità: {p}"),
+    "transcript, clock skips, summary": _drawn("[{c}] {r}: {t}", head="Transcript of {topic}\n\n", topic=_TOPICS, foot="\n\nProbability: {p}\n\nSummary: {why}", why=_REMARKS),
+    "chat, reactions": _drawn("{r} ({c}): {t}", between="\n\n", foot="\n\nProbability: {pc} ({p})"),
+    "probability in front with words": _drawn("{r}: {t}", head="Probability that the student understood: {p}\nLevel: {level}\n\n", level=_LEVELS, foot=""),
+    "TypeScript objects": _drawn('  {{ role: "{o}", mood: "{e}", text: {t} }},', e=_MOODS, write=_dumps, head="export const turns = [\n", foot="\n];\nexport const probability = {p};"),
+    "prose, one verb each": _drawn('{r} {v}: "{t}"', plain=True, between="\n\n", v=("says","asks","replies","adds"), foot="\n\nProbability: {p}"),
 }  # fmt: skip

@@ -115,6 +115,8 @@ def forbidden_first_words(node: ast.AST, is_first: bool) -> frozenset[str]:
     """Return the words that must not begin a docstring in the body of a node."""
     if not is_first:
         return OF_ATTRIBUTES
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+        return QUESTIONS  # the docstring of a test may state the rule that it proves
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not any(
         "property" in ast.unparse(decorator) for decorator in node.decorator_list
     ):

@@ -1,14 +1,15 @@
-"""Damage done to each file of a run, and which command reads it without a word.
+"""Damage each file of a run, and find the commands that read it without a report.
 
-python -m bench flips [--flips N] [--seed S] [--kinds KIND…] [--only COMMAND…]   (--help: all of them)
+python -m bench flips [--flips N] [--seed S] [--kinds KIND…] [--only COMMAND…] (--help: all of them)
 
-Runs of several kinds are made on the embedded model. Each trial copies one, damages one file, and runs one command on the copy: a
-flipped bit, a cut end, lines or pages removed, swapped, repeated or cleared, no content, no file. A trial is
+Runs of several kinds are made with the embedded model. Each trial copies one, damages one file, and runs one
+command on the copy. The damage: a flipped bit, a cut end, lines or pages removed, swapped, repeated or
+cleared, no content, no file. A trial is
 
-silent    where the command ends as without the damage, but prints or writes something else or stores new replies, and where
-          `validate` ends as without it, though a file or what is in a ledger is another one
-vague     where the command stops or warns, and does not name the damaged file
-bug       where it prints a traceback or ends with an exit code that it does not have
+- silent where the command ends as without the damage, but prints or writes something else or stores new
+  replies; and where `validate` ends as without it, though a file or the content of a ledger differs,
+- vague where the command stops or warns without the name of the damaged file,
+- a bug where it prints a traceback or ends with an undocumented exit code.
 
 A command that does not open a file is not tried on it.
 """
@@ -92,7 +93,10 @@ def _change_rows(kind: Kind) -> int:
 
 
 def _try_commands(kind: Kind, given: argparse.Namespace) -> int:
-    """Change rows of a run's ledgers, and run commands on them. Print and return the trials that were silent or a bug."""
+    """Change rows of a run's ledgers, and run commands on them.
+
+    Print and return the trials that were silent or a bug.
+    """
     import_all()
     by_command: defaultdict[str, Counter[str]] = defaultdict(Counter)
     wrong = 0
@@ -154,8 +158,11 @@ def _attempts(run: Path, place: Path) -> Callable[..., Result]:
 def flips(
     count: int = 12, seed: int = 0, run: Path | None = None, kind: Kind = SELFPLAY, files: str = "*"
 ) -> list[Trial]:
-    """Damage each file of a run `count` times, and print the tables; return the trials that were silent or a bug. `run`: a
-    run of this kind, else one is made. `files`: a pattern of names."""
+    """Damage each file of a run `count` times, and print the tables.
+
+    Return the trials that were silent or a bug. `run`: a run of this kind, else one is made. `files`: a
+    pattern of names.
+    """
     import_all()
     by_command: defaultdict[str, Counter[str]] = defaultdict(Counter)
     by_file: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -249,7 +256,10 @@ def _judge(file: str, sound: tuple[Result, Result], found: Result) -> str:
 
 
 def _find_differences(one: Result, other: Result, damaged: str) -> list[str]:
-    """Return where two results differ: "stdout", and the names of files. The damaged file may be as it was."""
+    """Return where two results differ: "stdout", and the names of files.
+
+    The damaged file itself may differ.
+    """
     differing = [
         name
         for name in sorted(one.files.keys() | other.files.keys())
@@ -259,14 +269,14 @@ def _find_differences(one: Result, other: Result, damaged: str) -> list[str]:
 
 
 def _describe(file: str, whole: Result, found: Result) -> str:
-    """Return what a trial said, or what it wrote that is not what it writes without the damage."""
+    """Return what a trial printed, or what it wrote that differs from the output without the damage."""
     place = next((i for i, (a, b) in enumerate(zip(whole.said, found.said, strict=False)) if a != b), 0)
     differing = ", ".join(_find_differences(whole, found, file)[:4])
     return f"{differing}: {found.said[max(0, place - 60) : place + 60]!r} {found.warned.strip()[-300:]!r}"
 
 
 def _is_another(path: Path, changed: bytes | None, place: Path) -> bool:
-    """Return whether a file with this content says something else than the one at `path`: of a ledger, in any row."""
+    """Return whether a file with this content differs from the one at `path`: for a ledger, in any row."""
     if path.suffix != ".db" or changed is None:
         return True
     other = place / "other.db"

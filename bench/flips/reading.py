@@ -1,4 +1,4 @@
-"""One command run on a run, in a fork: what it says, writes, opens and asks for."""
+"""One command run on a run, in a fork: its output, and the files that it writes, opens and asks for."""
 
 from __future__ import annotations
 
@@ -33,8 +33,12 @@ _VOLATILE = (".db", ".lock", *(f".db{end}" for end in _BESIDE_LEDGER))
 
 
 class Result(NamedTuple):
-    """How a command ended: its exit code, its words, those on stdout and on stderr alone, the digests of all stable files in the run and of
-    what it wrote, the replies that it stored, and the files of the run that it opened."""
+    """The result of a command.
+
+    Its exit code, its output as a whole and on stdout and stderr alone, the digests of all stable files in
+    the run and of the files that it wrote, the replies that it stored, and the files of the run that it
+    opened.
+    """
 
     code: int
     told: str
@@ -69,7 +73,9 @@ def read(reading: Reading, run: Path, out: Path, beside: Path) -> Result:
 
 
 def must(*words: str | Path) -> None:
-    """Run a command, and end the campaign unless it succeeds, makes fewer conversations than planned, or is stopped."""
+    """Run a command, and end the campaign unless it succeeds, makes fewer conversations than planned, or is
+    stopped.
+    """
     arguments = [str(word) for word in words]
     with tempfile.TemporaryDirectory() as folder:
         code, said, told, _ = _edgen(arguments, Path(folder))
@@ -78,7 +84,9 @@ def must(*words: str | Path) -> None:
 
 
 def _edgen(arguments: Sequence[str], folder: Path) -> tuple[int, str, str, frozenset[str]]:
-    """Run `edgen` in a fork; return its exit code, what is on stdout and on stderr, and the paths that it opened."""
+    """Run `edgen` in a fork; return its exit code, what is on stdout and on stderr, and the paths that it
+    opened.
+    """
     from edgen.__main__ import main
 
     files = folder / "stdout", folder / "stderr", folder / "opened", folder / "modules"

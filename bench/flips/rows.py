@@ -1,4 +1,5 @@
-"""Changes of single fields and rows of a run's ledgers that `validate` does not report: `python -m bench flips --rows`.
+"""Changes of single fields and rows of a run's ledgers that `validate` does not report: `python -m bench
+flips --rows`.
 
 Each trial copies a ledger, changes one field or row of one of its tables, and checks the copy.
 """
@@ -30,7 +31,9 @@ class Change(NamedTuple):
 
 def find_silent_changes(run: Path) -> tuple[int, list[Change]]:
     """Change each field of some rows of each table of each ledger of a run, and remove and repeat these rows.
-    Return the number of changes, and those that the check does not report."""
+
+    Return the number of changes, and the changes that the check does not report.
+    """
     count, silent = 0, []
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "copy.db"

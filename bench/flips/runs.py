@@ -68,8 +68,11 @@ backends:
 
 
 class Reading(NamedTuple):
-    """A command: its name in the table, and its words. In them, {run} is the run, {arm} an arm of it, {out} a new folder
-    or file, and {beside} the folder in which the run was made."""
+    """A command that reads a run: its name in the table, and its words.
+
+    In the words, {run} is the run, {arm} an arm of it, {out} a new folder or file, and `{beside}` the folder in
+    which the run was made.
+    """
 
     name: str
     words: tuple[str, ...]
@@ -81,7 +84,7 @@ class Reading(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of run: how it is made in a folder, and what reads it."""
+    """A kind of run: how it is made in a folder, and the commands that read it."""
 
     name: str
     make: Callable[[Path, Edgen], Path]
@@ -99,7 +102,9 @@ def _reading(name: str, *words: str) -> Reading:
 
 
 def _make_selfplay(folder: Path, edgen: Edgen) -> Path:
-    """Make a run with arms, pairs, rollouts, votes, layers by models and people, written texts and judged adherence."""
+    """Make a run with arms, pairs, rollouts, votes, layers by models and people, written texts and judged
+    adherence.
+    """
     (folder / "job.yaml").write_text(JOB)
     run = folder / "run"
     edgen("generate", folder / "job.yaml", "-o", run)
@@ -197,7 +202,9 @@ def _make_guided(folder: Path, edgen: Edgen) -> Path:
 
 
 def _make_batch(folder: Path, edgen: Edgen) -> Path:
-    """Make a run by a batch service, which refuses some requests and fails at others; a second batch is left under way."""
+    """Make a run by a batch service, which refuses some requests and fails at others; leave a second batch
+    under way.
+    """
     run = folder / "run"
     with simulator("--batch-seconds", "2", "--faults", "refusal=0.2,404=0.1,500=0.2") as url:
         (folder / "job.yaml").write_text(BATCH.format(url=url))

@@ -1,12 +1,16 @@
-"""A campaign: commands are killed and interrupted at every step and at random moments, and what is left is looked at.
+"""A campaign that kills and interrupts commands at every step and at random moments, and checks the state
+they leave.
 
 python -m bench kills [--kills N] [--seconds S] [--seed S] [--only CASE…] [--faults] (--help: all of them)
 
-First every step of every command is hit by SIGKILL, and the resumed command twice more; then steps and moments are drawn. With
---each N, the sweep hits every N-th step, beginning at one that the seed chooses, so that N processes with seeds 0 to N - 1
-share it. With --faults the disk fails from each step on instead. After each: the run's equation holds, no ledger is damaged,
-and nothing but a sentence is said. At the end of each trial, one undisturbed start: the bytes of a run that was left alone, no file more or fewer, the
-same answers, none asked for again once it was stored.
+First, every step of every command is hit by SIGKILL, and the resumed command is disturbed twice more; then
+steps and moments are drawn. With --each N, the sweep hits every N-th step, beginning at one that the seed
+chooses, so that N processes with seeds 0 to N - 1 share it. With --faults the disk fails from each step on
+instead.
+
+After each disturbance: the run's equation holds, no ledger is damaged, and an error is a sentence. At the end
+of each trial, an undisturbed start must leave the bytes of an undisturbed run, the same files, the same
+answers, and no call for an answer that was already stored.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ _IN_A_ROW = 8  # disturbed starts before the last one, at most
 
 
 def kills(arguments: list[str]) -> int:
-    """Run the campaign; returns how many things were wrong."""
+    """Run the campaign; return how many faults it found."""
     parser = argparse.ArgumentParser(prog="python -m bench kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=1_000)
     parser.add_argument("--seconds", type=float, default=float("inf"))
@@ -57,9 +61,12 @@ def kills(arguments: list[str]) -> int:
 
 
 class Options(NamedTuple):
-    """What is done: how many disturbances, for how many seconds at most, drawn from which seed; `only`: the cases, by
-    their names; `sweep`: every `each`-th step of each first; `faults`: the disk fails, instead of signals; `whole`:
-    finish the sweep even if it takes more than `kills`."""
+    """Options of the campaign.
+
+    How many disturbances, for how many seconds at most, drawn from which seed. `only`: the cases, by their
+    names; `sweep`: first every `each`-th step of each; `faults`: the disk fails, instead of signals; `whole`:
+    finish the sweep even if it takes more than `kills`.
+    """
 
     kills: int
     seconds: float = float("inf")
@@ -72,7 +79,7 @@ class Options(NamedTuple):
 
 
 async def campaign(options: Options, folder: Path) -> Tally:
-    """Disturb commands in a folder until there is enough of it."""
+    """Disturb commands in a folder until the number or the time is reached."""
     tally, rng = Tally(), random.Random(options.seed)
     until = time.monotonic() + options.seconds
     chosen = [case for case in cases() if options.only is None or case.name in options.only]
@@ -104,7 +111,7 @@ async def campaign(options: Options, folder: Path) -> Tally:
 
 
 async def _draw(bench: Bench, chosen: list[Case], options: Options, rng: random.Random) -> Trial | None:
-    """A case that is disturbed several times in a row; None where the disk is to fail, which is swept alone."""
+    """Disturb a random case several times in a row; return None with `faults`, which are swept alone."""
     if options.faults:
         return None
     case = rng.choice(chosen)
@@ -113,7 +120,10 @@ async def _draw(bench: Bench, chosen: list[Case], options: Options, rng: random.
 
 
 def _sweep(bench: Bench, chosen: list[Case], options: Options, rng: random.Random) -> Iterator[Trial]:
-    """Each step of each case, killed, then resumed and disturbed twice more: by another signal, and killed. Cases take turns."""
+    """Kill each case at each step, then resume and disturb it twice more: by another signal, and a kill.
+
+    Cases take turns.
+    """
     first = 1 + options.seed % options.each
     steps = {case: list(range(first, bench.known(case).steps + 1, options.each)) for case in chosen}
     for case in chosen:
@@ -132,8 +142,10 @@ def _sweep(bench: Bench, chosen: list[Case], options: Options, rng: random.Rando
 
 @contextlib.asynccontextmanager
 async def _servers(wanted: bool) -> AsyncIterator[dict[str, str]]:
-    """Start the simulator's servers, where a case needs them: FAST ends a batch at once, SLOW after an hour. Yields their
-    addresses."""
+    """Start the simulator's servers, where a case needs them; yield their addresses.
+
+    FAST ends a batch at once, SLOW after an hour.
+    """
     servers, addresses = [], {}
     try:
         for name, seconds in (("FAST", "0"), ("SLOW", "3600")) if wanted else ():

@@ -1,4 +1,4 @@
-"""What is disturbed: commands, each with what has to be there before it."""
+"""The commands that are disturbed, each with the files and commands that it needs first."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ PEOPLE = "id,labels,annotator\n" + "".join(f"quickstart-{i:06d}-r0,4,ann\n" for 
 
 
 class Case(NamedTuple):
-    """A command that is disturbed; `before`: what is run first, undisturbed. `files`: what else is there. `served`: it
-    needs the simulator's servers. `asks_people`: somebody answers what it asks people."""
+    """A command that is disturbed.
+
+    `before`: commands that run first, undisturbed. `files`: other files that it needs. `served`: it needs the
+    simulator's servers. `asks_people`: a person answers its requests.
+    """
 
     name: str
     command: Words
@@ -83,7 +86,7 @@ limits: {budget: budget.yaml}
 
 @functools.cache
 def cases() -> tuple[Case, ...]:
-    """All of them, in an order that has the quick ones of each kind early."""
+    """Return all cases; the quick ones of each kind come early."""
     return (
         *_generating(), *_labelling(), *_reading(), *_writing_files(), *_batches(), *_asking_people(), *_across()
     )  # fmt: skip
@@ -233,7 +236,7 @@ def _batches() -> tuple[Case, ...]:
 
 
 def _asking_people() -> tuple[Case, ...]:
-    """People play, judge and label: their requests wait in the run's mailbox."""
+    """Return the cases in which people play, judge and label: their requests wait in the run's mailbox."""
     judge = ("--backend", "judge", *_settings({"backends.judge": {"type": "human"}}))
     named = ("pairs", "run", "--by", "probability", "--name", "first")
     return (
@@ -247,7 +250,7 @@ def _asking_people() -> tuple[Case, ...]:
 
 
 def _across() -> tuple[Case, ...]:
-    """Commands over several runs, and over published layouts."""
+    """Return commands over several runs, and over published layouts."""
     other = _job(
         "selfplay",
         *_settings({"replicates": 2, "selfplay.max_turns": 4, "backends.teacher.seed": 9}),

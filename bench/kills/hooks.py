@@ -1,10 +1,10 @@
-"""In a process of `edgen` that is to be disturbed: its steps are counted, and at one of them a signal comes.
+"""Hooks in a process of `edgen` that is to disturb: they count its steps, and send a signal at one of them.
 
-A step is a moment at which what is on the disk may change: a file opened for writing, a rename, a link, an unlink, a
-folder, a sync, a lock, a commit of a ledger. A signal at the n-th step comes before it is done. So a sweep over n finds
-the windows that signals at random moments miss.
+A step is a moment at which the files on the disk may change: a file opened for writing, a rename, a link, an
+unlink, a folder, a sync, a lock, a commit of a ledger. A signal at the n-th step comes before the step. So a
+sweep over n finds the windows that signals at random moments miss.
 
-What is asked and what is stored is noted in a file, a line each, so that the note outlives the process.
+Each request and each stored answer is noted in a file, a line each, so that the note outlives the process.
 """
 
 from __future__ import annotations
@@ -35,8 +35,12 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
 def run(at: int, number: int, log: str) -> None:
-    """Run edgen with the arguments of this process. `at`: the step at which signal `number` comes, 0 for never; from which
-    on the disk, or of ENOLCK its locks alone, fail with error -`number`, where that is negative. `log`: the file for what is asked (A), stored (S), and how many steps there were (N)."""
+    """Run edgen with the arguments of this process.
+
+    `at`: the step at which signal `number` comes; 0 for never. A negative `number`: from that step on, the
+    disk fails with error -`number` (with ENOLCK, its locks alone). `log`: the file for requests (A), stored
+    answers (S), and the number of steps (N).
+    """
     faulthandler.enable()
     noted = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     steps = 0
@@ -72,22 +76,24 @@ def run(at: int, number: int, log: str) -> None:
 
 
 def _settle_soon() -> None:
-    """Take a create that nobody heard of for settled after two seconds, not after the ten minutes of the provider's."""
+    """Treat a create without an answer as settled after two seconds, not after the provider's ten minutes."""
     from edgen.providers.anthropic.batches import AnthropicBatches
 
     AnthropicBatches.settles = 2.0
 
 
 def _writes(about: tuple[Any, ...]) -> bool:
-    """Whether a file is opened for writing."""
+    """Return whether a file is opened for writing."""
     path, mode, flags = about
     writes = bool(flags & _WRITING) if mode is None else any(letter in mode for letter in "wax+")
     return writes and isinstance(path, str | os.PathLike) and str(path) != os.devnull
 
 
 def _watch_disk(step: Any, *, fails: bool) -> None:
-    """Count syncs and commits as steps: Python tells nobody of these. A commit has a step before and one after it. `fails`:
-    where the disk fails, these do."""
+    """Count syncs and commits as steps: Python has no hook for these.
+
+    A commit has a step before and one after it. `fails`: where the disk fails, these do.
+    """
     from edgen.store.ledger.writer import Writer
 
     sync, commit = os.fsync, Writer._commit
@@ -110,7 +116,7 @@ def _watch_disk(step: Any, *, fails: bool) -> None:
 
 
 def _watch_calls(noted: int) -> None:
-    """Note the key of each call before it is made, and of each answer that is on the disk."""
+    """Note the key of each call before it is made, and of each answer once it is on the disk."""
     from edgen.execution.client.model_client import ModelClient
     from edgen.store.ledger import Ledger
 

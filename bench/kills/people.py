@@ -1,4 +1,4 @@
-"""A person in the campaign: answers what a run asks people, through the run's mailbox."""
+"""A person in the campaign: answers a run's requests to people, through the run's mailbox."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _ROLES = ("student", "teacher", "judge", "annotator")
 
 
 async def answer_requests(run: Path) -> None:
-    """Answer every request in a run's mailbox until cancelled. An answer depends on nothing but its request."""
+    """Answer every request in a run's mailbox until cancelled.
+
+    An answer depends on its request alone.
+    """
     while not (run / "people" / Mailbox.NAME).exists():  # noqa: ASYNC110 - another process writes it
         await asyncio.sleep(_PAUSE)
     with Mailbox(run) as mailbox:
@@ -27,7 +30,7 @@ async def answer_requests(run: Path) -> None:
 
 
 def _answer(request: PersonRequest) -> str:
-    """Return the answer to a request: by its form if it has one, else a sentence of its own."""
+    """Return the answer to a request: by its form if it has one, else a sentence."""
     sentence = f"I counted {int(request.key[:6], 16)} of them; is that right?"
     if not request.schema:
         return sentence

@@ -1,4 +1,4 @@
-"""One command disturbed again and again, and what is left of it."""
+"""One command disturbed again and again, and the state it leaves."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from tests import fork_server
 KINDS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FAULTS = (errno.ENOSPC, errno.EIO, errno.EMFILE, errno.ENOLCK, errno.EACCES)
 _LONGEST = 120.0  # seconds of a command
-_MOST = 12  # disturbed starts in a row, then one is left alone
+_MOST = 12  # disturbed starts in a row, before one is left undisturbed
 _LOG = "calls.log"
 _ANSWERS = (
     "SELECT scenario, task, step, attempt, key, finish_reason, text FROM replies ORDER BY 1, 2, 3, 4, 5"
 )
 _ENDS = "SELECT scenario, task, fingerprint, status, reason FROM outcomes ORDER BY 1, 2"
-_HELD = "SELECT count(*) FROM leases"  # what was spent differs: a call cut off by a kill counts at its most
+_HELD = "SELECT count(*) FROM leases"  # spending differs: a call cut off by a kill counts at its most
 _ASKED_PEOPLE = "SELECT key, answer FROM requests ORDER BY 1"
-_NAMED_ANEW = re.compile(  # by the provider's id of a batch, by the run's own
+_NAMED_ANEW = re.compile(  # by the provider's id of a batch, by the run's own id
     r"(?<=\.results-1)-[0-9a-f]{8}|(?<=edgen-quickstart)-[0-9a-f]{16}"
 )
-_QUERIES = {"budget.yaml.db": (_HELD,), Mailbox.NAME: (_ASKED_PEOPLE,)}  # of other books than ledgers
+_QUERIES = {"budget.yaml.db": (_HELD,), Mailbox.NAME: (_ASKED_PEOPLE,)}  # of books other than ledgers
 _BESIDE_LEDGER = ("-wal", "-shm", "-acked")
 
 
 def _was_starting(err: str) -> bool:
-    """Whether a traceback ends before the first statement of edgen: Python was starting still."""
+    """Return whether a traceback ends before the first statement of edgen: Python was still starting."""
     return "edgen/__main__.py" not in err or "    def main() -> None:" in err
 
 
 class Ended(NamedTuple):
-    """How a start ended."""
+    """The end of a start."""
 
     code: int
     out: str
@@ -60,8 +60,11 @@ class Ended(NamedTuple):
 
 
 class Left(NamedTuple):
-    """What an undisturbed command leaves: its exit code, the digest of each file (None where it differs from time to
-    time), its steps and its seconds."""
+    """The state that an undisturbed command leaves.
+
+    Its exit code, the digest of each file (None where it differs from time to time), its steps and its
+    seconds.
+    """
 
     code: int
     files: dict[str, str | None]
@@ -71,7 +74,9 @@ class Left(NamedTuple):
 
 @dataclass
 class Tally:
-    """Disturbances by case and kind, starts that ended before theirs, steps of the sweep, and what went wrong."""
+    """Totals of a campaign: disturbances by case and kind, starts that ended first, steps of the sweep, and
+    faults.
+    """
 
     done: Counter[tuple[str, str]] = field(default_factory=Counter)
     missed: int = 0
@@ -84,7 +89,7 @@ class Tally:
 
 
 class Bench:
-    """A folder for trials, and what words of commands stand for addresses of servers."""
+    """A folder for trials, and the words of commands that stand for addresses of servers."""
 
     def __init__(self, folder: Path, servers: Mapping[str, str], tally: Tally) -> None:
         self._folder = folder
@@ -95,11 +100,11 @@ class Bench:
         self._count = 0
 
     def known(self, case: Case) -> Left:
-        """As `left_by`, of a case that was looked at."""
+        """Return `left_by` of a case, computed once."""
         return self._known[case.name]
 
     async def left_by(self, case: Case) -> Left:
-        """What the case leaves undisturbed; done twice, since some files have times in them."""
+        """Return the state that the undisturbed case leaves; run twice, since some files contain times."""
         if case.name not in self._known:
             ready = self._folder / f"ready-{len(self._known)}"
             ready.mkdir()
@@ -152,7 +157,7 @@ class Bench:
         for name, address in self._servers.items():
             words = tuple(word.replace(name, address) for word in words)
         words = tuple(each for word in words for each in _expand(word, place))
-        # Ctrl-C before edgen is at work is Python's affair.
+        # Ctrl-C before edgen's first statement is handled by Python.
         code = f"import signal; signal.signal(2, signal.SIG_DFL); from bench.kills.hooks import run; run({at}, {int(number)}, {_LOG!r})"
         process = await fork_server.start(*words, code=code, cwd=place)
         reading = asyncio.create_task(process.communicate())
@@ -176,8 +181,11 @@ class Bench:
         return Ended(process.returncode, out.decode(), err.decode())
 
     async def disturb(self, case: Case, plan: list[tuple[int, int, float | None]], label: str) -> None:
-        """Start the case once for each of (step, signal, seconds), and then undisturbed; hold what is left against what
-        an undisturbed start leaves. `label` says how to do it again."""
+        """Start the case once for each of (step, signal, seconds), then undisturbed, and check the state it
+        leaves.
+
+        The state is compared with that of an undisturbed start. `label` says how to repeat the trial.
+        """
         calm = await self.left_by(case)
         place = self._copy(self._ready[case.name])
         wrong: list[str] = []
@@ -185,7 +193,7 @@ class Bench:
             for at, number, after in plan:
                 ended = await self._start(case, place, at, number, after)
                 name = name_of(number)
-                # A fault is one that was met, whether or not it was fatal.
+                # A fault counts if the process met it, whether or not it was fatal.
                 hit = (
                     ended.code in (-number, 128 + number) if number > 0 else at <= _read_log(place / _LOG)[2]
                 )
@@ -206,11 +214,11 @@ class Bench:
         self.tally.wrong += [f"{case.name} {label}: {what}" for what in wrong]
 
     def _look(self, place: Path, calm: Left, ended: Ended, number: int) -> list[str]:
-        """What is wrong after a disturbed start."""
+        """Return the faults after a disturbed start."""
         wrong = []
         if ended.code == 1 and "KeyboardInterrupt" in ended.err and _was_starting(ended.err):
             return []
-        # Before edgen has taken over a signal, and after it is done, the process ends by the signal itself.
+        # Before edgen handles a signal, and after it is done, the process ends by the signal itself.
         expected = {-number, 128 + number, calm.code} if number > 0 else {calm.code, 2, 4}
 
         if ended.code not in expected and not _is_done(ended):
@@ -226,7 +234,7 @@ class Bench:
         return wrong
 
     def _compare(self, place: Path, calm: Left, ended: Ended) -> list[str]:
-        """What differs at the end."""
+        """Return the differences at the end."""
         wrong = []
         if ended.code != calm.code and not _is_done(ended):
             wrong.append(f"at last exit code {ended.code}: {ended.err[-400:]}")
@@ -248,23 +256,23 @@ class Bench:
 
 
 def _expand(word: str, place: Path) -> list[str]:
-    """The files that a word with an asterisk stands for, as a shell expands it; else the word itself."""
+    """Return the files that a word with an asterisk matches, as a shell expands it; else the word itself."""
     return sorted(str(path.relative_to(place)) for path in place.glob(word)) if "*" in word else [word]
 
 
 def _shorten(text: str) -> str:
-    """The end of a text; of a crash of the interpreter itself, all that it says of it."""
+    """Return the end of a text; for a crash of the interpreter, its whole report."""
     return text[text.find("Fatal Python error") :][:4000] if "Fatal Python error" in text else text[-300:]
 
 
 def _is_done(ended: Ended) -> bool:
-    """Whether a start was refused because an earlier one had made all of it: its place is taken."""
+    """Return whether a start was refused because an earlier one had finished: its output exists."""
     words = ("already", "is there", "holds files", "not empty")
     return ended.code == 2 and any(word in ended.err for word in words)
 
 
 def _conserved(run: Path) -> list[str]:
-    """What is wrong with how a run stands: planned = accepted + rejected + failed + pending."""
+    """Return the faults in a run's status: planned = accepted + rejected + failed + pending."""
     try:
         facts = msgspec.to_builtins(read_status(run))
     except EdgenError as problem:
@@ -283,8 +291,11 @@ def _conserved(run: Path) -> list[str]:
 
 
 def _read_log(path: Path) -> tuple[Counter[str], set[str], int]:
-    """How often each call was asked; which were asked after their answer had been stored; the steps of the last start
-    that ended by itself."""
+    """Return the calls and the steps in a log.
+
+    How often each call was made; the calls made after their answer had been stored; the steps of the last
+    start that ended by itself.
+    """
     asked: Counter[str] = Counter()
     stored: set[str] = set()
     again: set[str] = set()
@@ -303,7 +314,7 @@ def _read_log(path: Path) -> tuple[Counter[str], set[str], int]:
 
 
 def _files(place: Path) -> dict[str, str | None]:
-    """The digest of each file below a folder, by its path; of a ledger, that of what is in it."""
+    """Return the digest of each file below a folder, by its path; for a ledger, that of its content."""
     found: dict[str, str | None] = {}
     for path in place.rglob("*"):
         name = _NAMED_ANEW.sub("-ID", str(path.relative_to(place)))
@@ -333,12 +344,12 @@ def _digest(path: Path) -> str:
 
 
 def name_of(number: int) -> str:
-    """The name of a signal, or of an error as a negative number."""
+    """Return the name of a signal, or of an error as a negative number."""
     return signal.Signals(number).name if number > 0 else errno.errorcode[-number]
 
 
 def draw(rng: random.Random, calm: Left) -> tuple[int, int, float | None]:
-    """A disturbance: at a step that the command has, or at a moment while it runs."""
+    """Return a disturbance: at a step that the command has, or at a moment while it runs."""
     number = rng.choice(KINDS)
     if rng.random() < 0.6:
         return rng.randint(1, max(1, calm.steps)), number, None

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-# What differs from run to run, replaced in every file: (pattern, replacement).
+# Values that differ from run to run, replaced in every file: (pattern, replacement).
 VOLATILE: tuple[tuple[re.Pattern[bytes], bytes], ...] = tuple(
     (re.compile(pattern, re.MULTILINE), replacement)
     for pattern, replacement in (
         (rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z| UTC|[+-]\d\d:\d\d)?", b"<time>"),
-        # progress, which a command prints as often as its time allows
+        # progress, which a command prints as often as time allows
         (rb"^[^\n:]+: [\d,]+/[\d,]+ \xc2\xb7 [\d,.]+/s \xc2\xb7 .*\n", b""),
-        # estimates from a run whose calls took so long
+        # estimates from a run, which depend on the time of its calls
         (rb"(time: a call took )[\d.e-]+ s", rb"\1<seconds>"),
         # a report: how long sessions and answers took
         (rb">[\d.,]+ (?:ms|s|min) in (\d+ session)", rb"><seconds> in \1"),
@@ -23,8 +23,8 @@ VOLATILE: tuple[tuple[re.Pattern[bytes], bytes], ...] = tuple(
         (rb'aria-label="Latency of answers(?s:.*?)</details>', b"<latencies>"),
     )
 )
-# Files of a run that are not compared: ledgers, locks, digests (of files that name paths; `validate` checks them), and
-# this tool's own.
+# Files of a run that are not compared: ledgers, locks, digests (of files that name paths; `validate` checks
+# them), and this tool's own.
 LEFT_OUT = re.compile(r"\.db(-[a-z]+)?$|\.lock$|(^|/)digests\.json$|(^|/)places\.json$|^cpu\.tsv$")
 _SHOWN = 12  # lines of a difference
 _WIDTH = 240  # characters of a line of it
@@ -44,7 +44,7 @@ def find_files(folder: Path) -> set[str]:
 
 
 def normalise(content: bytes, places: list[bytes]) -> bytes:
-    """Replace what differs from run to run: `places` are paths, the longest first."""
+    """Replace the values that differ from run to run: `places` are paths, the longest first."""
     for place in places:
         content = content.replace(place, b"<place>")
     for pattern, replacement in VOLATILE:

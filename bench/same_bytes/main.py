@@ -1,14 +1,14 @@
 """python -m bench same_bytes [--before COMMIT] [--only CHAIN…] [--keep DIR]
 
-Run the same commands with the code of a commit (HEAD without --before) and with the working tree, and compare byte for
-byte what they write and print: files of runs, exports, pages, stdout, stderr and exit codes. `plan.py` has the
-commands, in chains; --only runs some of them. The commit's run folders are then opened with the working tree, which
-must ask no model again. What differs from run to run is replaced first (`differences.VOLATILE`). Ledgers are not
-compared; opening them is the test of them.
+Run the same commands with the code of a commit (HEAD without --before) and with the working tree, and compare
+their output byte for byte: files of runs, exports, pages, stdout, stderr and exit codes. `plan.py` has the
+commands, in chains; --only runs some of them. The commit's run folders are then opened with the working tree,
+which must make no model call again. Values that differ from run to run are replaced first
+(`differences.VOLATILE`). Ledgers are not compared; opening them tests them.
 
-Each difference is printed with its first lines, and the exit code is 1 if there is any. Differences of `--help` are
-printed and do not count. What the commit wrote is kept in the system's folder for temporary files, by commit and plan.
---keep DIR keeps what the working tree wrote.
+Each difference is printed with its first lines, and the exit code is 1 if there is any. Differences of
+`--help` are printed and do not count. The commit's output is kept in the system's folder for temporary files,
+by commit and plan. --keep DIR keeps the working tree's output.
 """
 
 from __future__ import annotations
@@ -39,14 +39,16 @@ _PLACES = "places.json"  # in the folder of a chain: the paths that its outputs 
 
 
 class Code(NamedTuple):
-    """The code that runs: a tree, and the folder of its entry points."""
+    """The code under test: a tree, and the folder of its entry points."""
 
     tree: Path
     entry_points: Path
 
 
 def run_chains(code: Code, chains: list[Chain], folder: Path, side_by_side: int) -> None:
-    """Run chains in folders of their names below `folder`: their steps, then what a later commit does again."""
+    """Run chains in folders of their names below `folder`: their steps, then the steps that a later commit
+    repeats.
+    """
     jobs = read_jobs(code.tree)
     planned = []
     for chain in chains:
@@ -59,7 +61,7 @@ def run_chains(code: Code, chains: list[Chain], folder: Path, side_by_side: int)
 
 
 def open_chains(code: Code, chains: list[Chain], theirs: Path, folder: Path, side_by_side: int) -> None:
-    """Copy folders that other code wrote, and do again in each what that code did last."""
+    """Copy folders that other code wrote, and repeat that code's last steps in each."""
     planned = []
     for chain in chains:
         copy = folder / chain.name
@@ -137,7 +139,7 @@ def make_both(commit: str, chains: list[Chain], folder: Path) -> tuple[Path, Pat
 
 
 def find_differences(chains: list[Chain], before: Path, folder: Path) -> Iterator[Difference]:
-    """Yield what differs between the commit's folders and the working tree's, and in the opened copies."""
+    """Yield the differences between the commit's folders and the working tree's, and in the opened copies."""
     for chain in chains:
         old, new, opened = before / chain.name, folder / "now" / chain.name, folder / "opened" / chain.name
         places = (_read_places(old), _read_places(new))
@@ -149,7 +151,9 @@ def find_differences(chains: list[Chain], before: Path, folder: Path) -> Iterato
 def _compare_opened(
     chain: Chain, old: Path, opened: Path, places: tuple[list[bytes], list[bytes]]
 ) -> Iterator[Difference]:
-    """Yield what differs in a commit's folder after the working tree opened it, and between what both said."""
+    """Yield the differences in a commit's folder after the working tree opened it, and between the outputs of
+    both.
+    """
     first = len(chain.steps) + 1
     for number in range(1, len(chain.again) + 1):
         said = opened / "said-again" / f"{number:03}.txt"

@@ -41,7 +41,10 @@ _SMALL = "--candidates 5"  # runs are small, so examples have few candidates
 
 
 class Chain(NamedTuple):
-    """Commands in one folder. `files`: paths to texts. `again`: what a later commit does with the folder, too."""
+    """Commands in one folder.
+
+    `files`: paths to texts. `again`: commands that a later commit repeats in the folder.
+    """
 
     name: str
     steps: tuple[str, ...]
@@ -52,7 +55,9 @@ class Chain(NamedTuple):
 def _run(
     name: str, job: str, count: int, *steps: str, files: dict[str, str] | None = None, again: tuple[str, ...] = (), **settings: Any
 ) -> Chain:  # fmt: skip
-    """A run of a shipped job, what is done with it, its exports in every format, and its reading."""
+    """Return a chain: a run of a shipped job, commands on it, its exports in every format, and commands that
+    read it.
+    """
     words = "".join(f" --set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in settings.items())
     generate = f"generate jobs/{job}.yaml -n {count} -o run --json{words}"
     reading = (
@@ -88,7 +93,7 @@ _RETRIEVAL = (
     f"dstc7 --subtask 3 {_SMALL}", f"dstc7 --subtask 4 --none 0.4 {_SMALL}",
     f"dstc7 --subtask 5 {_SMALL} --speakers roles", f"dstc7 {_SMALL} --agent student",
 )  # fmt: skip
-# Which options of formats are tried on a run, beyond every format as it is.
+# Options of formats that are tried on a run, beyond every format with its defaults.
 _VARIANTS = {
     "quickstart": _TRAINING + _RETRIEVAL, "selfplay": _TRAINING, "tutoring": _TRAINING, "forum": _RETRIEVAL, "advising": _RETRIEVAL,
 }  # fmt: skip
@@ -293,7 +298,7 @@ def make_chains(names: list[str]) -> list[Chain]:
 
 
 def read_jobs(tree: Path) -> dict[str, str]:
-    """Return the shipped jobs of a tree as files, wherever below jobs/ they are."""
+    """Return the shipped jobs of a tree as files, from any folder below jobs/."""
     found = {}
     for name in JOBS:
         (path,) = (tree / "jobs").rglob(f"{name}.yaml")

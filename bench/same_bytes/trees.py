@@ -14,7 +14,7 @@ from bench.measure import ROOT
 
 
 def find_commit(name: str) -> str:
-    """Return the full id of a commit; exits with a sentence if there is none."""
+    """Return the full id of a commit; exit with a sentence if it does not exist."""
     found = _git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     if found.returncode:
         raise SystemExit(f"bench: there is no commit {name!r} in {ROOT}; `git log` lists them.")
@@ -31,7 +31,9 @@ def extract(commit: str, folder: Path) -> None:
 
 
 def write_entry_points(tree: Path, folder: Path) -> None:
-    """Write the metadata that installing a tree would write, as its entry points may not be the installed ones."""
+    """Write the metadata that installing a tree would write: its entry points may differ from the installed
+    ones.
+    """
     project = tomllib.loads((tree / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     version = project.get("version") or _read_version(tree)
     info = folder / f"{project['name'].replace('-', '_')}-{version}.dist-info"

@@ -1,9 +1,10 @@
 """python -P worker.py PLAN: run chains of edgen commands, each command in a fork of this process.
 
-This file uses the standard library and the `edgen` on PYTHONPATH alone, so it runs any commit. PLAN is a JSON file:
-`side_by_side` (chains at once) and `chains`, each with `folder`, `files` (path to text) and `steps` (lists of words).
-Each step's command, exit code, stdout and stderr go to `said/NNN.txt` in the folder of its chain. The word `*` in a
-step, as in a shell, stands for any characters of a path. `cpu.tsv` in the folder has seconds of CPU of each step.
+This file uses the standard library and the `edgen` on PYTHONPATH alone, so it runs any commit. PLAN is a JSON
+file: `side_by_side` (chains at once) and `chains`, each with `folder`, `files` (path to text) and `steps`
+(lists of words). Each step's command, exit code, stdout and stderr go to `said/NNN.txt` in the folder of its
+chain. The word `*` in a step, as in a shell, stands for any characters of a path. `cpu.tsv` in the folder has
+seconds of CPU of each step.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _HEADING = re.compile(r"^(\w.*):$")
 
 
 def import_edgen() -> None:
-    """Import all of edgen but what needs an SDK, so that forks import little."""
+    """Import all of edgen except modules that need an SDK, so that forks import little."""
     import edgen
 
     for name in SLOW_TO_IMPORT:
@@ -49,7 +50,7 @@ def import_edgen() -> None:
     for name in ("matplotlib.figure", "matplotlib.backends.backend_svg", "bm25s", "jsonschema"):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    with contextlib.suppress(Exception):  # Typer makes its tree of commands anew each time, which takes 50 ms
+    with contextlib.suppress(Exception):  # Typer builds its tree of commands each time, which takes 50 ms
         _keep_commands()
     gc.collect()
     gc.freeze()
@@ -61,7 +62,7 @@ def _keep_commands() -> None:
     from edgen.cli.app import app
 
     typer.main.get_command = functools.cache(typer.main.get_command)
-    [*typer.main.get_command(app).commands.values()]  # each is made when it is looked up
+    [*typer.main.get_command(app).commands.values()]  # each is built at its first look-up
 
 
 def become(arguments: list[str], out: Path) -> NoReturn:
@@ -116,7 +117,7 @@ def expand(word: str) -> list[str]:
 
 
 def run_help(words: list[str], said: Path) -> None:
-    """Write the help of a command and, found in it, of each command below."""
+    """Write the help of a command and of each command that it lists."""
     name = "-".join(["edgen", *words])
     text = run_step([*words, "--help"], said / f"{name}.txt")
     heading = ""

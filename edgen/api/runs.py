@@ -115,7 +115,7 @@ def _is_run(rundir: RunFolder) -> bool:
 
 def _describe_run(rundir: RunFolder) -> RunFacts:
     path = rundir.path
-    size, last = _weigh(rundir)  # before the ledger is opened
+    size, last = _measure_folder(rundir)  # before the ledger is opened
     facts = RunFacts(
         run=str(path),
         name=path.resolve().name,
@@ -129,11 +129,11 @@ def _describe_run(rundir: RunFolder) -> RunFacts:
         return msgspec.structs.replace(facts, problem=" ".join(str(error).split()))
     except OSError as error:
         return msgspec.structs.replace(facts, problem=f"{path}: {error.strerror}.")
-    work = _work_on(rundir) if status.state == "running" else None
+    work = _find_working_process(rundir) if status.state == "running" else None
     return msgspec.structs.replace(facts, status=status, work=work)
 
 
-def _work_on(rundir: RunFolder) -> WorkingProcess | None:
+def _find_working_process(rundir: RunFolder) -> WorkingProcess | None:
     """Return the process that works on a run, and its speed. None if the process has just ended, or left no
     name."""
     holder = Holder.read(rundir.lock)
@@ -150,7 +150,7 @@ def _work_on(rundir: RunFolder) -> WorkingProcess | None:
     return WorkingProcess(str(holder), round(passed, 3), round(made * 60 / passed, 3))
 
 
-def _weigh(rundir: RunFolder) -> tuple[int, float]:
+def _measure_folder(rundir: RunFolder) -> tuple[int, float]:
     """Return the bytes in a run's folder, and the time of the last write to its ledgers, in seconds since the
     epoch. Without a ledger: the last write to any file."""
     size, last, last_answer = 0, 0.0, 0.0

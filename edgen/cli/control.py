@@ -43,7 +43,7 @@ def make_control(
     call_at_end(recorder.end)
     recorder.keep_metrics(work.metrics)
     recorder.keep_notifier(work.notify)
-    person = _ask if _is_somebody_there() else None
+    person = _ask if _can_person_answer() else None
     control = Control(
         deadline=None if work.until is None and work.span is None else Deadline(work.until, work.span),
         trusting=partial(Trust, work.trust_hosts, confirm=person, code=trust_code),
@@ -150,7 +150,7 @@ def _forward_signals(on_signal: Callable[[int], None]) -> Iterator[None]:
         yield
 
 
-def _is_somebody_there() -> bool:
+def _can_person_answer() -> bool:
     """Return whether a person can answer: they see the question, and can type."""
     try:
         return sys.stdin.isatty() and sys.stderr.isatty()

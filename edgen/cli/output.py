@@ -225,7 +225,7 @@ def run_guarded(run: Callable[[], object]) -> int:
         except (KeyboardInterrupt, Interruption):  # a signal during the handling of another end
             end = _end_interrupted()
         with _ignore_signals():
-            _say_how_it_ended(end)
+            _report_end(end)
     finally:
         sys.unraisablehook = heard
         for number, handler in before.items():
@@ -311,7 +311,7 @@ def list_ending_signals() -> list[signal.Signals]:
     return [each for each in others if not (is_hangup(each) and signal.getsignal(each) is signal.SIG_IGN)]
 
 
-def _say_how_it_ended(end: CommandEnd) -> None:
+def _report_end(end: CommandEnd) -> None:
     """Print how the command ended, unless a log reports it."""
     endings = _endings[:]
     _endings.clear()

@@ -143,7 +143,7 @@ def render_status(status: StatusReport) -> Iterator[str]:
     yield f"calls      {calls.made:,} made{now}, {calls.replayed:,} replayed, {calls.retried:,} retried{late}"
     if status.retried:
         yield f"retried    {describe_reasons(Counter(status.retried), len(status.retried))}"
-    yield f"tokens     {tokens.prompt:,} prompt{_of_cache(tokens)}, {tokens.completion:,} completion"
+    yield f"tokens     {tokens.prompt:,} prompt{_describe_cache_use(tokens)}, {tokens.completion:,} completion"
     yield f"cost       {format_cost(status.cost_usd, calls=calls.made)}"
     for address, server in (status.servers or {}).items():
         yield f"server     {address}: {server.answers:,} answers, {server.failures:,} failures"
@@ -244,7 +244,7 @@ class _Speed:
         return f"{made / passed:.1f}/s, {format_span(status.pending * passed / made)} left"
 
 
-def _of_cache(tokens: Tokens) -> str:
+def _describe_cache_use(tokens: Tokens) -> str:
     """Return the part of the prompts that used a service's cache, "" without one."""
     kinds = {"read from": tokens.cache_read, "written to": tokens.cache_write}
     said = " and ".join(f"{count:,} {what}" for what, count in kinds.items() if count)

@@ -213,7 +213,7 @@ def _find_backend_problems(job: Job) -> list[Problem]:
     return [
         Problem(f"$.backends.{role}.{problem.path}", problem.message)
         for role, backend in job.backends.items()
-        for problem in _of_backend(backend, job.limits)
+        for problem in _find_problems_of_backend(backend, job.limits)
     ]
 
 
@@ -242,7 +242,7 @@ def _list_missing_settings(backend: BackendConfig, cap: str, *, money: bool) -> 
         yield Problem("price", _explain_needed_price(backend, cap))
 
 
-def _of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
+def _find_problems_of_backend(backend: BackendConfig, limits: Limits) -> Iterator[Problem]:
     """Yield problems of a backend under these limits, with paths relative to the backend."""
     if limits.max_cost is not None or limits.max_tokens is not None:
         cap = "max_cost or max_tokens"

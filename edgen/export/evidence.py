@@ -115,7 +115,7 @@ def describe_judged(level: Level | None, found: Mapping[Evidence, int], hearer: 
     """Return the sentence that compares the rows' content with the labels' subject; None without labels.
     `hearer`: the family's word for the role that hears responses."""
     if level is not None and (often := next((one.rollouts for one in found if one.rollouts), None)):
-        return _of_rollouts(level, often)
+        return _describe_rollouts(level, often)
     if marks := {one.by for one in found if one.by is not None} & OF_RESPONSES:
         return " ".join(_OF_MARKS[by].format(hearer=hearer) for by in sorted(marks))
     who = "People" if {one.by for one in found} == {"human"} else "The judge"
@@ -130,7 +130,7 @@ def describe_judged(level: Level | None, found: Mapping[Evidence, int], hearer: 
     return _of_conversations(rows, who)
 
 
-def _of_rollouts(level: Level, often: int) -> str:
+def _describe_rollouts(level: Level, often: int) -> str:
     """Describe the rollouts. All labels of a run's pairs have the same basis."""
     times = "once" if often == 1 else f"{often} times"
     rest = (

@@ -14,13 +14,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgen.annotation.layer import require_job_layers, write_job_layers
 from edgen.config import Job
 from edgen.core.errors import DamagedError, EdgenError, ShortError, UsageError, UselessError
 from edgen.core.options import CallMode
 from edgen.core.system import run_in_thread
 from edgen.evaluation.measure_files import find_measure_files, load_job_measures, note_measure_files
-from edgen.execution.client.fleet import keep_identities
 from edgen.execution.costly_changes import find_dropped_arms, find_rework
 from edgen.execution.ordered_gates import MakeInOrder
 from edgen.execution.pieces import check_part, check_piece
@@ -28,7 +26,6 @@ from edgen.execution.progress import ProgressCounts, Title
 from edgen.execution.run import ActiveRun
 from edgen.execution.scheduler import SchedulerFactory
 from edgen.execution.session import Charged, RunSession, SharedState
-from edgen.generation.finished import is_nothing_left, tell_finished
 from edgen.generation.options import GenerateOptions
 from edgen.planning.kept_job import inline_files, make_job_for_run
 from edgen.planning.load import JobSource, make_plans
@@ -45,7 +42,6 @@ from edgen.runtime.backends import (
 from edgen.runtime.control import Control, explain_os_errors
 from edgen.runtime.status import StatusReport, read_run_status
 from edgen.runtime.supervise import Monitor, SupervisedWork, find_use_elsewhere, supervise
-from edgen.selection.select import refuse_selected
 from edgen.space.splits import choose_common_side
 from edgen.store.inputs_copy import restore_inputs
 from edgen.store.ledger import Ledger, describe_lost_replies
@@ -87,6 +83,8 @@ def plan_arms(
     """Return the job, with the backends' identities kept from its run, and the plan of each arm."""
     folder = find_folder(source.job, options)
     if folder.job.exists():
+        from edgen.execution.client.fleet import keep_identities
+
         source = source._replace(job=keep_identities(source.job, folder))
     if source.job.measure_references:
         load_job_measures(source.job, source.reach, control.trust)
@@ -172,8 +170,12 @@ class _Generation:
             self._control.note(f"{sentence}.")
         for arm, plan in self._plans.items():
             if (own := folder.arm(arm)).ledger.exists():
+                from edgen.selection.select import refuse_selected
+
                 refuse_selected(own)
             if plan.gates.layers:
+                from edgen.annotation.layer import require_job_layers
+
                 require_job_layers(folder, plan.gates.layers)
             for sentence in plan.gates.notes if plan.job.gates else ():
                 self._control.note(sentence)
@@ -208,6 +210,8 @@ class _Generation:
         folder, control = self._folder, self._control
         if all(folder.arm(arm).ledger.exists() for arm in self._plans):
             whole = inline_files(self._whole, self._reach)
+            from edgen.generation.finished import is_nothing_left, tell_finished
+
             if await is_nothing_left(whole, self._plans, folder, self._options.scenarios, control):
                 tell_finished(self._whole.name, self._plans, folder, control)
                 return
@@ -355,6 +359,8 @@ class _Generation:
         for arm in arms:
             await arm.ledger.flush()
         if any(arm.plan.gates.layers for arm in arms):
+            from edgen.annotation.layer import write_job_layers
+
             await run_in_thread(write_job_layers, self._folder)
         for arm in arms:
             try:

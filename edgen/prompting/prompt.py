@@ -154,7 +154,8 @@ class Prompt:
         if forms == "prose" or self.schema is not None:
             return None
         made = form if isinstance(form, Form) else form()
-        return made._replace(required=forms == "schema")
+        required = forms == "schema"
+        return made if made.required is required else made._replace(required=required)
 
     def messages(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
         """Return the rendered messages. Raises TemplateError, with the line, for rendering errors."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping, Sequence
 
-from yarl import URL
-
 from edgen.core.values import Reply, Request
 from edgen.providers.base import Backend, SeveralServers
 
@@ -73,6 +71,8 @@ def _find_base_name(name: str) -> str:
 def find_node_server_name(own: str) -> str:
     """Return the address of a server for other nodes: `own`, as this node finds it, with this node's name
     instead of 127.0.0.1."""
+    from yarl import URL  # here, as most runs have one server or none
+
     address = URL(own)
     here = address.host in ("localhost", "127.0.0.1", "::1")
     return str(address.with_host(socket.gethostname()) if here else address)

@@ -8,8 +8,10 @@ instructions. Nothing raises; prompts are analysed once.
 from __future__ import annotations
 
 import functools
+import operator
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 from edgen.core.text import compile_later
@@ -31,17 +33,17 @@ _QUOTED = compile_later(
     r"(?<=\w )(?:\"[^\"\n]{1,300}\"|“[^“”\n]{1,300}”)"
 )  # in a sentence: words that a side may say
 _SPEAKER = compile_later(r"(?:\A|\n\n)(?:#\d+ [^\n]{1,80}|(?P<name>[^\n:#]{1,60})):\s")
-# Texts are first compared by their letters and digits, in lower case, with marks between sentences.
+# Bytes as they are compared first: letters and digits in lower case, and blanks.
+_RUNS = bytes(ord(c.lower()) if c.isalnum() else 0 if c == APART else 32 for c in map(chr, range(128)))
+_RUNS += b" " * 128
 _MARK = b"\1"  # between sentences, as no text is encoded
-_ODD = b"\2"  # for marks of which placeholders may have one, and for what does not print
+_ODD = 2  # stands for marks of which placeholders may have one, and for what does not print
 _ODDLY = frozenset("_<[{(\x7f" + "".join(map(chr, range(1, 32)))) - {"\n"}
 _MARKED = bytes(
-    ord(char.lower()) if char.isalnum() else 1 if char in ".!?\n" else 2 if char in _ODDLY else 0
-    for char in map(chr, range(128))
-) + bytes(128)
-_PASSED_OVER = bytes(code for code, mark in enumerate(_MARKED) if not mark and code != ord(APART))
-_NO_LETTERS = bytes(code for code, mark in enumerate(_MARKED) if mark < 3)
+    1 if chr(code) in ".!?\n" else _ODD if chr(code) in _ODDLY else kept for code, kept in enumerate(_RUNS)
+)
 
+_MOST_PARTS = 4096  # of prompts, whose words are kept
 _MARKS = 20  # characters around the words of a turn
 SHORT = 3  # words of a sentence of a prompt that is no chance agreement where nothing else was said before
 LONG = 5  # words of a turn that nobody says again by chance
@@ -54,15 +56,18 @@ ALONE = 0.8  # of a text's lines, for a short one
 
 
 class _Prompt:
-    """A prompt, prepared for comparison. All of it is made on demand."""
+    """A prompt, prepared for comparison.
+
+    All of it is made on demand; more than `known` for a text with a sentence whose runs are all in `known`.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     @functools.cached_property
-    def letters(self) -> bytes:
-        """Its letters, as `_spell_prompt` returns them."""
-        return _spell_prompt(self._text)
+    def known(self) -> frozenset[bytes]:
+        """Its runs of letters and digits."""
+        return frozenset().union(*map(_list_runs, self._text.split(". ")))
 
     @functools.cached_property
     def examples(self) -> frozenset[str]:
@@ -186,40 +191,57 @@ def find_hollow_turn(texts: Sequence[str], messages: Sequence[Message]) -> Rejec
 def _is_plain(texts: Sequence[str], brief: str) -> bool:
     """Return whether the letters alone show that no turn can be hollow, as in most conversations.
 
-    No two turns are equal, none is a placeholder, few sentences are equal, and none has only words of the
-    prompt.
+    No turn equals the one before it or many others, none is a placeholder, says a sentence three times or may
+    repeat the prompt.
     """
     whole = APART.join(texts)
     if not whole.isascii():
         return False
-    marked = whole.encode().translate(_MARKED, _PASSED_OVER)
+    marked = whole.encode().translate(_MARKED)
     odd = _ODD in marked or "\n" in whole
     if odd:
-        marked = marked.replace(_ODD, b"")
-    turns = marked.replace(_MARK, b"").split(b"\0")
-    if not len({*turns}) == len(turns) == len(texts) or b"" in turns:
+        marked = marked.replace(bytes([_ODD]), b" ")
+    squeezed = marked.translate(None, b" ")
+    letters = squeezed.replace(_MARK, b"").split(b"\0")
+    if len(letters) != len(texts) or b"" in letters:
+        return False
+    each = [*filter(None, squeezed.replace(b"\0", _MARK).split(_MARK))]
+    again = len({*letters}) < len(letters) or len(each) - len({*each}) >= ONLY_LINE - 1
+    if again and _may_repeat(squeezed, letters):
         return False
     said = [*filter(None, marked.replace(b"\0", _MARK).split(_MARK))]
-    if len(said) - len({*said}) >= ONLY_LINE - 1:  # else no sentence is said three times
-        return False
-    odd = odd or ".." in whole or ". ." in whole or b"loremipsum" in marked
+    lasts = [one.rpartition(b" ")[2] for one in said]  # empty in front of a blank
+    odd = odd or ".." in whole or ". ." in whole or squeezed.find(b"loremipsum") >= 0
     if has_placeholder(texts) if odd else has_short_placeholder(texts):
         return False
-    return not _may_copy(said, marked, _spell_prompt(brief))
+    return not _may_copy(marked, said, lasts, brief)
 
 
-def _may_copy(said: Sequence[bytes], marked: bytes, letters: bytes) -> bool:
-    """Return whether a turn may be copied from a prompt with these letters.
+def _may_repeat(squeezed: bytes, letters: Sequence[bytes]) -> bool:
+    """Return whether a turn may repeat the one before it, or a turn or a sentence of one turn be said often."""
+    if len(letters) - len({*letters}) >= SAME_LINE - 1 or any(map(operator.eq, letters, letters[1:])):
+        return True
+    turns = [[*filter(None, turn.split(_MARK))] for turn in squeezed.split(b"\0")]
+    return any(len(said) - len({*said}) >= ONLY_LINE - 1 for said in turns)
 
-    `said`: the sentences of the turns. `marked`: the turns themselves. Most conversations have no sentence with
-    the letters of a part of the prompt, except for a few of one or two letters.
+
+def _may_copy(marked: bytes, said: Sequence[bytes], lasts: Sequence[bytes], brief: str) -> bool:
+    """Return whether a turn may repeat the prompt: all its sentences, or long ones, have only words of the prompt.
+
+    `lasts`: the last word of each sentence of `marked`.
     """
-    near = [one for one in said if one in letters]
-    if not near:
+    known = _KNOWN.add(brief)
+    near = [
+        one
+        for one in compress(said, map(known.__contains__, lasts))
+        if (head := one.split(None, 1)) and head[0] in known and known.issuperset(one.split())
+    ]
+    if not near or not any(map(_split_prompt(brief).known.issuperset, map(bytes.split, near))):
         return False
-    return len(b"".join(near)) >= COPIED or any(
-        map({b"", *near}.issuperset, [turn.split(_MARK) for turn in marked.split(b"\0")])
-    )
+    if len(b"".join(near)) >= COPIED:  # at least a character for each word or sign
+        return True
+    turns = [filter(bytes.strip, turn.split(_MARK)) for turn in marked.split(b"\0")]
+    return any(map({*near}.issuperset, turns))
 
 
 def repeats_a_line(text: str) -> bool:
@@ -264,16 +286,38 @@ def _list_last_turn_texts(heard: str, brief: str) -> Iterator[str]:
                 yield from (said, title.removeprefix("Title: "), behind)
 
 
-def _find_near(text: str, prompts: Sequence[_Prompt]) -> list[_Prompt]:
-    """Return the prompts of which an ASCII text may be a copy."""
-    marked = text.replace(APART, " ").encode().translate(_MARKED, _PASSED_OVER).replace(_ODD, b"")
-    said = [*filter(None, marked.split(_MARK))]
-    return [prompt for prompt in prompts if _may_copy(said, marked, prompt.letters)]
+def _mark_sentences(text: str) -> bytes:
+    """Return the runs of letters and digits of an ASCII text, with marks between at least its sentences.
+
+    APART stays as a zero byte.
+    """
+    return text.encode().translate(_MARKED).replace(bytes([_ODD]), b" ")
+
+
+def _split_marked(marked: bytes) -> tuple[list[bytes], list[bytes]]:
+    """Return the sentences between marks, and the last run of each, which is empty in front of a blank."""
+    said = [*filter(None, marked.replace(b"\0", _MARK).split(_MARK))]
+    return said, [one.rpartition(b" ")[2] for one in said]
+
+
+def _find_near(said: Sequence[bytes], lasts: Sequence[bytes], prompts: Sequence[_Prompt]) -> list[_Prompt]:
+    """Return the prompts that may have one of these sentences, as they have all of its letters and digits.
+
+    In most sentences, the last run is in no prompt.
+    """
+    near = []
+    for prompt in prompts:
+        known = prompt.known
+        for one, last in zip(said, lasts, strict=True):
+            if (not last or last in known) and (runs := one.split()) and known.issuperset(runs):
+                near.append(prompt)
+                break
+    return near
 
 
 def _repeats_prompts(text: str, said: Sequence[str], prompts: Sequence[_Prompt]) -> bool:
     """Return whether a text is whole sentences, a part or an example of a prompt, or mostly copied."""
-    near = _find_near(text, prompts) if text.isascii() else prompts
+    near = _find_near(*_split_marked(_mark_sentences(text)), prompts) if text.isascii() else prompts
     if not near:  # most texts
         return False
     whole = " ".join(said)
@@ -303,34 +347,39 @@ def _split_sentences_of_texts(texts: Sequence[str]) -> list[list[str]]:
     return [[part.strip() for part in text.split(APART) if part.strip()] for text in said.split(2 * APART)]
 
 
+class _KnownWords:
+    """The runs of letters and digits of all prompts so far: most sentences of answers have others.
+
+    Prompts of one template share most of their parts, so another one costs little.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[set[str], set[bytes]] = set(), {b""}
+
+    def add(self, prompt: str) -> set[bytes]:
+        """Return the runs of at least this prompt, and an empty one."""
+        said, runs = self._known
+        parts = prompt.split(". ")
+        if not said.issuperset(parts):
+            if len(said) >= _MOST_PARTS:
+                self._known = said, runs = set(), {b""}  # another thread may use the old ones
+            runs.update(*map(_list_runs, [part for part in parts if part not in said]))
+            said.update(parts)
+        return runs
+
+
+_KNOWN = _KnownWords()
+
+
 @functools.lru_cache(maxsize=512)
 def _split_prompt(text: str) -> _Prompt:
     return _Prompt(text)
 
 
-def _spell_prompt(text: str) -> bytes:
-    """Return the letters and digits of a prompt, of which each sentence, run and example of it is a part."""
-    told, apart = zip(*map(_spell_line, text.split("\n")), strict=True)
-    return _MARK.join([b"".join(told), *filter(None, apart)])
-
-
-@functools.lru_cache(maxsize=256)  # the prompts of one template share most lines
-def _spell_line(line: str) -> tuple[bytes, bytes]:
-    """Return the letters and digits of a prompt's line that are part of its instructions, and others."""
-    whole = _spell(line)
-    if _LISTED.match(line):
-        return b"", whole
-    said = _QUOTED.sub("", line)
-    label = _LABEL.match(said)
-    if label is None and said == line:
-        return whole, b""
-    told = _spell(said)
-    return (told if label is None else _spell(label[1])), whole + _MARK + told
-
-
-def _spell(text: str) -> bytes:
-    """Return the letters and digits of a text, in lower case."""
-    return (text if text.isascii() else fold(text)).encode().translate(_MARKED, _NO_LETTERS)
+@functools.lru_cache(maxsize=256)  # the prompts of one template share most sentences
+def _list_runs(sentence: str) -> frozenset[bytes]:
+    """Return the runs of letters and digits of a sentence."""
+    return frozenset((sentence if sentence.isascii() else fold(sentence)).encode().translate(_RUNS).split())
 
 
 class _Line(NamedTuple):

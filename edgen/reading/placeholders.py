@@ -187,10 +187,10 @@ def has_placeholder(texts: Sequence[str]) -> bool:
 
 def has_short_placeholder(texts: Sequence[str]) -> bool:
     """Return the same of lines of ASCII without brackets, underscores, dots in a row and `lorem ipsum`."""
-    short = [text for text in texts if len(text) <= _LONGEST]
-    if not any(map(_may_open, [text.partition(" ")[0] for text in short])):  # most conversations
-        return False
-    return any(map(_holds_place_plainly, short))
+    for text in texts:
+        if len(text) <= _LONGEST and _may_open(text.partition(" ")[0]) and _holds_place_plainly(text):
+            return True
+    return False
 
 
 def is_placeholder(text: str) -> bool:

@@ -92,14 +92,14 @@ def _draw_forest(
         "dashed: no difference. Filled: remains when all metrics are tested together (Holm, 5%). "
         + (f"Look at {', '.join(sure[:6])}." if sure else "None is filled here.")
         + (f" The {len(rows)} clearest of {len(found)}." if len(found) > len(rows) else "")
-        + _say_alike(alike),
+        + _describe_unchanged(alike),
         alternative=describe_rows("Forest plot", title, intervals),
         tables=(_tabulate_numbers(rows, unit, paired=arm.paired),),
         folded=folded,
     )
 
 
-def _say_alike(titles: list[str]) -> str:
+def _describe_unchanged(titles: list[str]) -> str:
     """List the metrics in which no scenario differs, or count them if there are many."""
     if len(titles) > _NAMED:
         return f" {len(titles)} other metrics do not differ in any scenario."

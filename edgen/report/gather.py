@@ -192,14 +192,14 @@ def _show(
         arm=arm,
         why=pick.why,
         record=record,
-        turns=tuple(_cut(turn) for turn in turns[:MOST_TURNS]),
+        turns=tuple(_truncate(turn) for turn in turns[:MOST_TURNS]),
         words=sum(map(len, cut(turns))),
         roles=tuple(dict.fromkeys((*roles, *(turn.role for turn in turns)))),
         pictures=pictures,
     )
 
 
-def _cut(turn: Turn) -> Turn:
+def _truncate(turn: Turn) -> Turn:
     """Return a turn truncated to the shown length, with a note."""
     if len(turn.text) <= LONGEST_TURN:
         return turn

@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,8 +26,10 @@ from edgen.providers.base import LocalCalls
 from edgen.providers.batches import BatchService
 from edgen.providers.trust import Consents
 from edgen.runtime.control import Trust
-from edgen.runtime.people import PeopleRequests
 from edgen.runtime.processes import HERE, require_place
+
+if TYPE_CHECKING:
+    from edgen.runtime.people import PeopleRequests
 
 
 def list_configs(plan: Plan) -> dict[str, BackendConfig]:
@@ -99,6 +101,8 @@ async def open_backends(
             if run is not None and config.BY_PEOPLE:
                 place = name if arm is None else arm
                 if (people := desks.get(place)) is None:
+                    from edgen.runtime.people import PeopleRequests
+
                     people = desks[place] = PeopleRequests(run, place, tuple(together))
                     stack.push_async_callback(people.close)
             if (function := (functions or {}).get(name)) is not None:

@@ -1,9 +1,10 @@
-"""Shows that data from edgen improves a model: SmolLM2 makes them, learns from the chosen ones, and is tested on others.
+"""Show that data from edgen improves a model: SmolLM2 writes them, learns from a selection, and is tested on
+others.
 
 python examples/improve/improve.py [--short] [--dpo] [--trainer PYTHON] [-o DIR]
 
-Needs the extras `analysis` and `local`, and SmolLM2 (`edgen local` prints how to install it). PYTHON is an interpreter with
-torch, transformers, trl and gguf. docs/improve.md says what is measured.
+Needs the extras `analysis` and `local`, and SmolLM2 (`edgen local` prints how to install it). PYTHON is an
+interpreter with torch, transformers, trl and gguf. docs/improve.md describes the measurements.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ async def student(request: edgen.Request) -> str:
 
 @edgen.measure
 def right(conversation: Any) -> bool:
-    "The tutor names the Italian word that the student asked for, and no other word of the card."
+    """Return whether the tutor names the requested Italian word, and no other word of the card."""
     row = conversation.scenario.as_row()
     said = _words(conversation.turns[-1].text)
     named = {name for name in ("thing", "colour", "place") if _words(row[f"{name}.it"]) in said}
@@ -75,11 +76,11 @@ def _words(text: str) -> str:
 
 
 def generate(folder: Path, space: str, scenarios: int, **changes: Any) -> edgen.Run:
-    """Generate conversations, or what can be had of them."""
+    """Generate conversations; return the run even if some were rejected."""
     job = {**JOB, "name": folder.name, "space": str(HERE / space), "conversations": scenarios, **changes}
     try:
         return edgen.generate(job, output=folder, backends={"student": student}, progress=False)
-    except edgen.errors.ShortError:  # some were rejected, which the figures say
+    except edgen.errors.ShortError:  # some were rejected, which the figures show
         return edgen.open(folder)
 
 
@@ -116,7 +117,10 @@ def _figure(estimate: Any) -> dict[str, float]:
 
 
 def pairs_by_key(run: edgen.Run, file: Path) -> int:
-    """Write the answer key's votes on answers to one scenario, a right one over a wrong one. Return their number."""
+    """Write the answer key's votes on answers to one scenario, a right one over a wrong one.
+
+    Return the number of votes.
+    """
     by_scenario: dict[int, list[edgen.Conversation]] = {}
     for one in run.conversations():
         by_scenario.setdefault(one.scenario.index, []).append(one)
@@ -131,7 +135,7 @@ def pairs_by_key(run: edgen.Run, file: Path) -> int:
 
 
 def train(trainer: str, model: Path, rows: Path, output: Path, *options: str) -> dict[str, Any]:
-    """Train a GGUF file's weights by train.py, in the trainer's environment."""
+    """Train a GGUF file's weights with train.py, in the trainer's environment."""
     command = [trainer, str(HERE / "train.py"), str(model), str(rows), "-o", str(output), *options]
     try:
         said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout

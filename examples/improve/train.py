@@ -1,8 +1,10 @@
-"""Trains the weights of a GGUF file with TRL, and writes them as another one that llama.cpp runs.
+"""Train the weights of a GGUF file with TRL, and write them as another file that llama.cpp runs.
 
-python examples/improve/train.py MODEL.gguf ROWS... -o OUT.gguf [--method sft|dpo] [--epochs N] [--rate R] [--seed N]
+python examples/improve/train.py MODEL.gguf ROWS... -o OUT.gguf [--method sft|dpo] [--epochs N] [--rate R]
+[--seed N]
 
-ROWS are folders that `edgen export --to trl-sft` or `--to trl-dpo` wrote. Needs torch, transformers, trl and gguf.
+ROWS are folders that `edgen export --to trl-sft` or `--to trl-dpo` wrote. Needs torch, transformers, trl and
+gguf.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from datasets import Dataset, concatenate_datasets, load_dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
-# The model's own chat template without its default system message, and with the marks that tell TRL which tokens to learn.
+# The model's own chat template without its default system message, and with the marks by which TRL finds the
+# tokens to learn.
 CHAT = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n"
     "{% if m['role'] == 'assistant' %}{% generation %}{{ m['content'] }}<|im_end|>{% endgeneration %}"
@@ -42,13 +45,13 @@ def load(path: Path) -> tuple[Any, Any]:
     tokens = AutoTokenizer.from_pretrained(folder, gguf_file=name)
     tokens.chat_template = CHAT
     model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32)
-    # The weights are ordinary floats by now, which Trainer does not see.
+    # The weights are ordinary floats now, which Trainer cannot know.
     model.is_quantized, model.hf_quantizer = False, None
     return model, tokens
 
 
 def train(model: Any, tokens: Any, rows: Dataset, told: argparse.Namespace) -> float:
-    """Train the model on all rows, one at a time. Returns the mean loss of the last epoch."""
+    """Train the model on all rows, one at a time; return the mean loss of the last epoch."""
     with tempfile.TemporaryDirectory() as folder:
         shared: dict[str, Any] = {
             "output_dir": folder, "per_device_train_batch_size": 1, "num_train_epochs": told.epochs,
@@ -70,7 +73,7 @@ def train(model: Any, tokens: Any, rows: Dataset, told: argparse.Namespace) -> f
 
 
 def save(model: Any, source: Path, target: Path) -> None:
-    """Write the model's weights as 16-bit floats, with all else that the source says."""
+    """Write the model's weights as 16-bit floats, with the metadata of the source."""
     reader = gguf.GGUFReader(source)
     weights = dict(model.named_parameters())
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, model.config.num_hidden_layers)
@@ -99,14 +102,15 @@ def save(model: Any, source: Path, target: Path) -> None:
 
 
 def interleave(weight: torch.Tensor, heads: int) -> torch.Tensor:
-    """Return a query's or key's weight with the rows of each head as llama.cpp's rotation has them: the two halves by
-    turns."""
+    """Return a query's or key's weight in llama.cpp's rotation order: the rows of the two halves of each head
+    alternate.
+    """
     rows, columns = weight.shape
     return weight.reshape(heads, 2, rows // heads // 2, columns).transpose(1, 2).reshape(rows, columns)
 
 
 def main() -> None:
-    """Load, train, save, and print what was done."""
+    """Load, train and save the model; print the loss."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("model", type=Path)
     parser.add_argument("rows", nargs="+")

@@ -1,8 +1,9 @@
-"""Trains a tiny teacher in conversations with a simulated student, and draws the reward by step.
+"""Train a tiny teacher in conversations with a simulated student, and draw the reward by step.
 
 python examples/train/train.py [--job JOB] [--model NAME] [--steps N] [--seed N] [--picture FILE]
 
-Needs torch, transformers, datasets, trl and matplotlib. Nothing is downloaded, unless --model names a model of the hub.
+Needs torch, transformers, datasets, trl and matplotlib. Nothing is downloaded, unless --model names a model
+of the hub.
 """
 
 from __future__ import annotations
@@ -36,18 +37,21 @@ from trl import GRPOConfig, GRPOTrainer
 from edgen.env import SyncEducationEnv
 from edgen.env.trl import TrlRollouts
 
-PROMPTS, GENERATIONS = 8, 8  # scenarios a step, conversations of each
+PROMPTS, GENERATIONS = 8, 8  # scenarios a step, conversations of each scenario
 WORDS = 400  # that the tiny model knows
 END = "<|end|>"
 TEMPLATE = (
     "{% for m in messages %}<|{{ m['role'] }}|> {{ m['content'] }} <|end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|> {% endif %}"
 )
-WINDOW = 9  # steps that the picture's line is the mean of
+WINDOW = 9  # steps over which the picture's line is the mean
 
 
 def tiny_model(env: SyncEducationEnv, seed: int) -> tuple[Any, Any]:
-    """Two layers with random weights, and a tokenizer that knows the most common words of the first prompts."""
+    """Return a model of two layers with random weights, and a tokenizer.
+
+    The tokenizer knows the most common words of the first prompts.
+    """
     texts = [message["content"] for index in range(len(env)) for message in env.first_prompt(index)]
     words = Tokenizer(models.WordLevel(unk_token="<unk>"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -61,7 +65,7 @@ def tiny_model(env: SyncEducationEnv, seed: int) -> tuple[Any, Any]:
     )  # fmt: skip
     tokens.chat_template = TEMPLATE
     torch.manual_seed(seed)
-    torch.set_num_threads(1)  # more only wait for each other in a model of this size
+    torch.set_num_threads(1)  # in a model of this size, more threads would only wait for each other
     config = LlamaConfig(
         vocab_size=len(tokens), hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
         max_position_embeddings=4096, pad_token_id=tokens.pad_token_id, eos_token_id=tokens.eos_token_id,
@@ -71,7 +75,11 @@ def tiny_model(env: SyncEducationEnv, seed: int) -> tuple[Any, Any]:
 
 
 def train(env: SyncEducationEnv, model: Any, tokens: Any, **settings: Any) -> np.ndarray:
-    """GRPO. Returns the rewards, (steps, scenarios a step, conversations of each); NaN where there is none."""
+    """Train the model with GRPO.
+
+    Return the rewards, (steps, scenarios a step, conversations of each); NaN where a conversation has no
+    reward.
+    """
     rollouts = TrlRollouts(env, range(len(env)))
     rewards: list[list[float]] = []
 
@@ -93,7 +101,7 @@ def train(env: SyncEducationEnv, model: Any, tokens: Any, **settings: Any) -> np
 
 
 def say_lesson(env: SyncEducationEnv, model: Any, tokens: Any, index: int, turn: int) -> list[str]:
-    """What the policy says in one lesson."""
+    """Return the policy's messages in one lesson."""
     conversation = env.conversation(index)
     messages, said, done = conversation.reset(), [], False
     while not done:
@@ -109,7 +117,9 @@ def say_lesson(env: SyncEducationEnv, model: Any, tokens: Any, index: int, turn:
 
 
 def draw(rewards: np.ndarray, path: Path) -> None:
-    """The mean reward by step, and the mean of WINDOW steps with its 95 % interval (normal, over scenarios)."""
+    """Draw the mean reward by step, and the mean of WINDOW steps with its 95 % interval (normal, over
+    scenarios).
+    """
     scenarios = np.nanmean(rewards, axis=2)
     middles, means, halves = [], [], []
     for start in range(max(1, len(scenarios) - WINDOW + 1)):
@@ -132,7 +142,7 @@ def draw(rewards: np.ndarray, path: Path) -> None:
 
 
 def main() -> None:
-    """Train, tell and draw."""
+    """Train the model, print the rewards and draw them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--job", default=str(Path(__file__).with_name("job.yaml")))
     parser.add_argument("--model", help="a model's folder or its name on the hub; else a tiny one is made")

@@ -1,4 +1,4 @@
-"""Calls a command in this process, as the shell would: an exit code and what was printed."""
+"""Commands called in this process like in a shell; each call returns the exit code and the output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer.main
 from edgen.cli.app import app
 from edgen.cli.output import run_guarded
 
-# Typer makes its tree of commands out of their signatures each time anew, which takes longer than many commands.
+# Typer rebuilds its tree of commands from their signatures each time, which takes longer than many commands.
 get_command = functools.cache(typer.main.get_command)
 
 
@@ -25,7 +25,7 @@ class Ended:
 
 
 def call(*arguments: str | Path) -> int:
-    """A command's exit code: for fixtures that are older than a test."""
+    """Return a command's exit code; for fixtures with a wider scope than a test."""
     try:
         return run_guarded(lambda: get_command(app)([str(a) for a in arguments], prog_name="edgen"))
     except SystemExit as end:
@@ -33,7 +33,7 @@ def call(*arguments: str | Path) -> int:
 
 
 class Command:
-    """`command("status", folder)`; fails the test on any traceback."""
+    """A caller of commands, as in `command("status", folder)`; it fails the test on any traceback."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys

@@ -8,8 +8,8 @@ from tests.dose import LONG
 
 @pytest.fixture(autouse=True)
 def _charts_in_test_long_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the charts of reports in `make test`: they are three quarters of a report's time, and `tests/report` draws
-    them."""
+    """Leave out the charts of reports in `make test`: they take three quarters of a report's time, and
+    `tests/report` draws them."""
     if not LONG:
         monkeypatch.setattr("edgen.report.page.draw", lambda _: "<svg></svg>")
 

@@ -1,4 +1,4 @@
-"""A command at a terminal, with a person who answers what it asks."""
+"""A command at a terminal, with a person who answers its questions."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def at_terminal(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> tuple[int, str]:
-    """Run `edgen`, or code, with a terminal to read from and for remarks: the exit code, and what was shown. Asked a question, it is
-    given the answer, or an interrupt: a terminal would send that to the group in front, and here there is none."""
+    """Run `edgen`, or code, at a terminal; return the exit code and the terminal's text. A question gets the
+    answer, or an interrupt: a terminal would send it to the foreground group, which is missing here."""
 
     async def work() -> tuple[int, str]:
         ours, theirs = pty.openpty()
@@ -30,7 +30,7 @@ def at_terminal(
         process = await fork_server.start(*arguments, code=code, cwd=cwd, env=environ, terminal=theirs)
         os.close(theirs)
         shown, asked = b"", False
-        with contextlib.suppress(OSError):  # the terminal is gone with the process
+        with contextlib.suppress(OSError):  # the terminal ends with the process
             while more := await asyncio.to_thread(os.read, ours, 4096):
                 shown += more
                 if b"[y/N]" in shown and not asked:

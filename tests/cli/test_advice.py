@@ -1,4 +1,4 @@
-"""Advice in messages names commands and options that there are, and those of the command that gives it."""
+"""Messages advise only existing commands and options, and those of the command that prints the message."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests import ROOT
 from tests.cli.command import Command
 from tests.source_imports import imports_of, list_nodes
 
-# What other programs take, which edgen's texts speak of.
+# Commands and options of other programs that edgen's texts mention.
 OTHERS = re.compile(
     r"pip install|ray start|uv (sync|pip)|--no-deps|llama-gguf-split|python3? -m|--data\.|llamafactory-cli|torchrun|cp -r|\(\?i\)|X -e X|--project X |\\d"
 )
@@ -29,7 +29,7 @@ MENTIONED = re.compile(r"\bedgen ((?:[a-z][a-z-]+ ?){1,2})([^`'\"\n;|)]*)")
 
 
 class Known(NamedTuple):
-    """A command: its words, its options, and the module that has it."""
+    """A command: its words, its options, and its module."""
 
     words: tuple[str, ...]
     options: frozenset[str]
@@ -39,13 +39,13 @@ class Known(NamedTuple):
 
 @functools.cache
 def commands() -> dict[tuple[str, ...], Known]:
-    """Every command of the tree, its hidden names among them."""
+    """Return every command of the tree by its words, hidden ones included."""
 
     def walk(command: Any, words: tuple[str, ...]) -> Iterator[Known]:
         options = {
             name for one in command.params for name in (*one.opts, *one.secondary_opts) if name[0] == "-"
         }
-        # Formats have options of their own, which the help lists.
+        # Formats have their own options, which the help lists.
         options |= set(OPTION.findall(command.get_help(typer.Context(command, info_name=" ".join(words)))))
         module = getattr(command.callback, "__module__", "")
         run = any(one.param_type_name == "argument" and one.name == "run" for one in command.params)
@@ -57,7 +57,7 @@ def commands() -> dict[tuple[str, ...], Known]:
 
 
 class Text(NamedTuple):
-    """A text in the source: what stands for a value in it is X."""
+    """A text in the source, with X in place of values."""
 
     module: str
     line: int
@@ -66,10 +66,10 @@ class Text(NamedTuple):
 
 @functools.cache
 def texts() -> tuple[Text, ...]:
-    """Every text in edgen/ that is no docstring."""
+    """Return every text in edgen/ except docstrings."""
     found = []
     for path in sorted((ROOT / "edgen").rglob("*.py")):
-        if path.name == "old_names.py":  # a table of names that no message gives
+        if path.name == "old_names.py":  # a table of names, not of messages
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
@@ -93,7 +93,7 @@ def texts() -> tuple[Text, ...]:
 
 @functools.cache
 def reaching() -> dict[str, frozenset[tuple[str, ...]]]:
-    """The commands whose module imports a module, directly or not."""
+    """Return the commands whose module imports a module, directly or indirectly."""
     imports: dict[str, set[str]] = defaultdict(set)
     for path in (ROOT / "edgen").rglob("*.py"):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
@@ -115,7 +115,7 @@ def reaching() -> dict[str, frozenset[tuple[str, ...]]]:
 
 
 def named_options(text: str) -> set[str]:
-    """The options in a text, without those of commands that are named."""
+    """Return the options in a text, without those of commands that it names."""
     if OTHERS.search(text):
         return set()
     return set(OPTION.findall(MENTIONED.sub(" ", text)))
@@ -128,7 +128,7 @@ def test_commands_that_are_named_exist_with_the_options_that_are_named() -> None
             named = tuple(words.split())
             known = commands().get(named) or commands().get(named[:1])
             if known is None:
-                # "edgen reads layout 5" is a sentence; in backquotes it would be a command.
+                # "edgen reads layout 5" is a sentence; in backquotes it would be a command
                 if re.search(rf"[`'] ?edgen {named[0]}\b", one.text):
                     wrong.append(f"{one.module}:{one.line}: no command {' '.join(named)}")
                 continue
@@ -146,7 +146,7 @@ def test_options_that_are_advised_are_those_of_a_command_that_says_so() -> None:
     for one in texts():
         if one.module == "edgen.cli.app":  # one line of help for each command
             continue
-        if OPTION.fullmatch(one.text):  # a name, and no advice
+        if OPTION.fullmatch(one.text):  # a name, not advice
             continue
         able = [commands()[words] for words in reaching().get(one.module, ())]
         options = frozenset(option for known in able for option in known.options) or every
@@ -187,7 +187,7 @@ def give_two_names(run: Path) -> None:
     (run.parent / "second").hardlink_to(run / "run.db")
 
 
-NEEDED = {  # what a command needs beside the run, to get as far as that
+NEEDED = {  # further arguments that a command needs to open its run
     ("pairs",): ("--by", "oracle"), ("annotate",): ("--labels", "quality"), ("candidates",): ("--write", "wrong"),
     ("export",): ("--to", "csv", "-o", "out"), ("select",): ("--draw", "1", "-o", "out"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""A finished run that is started again, or read where nothing can be written: nothing is touched."""
+"""A finished run that is started again, or read in a read-only folder: its files do not change."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_nothing_is_written_and_no_deadline_counts(
 ) -> None:
     path, run = job(tmp_path, **more), tmp_path / "run"
     assert command("generate", path, "-o", run).code == 0
-    command("status", run)  # whoever reads leaves an empty log
+    command("status", run)  # a reader leaves an empty log
     before = contents(run)
     ended = command("generate", path, "-o", run, "--json", "--via", via, "--until", "2020-01-01T00:00")
     assert ended.code == 0, ended.err
@@ -54,7 +54,7 @@ def test_a_piece_is_finished_as_well(command: Command, tmp_path: Path) -> None:
         ended = command("generate", path, "-o", run, "--range", "0:3")
         assert ended.code == 0, ended.err
     assert "nothing to do" in ended.err
-    assert command("generate", path, "-o", run).code == 2  # it is not all of the job
+    assert command("generate", path, "-o", run).code == 2  # the piece is not the whole job
     ended = command("generate", path, "-o", run, "--range", "0:5")
     assert (ended.code, "nothing to do" in ended.err) == (0, False)
     assert "accepted   5" in ended.out
@@ -140,7 +140,7 @@ def test_the_end_tells_the_run_and_what_this_start_did(command: Command, tmp_pat
 
 @contextlib.contextmanager
 def unwritable(folder: Path) -> Iterator[Path]:
-    """A copy of the folder that nobody can write to, the superuser included while this lasts."""
+    """Copy a folder and make it read-only, for the superuser too; yield the copy."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         shutil.copytree(folder, place / "runs")
@@ -190,7 +190,8 @@ def test_a_finished_run_is_read_where_nothing_can_be_written(command: Command, t
 def test_what_others_read_of_the_job_is_taken_over(
     command: Command, tmp_path: Path, change: dict[str, Any], more: dict[str, Any]
 ) -> None:
-    """Nothing of these shapes a conversation, and `pairs`, `stats` and `status` read them in the run's copy."""
+    """These changes shape no conversation; `pairs`, `stats` and `status` read them in the
+    run's copy of the job."""
     run = tmp_path / "run"
     assert command("generate", job(tmp_path, **more), "-o", run).code == 0
     (tmp_path / "later").mkdir()
@@ -224,7 +225,7 @@ def test_a_finished_file_that_was_changed_is_written_anew(
     path, run = job(tmp_path), tmp_path / "run"
     assert command("generate", path, "-o", run).code == 0
     before = (run / name).read_bytes()
-    # As a text editor does, which leaves it readable and its facts as they are.
+    # Like an edit in a text editor: the file stays readable, and its facts do not change.
     (run / name).write_bytes(before.replace(b": ", b" : ", 1) if before else b"{}\n")
     ended = command("generate", path, "-o", run)
     assert (ended.code, "nothing to do" in ended.err) == (0, False)
@@ -257,7 +258,7 @@ def test_a_kill_while_files_were_set_aside_blocks_no_form_of_the_job(
     gathering.mkdir(parents=True)
     for name in moved:
         (run / name).rename(gathering / name)
-    for seed in (None, "8", "9"):  # the earlier form goes on, then others come
+    for seed in (None, "8", "9"):  # the earlier form resumes, then others follow
         ended = command("generate", path, "-o", run, *(("--set", f"seed={seed}") if seed else ()))
         assert ended.code == 0, ended.err
     assert sorted(os.listdir(run / "previous")) == ["1", "2", "3"]
@@ -272,7 +273,7 @@ def test_a_kill_between_the_noted_job_and_the_work_sets_nothing_aside_twice(
     assert command("generate", path, "-o", run).code == 0
     assert command("generate", path, "-o", tmp_path / "second", "--set", "seed=8").code == 0
     assert RunFolder(run).set_aside() == run / "previous" / "1"
-    for name in ("job.yaml", "inputs/space.yaml"):  # as far as the killed start came
+    for name in ("job.yaml", "inputs/space.yaml"):  # the state after the killed start
         (run / name).parent.mkdir(exist_ok=True)
         shutil.copy(tmp_path / "second" / name, run / name)
     ended = command("generate", path, "-o", run, "--set", "seed=8")

@@ -1,4 +1,4 @@
-"""Templates with a JSON Schema beside them, from the command line: generated, resumed, shown, refused, diagnosed."""
+"""Templates with a JSON Schema, from the command line: generated, resumed, shown, refused, diagnosed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def server() -> Iterator[SchemaServer]:
 
 
 def job_in(folder: Path, **more: Any) -> Path:
-    """A job beside its own copy of the shipped template with a schema."""
+    """Write a job next to a copy of the shipped template that has a schema."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in (SHIPPED, SHIPPED.with_name("education_dialogue_schema.schema.json")):
         shutil.copy(path, folder / path.name.replace("education_dialogue_schema", "mine"))
@@ -108,7 +108,7 @@ def test_a_change_of_the_schema_asks_again_and_keeps_the_rest(
     ended = json.loads(command("generate", job, "-o", run, "--json", "--yes").out)
     assert ended["calls"]["made"] == 24
     assert (run / "inputs" / "mine.schema.json").exists() == (change == "another schema")
-    beside.write_text(json.dumps(json.loads(before)))  # the same schema, in other white space
+    beside.write_text(json.dumps(json.loads(before)))  # the same schema with other white space
     ended = json.loads(command("generate", job, "-o", run, "--json", "--yes").out)
     assert ended["calls"]["made"] == 24
 
@@ -243,7 +243,7 @@ def test_a_protocol_that_sends_none_is_refused(command: Command, tmp_path: Path)
         check_schemas(plan.job, plan.prompts, plan.templates, Deaf())
 
 
-# --- what is shown -------------------------------------------------------------------------------
+# --- shown schemas -------------------------------------------------------------------------------
 
 
 def test_prompts_and_preview_show_that_there_is_a_schema(
@@ -272,7 +272,7 @@ def test_the_shipped_copy_says_what_it_is() -> None:
     assert (front.expects, front.licence) == ("conversation", "Apache-2.0")
 
 
-# --- what is refused before anything is spent ----------------------------------------------------
+# --- refused before any cost ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_doctor_says_what_a_server_refuses_in_its_words(
 
 
 def judged_job(folder: Path, judge: dict[str, Any]) -> Path:
-    """A job whose judge alone is asked with a schema."""
+    """Write a job in which only the judge has a schema."""
     job = job_in(
         folder,
         prompt="education_dialogue",

@@ -1,4 +1,9 @@
-"""`edgen batch list|cancel|read`, --write-only, and what goes wrong with batches, by real processes and servers."""
+"""`edgen batch list
+
+cancel
+
+read`, --write-only and failures of batches, with real processes and servers.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,7 @@ TALKS = SHAPES["selfplay"]["conversations"]
 
 
 def _batches(ledger: Path) -> list[NotedBatch]:
-    """Those of a ledger; none of one that is being made."""
+    """Return the batches of a ledger; none while the ledger is being created."""
     with contextlib.suppress(RunError):
         return read_batches_at(ledger)
     return []
@@ -41,7 +46,7 @@ async def begun(folder: Path, job: Path) -> None:
 
 
 def answered_by(url: str) -> int:
-    """How many requests of the provider's batches are answered."""
+    """Return how many requests of the provider's batches are answered."""
     asked = urllib.request.Request(f"{url}/v1/batches", headers={"Authorization": "Bearer k"})
     with urllib.request.urlopen(asked, timeout=60) as answer:
         return sum(batch["request_counts"]["completed"] for batch in json.loads(answer.read())["data"])
@@ -87,7 +92,7 @@ async def test_what_an_expired_batch_left_goes_into_the_next_round(tmp_path: Pat
         calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
         assert len(tokens(kind, url)) == len(read_batches_at(folder / "run.db"))
     assert sum(batch.message == "expired" for batch in read_batches_at(folder / "run.db")) >= 2
-    if kind == "gemini":  # an expired batch of Gemini's leaves nothing, so this can never end well
+    if kind == "gemini":  # an expired batch of Gemini's leaves no answers, so this cannot succeed
         assert ended.code == 5
         assert "without any answer" in ended.err
         return
@@ -128,9 +133,9 @@ async def test_lines_that_fail_are_tried_again(tmp_path: Path) -> None:
 
 
 async def _refuses_to_send_a_key_elsewhere(folder: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run may be a stranger's, too: its batches are ended only where the key may go."""
+    """Check that batches of an untrusted run are cancelled only at hosts that may get the key."""
     own, digests = (folder / "job.yaml").read_text(), (folder / "digests.json").read_bytes()
-    (folder / "digests.json").unlink()  # as a stranger can
+    (folder / "digests.json").unlink()  # as an attacker can
     (folder / "job.yaml").write_text(own.replace(url, "https://elsewhere"))
     with monkeypatch.context() as here:
         here.setenv("OPENAI_API_KEY", "sk-of-this-machine")
@@ -150,7 +155,7 @@ async def test_a_batch_gone_at_the_provider(tmp_path: Path, monkeypatch: pytest.
     await _refuses_to_send_a_key_elsewhere(folder, url, monkeypatch)
     async with simulator(
         "--batch-seconds", "0", "--port", url.rpartition(":")[2]
-    ):  # another server, that knows of nothing
+    ):  # another server, which does not know the batch
         lost = await edgen("generate", job, "-o", folder, "--via", "batch")
         assert lost.code == 5
         assert "not at the provider" in lost.err
@@ -165,12 +170,12 @@ FOUR_ROUNDS = {"max_turns": 3, "closing": "student"}
 
 
 def job_for_files(tmp_path: Path, kind: str = "openai") -> Path:
-    """A job of four rounds."""
+    """Write a job of four rounds."""
     return write_job(tmp_path / "job.yaml", kind, "http://127.0.0.1:9", "selfplay", selfplay=FOUR_ROUNDS)
 
 
 async def answer(requests: Path, results: Path, kind: str, url: str) -> None:
-    """What a provider, or `vllm run-batch`, makes of a request file: each line generated online."""
+    """Answer a request file as a provider or `vllm run-batch` does: each line is generated online."""
     import aiohttp
 
     said = []
@@ -212,7 +217,7 @@ async def test_written_files_answered_elsewhere_make_the_same_run(tmp_path: Path
             assert twice.facts["files"][0]["known"] == read.facts["files"][0]["answered"]
         else:
             raise AssertionError("it never came to an end")
-        # The same job online: only the address differs, which no record holds.
+        # The same job online: only the address differs, and no record contains it.
         online = write_job(tmp_path / "online.yaml", kind, url, "selfplay", selfplay=FOUR_ROUNDS)
         calm = await edgen("generate", online, "-o", tmp_path / "calm", "--json")
     assert calm.code == wrote.code
@@ -255,9 +260,7 @@ async def test_a_request_that_can_never_succeed_fails_as_it_does_online(tmp_path
 async def test_files_that_answer_nothing_of_this_run(tmp_path: Path) -> None:
     job, folder, out = job_for_files(tmp_path), tmp_path / "run", tmp_path / "out"
     out.mkdir()
-    killed = choose_temporary_name(
-        out / "edgen-t-0123456789abcdef.default.jsonl"
-    )  # a start's that was killed
+    killed = choose_temporary_name(out / "edgen-t-0123456789abcdef.default.jsonl")  # left by a killed start
     killed.touch()
     none = await edgen("batch", "read", folder, job)
     assert none.code == 2
@@ -285,7 +288,7 @@ async def test_files_that_answer_nothing_of_this_run(tmp_path: Path) -> None:
 
 
 def limited(size: int, *arguments: str | Path) -> asyncio.Future[Any]:
-    """Run `edgen` where no file may grow past a size: its writes fail as on a full disk."""
+    """Run `edgen` with a limit on file sizes: its writes fail as on a full disk."""
 
     async def run() -> Any:
         return await end(await fork_server.start(*arguments, limits={resource.RLIMIT_FSIZE: size}))
@@ -298,8 +301,9 @@ async def test_a_disk_that_fills_while_results_are_downloaded(tmp_path: Path) ->
         shape = {"conversations": 300, "forms": "prose"}
         job = write_job(tmp_path / "job.yaml", "openai", url, "oneshot", **shape)
         folder = tmp_path / "run"
-        # The results take 543 kB. The ledger's log takes 400 kB, and a page more for each commit: a busy machine makes
-        # some more of them.
+        # The results take 543 kB. The ledger's log takes 400 kB and a page more for each commit; a busy
+        # machine makes
+        # more commits.
         full = await limited(500_000, "generate", job, "-o", folder, "--via", "batch")
         assert full.code == 4, full.err
         assert "the disk is full" in full.err

@@ -1,4 +1,5 @@
-"""`edgen compare` as its user meets it: planted differences found, what is stored, mistakes as sentences."""
+"""`edgen compare` on the command line: it finds planted differences, stores results, and
+reports mistakes in one message."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ ARMS = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that nobody changes."""
+    """Generate a run that no test changes."""
     folder = tmp_path_factory.mktemp("compare")
     assert call("generate", job(folder, arms=ARMS), "-o", folder / "run") in (0, 3)
     return folder / "run"
@@ -81,7 +82,7 @@ class TestPlanted:
 
     @pytest.mark.only_long
     def test_with_more_asks_they_show_in_the_calls(self, command: Command, tmp_path: Path) -> None:
-        """The arms' draws are independent of each other: they have simulators with other seeds."""
+        """The arms' simulators have different seeds, so their draws are independent."""
         arms = {"calm": faults("refusal=0.02"), "refusing": faults("refusal=0.14", seed=9)}
         run = generate(command, tmp_path, conversations=200, arms=arms, asks=3)
         found = compare(command, run)
@@ -106,7 +107,7 @@ class TestArms:
         ]
         stored = json.loads((run / "comparisons" / "published-vs-json-vs-refusing.json").read_bytes())
         assert {key: value for key, value in stored.items() if key != "sha256"} == found
-        # What stands in the ledger, counted by somebody else.
+        # The ledger's counts, from another command.
         status = json.loads(command("status", run, "--json").out)["arms"]
         for arm in found["arms"]:
             assert arm["accepted"] == status[arm["label"]]["accepted"]
@@ -307,7 +308,7 @@ class TestMistakes:
 
     def test_an_arm_made_under_another_space(self, command: Command, tmp_path: Path) -> None:
         run = generate(command, tmp_path, conversations=3, arms=ARMS)
-        (run / "digests.json").unlink()  # as after an older edgen: the copy is taken as it is
+        (run / "digests.json").unlink()  # as after an older edgen: the copy is accepted without a check
         space = run / "inputs" / "space.yaml"
         space.write_text(space.read_text().replace("lecture", "lectures", 1))
         ended = command("compare", run)
@@ -347,7 +348,7 @@ class TestMistakes:
         assert command("compare", run, "--arms", "published", "json").code == 0
 
     def test_an_empty_run(self, command: Command, tmp_path: Path) -> None:
-        """Every call fails at once: the run is stopped, with nothing settled."""
+        """Every call fails at once: the run stops without any conversation."""
         a = generate(command, tmp_path, "a", conversations=3)
         broken = {"default": SIMULATOR | {"faults": "401=1"}}
         ended = command("generate", job(tmp_path, conversations=3, backends=broken), "-o", tmp_path / "b")
@@ -365,7 +366,7 @@ class TestMistakes:
 
     def test_an_arm_left_behind_by_a_changed_job(self, command: Command, tmp_path: Path) -> None:
         run = generate(command, tmp_path, conversations=3, arms=ARMS)
-        (run / "digests.json").unlink()  # as after an older edgen: the copy is taken as it is
+        (run / "digests.json").unlink()  # as after an older edgen: the copy is accepted without a check
         noted = run / "job.yaml"
         noted.write_text(noted.read_text().replace("seed: 3\n", "seed: 4\n", 1))
         ended = command("compare", run)

@@ -1,4 +1,5 @@
-"""`edgen compare` with data sets as arms: an independent sample, only what applies, and sentences for what is wrong."""
+"""`edgen compare` with data sets as arms: independent samples, only applicable metrics, and
+clear messages for mistakes."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def own(run: Path, tmp_path: Path) -> Path:
-    """A run that a test may change."""
+    """Copy the run, so that a test may change it."""
     return Path(shutil.copytree(run, tmp_path / "run"))
 
 
@@ -142,7 +143,7 @@ class TestDataSets:
         assert "real.json" in str(alone)
 
     def test_roles_of_other_names(self, command: Command, run: Path, tmp_path: Path) -> None:
-        """Records of any roles are edgen's own layout."""
+        """Records with any roles are in edgen's own layout."""
         rng = random.Random(1)
         path = tmp_path / "other.jsonl"
         records = [conversation(rng, 9, ("Tutor", "student")) for _ in range(40)]
@@ -176,7 +177,7 @@ class TestDataSets:
 
     @pytest.mark.only_long
     def test_equal_draws_differ_in_one_of_twenty(self, tmp_path: Path) -> None:
-        """Two samples of one source: p is below 0.05 about as often as it says."""
+        """For two samples of one source, p is below 0.05 in about one of twenty cases."""
         below = 0
         for seed in range(14):
             paths = [

@@ -1,4 +1,5 @@
-"""Completion in shells: the words that the real scripts get, fast, silent, and harmless whatever files are called."""
+"""Completion in shells: the words that the real scripts get. It is fast, silent, and safe for
+any file names."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ ARMS = {"published": {"asks": 2}, "short": {"asks": 4}}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an `edgen` for PATH, a run with arms and a layer, a job, a template and a space."""
+    """Make a folder with an `edgen` for PATH, a run with arms and a layer, a job, a template and a space."""
     from tests.cli.command import call
 
     here = tmp_path_factory.mktemp("completion")
@@ -61,7 +62,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def bash(folder: Path, *words: str) -> list[str]:
-    """What bash offers for the last word, by the script that `edgen --show-completion` prints."""
+    """Return the words that bash offers for the last word, by the script of `edgen --show-completion`."""
     script = (
         "source ./completion.bash\n"
         'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _edgen_completion edgen\n'
@@ -76,7 +77,7 @@ def bash(folder: Path, *words: str) -> list[str]:
 
 
 def shell(folder: Path, kind: str, line: str) -> subprocess.CompletedProcess[str]:
-    """What the program answers to another shell's script for a line."""
+    """Return the program's answer to another shell's script for a line."""
     asked = {
         "_EDGEN_COMPLETE": f"complete_{kind}", "_TYPER_COMPLETE_ARGS": line,
         "_TYPER_COMPLETE_FISH_ACTION": "get-args",
@@ -137,7 +138,7 @@ def test_what_cannot_be_read_is_silence(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.integration
 def test_a_word_is_completed_without_heavy_imports(folder: Path) -> None:
-    """Around 0.2 s of CPU, of which Python's start and typer take most."""
+    """Completion takes about 0.2 s of CPU, mostly for the start of Python and typer."""
     took = []
     for _ in range(3):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -151,4 +152,4 @@ def test_words_of_harmless_characters_are_offered(command: Command, tmp_path: Pa
     offer = complete._offer(
         lambda _ctx, _incomplete: ["a/b-1.yaml", "a b", "-x", "a$b", "a\nb", "ä_é", "a'b", "~x", "a=b"]
     )
-    assert offer(None, "") == ["a/b-1.yaml", "ä_é", "a=b"]  # type: ignore[arg-type] - it looks at no context
+    assert offer(None, "") == ["a/b-1.yaml", "ä_é", "a=b"]  # type: ignore[arg-type] - it uses no context

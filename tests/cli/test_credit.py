@@ -1,4 +1,4 @@
-"""`edgen pairs --credit` and `--min-turns-left` as their user meets them: what a label by turn rests on."""
+"""`edgen pairs --credit` and `--min-turns-left` on the command line: the evidence of each turn's label."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ async def generate_run(folder: Path, *changes: str, part: range | None = None) -
         "conversations=4",
         "replicates=3",
         BACKENDS,
-    )  # scenarios that the tests rely on
+    )  # the tests rely on these scenarios
     source = JobSource.of(JOB, (*fixed, *changes))
     await generate(source, GenerateOptions(output=folder, scenarios=part), Control())
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of two agents that nobody changes: of each scenario a conversation, and two that leave it."""
+    """Generate a run of two agents that no test changes: each scenario has a conversation and
+    two branches of it."""
     folder = tmp_path_factory.mktemp("credit") / "run"
     asyncio.run(generate_run(folder))
     return folder
@@ -51,7 +52,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def calm(made: Path) -> Path:
-    """The same with rollouts that nothing disturbed, compared by the judge. Nobody changes it, either."""
+    """Copy the run and compare its undisturbed rollouts by the judge; no test changes the copy."""
     folder = Path(shutil.copytree(made, made.with_name("calm")))
     assert call("pairs", folder, "--by", "oracle", *ROLLOUTS) == 0
     return folder
@@ -72,7 +73,7 @@ def facts(ended: Ended) -> Any:
 
 
 def left(folder: Path) -> dict[str, int]:
-    """How many turns follow where each pair parts, by its id."""
+    """Return the number of turns after the branch point of each pair, by the pair's id."""
     with RunReader(folder) as reader:
         return {one.pair.id: turns_left(one.a, one.b, one.pair.prefix_turns) for one in reader.compared()}
 
@@ -129,7 +130,7 @@ def signal_of(line: dict[str, Any], by: str) -> dict[str, Any]:
 
 
 def played(folder: Path) -> dict[tuple[int, str], dict[str, Any]]:
-    """What the run's ledger of rollouts holds."""
+    """Return the records in the run's ledger of rollouts."""
     (ledger,) = (folder / "pairs" / "rollouts").glob("*.db")
     with LedgerReader(ledger) as view:
         return {
@@ -141,7 +142,7 @@ def played(folder: Path) -> dict[tuple[int, str], dict[str, Any]]:
 
 
 def stored(folder: Path) -> set[tuple[Any, ...]]:
-    """Every answer that was paid for beside the conversations."""
+    """Return every paid answer except those of conversations."""
     found = set()
     for ledger in sorted((folder / "pairs").glob("*/*.db")):
         with contextlib.closing(sqlite3.connect(ledger)) as connection:
@@ -180,7 +181,7 @@ class TestRollouts:
         texts = {
             (index, task.rpartition(".")[0], str(one["turns"])) for (index, task), one in rollouts.items()
         }
-        assert len(texts) == len(rollouts)  # two of one response play on otherwise
+        assert len(texts) == len(rollouts)  # two rollouts of one response differ
 
     def test_a_judge_compares_rollouts_in_both_orders(self, command: Command, run: Path) -> None:
         made = facts(command("pairs", run, "--by", "oracle", *ROLLOUTS, "--json"))
@@ -362,7 +363,7 @@ def _read(path: Path) -> Any:
 
 
 def answered(folder: Path) -> set[tuple[Any, ...]]:
-    """`stored`, while somebody writes."""
+    """Return `stored`, while another process writes."""
     with contextlib.suppress(sqlite3.OperationalError):
         return stored(folder)
     return set()

@@ -1,4 +1,4 @@
-"""Ledgers that are damaged, or a stranger's, under every command that reads one: a sentence, and the right exit code."""
+"""Damaged or hostile ledgers with every command that reads one: one message, and the right exit code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ backends: {default: {type: simulator}}
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a job, its run `run`, and pairs."""
+    """Make a folder with a job, its run `run`, and pairs."""
     folder = tmp_path_factory.mktemp("damaged")
     (folder / "job.yaml").write_text(JOB)
     get_command(app)(["generate", str(folder / "job.yaml"), "-o", str(folder / "run")], standalone_mode=False)
@@ -57,7 +57,7 @@ def folder(whole: Path, tmp_path: Path) -> Path:
 
 
 def commands(folder: Path) -> list[tuple[str | Path, ...]]:
-    """All that read a ledger, the quickest first."""
+    """Return all commands that read a ledger, the fastest first."""
     job, run, results = folder / "job.yaml", folder / "run", folder / "results.jsonl"
     results.write_text('{"custom_id": "0-0-0-00000000000000000000000000000000", "response": {}}\n')
     return [
@@ -80,7 +80,7 @@ def commands(folder: Path) -> list[tuple[str | Path, ...]]:
 
 
 def test_every_command_on_hostile_values(command: Command, whole: Path, tmp_path: Path) -> None:
-    """Some columns of each table, under commands in turn; tests/ledger/test_hostile.py has all of them."""
+    """Each command gets some columns of each table; tests/ledger/test_hostile.py tries all of them."""
     for number, (table, column) in enumerate(list(tables(whole / "run" / "run.db"))[::4]):
         shutil.copytree(whole, folder := tmp_path / str(number))
         put(folder / "run" / "run.db", table, column, VALUES[number * 5 % len(VALUES)])
@@ -96,7 +96,7 @@ def test_every_command_on_flipped_bits(command: Command, whole: Path, tmp_path: 
 
 @pytest.mark.parametrize("value", ["{", "[1]", "x" * 100])
 def test_every_fact_may_say_anything(command: Command, folder: Path, value: str) -> None:
-    lasting = "name NOT LIKE '%plan' AND name NOT LIKE '%simulated'"  # they are refused by their checksums
+    lasting = "name NOT LIKE '%plan' AND name NOT LIKE '%simulated'"  # their checksums protect these
     with change(folder / "run") as connection:
         connection.execute(f"UPDATE meta SET value = ? WHERE {lasting}", (value,))
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('batches_since', ?)", (value,))
@@ -112,7 +112,7 @@ def test_every_fact_may_say_anything(command: Command, folder: Path, value: str)
 
 
 def told(command: Command, words: tuple[str | Path, ...]) -> Ended:
-    """What a command ended with: never a traceback."""
+    """Run a command and check that it ends without a traceback."""
     ended = command(*words)
     assert ended.code in (0, 2, 3), (words, ended)
     assert ended.code != 2 or ended.err.count("edgen: "), (words, ended)
@@ -120,7 +120,7 @@ def told(command: Command, words: tuple[str | Path, ...]) -> Ended:
 
 
 def test_a_flipped_bit_in_a_record_never_reaches_the_shards(command: Command, folder: Path) -> None:
-    """It is made of a reply, which is there: it is made again, without a call, and the files are the same."""
+    """The reply is intact, so the record is made again without a call, and the files are the same."""
     job, run = folder / "job.yaml", folder / "run"
     before = files(run)
     with change(run) as connection:
@@ -148,7 +148,7 @@ def test_a_flipped_bit_in_a_record_never_reaches_the_shards(command: Command, fo
 def test_a_flipped_bit_in_an_outcome_is_mended_from_the_answers(
     command: Command, folder: Path, column: str
 ) -> None:
-    """Until then what cannot be read of it counts as pending."""
+    """Until the repair, unreadable outcomes count as pending."""
     job, run = folder / "job.yaml", folder / "run"
     before = files(run)
     with change(run) as connection:

@@ -1,4 +1,4 @@
-"""`--until` and `--for`: the next such moment, whatever the clocks do."""
+"""`--until` and `--for`: the next such time, through all changes of clocks."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     [
         ("2026-11-20T22:00", "06:00", "2026-11-21T05:00"),  # the next morning
         ("2026-11-21T04:59:59", "6:00", "2026-11-21T05:00"),
-        ("2026-11-21T05:00:00", "06:00", "2026-11-22T05:00"),  # now is not the next
+        ("2026-11-21T05:00:00", "06:00", "2026-11-22T05:00"),  # the next one is tomorrow's
         ("2026-11-21T05:00:30", "06:00", "2026-11-22T05:00"),
-        ("2026-03-28T22:00", "06:00", "2026-03-29T04:00"),  # put forward in that night
-        ("2026-03-28T22:00", "02:30", "2026-03-29T01:00"),  # jumped over: when the clock does
-        ("2026-10-24T21:00", "06:00", "2026-10-25T05:00"),  # put back in that night
-        ("2026-10-24T21:00", "02:30", "2026-10-25T00:30"),  # comes twice: the first
-        ("2026-10-25T00:45", "02:30", "2026-10-25T01:30"),  # ... and the second, from between them
+        ("2026-03-28T22:00", "06:00", "2026-03-29T04:00"),  # clocks go forward that night
+        ("2026-03-28T22:00", "02:30", "2026-03-29T01:00"),  # this time is skipped: the moment of the change
+        ("2026-10-24T21:00", "06:00", "2026-10-25T05:00"),  # clocks go back that night
+        ("2026-10-24T21:00", "02:30", "2026-10-25T00:30"),  # this time comes twice: the first
+        ("2026-10-25T00:45", "02:30", "2026-10-25T01:30"),  # between the two: the second
         ("2026-10-25T01:45", "02:30", "2026-10-26T01:30"),
         ("2026-11-20T22:00", "00:00", "2026-11-20T23:00"),
-        ("2026-11-20T22:00", "2026-11-21T06:00", "2026-11-21T05:00"),  # local, as it says nothing else
+        ("2026-11-20T22:00", "2026-11-21T06:00", "2026-11-21T05:00"),  # a time without a zone is local
         ("2026-11-20T22:00", "2026-11-21 06:00+00:00", "2026-11-21T06:00"),
         ("2026-11-20T22:00", "2026-11-21T06:00Z", "2026-11-21T06:00"),
     ],
@@ -79,7 +79,7 @@ def test_a_wall_clock_that_jumps_counts_as_it_then_is() -> None:
     wall, passed = at("2026-11-20T22:00"), 0.0
     deadline = Deadline("2026-11-21T06:00Z", None, wall=lambda: wall, passed=lambda: passed)
     assert deadline.count_seconds_left() == 8 * 3600
-    wall -= 3600  # set back
+    wall -= 3600  # the clock is set back
     assert deadline.count_seconds_left() == 9 * 3600
     wall = at("2026-11-21T09:00")  # the machine slept
     assert deadline.count_seconds_left() < 0
@@ -106,8 +106,8 @@ def test_a_moment_that_has_gone_by_begins_nothing(command: Command, tmp_path: Pa
 
 
 class Span:
-    """The time that `--for` counts. It stands still until `passed` is set, or until calls of a simulator with a latency
-    wait: the first `answers` of them are answered at once, the others once the work stops."""
+    """The clock that `--for` reads. It stands still until `passed` is set, or until calls of a simulator with
+    a latency wait: the first `answers` calls are answered at once, the others after the work stops."""
 
     def __init__(self) -> None:
         self.answers = 0
@@ -166,7 +166,7 @@ def test_a_run_that_is_stopped_by_its_deadline_goes_on_where_it_stopped(
     assert 16 <= made < 120
     facts = command("status", tmp_path / "run", "--json").out
     assert '"stopped"' in facts
-    for _ in range(2):  # what was in flight was kept, and is not asked again
+    for _ in range(2):  # answers in flight were kept and are not requested again
         ended = command("generate", path, "-o", tmp_path / "run", "--json", "--set", "limits.in_flight=200")
         assert ended.code == 0, ended.err
         calls = json.loads(ended.out)["calls"]
@@ -177,7 +177,7 @@ def test_a_run_that_is_stopped_by_its_deadline_goes_on_where_it_stopped(
 
 
 def test_all_arms_share_the_deadline(command: Command, tmp_path: Path, span: Span) -> None:
-    """It comes while the second is made."""
+    """The deadline comes while the second arm is made."""
     span.others_first = 32
     backends = {"default": {"type": "simulator"}}
     arms = {"one": {}, "two": {"backends": {"default": {"latency_ms": 1}}}}

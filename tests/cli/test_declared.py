@@ -1,4 +1,5 @@
-"""Options are declared once: in a struct's field, from which the command line and the Python functions follow."""
+"""Each option is declared once, in a struct's field; the command line and the Python
+functions follow from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged files of a run: each command that reads one says so, and no call is made."""
+"""Damaged files of a run: each command that reads one reports it and makes no call."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WRITE = ("--write", "paraphrases", "--by", "default", "--agent", "Teacher", "--a
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a job, and its run `run` with pairs, a layer, written texts and votes."""
+    """Make a folder with a job and its run `run` with pairs, a layer, written texts and votes."""
     folder = tmp_path_factory.mktemp("digests")
     (folder / "job.yaml").write_text(JOB)
     run = folder / "run"
@@ -60,7 +60,7 @@ def run(whole: Path, tmp_path: Path) -> Path:
 
 
 def calls(run: Path) -> int:
-    """How many answers the run's ledgers hold."""
+    """Return the number of answers in the run's ledgers."""
     total = 0
     for path in run.rglob("*.db"):
         with sqlite3.connect(path) as connection:
@@ -196,7 +196,7 @@ class TestInputs:
 
 
 class TestRepair:
-    """What a sentence names as repair repairs."""
+    """The repair that a message names works."""
 
     @pytest.mark.parametrize(
         ("file", "asked"),

@@ -1,4 +1,5 @@
-"""`edgen doctor` waits for a server that loads, times its call and says how many calls are answered at once."""
+"""`edgen doctor` waits for a server that loads, times its call, and reports how many calls
+are answered at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an edited template claims of itself: in itself, in lists, on cards and in reports."""
+"""The source that an edited template states: in its file, in lists, on cards and in reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cli.command import Command
 
 
 class TestEdited:
-    """A text that is not its source's any more does not claim to be."""
+    """An edited text does not claim to be its source."""
 
     @staticmethod
     def edited(name: str, old: str = "", new: str = "") -> str:

@@ -1,4 +1,4 @@
-"""How a command ends where signals keep coming."""
+"""The end of a command while signals keep arriving."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_second_one_while_the_first_is_heeded_does_not_break_that_off() -> Non
 def test_a_signal_while_the_arguments_are_read_ends_with_its_own_number(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """typer takes it for Ctrl-C there, and ends without a sentence."""
+    """typer treats it as Ctrl-C there and ends without a message."""
     app = typer.Typer()
 
     @app.command()
@@ -74,7 +74,8 @@ def test_a_signal_while_the_arguments_are_read_ends_with_its_own_number(
 def test_a_signal_that_asyncio_forgets_ends_with_its_own_number(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It comes after the handler is installed and before asyncio's count begins: the task is only cancelled."""
+    """It arrives after the handler is installed and before asyncio counts signals: only the
+    task is cancelled."""
     install = signal.signal
 
     def install_and_send(number: int, handler: Any) -> Any:
@@ -93,7 +94,7 @@ def test_a_signal_that_asyncio_forgets_ends_with_its_own_number(
 
 @pytest.mark.crash
 def test_a_signal_in_code_that_is_executed_ends_with_its_own_number(tmp_path: Path) -> None:
-    """Python would end itself by SIGINT, were it a plain KeyboardInterrupt: imports execute code."""
+    """With a plain KeyboardInterrupt, Python would end itself by SIGINT: imports execute code."""
     code = (
         "import os, signal, sys\nfrom edgen.cli.output import run_guarded\n"
         "def work():\n    exec('import os, signal; os.kill(os.getpid(), signal.SIGTERM); list(range(9))')\n"
@@ -112,7 +113,7 @@ def test_a_signal_while_a_loop_is_made_says_nothing_of_the_half_made_loop(number
     code = (
         "import asyncio, os, selectors, signal, sys\nfrom edgen.cli.output import run_guarded\n"
         "def selector():\n    os.kill(os.getpid(), int(sys.argv[1]))\n    list(range(9))\n"
-        "selectors.DefaultSelector = selector\n"  # the loop asks for one before it has sockets to close
+        "selectors.DefaultSelector = selector\n"  # the loop creates one before it has sockets to close
         "async def work():\n    pass\n"
         "sys.exit(run_guarded(lambda: asyncio.run(work())))"
     )

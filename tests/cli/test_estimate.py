@@ -1,4 +1,4 @@
-"""Estimates held against what runs by the embedded simulator really used."""
+"""Estimates compared with the real use of runs by the embedded simulator."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ SELFPLAY = {
     "replicates": 2,
     "branch": {"at": "sampled"},
     "selfplay": {"closing": "student"},
-    "too_long": "ask",  # kept cut turns make conversations of other lengths
+    "too_long": "ask",  # kept truncated turns change the lengths of conversations
 }
 
 
 def made(command: Command, path: Path, run: Path, *more: str) -> dict[str, float]:
-    """What a run used, by its own account."""
+    """Generate a run and return its own figures of its use."""
     ended = command("generate", path, "-o", run, "--json", *more)
     assert ended.code in (0, 3), ended.err
     facts = json.loads(ended.out)
@@ -89,8 +89,9 @@ def held(facts: dict[str, Any], used: dict[str, float]) -> dict[str, bool]:
 def test_the_interval_holds_what_a_run_used(
     command: Command, tmp_path: Path, kind: dict[str, Any], pilot: int, planned: int
 ) -> None:
-    """Each job is estimated from an earlier run of other scenarios, and without any. Of sixteen 95% intervals, fourteen have
-    to hold: good ones do in 96% of such series, intervals that hold in 70% of the cases in one of ten."""
+    """Each job is estimated from an earlier run of other scenarios, and without one. Of sixteen 95%
+    intervals, at least fourteen must hold: good intervals do in 96% of such series, intervals that hold in
+    70% of the cases in one of ten."""
     seeds = 16
     from_runs = dict.fromkeys(("calls", "prompt", "completion", "usd"), 0)
     for seed in range(seeds):
@@ -107,7 +108,7 @@ def test_the_interval_holds_what_a_run_used(
             from_runs[key] += holds
         assert all(held(assumed, used).values()), (seed, used, intervals(assumed))
         width = {key: one["high"] / one["low"] for key, one in intervals(told).items()}
-        assert all(value < 2 for value in width.values()), width  # it tells something
+        assert all(value < 2 for value in width.values()), width  # the interval is narrow enough to be useful
     assert min(from_runs.values()) >= 14, from_runs
 
 
@@ -120,7 +121,7 @@ def test_what_is_there_is_not_counted_again(command: Command, tmp_path: Path) ->
     assert facts["already"]["cost_usd"] == pytest.approx(before["usd"])
     assert (facts["conversations"], facts["to_make"]) == (100, 40)
     after = made(command, path, runs / "grows", "-n", "100")
-    # A run's own account adds tokens up over its sessions, and calls are told of this one.
+    # A run sums tokens over its sessions, and reports the calls of this session.
     new = {key: after[key] - before[key] for key in ("prompt", "completion", "usd")} | {
         "calls": after["calls"]
     }
@@ -148,7 +149,7 @@ def test_a_run_of_another_form_is_no_part_of_it(command: Command, tmp_path: Path
 
 
 def test_a_run_that_was_stopped(command: Command, tmp_path: Path) -> None:
-    """Conversations that are begun count with what they used; those of a run broken off early tell nothing."""
+    """Begun conversations count with their use; conversations of an early stop do not inform the estimate."""
     backend = PRICED | {"max_tokens": 400}
     path = job(tmp_path, "stopped", backends={"default": backend}, conversations=12, **SELFPLAY)
     runs = tmp_path / "runs"
@@ -189,7 +190,7 @@ def test_a_budget_reaches_as_far_as_it_is_said_to(command: Command, tmp_path: Pa
 
 @pytest.mark.parametrize("kind", [{}, SELFPLAY], ids=["oneshot", "selfplay"])
 def test_no_run_uses_more_than_the_most(command: Command, tmp_path: Path, kind: dict[str, Any]) -> None:
-    """Every ask is cut off, and asked again with more room."""
+    """Every answer is truncated and retried with more room."""
     backend = {**PRICED, "max_tokens": 4, "faults": "truncated=0.9"}
     path = job(tmp_path, "cut", backends={"default": backend}, conversations=5, **kind)
     facts = estimated(command, path, "--runs", tmp_path)
@@ -200,7 +201,8 @@ def test_no_run_uses_more_than_the_most(command: Command, tmp_path: Path, kind: 
 
 
 def test_the_most_holds_for_the_longest_scenario_too(command: Command, tmp_path: Path) -> None:
-    """One topic of thousands has a long text, and for one preference the template says more: no sample need show both."""
+    """One topic of thousands has a long text, and the template has more text for one
+    preference: a sample may miss both."""
     space = yaml.safe_load(
         (resources.find_folder("preference_space") / "education_dialogue.yaml").read_text()
     )
@@ -227,7 +229,7 @@ def test_the_most_holds_for_the_longest_scenario_too(command: Command, tmp_path:
 
 
 def test_the_most_is_not_called_certain(command: Command, tmp_path: Path) -> None:
-    """Calls that are lost are charged at their most, and tried again, which `at most` leaves out."""
+    """Lost calls are charged at their most and retried, which `at most` does not include."""
     backend = {**PRICED, "max_tokens": 900, "faults": "hang=0.5"}
     cap = ("--set", "limits={max_cost: 5.0, timeout: 0.05, attempts: 5, give_up_after: 5}")
     path = job(tmp_path, "lost", backends={"default": backend}, conversations=8, asks=2)
@@ -294,7 +296,7 @@ async def test_what_is_at_the_provider_is_not_new(tmp_path: Path) -> None:
     assert [now[key] for key in ("share", "enough", "enough_at_most")] == [
         was[key] for key in ("share", "enough", "enough_at_most")
     ]
-    # Set aside for those that are out is all of a cap that covers them: nothing is counted twice.
+    # A cap equal to the reserve of calls in flight is used up by it: nothing is counted twice.
     tight = await edgen(*by, "--json", "--set", f"limits.max_cost={most + 1e-6:.6f}")
     assert tight.facts["budget"][0]["share"] == 1
 
@@ -328,7 +330,7 @@ def test_other_models_and_simulators_are_told_apart(command: Command, tmp_path: 
     made(command, job(tmp_path, "pilot"), tmp_path / "runs" / "pilot")
     real = {"type": "openai", "model": "gpt-4o-mini", "max_tokens": 900}
     facts = estimated(command, job(tmp_path, "real", backends={"default": real}), "--runs", tmp_path / "runs")
-    assert facts["basis"]["answers"] == "assumed"  # a simulator tells nothing about a model
+    assert facts["basis"]["answers"] == "assumed"  # a simulator's answers say nothing about a real model
     assert "o200k_base" in facts["basis"]["prompts"]
     assert facts["prices"][0]["source"].startswith("https://")
     assert facts["cost_usd"]["high"] <= facts["cost_usd"]["at_most"]
@@ -424,7 +426,7 @@ class TestGates:
     GATES = {"sure": "probability > .3", "new": "not near_duplicate"}
 
     def test_what_they_cost_follows_from_runs_without_them(self, command: Command, tmp_path: Path) -> None:
-        """Asking again, and making more."""
+        """Retries, and replacements."""
         made(command, job(tmp_path, "pilot", seed=9, conversations=200, asks=2), tmp_path / "runs" / "pilot")
         path = job(tmp_path, "big", conversations=150, gates=self.GATES, top_up=True, asks=2)
         told = estimated(command, path, "--runs", tmp_path / "runs")
@@ -449,7 +451,7 @@ class TestGates:
 
     @pytest.mark.parametrize("pilot", ["none", "without", "same"])
     def test_requests_for_labels_are_counted(self, command: Command, tmp_path: Path, pilot: str) -> None:
-        """Four of five levels pass, as is assumed where nothing tells; the annotator has a price of its own."""
+        """By assumption, four of five levels pass without earlier data; the annotator has its own price."""
         annotator = PRICED | {"price": {"prompt": 10.0, "completion": 0.0}}
         kind: dict[str, Any] = {
             "gates": {"good": "labels.quality >= 2"}, "labels": {"quality": {"annotators": 2}}, "asks": 2, "top_up": True,

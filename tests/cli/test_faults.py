@@ -1,4 +1,5 @@
-"""Clocks that are wrong, disks without locks, runs that an earlier edgen left wedged, signals while Python starts."""
+"""Wrong clocks, disks without locks, runs that an earlier edgen left blocked, and signals
+while Python starts."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def test_a_clock_that_is_wrong_damages_nothing(
     run = tmp_path / "run"
     assert command("generate", JOB, "-n", "2", "-o", run).code == 0
     with monkeypatch.context() as wrong:
-        wrong.setattr(time, "time", lambda: moment)  # and it jumps back, or forth, between two starts
+        wrong.setattr(time, "time", lambda: moment)  # the clock jumps between two starts
         assert command("generate", JOB, "-n", "4", "-o", run).code == 0
         for words in (("status", run), ("runs", tmp_path), ("report", run)):
             ended = command(*words)
@@ -88,7 +89,7 @@ def test_a_disk_without_locks_can_be_read_and_is_not_written(
 
 
 def test_a_run_that_an_earlier_edgen_left_wedged_goes_on(command: Command, tmp_path: Path) -> None:
-    """It was killed between the link and the unlink of an arm's new ledger."""
+    """A kill between the link and the unlink of an arm's new ledger."""
     run = tmp_path / "run"
     made = ("generate", JOB, "-n", "2", "--set", ARMS, "-o", run)
     assert command(*made).code == 0
@@ -135,12 +136,12 @@ def test_a_signal_while_python_starts_and_edgen_plans_prints_no_traceback(
             stderr=subprocess.PIPE,
             preexec_fn=fork_server.use_default_signals,
         )
-        # In the first moments Python itself starts, and edgen has no say.
+        # In the first moments Python starts, and edgen's code does not run yet.
         time.sleep(rng.uniform(0.15, 0.9))
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
         if b"Fatal Python error: init_import_site" in said:
-            continue  # on a busy machine Python takes longer to start
+            continue  # Python starts more slowly on a busy machine
         assert process.returncode in (0, -number, 128 + number), said
         assert b"edgen/" not in said or b"Traceback" not in said, said.decode()
         assert b"Aborted" not in said

@@ -1,4 +1,4 @@
-"""Plugins that do what their kind must not do: a sentence with the plugin's name, and nothing lost."""
+"""Plugins that violate the rules of their kind: a message names the plugin, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_a_protocol_that_yields_or_returns_something_else(
     assert "The protocol 'odd' of odd-pack 1.0" in ended.err
     assert said in ended.err
     assert "bug in edgen" not in ended.err
-    # What was answered is stored: with the plugin mended, the same command goes on.
+    # Answers are stored: with the plugin fixed, the same command resumes.
     sys.modules.pop("odd_pack")
     (site.folder / "odd_pack.py").write_text(PROTOCOL.replace("WORK", "return (yield from work)"))
     from edgen.core import registry

@@ -1,4 +1,4 @@
-"""What somebody meets who has just installed edgen: a job that is not there, a model's name, the shell's completion."""
+"""The first minutes with edgen: a missing job, a model's name, the shell's completion."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_shell_completes(words: str, completed: str) -> None:
 
 
 class TestMistakesOfTheFirstHour:
-    """Each message names what was meant."""
+    """Each message names the intended command or value."""
 
     @pytest.fixture
     def project(self, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -1,4 +1,4 @@
-"""`edgen generate`, `init`, `preview`, `status`, `doctor` as a person meets them, mistakes included."""
+"""`edgen generate`, `init`, `preview`, `status` and `doctor` on the command line, mistakes included."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_status_of_what_is_no_run(command: Command, tmp_path: Path) -> None:
 
 
 def test_status_of_a_ledger_whose_job_was_not_noted_yet(command: Command, tmp_path: Path) -> None:
-    """A kill may come between the two."""
+    """A kill may come between the creation of the ledger and the note of its job."""
     command("generate", job(tmp_path), "-o", tmp_path / "run")
     (tmp_path / "run" / "job.yaml").unlink()
     assert command("status", tmp_path / "run").code == 0

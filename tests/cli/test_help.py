@@ -1,4 +1,4 @@
-"""Help: sections, a sentence and an example for each command, and old names that work and say their new ones."""
+"""Help: sections, a sentence and an example for each command; old names work and report the new ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WIDTH = 80
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Every command and group, by its words."""
+    """Yield every command and group with its words."""
     if path:
         yield " ".join(path), command
     for name, child in getattr(command, "commands", {}).items():

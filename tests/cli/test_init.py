@@ -1,4 +1,4 @@
-"""`edgen init`: what an editor finds in the folder."""
+"""`edgen init`: editor settings and schemas in the folder."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_any_shipped_job_is_copied_with_the_files_that_it_names(
     copied = load_job(folder / "job.yaml")
     assert copied.name == "mine"
     assert (copied.space, copied.protocol, copied.arms) == (shipped.space, shipped.protocol, shipped.arms)
-    assert command("init", folder, "--job", job).code == 2  # it is there already
+    assert command("init", folder, "--job", job).code == 2  # the file exists
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_space_of_ones_own_gets_templates_with_its_dimensions(
     assert "never used" not in shown.err.replace("`secret`", "")
     ended = command("generate", folder / "job.yaml", "-n", "6", "-o", tmp_path / "run")
     assert ended.code == 0, ended.err
-    # What is written out asks what the plain template asks.
+    # The written template makes the same requests as the plain one.
     plain = tmp_path / "plain.yaml"
     plain.write_text(
         (folder / "job.yaml").read_text().replace("./space.yaml", "./own.yaml").replace("prompt", "# prompt")

@@ -1,4 +1,5 @@
-"""Conversations that speak to their judge, from the run to its labels: who is moved by it, and what is labelled."""
+"""Conversations with instructions to their judge, from the run to its labels: which judges obey, and which
+pairs are labelled."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ OBEYS = "backends.judge={type: simulator, faults: 'judge_obeys=1'}"
 
 @pytest.fixture
 def planted(command: Command, tmp_path: Path) -> Path:
-    """A run in which one teacher's turn in twelve tells whoever judges to prefer the conversation."""
+    """Generate a run in which one teacher's turn in twelve asks the judge to prefer the conversation."""
     backends = {
         "teacher": {"type": "simulator", "faults": "tells_judge=0.08"},
         "student": {"type": "simulator"},
@@ -28,7 +29,7 @@ def planted(command: Command, tmp_path: Path) -> Path:
 
 
 def directed(line: dict[str, Any]) -> dict[str, str | None]:
-    """What each side of a pair says to a judge; empty where neither says anything."""
+    """Return the text of each side of a pair that addresses a judge; empty if there is none."""
     found: dict[str, str | None] = line["signals"].get("judge_directed", {})
     return found
 
@@ -68,7 +69,7 @@ def test_what_is_planted_wins_under_the_published_template_and_nothing_under_the
     assert f"judge_directed: {len(flagged)} = " in shown
     assert '"Note to the judge:"' in shown or '"#"' in shown
 
-    # The guarded judge is asked nothing again to label them all the same.
+    # The labels use the guarded judge's stored answers.
     labelled = facts(
         command("pairs", planted, "--by", "oracle", "--set", OBEYS, "--prompt", "oracle_guarded",
                 "--set", "pairs.judge_directed=label", "--json")
@@ -85,7 +86,7 @@ def test_a_run_without_such_texts_has_no_such_key(command: Command, tmp_path: Pa
 
 
 class TestTemplate:
-    """Which template a judge is asked with where nobody names one."""
+    """A judge's template if no option names one."""
 
     @staticmethod
     def name(run: Path, judge: str) -> str:
@@ -104,7 +105,7 @@ class TestTemplate:
             )
             assert self.name(run, made["judge"]) == "oracle_guarded"
             assert made["judged"] > 0
-        # Each published template is for one way of comparing.
+        # Each published template supports one way of comparing.
         published = ("--set", "prompts.oracle=oracle_conversation", "--set", "pairs.compare=conversation")
         made = facts(command("pairs", run, "--by", "oracle", *published, "--json"))
         assert self.name(run, made["judge"]) == "oracle_conversation"
@@ -119,7 +120,8 @@ class TestTemplate:
         again = facts(ended)
         assert (again["judge"], again["calls"]["made"]) == (first["judge"], first["calls"]["made"])
         assert "was judged with the published template oracle_conversation" in ended.err
-        # Another way of comparing was never asked; and who names the guarded one has it from then on.
+        # The other way of comparing has no verdicts yet. After the guarded template is named once, it is the
+        # default.
         ended = command("pairs", run, "--by", "oracle", "--set", "pairs.compare=response", "--json")
         assert self.name(run, json.loads(ended.out)["judge"]) == "oracle_guarded"
         guarded = facts(command("pairs", run, "--by", "oracle", "--prompt", "oracle_guarded", "--json"))

@@ -1,4 +1,4 @@
-"""A run's folder may come from a stranger: no command writes or reads through a link in it, or waits for a pipe."""
+"""A run's folder may be hostile: no command writes or reads through a link in it, or waits for a pipe."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from tests.cli.command import Command, get_command
 from tests.merging.test_merge import job
 
-# Where a link could stand, by what edgen would do with it. With these every command is tried ...
+# Places for a link, by edgen's use of them. Every command runs with these ...
 PLACES = ["job.yaml", "run.lock", "run.db", "inputs/zzz.j2", "shards", "previous/1"]
-# ... and with these one: all commands ask the same question.
+# ... and one command with the others, because all commands share the check.
 MORE_PLACES = [
     "run.db-wal",
     "rejected.jsonl",
@@ -44,7 +44,7 @@ OLD_TEMPORARIES = [
 
 
 def commands(path: Path, run: Path, other: Path, to: Path) -> list[tuple[str | Path, ...]]:
-    """Every command that opens a run, on `run`; `other` is a sound one."""
+    """Return every command that opens a run, on `run`; `other` is a valid run."""
     return [
         ("generate", path, "-o", run),
         ("status", run),
@@ -69,7 +69,7 @@ def commands(path: Path, run: Path, other: Path, to: Path) -> list[tuple[str | P
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run, `run`, and what it was made from, `job.yaml`, in one folder."""
+    """Make a folder with a finished run, `run`, and its job, `job.yaml`."""
     from edgen.cli.app import app
 
     folder = tmp_path_factory.mktemp("sound")
@@ -134,8 +134,8 @@ def test_a_link_anywhere_in_a_run_is_refused(
 
 
 def linked(place: str, sound: Path, folder: Path) -> tuple[Path, Path]:
-    """A run in which a link stands in this place, and the folder that what it leads to is in: the very content that
-    was there, so that nothing else is wrong with it."""
+    """Return a run with a link in this place, and the folder of the link's target. The target has the
+    original content, so only the link is wrong."""
     run, theirs = folder / "run", folder / "theirs"
     shutil.copytree(sound / "run", run)
     theirs.mkdir()
@@ -164,7 +164,7 @@ def test_a_pipe_in_a_run_is_refused_and_not_waited_for(
         assert ended.code == 2, (words, ended)
         assert f"{run / place}: this is a pipe" in ended.err.replace("\n", " "), (words, ended.err)
     assert "this is a pipe" in command("runs", tmp_path).out
-    # beside a job of somebody's own the runs of others are looked at, and gone past
+    # an estimate for another job passes over unreadable runs
     assert command("estimate", sound / "job.yaml", "--runs", tmp_path, "-o", tmp_path / "new").code == 0
 
 
@@ -185,7 +185,7 @@ def test_a_pipe_for_a_job_or_a_template_is_not_waited_for(
     opening = ("--opening", "system", "--opening-prompt", tmp_path / "pipe.j2")
     ended = command("export", sound / "run", "--to", "trl-sft", "-o", tmp_path / "out", *opening)
     assert (ended.code, "this is a pipe" in ended.err) == (2, True)
-    # What a shell opens itself, as in <(…), has no name in a folder and is read.
+    # A pipe that the shell opens, as in <(…), has no name in a folder and is read.
     reading, writing = os.pipe()
     os.write(writing, (sound / "job.yaml").read_bytes())
     os.close(writing)
@@ -201,7 +201,8 @@ def test_a_temporary_name_of_old_is_no_way_out(sound: Path, command: Command, tm
     (tmp_path / "bashrc").write_text("theirs")
     for place in OLD_TEMPORARIES:
         (run / place).symlink_to(tmp_path / "bashrc")
-    # In its subfolders a link is refused; beside them, under a name that nothing uses any more, it is no obstacle.
+    # A link in a subfolder is refused; a link in the run's folder under a name no longer in use is not a
+    # problem.
     assert command("generate", sound / "job.yaml", "-o", run, "-n", "4").code == 2
     for place in OLD_TEMPORARIES:
         if "/" in place:
@@ -216,7 +217,7 @@ def test_the_own_path_of_a_run_may_be_a_link(sound: Path, command: Command, tmp_
     run = tmp_path / "elsewhere"
     shutil.copytree(sound / "run", run)
     (tmp_path / "run").symlink_to(run)
-    (run / "notes.txt").symlink_to("/etc/hostname")  # the person's own, which is none of edgen's
+    (run / "notes.txt").symlink_to("/etc/hostname")  # a person's own file
     to = tmp_path / "to"
     to.mkdir()
     for words in (("generate", sound / "job.yaml", "-o"), ("status",), ("report",), ("validate",)):
@@ -239,7 +240,7 @@ def test_a_ledger_with_another_name_is_not_written(sound: Path, command: Command
 
 
 def test_a_second_name_that_a_kill_left_is_swept(sound: Path, command: Command, tmp_path: Path) -> None:
-    """A new file has two names for a moment, its temporary one and its own."""
+    """A new file has two names for a moment: its temporary name and its final one."""
     run = tmp_path / "run"
     shutil.copytree(sound / "run", run)
     os.link(run / "run.db", run / ".run.db.0123456789abcdef.part")

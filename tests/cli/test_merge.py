@@ -1,4 +1,4 @@
-"""`edgen merge` as its user meets it: what it prints, and the mistakes."""
+"""`edgen merge` on the command line: its output and its error messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 
 def made(command: Command, folder: Path, part: str | None, **changes: Any) -> Path:
-    """A run in `folder`, of 20 scenarios or a piece of them."""
+    """Generate a run in `folder`, of 20 scenarios or a piece of them."""
     values = {
         "name": "t", "seed": 5, "conversations": 20, "space": "education_dialogue",
         "prompt": "education_dialogue", "backends": {"default": {"type": "simulator"}},
@@ -83,7 +83,7 @@ def test_a_larger_run_of_the_same_job(command: Command, tmp_path: Path) -> None:
 )
 def test_runs_of_different_jobs(command: Command, tmp_path: Path, changes: dict[str, Any], key: str) -> None:
     run = made(command, tmp_path / "a", None)
-    (tmp_path / "edgen.yaml").touch()  # the project, in which a job may name files
+    (tmp_path / "edgen.yaml").touch()  # the project, from which a job may name files
     (tmp_path / "space.yaml").write_text(json.dumps({
         "name": "small", "topics": ["a", "b"], "student_preferences": ["c"], "student_reactions": ["d"],
         "teacher_preferences": ["e"], "teacher_reactions": ["f"]}))  # fmt: skip

@@ -1,5 +1,5 @@
-"""Plugins that do not fit their kind, or whose values edgen cannot store or count: each is refused by name, and
-stops nothing but itself."""
+"""Plugins that do not fit their kind, or return values that edgen cannot store or count: each is refused by
+name and stops nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Folders whose names are no UTF-8: runs in them are chosen from, compared and exported as any others."""
+"""Folders whose names are not valid UTF-8: runs in them are selected from, compared and
+exported like any others."""
 
 from __future__ import annotations
 

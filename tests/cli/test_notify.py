@@ -1,4 +1,4 @@
-"""`--notify`: a command or an address is told how a command ended, without keys, and changes no exit code."""
+"""`--notify`: a command or an address gets the final status without keys; the exit code does not change."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_a_command_gets_the_status_and_no_key(tmp_path: Path, monkeypatch:
 
 
 async def test_every_end_is_told(tmp_path: Path) -> None:
-    """Too few conversations, a job that cannot be read, a key that is refused."""
+    """Too few conversations, an unreadable job, and a refused key."""
 
     async def refuse(_service: Service, _seed: int) -> web.StreamResponse | None:
         return web.Response(status=401, text="no")
@@ -162,7 +162,7 @@ async def _breathe() -> None:
 
 
 async def test_no_answer_is_in_what_is_told(tmp_path: Path) -> None:
-    """The sentence about a hopeless run quotes an answer, which stays on this machine."""
+    """The message about a hopeless run quotes an answer, which must stay on this machine."""
 
     async def prose(_service: Service, _seed: int) -> web.StreamResponse | None:
         return completion("A confidential “remark” ” and more of it")
@@ -170,7 +170,7 @@ async def test_no_answer_is_in_what_is_told(tmp_path: Path) -> None:
     told = tmp_path / "told.json"
     async with serve(Service(trouble=prose)) as service:
         job = job_file(tmp_path, service.url, conversations=60)
-        for _ in range(2):  # the second start asks nothing, and reports how the first one ended
+        for _ in range(2):  # the second start sends no request and reports the first one's end
             made = await edgen("generate", job, "-o", tmp_path / "run", "--notify", f"cat > {told}")
             assert made.code == 3, made.err
             status = json.loads(told.read_text())

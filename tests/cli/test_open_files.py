@@ -1,4 +1,5 @@
-"""Where a process may open few files: what is suggested works, and nothing ends in a traceback."""
+"""Processes with a low limit of open files: the suggested command works, and no command ends
+in a traceback."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path
 
 
 async def limited(files: int, *arguments: str | Path) -> Ended:
-    """Run `edgen` where a process may open so many files."""
+    """Run `edgen` with a limit of open files."""
     process = await fork_server.start(*arguments, limits={resource.RLIMIT_NOFILE: files})
     out, err = await asyncio.wait_for(process.communicate(), 120)
     assert process.returncode is not None
@@ -29,7 +30,7 @@ async def limited(files: int, *arguments: str | Path) -> Ended:
 
 
 async def started(files: int, *arguments: str | Path, most: int | None = None) -> Ended:
-    """The same in a Python of its own, whose imports open files, too; it can ask for `most`."""
+    """Run `edgen` in a new Python process, whose imports open files too; it may raise the limit to `most`."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "edgen", *map(str, arguments),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -1,4 +1,5 @@
-"""One meaning an option: the same name has the same kind of value and the same first sentence of help everywhere."""
+"""One meaning an option: a name has the same kind of value and the same first sentence of
+help in every command."""
 
 from __future__ import annotations
 
@@ -16,20 +17,20 @@ from tests.cli.test_help import COMMANDS
 
 USES = options_table.uses()
 OF = {command: {use.name for use in USES if use.command == command} for command in COMMANDS}
-# `play` is a conversation with a person: it prints nothing for machines.
+# `play` is a conversation with a person and prints nothing for machines.
 SINGLE = [name for name in COMMANDS if name != "play" and not hasattr(COMMANDS[name], "commands")]
-# They call models by a job's backends, and so may spend money.
+# These call models by a job's backends, and so may spend money.
 SPENDING = ["generate", "pairs", "annotate", "baseline", "space expand", "stats", "doctor"]
 
 
 @pytest.mark.parametrize("name", dict.fromkeys(use.name for use in USES))
 def test_an_option_means_the_same_everywhere(name: str) -> None:
-    # A role of a job is `edgen play`'s own subject; elsewhere --role translates names of roles.
+    # `edgen play` takes a job's role; elsewhere --role translates names of roles.
     those = [use for use in USES if use.name == name and (use.command, name) != ("play", "--role")]
     assert len({use.meaning for use in those}) == 1, those
     assert len({use.spellings for use in those}) == 1, those
     kinds = {use.kind.removesuffix(" range") for use in those}
-    assert len(kinds - {"str"}) <= 1, those  # what formats declare for themselves is read as text first
+    assert len(kinds - {"str"}) <= 1, those  # formats declare their options as text at first
     assert all(use.meaning.endswith(".") for use in those), those
 
 
@@ -66,7 +67,7 @@ def test_old_options_are_read_in_every_form(command: Command, tmp_path: Path) ->
         ended = command(*words)
         assert ended.code == 0, ended.err
         assert json.loads(ended.out)["judged"]["to_judge"] == 5
-    # -n is a number of conversations; only the old name `candidates` takes it for texts.
+    # -n is a number of conversations; only the old command `candidates` uses it for texts.
     refused = command("annotate", run, "--labels", "quality", "-n", "4")
     assert (refused.code, "No such option: -n" in refused.err) == (2, True)
     refused = command("show", run, "1", "--by", "oracle")

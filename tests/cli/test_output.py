@@ -1,4 +1,4 @@
-"""What is printed: a terminal obeys none of it, and JSON has the value that it had."""
+"""Output is harmless in a terminal, and JSON keeps the original values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HIDDEN = "\x00\x07\x0d\x1b\x7f\x80\x85\x9b\u061c\u200b\u200e\u200f\u2028\u2029\u
 
 
 def obeyed(text: str) -> set[str]:
-    """The characters of a printed text that a terminal obeys or hides."""
+    """Return the characters of a text that a terminal obeys or hides."""
     return {
         c
         for c in text
@@ -62,7 +62,7 @@ def edgen(*words: str | bytes, folder: Path) -> subprocess.CompletedProcess[str]
 
 
 def test_files_with_hostile_names_and_texts_print_harmlessly(tmp_path: Path) -> None:
-    """One process a command, as a person would start it. What cannot be done is told on stderr."""
+    """Each command runs in a process, as from a shell. Errors go to stderr."""
     evil = "t\x1b[31m\u202e\u009b"
     template = tmp_path / f"{evil}.j2"
     template.write_text("Talk about {{ topic }} \u009b31m \u202e.\n")
@@ -85,7 +85,7 @@ def test_files_with_hostile_names_and_texts_print_harmlessly(tmp_path: Path) -> 
 
 
 def test_a_lone_surrogate_is_safe_in_json() -> None:
-    """`json.dumps(…, ensure_ascii=False)` leaves one in the text, as does a reply that was cut in two."""
+    """`json.dumps(…, ensure_ascii=False)` keeps a lone surrogate in the text, as does a reply cut in two."""
     for char in ("\ud800", "\udfff", "\udcff"):
         text = json.dumps({"a": f"x{char}"}, ensure_ascii=False)
         assert obeyed(escape_hidden_json(text)) == set()
@@ -99,7 +99,7 @@ def test_lone_surrogates_are_replaced_in_values() -> None:
 
 
 def test_a_note_breaks_between_words_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And in a file it stays on its line."""
+    """In a file, the note stays on its line."""
     pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
     path = "/a/folder/of/runs/with-a-long-name/quickstart"
     text = f"edgen: {path}: name a conversation of it by its id or its scenario's number.\n  $.key: {'word ' * 9}end"

@@ -1,4 +1,4 @@
-"""Files outside a job's project, as every command that loads a job meets them."""
+"""Files outside a job's project, with every command that loads a job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECRET = "the-words-of-another-file"
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A stranger's folder, in which a person stands; what they keep for themselves is beside it."""
+    """Make an untrusted folder as the working directory; the user's private files are next to it."""
     folder = tmp_path / "cloned"
     folder.mkdir()
     (folder / "edgen.yaml").touch()
@@ -111,7 +111,7 @@ def test_a_tokenizer_is_held_to_it_too(command: Command, here: Path) -> None:
 
 def test_a_judges_template_of_a_run_is_held_to_it(command: Command, here: Path) -> None:
     assert command("generate", job(here, replicates=2), "-o", "run").code == 0
-    (here / "run" / "digests.json").unlink()  # as after an older edgen: the copy is taken as it is
+    (here / "run" / "digests.json").unlink()  # as after an older edgen: the copy is accepted without a check
     run = yaml.safe_load((here / "run" / "job.yaml").read_text())
     (here / "run" / "job.yaml").write_text(yaml.safe_dump({**run, "prompts": {"oracle": "../../private.j2"}}))
     ended = command("pairs", "run", "--by", "oracle")
@@ -130,7 +130,7 @@ def test_what_is_said_of_a_run_holds_no_digest_of_a_file_that_it_only_names(
     command: Command, here: Path
 ) -> None:
     assert command("generate", job(here), "-o", "run").code == 0
-    (here / "run" / "digests.json").unlink()  # as after an older edgen: the copy is taken as it is
+    (here / "run" / "digests.json").unlink()  # as after an older edgen: the copy is accepted without a check
     for name in (str(here.parent / "private.j2"), "../../private.j2", "inputs/../../../private.j2"):
         run = yaml.safe_load((here / "run" / "job.yaml").read_text())
         (here / "run" / "job.yaml").write_text(yaml.safe_dump({**run, "prompts": {"oracle": name}}))

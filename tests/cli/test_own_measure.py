@@ -1,4 +1,4 @@
-"""A function of one's own as a measure: from a file on the command line, under a job's `measures`, or in Python."""
+"""A user's function as a measure: from a file on the command line, under a job's `measures`, or in Python."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ class TestAJobsOwn:
         assert command("generate", self.job(here), "-o", run, "--trust-code", mine).code == 0
         (here / "ran").unlink()
         forget()
-        # Without consent it is left out, with a note, and refused where it is asked for.
+        # Without consent the measure is left out with a note, and an explicit request for it is refused.
         ended = command("stats", run, "--json")
         assert ended.code == 0, ended.err
         assert "shape" not in json.loads(ended.out)
@@ -250,7 +250,7 @@ class TestAJobsOwn:
         compared = command("compare", run, here / "chosen", "--json", *agreed)
         assert "shape.turns" in {metric["name"] for metric in json.loads(compared.out)["metrics"]}
 
-        # A run made of this one knows the file as well.
+        # A run derived from this one knows the file as well.
         shutil.copytree(run, here / "copy")
         assert command("merge", run, here / "copy", "-o", here / "both").code == 0
         for made in (here / "chosen", here / "both"):

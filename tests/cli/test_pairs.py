@@ -1,4 +1,4 @@
-"""`edgen pairs` as its user meets it: labels with evidence, mistakes as sentences, nothing asked twice."""
+"""`edgen pairs` on the command line: labels with evidence, mistakes in one message, no request sent twice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def job(folder: Path, **changes: Any) -> Path:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that nobody changes."""
+    """Generate a run that no test changes."""
     folder = tmp_path_factory.mktemp("pairs")
     assert call("generate", job(folder), "-o", folder / "run") == 0
     return folder / "run"
@@ -35,7 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def made_and_judged(made: Path) -> Path:
-    """The same with a judge's verdicts, and the pairs that follow from them."""
+    """Return the run with a judge's verdicts, and the pairs that follow from them."""
     folder = Path(shutil.copytree(made, made.with_name("judged")))
     assert call("pairs", folder, "--by", "oracle") == 0
     return folder
@@ -48,7 +48,7 @@ def run(made: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def judged(made_and_judged: Path, run: Path) -> None:
-    """The run has been judged."""
+    """Judge the run."""
     shutil.copytree(made_and_judged / "pairs", run / "pairs")
 
 
@@ -280,7 +280,7 @@ class TestOtherSources:
         (line,) = [line for line in pairs(run, "human") if line["label"]]
         assert (line["a"]["id"], line["label"]["chosen"]) == ("t-000000-r0", "b")
         assert line["signals"]["oracle"]
-        assert pairs(run) == by_oracle  # one vote replaces no label of the judge
+        assert pairs(run) == by_oracle  # one vote does not replace the judge's label
         votes.unlink()
         command("pairs", run, "--by", "oracle")
         assert [line["signals"]["human"]["p"] for line in pairs(run) if line["signals"]["human"]] == [0.0]
@@ -372,7 +372,7 @@ class TestRunsThatCannotBePaired:
 
 
 class TestPairsHoldWhatWasJudged:
-    """A label is never put on texts that nobody judged, nor a scenario on two sides."""
+    """Labels belong to judged texts only, and a scenario is on one side of the split."""
 
     EXPORTS = ("trl-dpo", "trl-conversation", "mtpo", "trl-kto")
 
@@ -461,7 +461,7 @@ class TestPairsHoldWhatWasJudged:
 
     @pytest.mark.only_long
     def test_any_number_of_candidates_can_be_paired(self, command: Command, tmp_path: Path) -> None:
-        path = job(tmp_path, replicates=1500, conversations=1)  # 1,448 were once the most
+        path = job(tmp_path, replicates=1500, conversations=1)  # the limit was once 1,448
         assert command("generate", path, "-o", tmp_path / "run").code == 0
         ended = command("pairs", tmp_path / "run", "--by", "oracle", "--set", "pairs.matches=5", "--json")
         assert ended.code == 0, ended.err
@@ -538,7 +538,7 @@ def test_arms_are_candidates_of_one_scenario(command: Command, tmp_path: Path) -
 
 
 def test_arms_that_come_and_go(command: Command, tmp_path: Path) -> None:
-    """What was judged is found again wherever its arms stand, and one that is gone is a sentence."""
+    """Verdicts are found again when arms move; a missing arm is reported in one message."""
     one: dict[str, Any] = {"plain": {}, "json": {"prompt": "education_dialogue_json"}}
     run = tmp_path / "run"
 

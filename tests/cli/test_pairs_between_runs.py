@@ -1,4 +1,4 @@
-"""`edgen pairs RUN_A RUN_B`: conversations of several runs compared on the scenarios that they share."""
+"""`edgen pairs RUN_A RUN_B`: conversations of several runs compared on their common scenarios."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def test_compare_and_python_have_it(command: Command, runs: tuple[Path, Path]) -
 def test_scenarios_are_matched_by_what_they_are(
     command: Command, runs: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """A job of another seed has the same scenarios under other numbers; each meets one of the other run, once."""
+    """A job with another seed has the same scenarios under other numbers; each is matched
+    with one of the other run, once."""
     a, b = runs
     picked = b.with_name("picked")
     assert command("select", b, "--draw", "3", "-o", picked).code == 0

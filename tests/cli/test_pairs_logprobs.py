@@ -1,4 +1,5 @@
-"""Judging with log probabilities, as its user meets it: asked where it can be, stored before it is used, reported on."""
+"""Judging with log probabilities on the command line: requested where supported, stored
+before use, reported."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ ASKED = ("--by", "oracle", "--credit", "whole", "--set", "pairs.logprobs=5")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of three conversations a scenario, by the simulator; tests work on copies."""
+    """Generate a run of three conversations a scenario with the simulator; tests use copies."""
     folder = tmp_path_factory.mktemp("made")
     job = folder / "job.yaml"
     job.write_text(
@@ -214,8 +215,8 @@ async def test_a_judge_that_is_killed_goes_on_with_the_same_bytes(
 
 @pytest.mark.only_long
 def test_the_simulated_judge_is_as_sure_as_it_should_be(command: Command, tmp_path: Path) -> None:
-    """Its log probabilities forecast after which conversation the closing judge states the higher probability: better than
-    its verdicts do, and with a slope of 1."""
+    """The judge's log probabilities forecast which conversation gets the higher probability from the closing
+    judge: better than its verdicts do, and with a slope of 1."""
     job = tmp_path / "job.yaml"
     job.write_text(
         json.dumps(

@@ -1,4 +1,4 @@
-"""`edgen parse`, called through a command line of its own."""
+"""`edgen parse`, called through a separate command line."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
 
 
 def refused(result: Result) -> str:
-    """What the top level would print for the error that the command raised."""
+    """Return the top level's message for the error that the command raised."""
     assert isinstance(result.exception, DataError)
     assert result.exception.exit_code == 2
     return str(result.exception)

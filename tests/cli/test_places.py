@@ -1,4 +1,4 @@
-"""Names of run folders and files that have no last part, such as `.`."""
+"""Run folders and files whose names have no last part, such as `.`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`edgen play`: a person plays a role in a terminal, as on a page of `edgen web`."""
+"""`edgen play`: a person plays a role in a terminal, with the same results as on a page of `edgen web`."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def test_a_person_plays_the_student_leaves_comes_back_and_the_record_is_like_any
     assert "Traceback" not in left.stderr
     back = play(SELFPLAY, "-o", run, typed="Thank you, I like \x1b[31mthat.\n/end\n7\n0.85\n")
     assert back.returncode == 0, back.stderr
-    assert back.stdout.count("Could you start with an example?") == 1  # shown again, not asked again
-    assert "choose one of the options" in back.stdout  # 7 is no probability
+    assert back.stdout.count("Could you start with an example?") == 1  # shown again, not requested again
+    assert "choose one of the options" in back.stdout  # 7 is not a probability
     assert "What the Teacher knew" in back.stdout
     assert "\x1b[31m" not in back.stdout
     (record,) = edgen.open(run).conversations()
@@ -136,11 +136,11 @@ def test_in_a_real_terminal_an_interrupt_leaves_without_a_traceback(tmp_path: Pa
     try:
         shown = read(ours, "you ›")
         assert "You are the Student" in shown
-        time.sleep(1)  # readline takes the terminal over
+        time.sleep(1)  # readline takes over the terminal
         os.write(ours, b"Hello, I am here.\r")
         shown = read(ours, "you ›")
         assert "Hello, I am here." in shown
-        # readline does not see a signal that comes just before it waits: a person would press the key again
+        # readline ignores a signal right before it waits; a person would press the key again
         rest = read(ours, "continues it", lambda: process.send_signal(2))
         assert "Traceback" not in rest
         assert process.wait(30) != 0
@@ -151,7 +151,7 @@ def test_in_a_real_terminal_an_interrupt_leaves_without_a_traceback(tmp_path: Pa
 
 
 def read(terminal: int, until: str, press: Callable[[], None] | None = None) -> str:
-    """Read from a terminal until it shows a text after what was read before; press a key every five seconds."""
+    """Read from a terminal until a text appears after the earlier output; press a key every five seconds."""
     shown, end = b"", time.monotonic() + 90
     due = time.monotonic()
     while until not in shown.decode(errors="replace"):

@@ -1,4 +1,4 @@
-"""`edgen preview`: what is rendered, what differs from another job, and what templates never use."""
+"""`edgen preview`: rendered prompts, differences from another job, and values that templates never use."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class TestDiff:
         assert ended.out == ""
 
     def test_long_prompts_take_no_time(self, command: Command, here: Path) -> None:
-        """Beyond the limit lines are not compared: what is the same is shown as changed too."""
+        """Beyond the limit, lines are not compared: equal lines appear as changed too."""
         for name, odd in (("a", 2), ("b", 3)):
             loop = f"{{% for i in range(500) %}}{name} b a b{{{{ i % {odd} }}}}\nthe same\n{{% endfor %}}"
             (here / f"{name}.j2").write_text(loop + "{{ topic }}")

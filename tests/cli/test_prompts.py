@@ -1,4 +1,4 @@
-"""`edgen prompts`: the templates there are, and what each expects."""
+"""`edgen prompts`: the available templates, and the variables that each expects."""
 
 from __future__ import annotations
 

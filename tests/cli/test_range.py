@@ -1,4 +1,4 @@
-"""`edgen generate --range`: a piece of a job, and what every command makes of it."""
+"""`edgen generate --range`: a piece of a job, with every command."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class TestAPiece:
         assert {arm["planned"] for arm in facts["arms"].values()} == {15}
 
     def test_nothing_else_of_it_is_pending(self, command: Command, tmp_path: Path) -> None:
-        """Every reader takes the piece for all there is."""
+        """Every reader treats the piece as the whole."""
         path = job(tmp_path, conversations=3000, split={"test": 0.2, "by": "topic"})
         command("generate", path, "-o", tmp_path / "run", "--range", "2900:2960")
         run = tmp_path / "run"

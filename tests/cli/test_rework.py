@@ -1,4 +1,4 @@
-"""What makes finished files fewer, or asks again what was paid for, needs the person's consent."""
+"""Commands that would reduce finished files, or pay again for answers, need the user's consent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROMPT = (ROOT / "prompts" / "education_dialogue_json.j2").read_text()
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """The address of a simulator of its own."""
+    """Run a simulator of the test's own; yield its address."""
     process = fork_server.Popen("simulator", "--port", "0", stderr=subprocess.PIPE)
     assert process.stderr is not None
     found = re.search(r"http://127\.0\.0\.1:\d+/v1", process.stderr.readline())
@@ -33,7 +33,7 @@ def server() -> Iterator[str]:
 
 
 def paid(folder: Path, server: str, **more: Any) -> Path:
-    """A job on a service that takes money."""
+    """Write a job with a service that costs money."""
     price = {"prompt": 1.0, "completion": 2.0}
     backend = {"type": "openai", "model": "m", "base_url": server, "price": price, "seed": "auto"}
     (folder / "mine.j2").write_text(PROMPT)
@@ -48,7 +48,7 @@ def made(command: Command, path: Path, run: Path, *more: str) -> dict[str, Any]:
 
 
 def files(run: Path) -> dict[str, bytes]:
-    """All that a person sees of a run: not its ledgers."""
+    """Return all files of a run except its ledgers."""
     return {
         str(path.relative_to(run)): path.read_bytes()
         for path in run.rglob("*")
@@ -67,7 +67,7 @@ def test_fewer_conversations_need_a_yes(command: Command, tmp_path: Path) -> Non
     assert "--yes" in ended.err
     assert files(run) == before
     assert made(command, path, run, "-n", "4", "--yes")["accepted"] == 4
-    again = made(command, path, run, "-n", "12")  # more needs no yes
+    again = made(command, path, run, "-n", "12")  # more conversations need no consent
     assert (again["accepted"], again["calls"]["now"]) == (12, 0)
     assert files(run) == before
 
@@ -133,10 +133,10 @@ def test_an_edited_template_pays_again_only_after_a_yes(
     assert "about 10 answered conversations would be requested again" in ended.err
     assert f"about {first['calls']['made']} calls, about $0.0" in ended.err
     assert made(command, path, run, "--yes")["calls"]["now"] >= 10
-    # What was paid for under an earlier form is no part of what a third one costs.
+    # Answers for an earlier form do not count in the cost of a third one.
     (tmp_path / "mine.j2").write_text(PROMPT + " Be kind.")
     assert f"about {first['calls']['made']} calls" in command("generate", path, "-o", run).err
-    # Back to the first form: every answer is there, so nobody is asked.
+    # Back to the first form: every answer is stored, so no consent is needed.
     (tmp_path / "mine.j2").write_text(PROMPT)
     assert made(command, path, run)["calls"]["now"] == 0
 

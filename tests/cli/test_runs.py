@@ -1,4 +1,4 @@
-"""`edgen runs`: every run in a folder, a broken one among them; read, and changed in nothing."""
+"""`edgen runs`: lists every run in a folder, broken ones included, and changes none of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def listed(command: Command, folder: Path) -> list[dict[str, Any]]:
 
 
 def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file but what SQLite's readers share their places in."""
+    """Return every file except those that SQLite's readers share."""
     files = (p for p in folder.rglob("*") if p.is_file() and not p.name.endswith("-shm"))
     return {str(p): (p.stat().st_mtime_ns, p.read_bytes()) for p in files}
 
@@ -43,7 +43,7 @@ def test_runs_are_listed_the_newest_first(command: Command, tmp_path: Path) -> N
     os.utime(runs / "priced" / "run.db", (0, time.time() - 7500))
     (runs / "notes.txt").write_text("mine")
     (runs / "mine").mkdir()
-    (runs / "mine" / "job.yaml").write_text(path.read_text())  # a job of somebody's own is no run
+    (runs / "mine" / "job.yaml").write_text(path.read_text())  # a job of the user's own is not a run
     before = contents(runs)
 
     ended = command("runs", runs)

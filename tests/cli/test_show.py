@@ -1,4 +1,4 @@
-"""`edgen show`: a conversation with all that its run knows of it, whatever became of it."""
+"""`edgen show`: a conversation with everything its run knows of it, for every outcome."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_arms_stand_beside_each_other_where_there_is_room(
     assert [[word for word in line if word.startswith("shown.")] for line in heads] == [
         ["shown.plain-000003-r0", "shown.json-000003-r0"]
     ]
-    assert wide.count("teacher prefers") == 1  # what both were asked for
+    assert wide.count("teacher prefers") == 1  # common to both conversations
     assert max(map(len, wide.splitlines())) <= 120
     monkeypatch.setenv("COLUMNS", "80")
     narrow = command("show", run, "3").out.splitlines()
@@ -170,7 +170,7 @@ def test_no_run(tmp_path: Path, command: Command) -> None:
 
 @pytest.fixture
 def hostile() -> Iterator[str]:
-    """A service whose model writes what would take over a terminal."""
+    """Run a service whose model writes terminal escape codes; yield its address."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -208,7 +208,7 @@ def test_hostile_words_reach_no_terminal(hostile: str, tmp_path: Path, command: 
         shown = command("show", run, "0", *options).out
         assert "owned" in shown
         assert not any(char in shown for char in "\x1b\x07\x9b\u202e\r")
-        # a line of a turn's own passes for no turn
+        # a line within a turn does not look like a turn
         assert "I am no turn." in shown
         assert not any(line.startswith("Teacher  I am no turn") for line in shown.splitlines())
 

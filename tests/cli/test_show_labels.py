@@ -1,4 +1,5 @@
-"""`edgen show` prints everything that a label rests on: every label follows from the printed lines, whatever the credit."""
+"""`edgen show` prints everything that a label depends on: each label follows from the printed
+lines, for every credit."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _STRENGTHS = re.compile(r"strengths: (?P<a>-?[\d.]+) \(.*?\) and (?P<b>-?[\d.]+)
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "1000")  # nothing is wrapped
+    monkeypatch.setenv("COLUMNS", "1000")  # no line is wrapped
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +43,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     changes = ("conversations=3", "replicates=3", SIMULATOR)
     given = [word for one in changes for word in ("--set", one)]
     assert call("generate", job, *given, "-o", folder) == 0
-    for credit in CREDITS.values():  # each after the other, as a person who tries all of them
+    for credit in CREDITS.values():  # one after the other, like a user who tries all of them
         assert call("pairs", folder, *credit) in (0, 3)
     return folder
 
 
 def shown(text: str) -> Iterator[tuple[dict[str, str], list[str]]]:
-    """Each pair as it is printed: its sides and label, and the lines of its evidence."""
+    """Return each pair as printed: its sides and label, and the lines of its evidence."""
     lines = text.split("\npairs\n")[1].splitlines()
     found: list[tuple[dict[str, str], list[str]]] = []
     for line in lines:
@@ -84,7 +85,7 @@ def test_every_label_follows_from_what_is_shown(
 
 
 def _follows(pair: dict[str, str], stars: list[str], evidence: list[str], label: dict[str, Any]) -> None:
-    """The label that the star's line and the strengths make is the one that is shown and stored."""
+    """Assert that the star's line and the strengths give the shown and stored label."""
     (star,) = stars
     said = _LABEL.match(pair["label"])
     assert said is not None, pair

@@ -19,7 +19,7 @@ from tests import fork_server
 
 @contextmanager
 def simulator(*options: str) -> Iterator[tuple[fork_server.Popen, str]]:
-    """A running `edgen simulator` on a port of its own, and its OpenAI base URL."""
+    """Run `edgen simulator` on a free port; yield its OpenAI base URL."""
     process = fork_server.Popen("simulator", "--port", "0", *options, stderr=subprocess.PIPE)
     assert process.stderr is not None
     try:
@@ -34,7 +34,7 @@ def simulator(*options: str) -> Iterator[tuple[fork_server.Popen, str]]:
 
 
 def ask(url: str) -> str:
-    """The content of one answer."""
+    """Return the content of one answer."""
     body = json.dumps({"messages": [{"role": "user", "content": "hello"}], "seed": 1}).encode()
     with urllib.request.urlopen(urllib.request.Request(f"{url}/chat/completions", body)) as response:
         return str(json.load(response)["choices"][0]["message"]["content"])

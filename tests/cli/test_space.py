@@ -31,7 +31,7 @@ def run(*arguments: object) -> Result:
 
 
 def failed(*arguments: object) -> EdgenError:
-    """The error that the command ends with, which must be one for a person."""
+    """Run a command and return its error, which must be a message for people."""
     error = run(*arguments).exception
     assert isinstance(error, EdgenError), error
     assert error.exit_code == 2
@@ -91,7 +91,7 @@ def test_without_out_the_space_is_printed_and_nothing_else(tmp_path: Path) -> No
     space = parse_space(result.stdout, "stdout")
     assert space.name == "my own"
     assert space.source == "Observed frequencies in 6 records: one.json, two.json"
-    # The most frequent first.
+    # in descending order of frequency
     assert list(weights(space, "topic").items()) == [("Zeus", 3), ("Ares", 2), ("{{ 7*7 }}", 1)]
     assert parse_space(run(one).stdout, "stdout").name == "from-ed"
 

@@ -1,4 +1,4 @@
-"""`edgen space expand`: a model is asked for more values, and a new file holds the old and the new ones."""
+"""`edgen space expand`: a model suggests more values, and a new file contains the old and the new ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ teacher_reactions: ["and gives up otherwise"]
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of one's own with a space in it."""
+    """Make a working folder with a space in it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.yaml").write_text(SMALL)
     return tmp_path
@@ -82,7 +82,7 @@ def test_any_dimension_of_any_space_grows_by_values_of_its_kind(
     assert ended.code == 0, ended.err
     new = json.loads(ended.out)["values"]
     grown = here / "math_misconceptions-expanded.yaml"
-    if dimension == "topic":  # a misconception says which topics it fits, and none fits a new one
+    if dimension == "topic":  # a misconception names its topics, and none fits a new one
         assert "fix this by hand before you use the new file" in ended.err
         assert "no value of misconception is possible with topic" in ended.err
         assert all(json.dumps(value) in grown.read_text() for value in new)
@@ -113,7 +113,7 @@ def test_where_it_comes_from_is_said(command: Command, here: Path) -> None:
         "The source of the space before: Written for this test",
     ):
         assert said in new.source, said
-    # As common as the ones that were there: the median of 3, 1 and 2.
+    # The weight of a new value is the median of the old ones: 3, 1 and 2.
     assert {entry.weight for entry in new["student_preference"].entries[3:]} == {2.0}
 
 
@@ -131,7 +131,7 @@ def test_asked_again_it_asks_nothing_and_overwrites_nothing(command: Command, he
     assert again["calls"]["made"] == made, "an answer that was stored was asked for again"
     assert again["calls"]["replayed"] == made
     assert (here / "small-expanded.yaml").read_text() == text
-    # A larger wish begins with the same answers.
+    # A larger request begins with the same answers.
     (here / "small-expanded.yaml").unlink()
     more = json.loads(command(*arguments[:-2], "140", "--json").out)
     assert more["calls"]["replayed"] == made
@@ -285,7 +285,7 @@ async def test_a_signal_stops_it_cleanly(here: Path) -> None:
 
 
 def answering(*texts: str) -> Callable[[Service, int], Awaitable[web.StreamResponse | None]]:
-    """A service that gives these answers one after the other, the last one for ever."""
+    """Return a service's function that gives these answers in order, and repeats the last one."""
     left = list(texts)
 
     async def answer(_service: Service, _seed: int) -> web.StreamResponse | None:
@@ -314,7 +314,7 @@ async def test_hostile_answers_do_no_harm(here: Path) -> None:
         ended = await edgen(*wish(here, job_for(service.url, here), 50))
     assert ended.code == 3, ended.err
     assert ended.facts["values"] == [BOMB, "World War 2", "Hera", "Poseidon", "Hermes"]
-    # A terminal's code, an override, a nought, a lone quote; the line of 300; what is there already.
+    # A terminal code, an override, a null, a lone quote; the line of 300 characters; known values.
     assert ended.facts["dropped"] == {"identical": 2, "near_duplicate": 1, "not_allowed": 4, "too_long": 1}
     space = load_space(here / "out.yaml")
     assert values(space, "topic")[3:] == ended.facts["values"]

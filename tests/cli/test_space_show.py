@@ -84,7 +84,7 @@ def test_per_cell(command: Command) -> None:
 def test_it_reads_well_in_eighty_columns(command: Command, name: str) -> None:
     ended = command("space", "show", name, "--per-cell", "2")
     assert ended.code == 0
-    # Only a file's path and a long value are as long as they are.
+    # Only a file's path and a long value may exceed the width.
     assert all(len(line) <= 80 for line in ended.out.splitlines() if not line.startswith("space"))
     assert ("student x teacher preference" in ended.out) is (
         name in ("broad", "education_dialogue", "education_dialogue_faithful")
@@ -119,13 +119,13 @@ def test_so_many_conversations_have_each_of_them_in_nineteen_of_twenty_seeds(k: 
         drawn = (scenario(index) for index in range(number))
         seen = Counter(tuple(one[field] for field in fields) for one in drawn)
         enough += len(seen) == count and min(seen.values()) >= k
-    assert enough >= 54  # 57 of 60 are promised; three fewer are the luck of sixty seeds
+    assert enough >= 54  # 57 of 60 are promised; three fewer are within the luck of sixty seeds
     assert number > k * count
 
 
 def test_whole_passes_are_certain_and_enough() -> None:
     assert compute_needed_conversations(36, 36, 4) == 144
-    assert compute_needed_conversations(6, 36, 6) == 36  # all of one pass
+    assert compute_needed_conversations(6, 36, 6) == 36  # all cells of one pass
     assert 36 < compute_needed_conversations(6, 36, 7) <= 72
     assert compute_needed_conversations(1, 36, 10) == 10
     assert compute_needed_conversations(20_000**2, 20_000**5, 5) < 20_000**5

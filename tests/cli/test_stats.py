@@ -1,4 +1,4 @@
-"""`edgen stats` as a person meets it, mistakes included."""
+"""`edgen stats` on the command line, mistakes included."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_judge_is_asked_with_the_template_that_is_named(
     settings = ("--only", "adherence", "--adherence", "5", "--set", "backends.judge={type: simulator}")
 
     def templates() -> set[str]:
-        """The digests of the templates that judges of the run were asked with."""
+        """Return the digests of the templates that the run's judges used."""
         return {
             json.loads(path.read_text())["template"]["sha256"] for path in (run / "adherence").glob("*.json")
         }

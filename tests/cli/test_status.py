@@ -1,4 +1,5 @@
-"""`edgen status`: batches that are out, money without an answer, and a run that is followed while it goes on."""
+"""`edgen status`: open batches, charges without an answer, and a run that is followed while
+it is in progress."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from tests.execution.service import Service, edgen, end, job_text, serve, start,
 
 
 async def _send(folder: Path) -> None:
-    """Have two batches out and a call held, as a run leaves them whose process died."""
+    """Leave two open batches and a held call in the ledger, like a run whose process died."""
     async with Ledger(folder / "run.db", create=False) as ledger:
         for number, requests in ((1, 3), (2, 2)):
             batch = await ledger.out.begin(fingerprint="f", backend="default", token=f"t{number}", round_=1)
@@ -134,7 +135,7 @@ def test_on_a_terminal_the_screen_changes_in_place(
     seen = os.read(ours, 100_000).decode()
     os.close(ours)
     assert watching.returncode == 0, problems
-    assert "\x1b[?25h" in seen  # the cursor is there again
+    assert "\x1b[?25h" in seen  # the cursor is visible again
     assert "state      complete" in seen
 
 

@@ -1,4 +1,4 @@
-"""Why a run stopped: in one word, with a sentence and a time, wherever a run is listed."""
+"""The reason of a stop in one word, with a sentence and a time, in every list of runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.execution.service import Service, edgen, end, job_text, serve, start,
 
 
 async def stopped(run: Path) -> dict[str, Any]:
-    """What `status` and `runs` say of a run, which is the same."""
+    """Return the stop that `status` and `runs` report, after a check that they agree."""
     status = json.loads((await edgen("status", run, "--json")).out)
     (listed,) = json.loads((await edgen("runs", run, "--json")).out)["runs"]
     assert status.get("stopped") == listed.get("stopped")

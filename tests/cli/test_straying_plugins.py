@@ -1,5 +1,5 @@
-"""Plugins that go wrong late, or in a way that no return value shows: each is named, what is paid for stays stored,
-and the same command resumes once the plugin is fixed."""
+"""Plugins that fail late, or in a way that no return value shows: each is named, paid answers stay stored,
+and the same command resumes after a fix."""
 
 from __future__ import annotations
 

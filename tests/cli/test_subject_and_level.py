@@ -1,4 +1,4 @@
-"""What a space says of its topics beyond ED's five texts goes with the conversations, wherever they go."""
+"""Properties of topics beyond ED's five texts stay with the conversations, in every file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a command lets go where: asked on a terminal, told on stderr, remembered, and refused with exit 2."""
+"""Keys and the hosts that may get them: asked on a terminal, reported on stderr, remembered,
+and refused with exit 2."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ LOCAL = OpenAIConfig(model="m", base_url="http://127.0.0.1:8080/v1", api_key_env
 
 
 class Asked:
-    """Somebody at the terminal, who says the same to every question."""
+    """A person at the terminal who gives the same answer to every question."""
 
     def __init__(self, says: bool) -> None:
         self.says = says
@@ -178,7 +179,7 @@ def test_an_arms_and_a_judges_backend_are_held_to_it(
 
 
 class Listening(Service):
-    """A service that keeps the headers of what it is asked."""
+    """A service that keeps the headers of its requests."""
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         self.headers.append({name.lower(): value for name, value in request.headers.items()})
@@ -189,7 +190,7 @@ class Listening(Service):
 
 @pytest.fixture
 def service() -> Iterator[Listening]:
-    """One in a thread of its own, so that commands run in this process."""
+    """Run a service in a thread of its own, so that commands run in this process; yield it."""
     made, ready, ended = Listening(), threading.Event(), threading.Event()
 
     async def work() -> None:
@@ -207,7 +208,7 @@ def service() -> Iterator[Listening]:
 
 @pytest.fixture
 def commands(command: Command, tmp_path: Path, service: Listening) -> dict[str, list[str]]:
-    """Every command that calls a model, for backends of the local server whose key is in MY_KEY."""
+    """Return every command that calls a model, for backends of the local server whose key is in MY_KEY."""
     backend = {"type": "openai", "model": "m", "base_url": service.url, "api_key_env": "MY_KEY"}
     online = str(job(tmp_path, backend))
     (tmp_path / "judged").mkdir()
@@ -248,7 +249,7 @@ def test_no_command_sends_a_local_server_the_key_until_it_is_told_to(
         keys, said = sent(name)
         assert keys == {None}, name
         assert ("--trust-host 127.0.0.1=MY_KEY" in said) == (name == "doctor")
-    anew = ("--set", "backends.judge.temperature=0.5")  # a judge that was not asked yet
+    anew = ("--set", "backends.judge.temperature=0.5")  # a judge without stored verdicts
     for name, more in (("generate", ()), ("doctor", ()), ("pairs", anew), ("stats", anew)):
         keys, said = sent(name, "--trust-host", "127.0.0.1=MY_KEY", *more)
         assert keys == {f"Bearer {KEY}"}

@@ -1,4 +1,4 @@
-"""`edgen validate` as it is called: exit codes, the JSON it promises, repaired copies."""
+"""`edgen validate` on the command line: exit codes, the documented JSON, repaired copies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ APP.command()(with_declared(validate.command))
 
 
 def call(*arguments: object) -> int:
-    """What `edgen validate ARGUMENTS` ends with."""
+    """Return the exit code of `edgen validate ARGUMENTS`."""
     try:
         return run_guarded(lambda: get_command(APP)([str(argument) for argument in arguments]))
     except SystemExit as end:
@@ -61,7 +61,7 @@ def numbered(number: int, **background: str) -> dict[str, Any]:
 
 
 def run_of(folder: Path, records: list[Any]) -> Path:
-    """A run as `edgen generate` leaves it, as far as this command looks at it."""
+    """Write the parts of a run that this command reads."""
     (folder / "inputs").mkdir(parents=True)
     (folder / "inputs" / "space.yaml").write_text(SPACE)
     made = [(i == 0, msgspec.json.encode(record)) for i, record in enumerate(records)]

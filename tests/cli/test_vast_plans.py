@@ -1,4 +1,5 @@
-"""Runs whose plans are vast and whose data are few: every command reads what exists, and takes as long as that asks for."""
+"""Runs with vast plans and little data: every command reads what exists, in time that depends
+on the data only."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tests.dose import dose
 
 VAST = 1 << 40  # conversations
 MANY = 1 << 20  # replicates, the most that a job may name
-SECONDS = 5  # of CPU that a command may take
+SECONDS = 5  # of CPU time for a command
 
 READS: dict[str, tuple[int, tuple[Any, ...]]] = {
     "status": (0, ("status", "{run}")),
@@ -43,7 +44,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 @pytest.fixture(autouse=True)
 def _few_seconds() -> Iterator[None]:
-    """What takes more CPU than it may is ended, and so is its test."""
+    """End a test whose command takes more CPU time than allowed."""
 
     def end(*_: object) -> None:
         raise TimeoutError("the time grows with the plan")
@@ -65,7 +66,7 @@ def job(folder: Path, name: str, **changes: Any) -> Path:
 
 
 def interrupted(command: Command, folder: Path, name: str, **changes: Any) -> tuple[Path, Path]:
-    """A job and its run, which its budget of tokens stopped after a few conversations."""
+    """Make a job, and its run that a budget of tokens stopped after a few conversations."""
     path = job(folder, name, limits={"in_flight": 4, "max_tokens": 6000}, **changes)
     assert command("generate", path, "-o", folder / name).code == 4
     return path, folder / name
@@ -73,7 +74,8 @@ def interrupted(command: Command, folder: Path, name: str, **changes: Any) -> tu
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
-    """A folder with two interrupted runs of so many replicates, made once: to be copied."""
+    """Return a function that makes a folder with two interrupted runs of this many
+    replicates, once; tests copy it."""
 
     @functools.cache
     def make(replicates: int) -> Path:

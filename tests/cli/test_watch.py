@@ -1,4 +1,4 @@
-"""`--log-format json`, `--metrics`, the lock's messages: what a run that nobody looks at leaves to be looked at."""
+"""`--log-format json`, `--metrics`, the lock's messages: the traces that an unattended run leaves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEY = "sk-secret-0123456789"
 
 
 def events(err: str) -> list[dict[str, Any]]:
-    """The events on stderr, each checked for what all have."""
+    """Return the events on stderr, each checked for the common fields."""
     found = [json.loads(line) for line in err.splitlines()]
     for event in found:
         assert datetime.fromisoformat(event["time"]).utcoffset() is not None
@@ -37,7 +37,7 @@ def events(err: str) -> list[dict[str, Any]]:
 
 
 def figures(path: Path) -> dict[tuple[str, ...], float]:
-    """Every sample of a metrics file: (name, label values in the order of their names) to value."""
+    """Return every sample of a metrics file: (name, label values in the order of their names) to value."""
     found = {}
     for family in text_string_to_metric_families(path.read_text()):
         assert family.documentation
@@ -161,7 +161,7 @@ async def test_pauses_and_retries_are_told_and_nothing_of_what_is_said(tmp_path:
     assert sum(event["rate_limit"] for event in retries) == found[-1]["calls"]["retried"] > 0
     times = [datetime.fromisoformat(e["time"]).timestamp() for e in found if e["event"] == "rate"]
     assert all(later - sooner > 0.9 for sooner, later in itertools.pairwise(times[:-1]))
-    assert "Simulate" not in ended.err  # the prompt
+    assert "Simulate" not in ended.err  # text of the prompt
     assert "Student" not in ended.err
     told = figures(metrics)
     assert told["edgen_retries_total", "rate_limit", "t"] == found[-1]["calls"]["retried"]
@@ -229,9 +229,9 @@ async def test_a_batch_is_told_step_by_step_and_its_deadline_loses_nothing(tmp_p
         found = events((err + ended.err.encode()).decode())
         batch = next(event for event in found if event["event"] == "batch" and event["id"])
         assert (batch["number"], batch["requests"]) == (1, 6)
-        assert batch["id"] == (sent or batch["id"])  # the second start waits for the same one
+        assert batch["id"] == (sent or batch["id"])  # the second start waits for the same batch
         sent = batch["id"]
-        assert "waiting for" not in ended.err  # nobody waits for a batch
+        assert "waiting for" not in ended.err  # no process waits for a batch
     told = figures(metrics)
     assert told["edgen_batch_requests_out", "t"] == 6
     assert told["edgen_batches_out", "t"] == 1
@@ -269,7 +269,7 @@ def test_the_metrics_of_a_run(command: Command, tmp_path: Path) -> None:
     assert started <= success <= time.time()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
-    # What was made before counts on, and the last success stands until the next.
+    # Counters include earlier starts, and the last success stays until the next one.
     ended = command("generate", path, "-n", "8", "-o", tmp_path / "run", "--metrics", metrics, "--until", "x")
     assert ended.code == 2
     assert figures(metrics)["edgen_last_success_time_seconds", "quickstart"] == pytest.approx(success)
@@ -286,7 +286,7 @@ async def test_the_metrics_of_a_run_in_progress(tmp_path: Path) -> None:
         while not metrics.exists():
             assert process.returncode is None
             await asyncio.sleep(0.01)
-        told = figures(metrics)  # whole at every moment
+        told = figures(metrics)  # complete at every moment
         other = await edgen("generate", path, "-o", tmp_path / "run", "--metrics", metrics)
         assert other.code == 6
         assert re.search(rf"process {process.pid} on \S+\)", other.err)
@@ -295,7 +295,7 @@ async def test_the_metrics_of_a_run_in_progress(tmp_path: Path) -> None:
     assert told["edgen_run_state", "t", "running"] == 1
     assert ("edgen_exit_code", "t") not in told
     assert told["edgen_window", "default", "t"] == 4
-    # Who found the run held left the file to whoever held it.
+    # The process that found the run locked did not touch the owner's file.
     assert figures(metrics)["edgen_run_state", "t", "running"] == 1
 
 
@@ -381,7 +381,7 @@ def test_a_finished_run_needs_no_key(
     assert ended.code == 0, ended.err
     assert json.loads(ended.out)["calls"]["now"] == 0
     assert kept(run) == before
-    # One that has something to ask does need it, and nothing is touched.
+    # A start that needs requests does need the key, and it changes nothing.
     for more in (("-n", "6"), ("--set", "asks=2"), ("--set", "backends.default.temperature=1")):
         ended = command("generate", path, "-o", run, *more)
         assert ended.code == 5
@@ -390,7 +390,7 @@ def test_a_finished_run_needs_no_key(
 
 
 async def _answer_all(path: Path, folder: Path) -> None:
-    """Make a job's run with the simulator's answers in the place of its service's."""
+    """Make a job's run with the simulator's answers in place of its service's."""
     from edgen.planning.load import load_plans
     from edgen.runtime.backends import list_configs, open_backends
     from edgen.runtime.control import Trust
@@ -439,7 +439,9 @@ def test_who_lets_go_takes_its_name_off(tmp_path: Path) -> None:
         assert dead is None
         assert '"pid"' in run.lock.read_text()
     assert run.lock.read_text() == ""
-    run.lock.write_text('{"pid": 7, "host": "elsewhere"}')  # as an edgen left it that did not take it off
+    run.lock.write_text(
+        '{"pid": 7, "host": "elsewhere"}'
+    )  # as an older edgen left it, which did not remove the name
     with run.lock_for_writing() as dead:
         assert dead is None
     run.lock.write_text('{"pid": 7, "host": "elsewhere", "since": 1.0}')
@@ -458,7 +460,7 @@ def test_a_name_with_todays_date(command: Command, tmp_path: Path, monkeypatch: 
     days.add(datetime.now().astimezone().date().isoformat())
     (made,) = (tmp_path / "outputs").iterdir()
     assert made.name in {f"nightly-{day}" for day in days}
-    # The run keeps the name, whatever the day.
+    # The run keeps its name on any day.
     assert f"name: {made.name}\n" in (made / "job.yaml").read_text()
     ended = command("generate", made / "job.yaml", "--json")
     assert json.loads(ended.out)["calls"]["now"] == 0

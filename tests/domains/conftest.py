@@ -1,4 +1,4 @@
-"""Fixtures that tests of several domains use."""
+"""Fixtures that several domains' tests use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each domain's folder has a page for readers of the code, which names its files as they are."""
+"""Each domain's folder has a README.md that names its files correctly."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A Chat Completions server that gives several answers to one request, counts what it is asked, and counts tokens as
-services do: the prompt once, and what all answers took together."""
+"""A Chat Completions server that gives several answers to one request, counts requests, and counts tokens as
+services do: the prompt once, and the sum of all answers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from edgen.core.values import Message
 from edgen.simulator.text import respond
 from tests.json_server import serving_json
 
-PROMPT, ANSWER = 1000, 100  # tokens that are counted
+PROMPT, ANSWER = 1000, 100  # counted tokens
 
 
 class Chooser:
-    """`mode`: all answers that are asked for, one fewer, one alone, or a refusal of more than `most`. `garbage`: the place of
-    an answer that is none, in requests for several. After `hold_after` requests the others wait for `released`."""
+    """A server. `mode`: it gives all requested answers, one fewer or only one, or refuses more than `most`.
+    `garbage`: the index of an invalid answer in requests for several. After `hold_after` requests, others
+    wait for `released`."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -32,11 +33,11 @@ class Chooser:
 
     @property
     def wanted(self) -> list[int]:
-        """How many answers each request asked for."""
+        """Return how many answers each request asked for."""
         return [body.get("n", 1) for body in self.bodies]
 
     def says(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """Status and answer to a request."""
+        """Return the status and the answer to a request."""
         with self._lock:
             self.bodies.append(body)
             wanted, first = body.get("n", 1), self._answers
@@ -62,7 +63,7 @@ class Chooser:
 
 @contextlib.contextmanager
 def choosing() -> Iterator[Chooser]:
-    """The server, on a free port of this machine."""
+    """Run the server on a free port of this machine."""
     with serving_json(lambda _, body: chooser.says(body)) as url:
         chooser = Chooser(f"{url}/v1")
         try:

@@ -1,4 +1,5 @@
-"""Ray's functions that edgen calls, whose actors are objects of this process and connect to the head as workers do."""
+"""The functions of Ray that edgen calls. Actors are objects of this process and connect to
+the head as workers do."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ class Method:
 
 
 class Actor:
-    """A worker that connects, and does nothing. `fate`: `dies` while it begins, `leaves` once it has connected,
-    `hangs`, is `old`, or `works`."""
+    """A worker that connects, and does nothing. `fate`: it `dies` while it begins, `leaves` after it has
+    connected, `hangs`, is `old`, or `works`."""
 
     def __init__(self, ray: FakeRay, fate: str, number: int) -> None:
         self._ray, self.fate, self.number, self.killed = ray, fate, number, False
@@ -57,7 +58,7 @@ class Actor:
         self.wire.flush()
         if self.fate == "leaves":
             assert self.wire._transport is not None, "it is connected"
-            self.wire._transport.close()  # with the frame sent before
+            self.wire._transport.close()  # after the frame that was sent before
             while not self._ray.is_lost(number):
                 await asyncio.sleep(0.001)
         return {"local": {}, "fingerprint": "f", "without": []}
@@ -69,7 +70,7 @@ class Actor:
 
 
 class FakeRay(types.ModuleType):
-    """The module `ray`. `fates`: of the actors, in the order of their starts; `works` after the last of them."""
+    """The module `ray`. `fates`: of the actors, in the order of their starts; later actors work."""
 
     def __init__(self, fates: Iterable[str] = ()) -> None:
         super().__init__("ray")
@@ -84,7 +85,7 @@ class FakeRay(types.ModuleType):
         self._private = types.SimpleNamespace(worker=types.SimpleNamespace())
         self.util = types.SimpleNamespace(get_node_ip_address=lambda: "127.0.0.1")
         self.on_init: Callable[[], None] = lambda: None
-        self.is_lost: Callable[[int], bool] = lambda _number: False  # whether the head has noticed
+        self.is_lost: Callable[[int], bool] = lambda _number: False  # has the head noticed the loss?
         self.shut_down = 0
 
     def remote(self, **_options: Any) -> Callable[[type], Any]:

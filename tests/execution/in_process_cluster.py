@@ -1,4 +1,4 @@
-"""A cluster without Ray: its workers are objects of this process, and their messages are encoded as on a wire."""
+"""A cluster without Ray: its workers are objects of this process, and messages are encoded as on a wire."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from edgen.execution.session import make_clients
 from edgen.providers import Backend
 from edgen.providers.trust import Consents
 
-GATHER = 0.002  # seconds that messages wait for others
+GATHER = 0.002  # seconds that a message waits for others
 
 
 class End:
-    """One end of a connection: what is sent here is heard there, several messages at once."""
+    """One end of a connection: the other end receives what this one sends, several messages at once."""
 
     def __init__(self, decode: Callable[[bytes], list[Any]], hear: Callable[[list[Any]], None]) -> None:
         self._decode, self._hear = decode, hear
@@ -48,7 +48,7 @@ class End:
 
 
 class InProcessCluster(Cluster):
-    """Workers that call `backends` in this process."""
+    """A cluster whose workers call `backends` in this process."""
 
     def __init__(self, backends: Mapping[str, Backend], workers: int = 2) -> None:
         self.calls = RemoteCalls()
@@ -90,7 +90,7 @@ class InProcessCluster(Cluster):
         )
         to_head.send(
             Heartbeat(math.inf)
-        )  # its leases never end: a busy machine may halt this process for longer
+        )  # leases never end: a busy machine may halt this process for longer than one
         pool.links.append(link)
         pool._ready.set()
         self.workers.append(worker)

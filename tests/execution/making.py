@@ -1,4 +1,4 @@
-"""A run made without a command: the backends and the scheduler are the test's."""
+"""A run without a command: the test provides the backends and the scheduler."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def begin(
     ledger: Ledger,
     scheduler: SchedulerFactory = make_online_scheduler,
 ) -> ActiveRun:
-    """A run in its folder, with the job noted there."""
+    """Begin a run in its folder, and note the job there."""
     session = RunSession(plan, backends, ledger, roles=plan.roles, scheduler=scheduler)
     run = ActiveRun(plan, session, rundir)
     run.adopt(lambda _: None)
@@ -33,14 +33,14 @@ def begin(
 
 
 async def execute(run: ActiveRun) -> None:
-    """Make everything, then write the files."""
+    """Make all conversations, then write the files."""
     async with run.session.record():
         await run.drive()
         await run.write()
 
 
 async def make_run(plan: Plan, folder: Path, backend: Backend, desk: Desk | None = None) -> None:
-    """All of a plan, in a folder that may hold some of it; call by call, or by batches at the desk."""
+    """Make all of a plan in a folder that may hold a part of it; call by call, or by batches at the desk."""
     rundir = RunFolder(folder)
     rundir.prepare()
     scheduler = make_online_scheduler if desk is None else partial(BatchScheduler, services={"default": desk})

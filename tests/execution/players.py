@@ -1,4 +1,4 @@
-"""A backend that answers as the simulator does, and stops where a test wants it to."""
+"""A backend that answers like the simulator and stops where a test requires it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from tests.execution.test_online_scheduler import Scripted
 
 
 class KilledError(Exception):
-    """Stands for the end of the process."""
+    """The end of the process."""
 
 
 class Players(Scripted):
-    """Answers as the simulator does. `most`: calls after which the process ends; `fails`: scenarios without an answer."""
+    """A backend that answers like the simulator. `most`: the calls after which the process ends; `fails`:
+    scenarios without an answer."""
 
     def __init__(self, most: int = 10**9, fails: frozenset[int] = frozenset()) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A Chat Completions server that remembers what it was asked, and a way to run `edgen` against it."""
+"""A Chat Completions server that records its requests, and functions that run `edgen` with it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aiohttp import web
 from edgen.core.values import Message
 from edgen.simulator.schemas.structured import read_schema
 from edgen.simulator.text import respond
-from tests import ROOT as ROOT  # many take it from here
+from tests import ROOT as ROOT  # many tests import it from here
 from tests import fork_server
 from tests.fork_server import Forked
 
@@ -28,12 +28,12 @@ Trouble = Callable[["Service", int], Awaitable[web.StreamResponse | None]]
 
 @dataclass
 class Service:
-    """Answers as the simulator does. `asked` counts requests by their seed, which in a job with
-    `seed: auto` names the call; `answered` counts those that got a conversation. After `hold_after` requests the
-    others wait for `release`: so a process is at work for as long as a test needs it to be."""
+    """A server that answers like the simulator. `asked` counts requests by their seed, which identifies the
+    call in a job with `seed: auto`; `answered` counts requests that got a conversation. After `hold_after`
+    requests, others wait for `release`, so that a process works for as long as a test needs."""
 
     hangs_up: ClassVar[bool] = False
-    """Whether it stops working on a request whose client is gone."""
+    """Whether work on a request stops when its client disconnects."""
     latency: float = 0.0
     trouble: Trouble | None = None
     url: str = ""
@@ -47,7 +47,7 @@ class Service:
         self.released.set()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        if request.method == "GET":  # it says nothing of itself
+        if request.method == "GET":  # the server reports nothing about itself
             return web.Response(status=404)
         body: dict[str, Any] = msgspec.json.decode(await request.read())
         seed = body.get("seed", 0)
@@ -71,13 +71,13 @@ class Service:
 
 
 def schema_of(body: dict[str, Any]) -> bytes | None:
-    """The schema that a request's answer has to fit, as the simulator takes it."""
+    """Return the schema that a request's answer must fit, in the simulator's form."""
     form = body.get("response_format")
     return None if form is None else read_schema(form["json_schema"]["schema"])
 
 
 def completion(text: str, finish_reason: str = "stop") -> web.Response:
-    """A Chat Completions answer."""
+    """Return a Chat Completions answer."""
     answer = {
         "model": "recorded",
         "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": finish_reason}],
@@ -88,7 +88,7 @@ def completion(text: str, finish_reason: str = "stop") -> web.Response:
 
 @contextlib.asynccontextmanager
 async def serve(service: Service, port: int = 0) -> AsyncIterator[Service]:
-    """Run a service on a port of this machine, a free one without a number. At the end connections break."""
+    """Serve on a port of this machine; 0 takes a free one. Connections break at the end."""
     runner = web.ServerRunner(
         web.Server(service.handle, handler_cancellation=service.hangs_up), shutdown_timeout=0.1
     )
@@ -103,15 +103,15 @@ async def serve(service: Service, port: int = 0) -> AsyncIterator[Service]:
 
 
 def port_of(service: Service) -> int:
-    """Where it runs, to run it there again."""
+    """Return the service's port, to start it again there."""
     return int(service.url.split(":")[2].split("/")[0])
 
 
-CONVERSATIONS = 120  # of a job that says nothing else
+CONVERSATIONS = 120  # the default of a job
 
 
 def job_text(url: str, **changes: Any) -> str:
-    """A job for the service, as YAML (which JSON is)."""
+    """Return a job for the service, as YAML (a superset of JSON)."""
     job: dict[str, Any] = {
         "name": "t",
         "seed": 3,
@@ -126,7 +126,7 @@ def job_text(url: str, **changes: Any) -> str:
 
 @dataclass(frozen=True)
 class Ended:
-    """How an edgen process ended."""
+    """The end of an edgen process."""
 
     code: int
     out: str
@@ -138,13 +138,13 @@ class Ended:
 
 
 async def start(*arguments: str | Path, module: str = "edgen") -> Forked:
-    """Start `edgen`, or a module that stands for it, with the arguments."""
+    """Start `edgen`, or a module in its place, with the arguments."""
     code = f"import runpy; runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
     return await fork_server.start(*arguments, code=None if module == "edgen" else code)
 
 
 async def end(process: Process, timeout: float = 180) -> Ended:
-    """Wait for it."""
+    """Wait for the end of a process."""
     try:
         out, err = await asyncio.wait_for(process.communicate(), timeout)
     except TimeoutError:
@@ -160,30 +160,30 @@ async def edgen(*arguments: str | Path, timeout: float = 300) -> Ended:
 
 
 async def until_it_says(process: Process, words: str) -> None:
-    """Return when the process has said that on stderr."""
+    """Wait until the process has printed these words on stderr."""
     assert process.stderr is not None
     while words not in (line := (await process.stderr.readline()).decode()):
         assert line, f"it ended without saying {words!r}"
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """The finished files of a run, byte for byte."""
+    """Return the finished files of a run, byte for byte."""
     return {path.name: path.read_bytes() for path in sorted((folder / "shards").iterdir())}
 
 
 def equation(facts: Any) -> bool:
-    """planned = accepted + rejected + failed + pending"""
+    """Return whether planned = accepted + rejected + failed + pending."""
     ended = facts["accepted"] + sum(facts["rejected"].values()) + sum(facts["failed"].values())
     return bool(facts["planned"] == ended + facts["pending"])
 
 
 def write(path: Path, text: str) -> Path:
-    """Write a file; returns where."""
+    """Write a file and return its path."""
     path.write_text(text)
     return path
 
 
 def error(status: int, message: str = "no", **headers: str) -> web.Response:
-    """An error in the format of Chat Completions."""
+    """Return an error in the format of Chat Completions."""
     body = json.dumps({"error": {"message": message, "type": "t", "code": None}})
     return web.Response(status=status, text=body, headers=headers, content_type="application/json")

@@ -1,4 +1,4 @@
-"""A Chat Completions server with a few slots and a queue, as local servers have."""
+"""A Chat Completions server with a few slots and a queue, like a local server."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.execution.service import Service
 
 @dataclass
 class SlottedServer(Service):
-    """Works on `slots` calls at once, `latency` seconds each; the others wait in order. Whoever hangs up leaves
-    the queue. `pages` are what it says of itself, by path; `looked_at` counts the requests for them. While it is
-    `loading`, it answers as llama.cpp does."""
+    """A server that works on `slots` calls at once, `latency` seconds each; others wait in order. A client
+    that disconnects leaves the queue. `pages` describe the server, by path; `looked_at` counts their
+    requests. While `loading`, it answers like llama.cpp."""
 
     hangs_up: ClassVar[bool] = True
     slots: int = 4
@@ -25,10 +25,10 @@ class SlottedServer(Service):
     looked_at: Counter[str] = field(default_factory=Counter)
     loading: bool = False
     most: int = 0
-    """The most calls that were there at once."""
+    """The most calls at once."""
     first: float = 0.0
     last: float = 0.0
-    """When the first call came, and the last one was answered."""
+    """The times of the first call and of the last answer."""
 
     def __post_init__(self) -> None:
         self._free = asyncio.Semaphore(self.slots)

@@ -1,4 +1,4 @@
-"""Arms: only what is new is asked, and an arm may weigh the space otherwise."""
+"""Arms: only new requests are sent, and an arm may weight the space differently."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def space(path: Path, **changes: Any) -> None:
 
 
 def job(folder: Path, **changes: Any) -> Path:
-    """A job in `folder`, beside two spaces of the same values, one with weights and in another order."""
+    """Write a job next to two spaces with the same values; one of them has weights and another order."""
     space(folder / "even.yaml")
     space(folder / "weighed.yaml", topics=["verbs", *VALUES["topics"][:1], {"value": "rivers", "weight": 9}])
     values = {
@@ -51,7 +51,7 @@ def job(folder: Path, **changes: Any) -> Path:
 
 
 def generate(command: Command, path: Path, *more: str) -> dict[str, Any]:
-    """Generate into `run` beside the job; the arms' facts."""
+    """Generate into `run` next to the job; return the arms' facts."""
     ended = command("generate", path, "-o", path.parent / "run", "--json", *more)
     assert ended.code == 0, ended.err
     arms: dict[str, Any] = json.loads(ended.out)["arms"]

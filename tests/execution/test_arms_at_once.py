@@ -1,4 +1,4 @@
-"""Arms that are made at once: the same bytes, shared limits, and no arm that waits for another one's service."""
+"""Arms that run concurrently: the same bytes, shared limits, and no arm waits for another arm's service."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def shards(run: Path) -> dict[str, bytes]:
 
 
 async def test_arms_with_services_of_their_own_are_made_at_once(tmp_path: Path) -> None:
-    """The first service answers only when the second one has been asked: one after another, this would hang."""
+    """The first service answers only after the second has a request: one arm after the other would hang."""
     first, second = Service(hold_after=0), Service()
     async with serve(first), serve(second):
         process = await start("generate", job_file(tmp_path, [first.url, second.url]), "-o", tmp_path / "run")

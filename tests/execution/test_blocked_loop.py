@@ -1,4 +1,5 @@
-"""An event loop that other code keeps: signals still end the command, and a plugin that keeps it is named."""
+"""An event loop that other code blocks: signals still end the command, and a plugin that
+blocks it is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Self-play through the whole program: what replicates share is asked once, and any turn can be resumed at."""
+"""Self-play through the whole program: replicates share requests, and a run resumes at any turn."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_the_shared_prefix_is_asked_and_paid_for_once(tmp_path: Path) -> N
             assert base["conversation"][at]["role"] == "Teacher"
             own += len(other["conversation"]) - at
             turns += len(other["conversation"])
-    # What the replicates asked themselves: their own turns and their closing questions, nothing shared.
+    # The replicates' own requests: their turns and closing questions, without the shared ones.
     bases = sum(len(made[f"t-{index:06d}-r0"]["conversation"]) for index in range(SCENARIOS))
     assert own < turns
     assert ended.facts["calls"]["made"] == bases + own + 3 * SCENARIOS == service.asked.total()
@@ -113,7 +113,7 @@ async def test_more_replicates_ask_only_what_is_new(tmp_path: Path) -> None:
 
 
 async def test_both_sides_on_one_service_share_its_limit(tmp_path: Path) -> None:
-    """in_flight is what a service takes, however many roles it plays."""
+    """in_flight limits a service, for all the roles that it plays."""
     running = most = 0
 
     async def counted(_service: Service, _seed: int) -> None:

@@ -1,4 +1,4 @@
-"""A budget that binds: through kills, over starts under a raised cap, and never a token beyond it."""
+"""A budget that binds: through kills and over starts with a raised cap, it is never exceeded."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 class Counting(Service):
-    """Counts the tokens of every call that it has begun to work on, whether or not anybody hears the answer."""
+    """A service that counts the tokens of every call it begins to work on, even if the client is gone."""
 
     def __init__(self, latency: float = 0.01) -> None:
         super().__init__(latency=latency, trouble=self._work)
@@ -92,10 +92,10 @@ def job_file(folder: Path, service: Service, shape: str) -> Path:
 
 
 def charged(folder: Path) -> tuple[int, int]:
-    """(tokens, picodollars) that the run is charged with at this moment."""
+    """Return the (tokens, picodollars) that the run is charged at this moment."""
     try:
         tokens, usd = sum_charges_at(folder / "run.db", lambda _prompt, _completion: 0.0)
-    except RunError:  # it is just being made, or was killed over that
+    except RunError:  # the ledger is just being created, or a kill interrupted its creation
         return 0, 0
     return tokens, round(usd * 1e12)
 
@@ -109,7 +109,8 @@ def stored_seeds(folder: Path) -> int:
 @pytest.mark.parametrize("shape", dose(["selfplay"], [*SHAPES]))
 @pytest.mark.crash
 async def test_no_kill_gets_a_run_past_its_cap(tmp_path: Path, shape: str) -> None:
-    """Killed at random moments under a cap that is raised when it is reached; then left to end without one."""
+    """Kills at random moments under a cap that is raised whenever it is reached; then a start
+    without a cap."""
     rng = random.Random(24)
     folder = tmp_path / "killed"
     async with serve(Counting()) as service:
@@ -124,7 +125,7 @@ async def test_no_kill_gets_a_run_past_its_cap(tmp_path: Path, shape: str) -> No
 
         def held() -> None:
             now = charged(folder)
-            # What is served is charged already or noted as being out: never the other way round.
+            # Every served call is already charged, or noted as in flight.
             assert service.tokens <= caps[0], "more was served than the cap allows"
             assert service.pico <= round(caps[1] * 1e12)
             assert now[0] <= caps[0], "more is charged than the cap allows"
@@ -219,7 +220,7 @@ async def test_what_never_reached_the_service_costs_nothing(tmp_path: Path) -> N
 
 
 class Breaking(Service):
-    """Takes a request and breaks the connection."""
+    """A service that accepts a request and breaks the connection."""
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         await request.read()
@@ -251,7 +252,7 @@ LIES: list[Any] = [
 
 
 class Lying(Service):
-    """Answers, and counts as the lies go round."""
+    """A service that answers and reports false counts in turn."""
 
     def __init__(self, lies: list[Any]) -> None:
         super().__init__(trouble=self._lie)
@@ -269,7 +270,7 @@ class Lying(Service):
 
 
 async def test_counts_that_cannot_be_do_not_pass_a_cap(tmp_path: Path) -> None:
-    """Sixty calls of at most 500 tokens and their prompts, under a cap of 5,000."""
+    """Sixty calls of at most 500 tokens and their prompts, under a cap of 5,000 tokens."""
     async with serve(Lying(LIES)) as service:
         job = job_file(tmp_path, service, "oneshot")
         options = ["-n", "60", "--set", "backends.default.max_tokens=500", "--set", "limits.max_tokens=5000"]

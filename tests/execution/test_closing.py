@@ -1,7 +1,7 @@
-"""A service that closes now and then, on a real clock: the open time is used, and few calls are wasted.
+"""A service that closes at intervals, on a real clock: the open time is used, and few calls are wasted.
 
-How much of the open time is used, and how few calls are refused, is measured in virtual time, where nothing else works
-(`client/test_circuit.py`). These bounds hold on a machine with twenty other processes at work.
+`client/test_circuit.py` measures both in virtual time, without other load. The bounds here hold on a machine
+with twenty other busy processes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from aiohttp import web
 
 from tests.execution.service import Service, end, equation, error, job_text, serve, start, write
 
-PERIOD, OPEN, RETRY_AFTER = 5.0, 3.5, 1  # seconds: less than a real one takes
-CALLERS = 30  # few enough for any machine to keep up with
+PERIOD, OPEN, RETRY_AFTER = 5.0, 3.5, 1  # seconds: shorter than in a real service
+CALLERS = 30  # few enough for any machine
 
 
 class Closing(Service):
-    """Refuses everything in the last part of each period; the first call begins the first one."""
+    """A service that refuses everything in the last part of each period; the first call
+    begins the first period."""
 
     def __init__(self, latency: float) -> None:
         super().__init__(latency=latency, trouble=self._door)
@@ -50,10 +51,10 @@ async def test_most_of_the_open_time_is_used(tmp_path: Path, latency: float) -> 
         await asyncio.sleep(OPEN / 2)
         early = service.answered.total()
         await asyncio.sleep(OPEN / 2)
-        # What this machine keeps up with while the service is open, with all else that it does.
+        # This machine's rate while the service is open, with its other load.
         first = service.answered.total()
         rate = (first - early) / (OPEN / 2)
-        await asyncio.sleep(2 * PERIOD - 1.0 - OPEN)  # to within the second time that it is closed
+        await asyncio.sleep(2 * PERIOD - 1.0 - OPEN)  # until shortly before the second closing ends
         answered, refused = service.answered.total(), service.refused
         closings = 1 + int((asyncio.get_running_loop().time() - service.began - OPEN) / PERIOD)
         process.send_signal(signal.SIGTERM)
@@ -62,7 +63,7 @@ async def test_most_of_the_open_time_is_used(tmp_path: Path, latency: float) -> 
     assert equation(ended.facts)
     assert not ended.facts["failed"]
     assert refused >= 3, "it was not closed at all"
-    # The second time that it is open: 0.6 to 0.9 on a quiet machine.
+    # In the second open time: 0.6 to 0.9 on a quiet machine.
     assert answered - first >= 0.25 * rate * OPEN
-    # Callers that try again one by one are refused twice or more in each closing.
+    # Callers that retry one by one would be refused at least twice in each closing.
     assert refused < 1.3 * closings * CALLERS, "each closing costs those in flight at most, and a few probes"

@@ -1,4 +1,4 @@
-"""Workers that die while they start or later, and signals while a cluster starts; Ray is a fake."""
+"""Workers that die at the start or later, and signals while a cluster starts. Ray is a fake."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from edgen.execution.cluster.worker import WorkerSetup
 from edgen.providers.trust import Consents
 from tests.execution.fake_ray import FakeRay
 
-pytestmark = pytest.mark.integration  # they listen at a port
+pytestmark = pytest.mark.integration  # the pool listens at a port
 
 
 @contextlib.asynccontextmanager
 async def opened(
     monkeypatch: pytest.MonkeyPatch, *fates: str, count: int = 1, room: int = 100
 ) -> AsyncIterator[tuple[Pool, FakeRay, list[str]]]:
-    """A pool of so many workers, whose actors have these fates, and what it tells."""
+    """Open a pool of workers whose actors have these fates; yield it, the fake Ray, and the
+    pool's messages."""
     ray = FakeRay(fates)
     monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setattr(pool_module, "_PAUSE", 0.0)
@@ -78,7 +79,7 @@ async def test_workers_that_the_cluster_has_no_room_for_hold_up_nothing(
 
 
 async def test_a_worker_with_another_edgen_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are ended, those that still start included."""
+    """The others are ended, including those that still start."""
     with pytest.raises(UsageError, match=r"has edgen 0\.1, the head"):
         async with opened(monkeypatch, "works", "hangs", "old", count=3):
             pass
@@ -89,7 +90,7 @@ async def test_a_worker_with_another_edgen_is_one_sentence(monkeypatch: pytest.M
 
 
 async def test_a_lost_worker_is_replaced_as_long_as_others_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here, another edgen is installed on its node at first."""
+    """Another edgen is installed on the lost worker's node at first."""
     async with opened(monkeypatch, "works", "works", "old", "old", count=2) as (pool, ray, told):
         ray.actors[0].kill()
         async with asyncio.timeout(600):

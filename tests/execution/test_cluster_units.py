@@ -1,4 +1,4 @@
-"""Units at workers: their calls need no task, and failures, losses and stops end as in a local run."""
+"""Units at workers: their calls need no task; failures, losses and stops end as in a local run."""
 
 from __future__ import annotations
 
@@ -48,16 +48,17 @@ from tests.scenarios import DEFAULT_VARIABLES
 pytestmark = pytest.mark.unit
 
 COUNT, IN_FLIGHT = 60, 16
-HANGING = 600.0  # seconds after which a run hangs, on however busy a machine
+HANGING = 600.0  # seconds after which a run counts as hanging, on the busiest machine
 
 
 class Server:
-    """A backend that fails a share of its calls, in a fixed order of kinds. `most`: calls at once."""
+    """A backend that fails a share of its calls, with the kinds of failure in a fixed order.
+    `most`: the most calls at once."""
 
     def __init__(self, *failing: FailureKind, share: float = 0.0, delay: float = 0.005) -> None:
         self.failing, self.share, self.delay = failing, share, delay
         self.calls = self.now = self.most = 0
-        self.tasks: list[int] = []  # of calls, at each call
+        self.tasks: list[int] = []  # the number of calls' tasks, at each call
         self.hear: Callable[[int], None] = lambda _calls: None
         self._rng = random.Random(5)
 
@@ -100,7 +101,7 @@ class Mumbling(Server):
 
 
 class Made:
-    """A run, and what its parts were at its end."""
+    """A run, and its parts at the end."""
 
     def __init__(
         self, folder: Path, server: Server, error: BaseException | None, scheduler: Any, heard: Counter[type]
@@ -112,13 +113,13 @@ class Made:
 
     @property
     def stored(self) -> set[tuple[int, bytes]]:
-        """The scenarios and keys of the replies in the ledger."""
+        """Return the scenarios and keys of the replies in the ledger."""
         with sqlite3.connect(self.folder / "run.db") as ledger:
             return {*ledger.execute("SELECT scenario, key FROM replies")}
 
     @property
     def files(self) -> dict[str, bytes]:
-        """The shards."""
+        """Return the shards."""
         return {path.name: path.read_bytes() for path in (self.folder / "shards").glob("conv*.json")}
 
 
@@ -131,7 +132,7 @@ async def make(
     kind: type[InProcessCluster] = InProcessCluster,
     **changes: Any,
 ) -> Made:
-    """A run by two workers, or by this process."""
+    """Make a run by two workers, or by this process."""
     limits = {"in_flight": IN_FLIGHT, "give_up_after": HANGING, **changes.pop("limits", {})}
     values: dict[str, Any] = {
         "name": "t", "conversations": COUNT, "space": "s", "prompt": "p", "backends": {"default": SimulatorConfig()},
@@ -162,7 +163,7 @@ async def make(
 
 
 async def test_a_conversation_of_one_reply_takes_one_message_to_the_head(tmp_path: Path) -> None:
-    """But for the first units, which are all given out before one of them has said what it asks."""
+    """All but the first units, which are handed out before any of them has sent a request."""
     local = await make(tmp_path / "local", Server(delay=0.0), local=True, conversations=600)
     made = await make(tmp_path / "cluster", Server(delay=0.0), conversations=600)
     most = IN_FLIGHT + SLACK + IN_FLIGHT
@@ -175,7 +176,7 @@ async def test_a_conversation_of_one_reply_takes_one_message_to_the_head(tmp_pat
 async def test_an_outcome_that_came_with_its_reply_is_stored_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In one transaction, and the reply's text as a local run stores it."""
+    """One transaction stores both, and the reply's text as in a local run."""
     put_for, together = Writer.put_for, Counter[str]()
 
     def put(writer: Writer, callers: int, statements: Sequence[Statement]) -> asyncio.Future[None]:
@@ -196,8 +197,8 @@ async def test_an_outcome_that_came_with_its_reply_is_stored_with_it(
 async def test_a_worker_gives_a_permit_back_that_does_not_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unsettled: bool
 ) -> None:
-    """Its request then goes to the head as any other: here, while it is open in which form a service takes
-    requests, and where the permit is for another backend."""
+    """The request then goes to the head like any other. Here the permit is for another backend, or the form
+    that the service supports is not known yet."""
     first_call = Worker._call_first
 
     async def call_first(worker: Worker, permit: Permit, rollout: Rollout) -> tuple[FirstReply, Reply] | None:
@@ -218,7 +219,7 @@ async def test_a_worker_gives_a_permit_back_that_does_not_fit(
 
 
 async def test_the_request_of_an_unusable_first_reply_is_known_to_the_head(tmp_path: Path) -> None:
-    """It is shown where a run stops as useless."""
+    """The head shows the request if the run stops as useless."""
     made = await make(tmp_path, Mumbling(delay=0.0), conversations=400)
     latest = made.scheduler._recorder._usefulness._latest
     assert made.heard[FirstReply]
@@ -235,10 +236,9 @@ async def test_the_request_of_an_unusable_first_reply_is_known_to_the_head(tmp_p
 async def test_a_bug_after_a_reply_loses_no_reply(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, step: str
 ) -> None:
-    """The worker sends the reply, although the outcome that it waits for is never made. Calls in flight are waited
-    for."""
+    """The worker sends the reply although its outcome is never made. The run waits for calls in flight."""
     right, calls, taken = getattr(where, step), 0, note_taken(monkeypatch)
-    broken: list[int] = []  # the scenario
+    broken: list[int] = []  # its scenario
 
     def fail_late(*given: Any) -> Any:
         nonlocal calls
@@ -263,7 +263,7 @@ async def test_a_bug_after_a_reply_loses_no_reply(
 async def test_a_bug_before_a_reply_loses_no_other_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """The permit of the broken call goes back, so that nobody waits for it."""
+    """The permit of the broken call returns, so that no call waits for it."""
     right, calls = getattr(Worker, step), 0
 
     async def fail_late(*given: Any) -> Any:
@@ -296,7 +296,7 @@ async def test_an_error_at_a_worker_ends_the_run_as_it_does_here(
 
 
 def note_taken(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, bytes]]:
-    """Return the scenarios and keys of the replies that the head takes from now on."""
+    """Return the scenarios and keys of all replies that the head accepts from now on."""
     taken: set[tuple[int, bytes]] = set()
     keep_answer = Units.keep_answer
 
@@ -318,7 +318,8 @@ def note_taken(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, bytes]]:
 async def test_a_bug_at_the_head_keeps_no_reply_of_its_moment_from_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, bug: Exception
 ) -> None:
-    """But for one whose own row has the bug. The next start makes the calls that are not stored."""
+    """All replies of that moment are stored, except one whose own row has the bug. The next
+    start repeats the missing calls."""
     owners = {
         "make_statements": OutcomeRecorder,
         "make_reply_statements": Ledger,
@@ -348,7 +349,7 @@ async def test_a_bug_at_the_head_keeps_no_reply_of_its_moment_from_the_disk(
 
 
 def is_quiet(made: Made) -> bool:
-    """Whether every place of the service is free again."""
+    """Return whether every place of the service is free again."""
     return (made.admission.running, made.admission.unstored, made.work.clients["default"].in_flight) == (
         0,
         0,
@@ -357,7 +358,7 @@ def is_quiet(made: Made) -> bool:
 
 
 async def test_the_files_are_those_of_a_local_run_and_no_call_has_a_task(tmp_path: Path) -> None:
-    """The first units, all that are open at once, wait until the server has said how many calls it takes."""
+    """The first units, all that are open at once, wait until the server has reported its number of calls."""
     local = await make(tmp_path / "local", Server(delay=0.0), local=True, conversations=400)
     made = await make(tmp_path / "cluster", Server(delay=0.0), conversations=400)
     assert made.error is None
@@ -441,7 +442,7 @@ async def test_a_stop_waits_for_calls_in_flight_and_keeps_them(tmp_path: Path) -
 
 
 class Starting(InProcessCluster):
-    """A cluster that never has a worker. The run is stopped meanwhile."""
+    """A cluster that never gets a worker. The run is stopped meanwhile."""
 
     ended = False
 
@@ -508,7 +509,7 @@ async def test_a_bug_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_a_bug_after_the_commit_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At once, also where the calls in flight of a run that stops are awaited."""
+    """The run ends at once, even while it stops and waits for its calls in flight."""
     right, fault = OutcomeRecorder.count_outcome, EdgenError("a plugin's bug")
 
     def fail(self: OutcomeRecorder, *given: Any) -> None:

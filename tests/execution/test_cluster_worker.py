@@ -1,4 +1,4 @@
-"""A worker of a cluster makes a call only under a permit that answers a recent sign of life of its own."""
+"""A worker of a cluster makes a call only under a permit that follows a recent heartbeat of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edgen.execution.cluster.worker import Worker
 
 
 class Server:
-    """Counts the attempts at it."""
+    """A server that counts its attempts."""
 
     def __init__(self) -> None:
         self.identity, self.model, self.attempts = {"type": "simulator"}, "m", 0
@@ -24,7 +24,7 @@ class Server:
 
 
 class Sent:
-    """The worker's messages to its head."""
+    """The messages of the worker to its head."""
 
     def __init__(self) -> None:
         self.messages: list[Any] = []

@@ -1,4 +1,5 @@
-"""A service that never answers again: the run ends by itself, in time, with the reason, and goes on later."""
+"""A service that stops answering for good: the run ends by itself, in time, with the reason,
+and resumes later."""
 
 from __future__ import annotations
 
@@ -25,11 +26,12 @@ from tests.clock import run_virtual
 from tests.execution.service import Ended, Service, edgen, equation, error, files, job_text, serve, write
 
 GIVE_UP_AFTER = 2.0  # seconds
-TEARDOWN = 80.0  # seconds that a process may take to end on a busy machine; an attempt alone would take 120
+TEARDOWN = 80.0  # seconds that a process may take to end on a busy machine; one attempt would take 120
 
 
 class Dying(Service):
-    """Answers `lives` calls, then does what `death` says for ever; `last` is when it last answered."""
+    """A service that answers `lives` calls, then fails as `death` says for ever; `last` is
+    the time of its last answer."""
 
     def __init__(self, lives: int, death: str, latency: float = 0.02) -> None:
         super().__init__(latency=latency, trouble=self._die)
@@ -46,7 +48,7 @@ class Dying(Service):
 
 
 async def outlive(service: Dying, *arguments: str | Path) -> Ended:
-    """Run `edgen generate` against it; checks how and when that ended."""
+    """Run `edgen generate` with a dying service; check the exit code and the time of the end."""
     ended = await edgen("generate", *arguments, "--json", timeout=110)
     assert ended.code == 5, ended
     assert time.monotonic() - service.last < GIVE_UP_AFTER + TEARDOWN
@@ -62,7 +64,7 @@ async def test_a_run_ends_by_itself_and_goes_on_later(tmp_path: Path, death: str
     async with serve(Dying(lives, death)) as service:
         assert isinstance(service, Dying)
         job = write(tmp_path / "job.yaml", job_text(service.url, conversations=50, limits=limits))
-        service.last = time.monotonic() + 1 if not lives else 0.0  # it takes a moment to start
+        service.last = time.monotonic() + 1 if not lives else 0.0  # the start takes a moment
         ended = await outlive(service, job, "-o", tmp_path / "run")
         assert ended.facts["calls"]["made"] == lives
         if death == "hangs":
@@ -75,7 +77,7 @@ async def test_a_run_ends_by_itself_and_goes_on_later(tmp_path: Path, death: str
 
 
 async def test_a_service_that_is_gone_ends_the_run(tmp_path: Path) -> None:
-    """Connections refused, with the default of 120 s an attempt."""
+    """Connections are refused, with the default of 120 s an attempt."""
     async with serve(Dying(10**9, "", latency=0.05)) as service:
         limits = {"in_flight": 8, "give_up_after": GIVE_UP_AFTER}
         job = write(tmp_path / "job.yaml", job_text(service.url, limits=limits))
@@ -88,7 +90,7 @@ async def test_a_service_that_is_gone_ends_the_run(tmp_path: Path) -> None:
 
 
 async def test_too_few_left_to_notice_it_by_are_enough(tmp_path: Path) -> None:
-    """The last five scenarios: each of them gives up before the run does."""
+    """Each of the last five scenarios gives up before the run does."""
     limits = {"in_flight": 4, "give_up_after": GIVE_UP_AFTER, "attempts": 2}
     async with serve(Dying(15, "fails")) as service:
         assert isinstance(service, Dying)
@@ -198,7 +200,7 @@ class Slow:
 
 
 class Poisoned(Slow):
-    """Fails the calls whose index is in `poison`, after `later` seconds."""
+    """A backend that fails the calls whose index is in `poison`, after `later` seconds."""
 
     def __init__(self, seconds: float, poison: set[int], later: float, trouble: CallError) -> None:
         super().__init__(seconds)
@@ -212,7 +214,7 @@ class Poisoned(Slow):
 
 
 def gives_up_at(backends: dict[str, Slow], limits: Limits, *, callers: int = 4, until: float = 600) -> Any:
-    """(seconds, why) at which a run on these would give up; None if it does not."""
+    """Return (seconds, why) at which a run with these backends would give up; None if it does not."""
 
     async def ask(line: ModelClient, role: str) -> None:
         while True:
@@ -249,7 +251,7 @@ HANG = 1e6
 
 
 class Computing(Slow):
-    """A model in edgen's own process, which shows that it works on its answers."""
+    """A model in edgen's own process that shows progress."""
 
     @property
     def progress(self) -> int:
@@ -279,7 +281,7 @@ def test_it_gives_up_in_time_and_hardly_before(dead: Slow, give_up_after: float)
 
 
 class Leaving(Slow):
-    """Answers `lives` calls, then takes no connection."""
+    """A service that answers `lives` calls, then accepts no connection."""
 
     def __init__(self, lives: int) -> None:
         super().__init__(0.01)
@@ -328,13 +330,13 @@ def test_slow_answers_and_answers_between_failures_are_no_silence() -> None:
 
 
 def test_waiting_for_a_turn_is_no_silence() -> None:
-    """One call in two minutes is all that the rates allow."""
+    """The rates allow one call in two minutes."""
     limits = Limits(give_up_after=20, requests_per_minute=0.5)
     assert gives_up_at({"default": Slow(1)}, limits, until=1200) is None
 
 
 def test_a_pause_that_the_service_asked_for_is_no_silence() -> None:
-    """Closed for 100 s; `give_up_after` is longer, but not by much."""
+    """The service asks for a pause of 100 s; `give_up_after` is slightly longer."""
     closed = Slow(0.01, CallError(FailureKind.RATE_LIMIT, "closed", retry_after=100.0))
 
     async def opens(request: Request) -> Reply:
@@ -351,7 +353,7 @@ def test_a_pause_that_the_service_asked_for_is_no_silence() -> None:
     [(1, {30}), (1, {5}), (10, {30}), (10, {5}), (10, {99}), (10, {3, 4, 5, 6, 7}), (10, {90, 91, 92})],
 )
 def test_prompts_that_are_never_answered_fail_alone(in_flight: int, hang: set[int]) -> None:
-    """A healthy service otherwise; what hangs may be all that is left in the end."""
+    """The service is healthy otherwise; the hanging prompts may be the last ones."""
     limits = Limits(in_flight=in_flight, timeout=2, give_up_after=8)
     late = CallError(FailureKind.TIMEOUT, "too late")
     assert failing(Poisoned(0.2, hang, 2.0, late), limits) == (None, hang)
@@ -369,13 +371,14 @@ def test_prompts_that_are_never_answered_fail_alone(in_flight: int, hang: set[in
 def test_prompts_that_break_their_connection_fail_alone(
     in_flight: int, poison: set[int], trouble: CallError
 ) -> None:
-    """Where only they are left, all that is seen is a service that is away."""
+    """If only these prompts are left, the service looks as if it were down."""
     limits = Limits(in_flight=in_flight)
     assert failing(Poisoned(0.2, poison, 0.05, trouble), limits) == (None, poison)
 
 
 def failing(backend: Slow, limits: Limits) -> tuple[str | None, set[int]]:
-    """Ask for 100 conversations: why a run would give up, None if it does not, and which of them failed."""
+    """Make 100 conversations; return why a run would give up (None if it does not), and which
+    of them failed."""
     failed: set[int] = set()
 
     async def main() -> str | None:

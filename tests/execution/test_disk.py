@@ -1,4 +1,4 @@
-"""A disk that is full, a ledger that is torn or foreign, a folder that is somebody else's."""
+"""A full disk, a torn or foreign ledger, and a folder that belongs to another program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.execution.service import Ended, Service, edgen, end, equation, files,
 
 
 async def edgen_with_small_files(kilobytes: int, *arguments: str | Path) -> Ended:
-    """Run `edgen` where no file may grow past a size: its writes fail as on a full disk."""
+    """Run `edgen` with a limit on file sizes: its writes fail as on a full disk."""
     return await end(await fork_server.start(*arguments, limits={resource.RLIMIT_FSIZE: kilobytes * 1024}))
 
 
@@ -42,7 +42,7 @@ async def test_a_disk_that_fills_up_while_answers_come_in(tmp_path: Path) -> Non
 
 
 async def test_a_disk_that_fills_up_while_files_are_written(tmp_path: Path) -> None:
-    """The ledger has room for all, the second set of shards has not: the first stays as it was."""
+    """The ledger has room for everything, the second set of shards has not: the first set stays unchanged."""
     async with serve(Service()) as service:
         job = tmp_path / "job.yaml"
         job.write_text(job_text(service.url, conversations=200, shards={"train": 1, "test": 1}))
@@ -166,7 +166,7 @@ main()
 
 
 async def test_a_publishing_that_was_killed_is_done_again(tmp_path: Path) -> None:
-    """Shards of two layouts side by side are no finished run, whatever the last mark said."""
+    """Shards of two layouts in one folder are not a finished run, regardless of the last mark."""
     async with serve(Service()) as service:
         job = tmp_path / "job.yaml"
         job.write_text(job_text(service.url, conversations=40))
@@ -183,7 +183,7 @@ async def test_a_publishing_that_was_killed_is_done_again(tmp_path: Path) -> Non
 
 @pytest.mark.crash
 async def test_a_ledger_whose_log_is_lost_is_not_begun_anew(tmp_path: Path) -> None:
-    async with serve(Service(latency=0.02, hold_after=30)) as service:  # few enough to be in the log alone
+    async with serve(Service(latency=0.02, hold_after=30)) as service:  # few enough for the log to hold all
         job = tmp_path / "job.yaml"
         job.write_text(job_text(service.url, conversations=200, limits={"in_flight": 4}))
         process = await start("generate", job, "-o", tmp_path / "run")

@@ -1,4 +1,5 @@
-"""A fleet: several servers of one model, slow, dying, frozen or with another model; the bytes are those of one."""
+"""A fleet: several servers of one model, slow, dead, frozen or with another model. The bytes
+equal those of one server."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def fleet_job(folder: Path, urls: Any, name: str = "job", **changes: Any) -> Pat
 
 @contextlib.asynccontextmanager
 async def simulator(*options: str) -> AsyncIterator[tuple[Process, str]]:
-    """`edgen simulator` in a process of its own, and its address."""
+    """Run `edgen simulator` in a process of its own; yield its address."""
     process = await start("simulator", "--port", "0", *options)
     assert process.stderr is not None
     try:
@@ -62,18 +63,18 @@ def by_server(facts: Any) -> dict[str, int]:
 
 
 def files(run: Path) -> dict[str, bytes]:
-    """The finished files, without the manifest, which repeats the job."""
+    """Return the finished files without the manifest, which repeats the job."""
     return {name: data for name, data in files_of(run).items() if name != "manifest.json"}
 
 
 def answered_at(run: Path) -> list[float]:
-    """The times of the stored answers."""
+    """Return the times of the stored answers."""
     with sqlite3.connect(run / "run.db") as ledger:
         return [time for (time,) in ledger.execute("SELECT answered_at FROM replies ORDER BY 1")]
 
 
 def rate(run: Path) -> float:
-    """Answers a second, without the first and the last tenth."""
+    """Return the answers a second, without the first and the last tenth."""
     times = answered_at(run)
     tenth = len(times) // 10
     return (len(times) - 2 * tenth) / (times[-1 - tenth] - times[tenth])
@@ -100,9 +101,7 @@ async def test_calls_are_distributed_by_speed_and_nothing_is_lost_with_a_server_
             f"calls: {fast}, {second}, {slow}; {rate(tmp_path / 'run') / possible:.2f} of the sum of the rates"
         )
         assert abs(fast - second) < 0.4 * fast
-        assert (
-            1.5 * slow < fast < 8 * slow
-        )  # a quarter of the speed, and less of a difference on a busy machine
+        assert 1.5 * slow < fast < 8 * slow  # a quarter of the speed; a busy machine shows less difference
         assert files(tmp_path / "run") == files(tmp_path / "one")
 
         going = await start(
@@ -160,7 +159,7 @@ async def test_a_run_goes_on_with_other_servers_of_its_fleet_without_paying_agai
             assert b.asked.total() + c.asked.total() == 0
         more = await generate(tmp_path, c.url, "-n", "25")
         assert (more.code, more.facts["calls"]["made"], c.asked.total()) == (0, 25, 5)
-        other = await generate(tmp_path, b.url)  # not of the fleet any more: the user is asked
+        other = await generate(tmp_path, b.url)  # no longer in the fleet: the user must agree
         assert other.code == 2
         assert "would be requested again" in other.err
 
@@ -228,7 +227,7 @@ async def test_a_server_whose_answers_name_another_model_is_refused(tmp_path: Pa
 async def test_a_lone_server_whose_answers_name_another_model_is_noted(
     tmp_path: Path, first: str, later: str, noted: bool
 ) -> None:
-    """Once, and nothing is stopped: some services answer one name with several models."""
+    """There is one note and no stop: some services answer one name with several models."""
 
     class Renaming(SlottedServer):
         async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -268,7 +267,7 @@ async def test_bad_lists_are_refused_in_one_sentence(tmp_path: Path, urls: Any) 
 
 @dataclass
 class Caching(SlottedServer):
-    """Keeps the blocks of each prompt, in the order in which prompts came."""
+    """A server that keeps the blocks of each prompt, in the order of the prompts."""
 
     prompts: list[list[int]] = field(default_factory=list)
 
@@ -280,7 +279,7 @@ class Caching(SlottedServer):
 
 
 def computed(prompts: list[list[int]]) -> int:
-    """The blocks that a server with an unlimited cache computes for these prompts."""
+    """Return the number of blocks that a server with an unlimited cache computes for these prompts."""
     return len({block for prompt in prompts for block in prompt})
 
 
@@ -342,7 +341,7 @@ def test_half_of_a_prompt_counts_as_seen_and_old_marks_are_forgotten() -> None:
 
 
 class BusyServer(SlottedServer):
-    """A vLLM whose other users keep most of its queue busy, as its metrics report."""
+    """A vLLM server whose metrics report a queue of other users' calls."""
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path == "/metrics":
@@ -357,7 +356,7 @@ class BusyServer(SlottedServer):
 
 @pytest.mark.integration
 async def test_the_queue_of_others_counts(tmp_path: Path) -> None:
-    """Of two equally fast servers, the one with others' calls in its queue gets fewer of ours."""
+    """Of two equally fast servers, the one with other users' calls in its queue gets fewer calls."""
     async with (
         serve(BusyServer(slots=64, latency=0.2)) as busy,
         serve(SlottedServer(slots=64, latency=0.2)) as idle,
@@ -367,19 +366,19 @@ async def test_the_queue_of_others_counts(tmp_path: Path) -> None:
         assert made.code == 0, made.err
         assert busy.looked_at["/metrics"] >= 2  # for slots, then for the load
         assert busy.asked.total() + idle.asked.total() == 300
-        assert idle.asked.total() >= busy.asked.total() + 30  # of 48 calls of others at the busy one
+        assert idle.asked.total() >= busy.asked.total() + 30  # the busy server has 48 calls of others
 
 
 # --- other providers, and node-local ------------------------------------------------------------
 
 
-# In one process, since an SDK takes seconds to import.
+# In one process, because an SDK takes seconds to import.
 GENERATE = """
 import sys, edgen
 for run in sys.argv[1:]:
     edgen.generate(f"{run}.yaml", output=run, progress=False)
 """
-# The providers with an address: what a backend of each needs, and the end of its base_url.
+# Providers with an address: the backend's required settings, and the end of its base_url.
 WITH_ADDRESS = {
     "openai": ({"model": "m"}, "/v1"),
     "openai-responses": ({"model": "m"}, "/v1"),
@@ -427,7 +426,7 @@ async def test_node_local_is_the_server_of_this_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys = []
-    for name in ("first", "second"):  # as on two nodes: the requests are the same
+    for name in ("first", "second"):  # as on two nodes: the requests are equal
         async with serve(SlottedServer()) as server:
             monkeypatch.setenv("EDGEN_NODE_LOCAL", server.url.removeprefix("http://").removesuffix("/v1"))
             made = await generate(tmp_path, "node-local", run=name)
@@ -438,7 +437,7 @@ async def test_node_local_is_the_server_of_this_machine(
         with sqlite3.connect(tmp_path / name / "run.db") as ledger:
             keys.append(sorted(ledger.execute("SELECT key FROM replies")))
     assert keys[0] == keys[1]
-    checked = await edgen("doctor", tmp_path / "job.yaml")  # it is down now
+    checked = await edgen("doctor", tmp_path / "job.yaml")  # the server is down now
     assert checked.code == 5
     assert "check base_url" in checked.out + checked.err
     estimated = await edgen("estimate", tmp_path / "job.yaml")

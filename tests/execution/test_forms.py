@@ -1,4 +1,4 @@
-"""Forms of answers against services that take them, take a part of them, refuse them, and ignore them."""
+"""Forms of answers with services that support them, support a part of them, refuse them, or ignore them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ BOUNDED = tuple(f'"{word}"' for word in sorted(BOUNDS))
 
 
 class Service:
-    """Notes what it is asked. `refuses` says why a body is refused, "" where it is answered."""
+    """A service that records its requests. `refuses` returns why a body is refused, "" to answer it."""
 
     def __init__(self, refuses: Callable[[str], str], *, obeys: bool = True) -> None:
         self.refuses, self.obeys = refuses, obeys
         self.bodies: list[dict[str, Any]] = []
-        self.answered: list[bool] = []  # whether it was asked with a schema
+        self.answered: list[bool] = []  # did the request have a schema?
         self._lock = threading.Lock()
 
     def __call__(self, _path: str, body: dict[str, Any]) -> tuple[int, Any]:

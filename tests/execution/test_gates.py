@@ -1,5 +1,5 @@
-"""A job's gates: what does not pass is rejected under their names, asked for again within `asks`, and made up for; the
-bytes depend on answers and on the order of scenarios alone."""
+"""A job's gates: conversations that fail are rejected under the gates' names, retried within `asks`, and
+replaced; the bytes depend only on the answers and on the order of scenarios."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def records(run: Path) -> list[tuple[int, int, bytes]]:
 
 class TestByItself:
     def test_what_fails_is_asked_for_again_and_no_call_more_often_than_asks(self, tmp_path: Path) -> None:
-        """Answers that cannot be read and conversations that do not pass use up the same attempts."""
+        """Unreadable answers and conversations that fail a gate use up the same attempts."""
         asked: Counter[tuple[int, int]] = Counter()
 
         async def say(request: edgen.Request) -> str:
             place = request.address
             asked[place.scenario, place.attempt] += 1
             kinds = ["garbage", "long", "short"]
-            kind = kinds[(place.scenario // 3**place.attempt) % 3]  # every way of three attempts
+            kind = kinds[(place.scenario // 3**place.attempt) % 3]  # every combination of three attempts
             return (
                 "I like turtles."
                 if kind == "garbage"
@@ -125,7 +125,8 @@ class TestByItself:
 
 
 def labeller(asked: Counter[tuple[int, int, int]], levels: str) -> Any:
-    """Who gives the scenario's level of its n-th try, as its digits say; `x`: nothing that can be read."""
+    """Return a labeller that answers attempt n of a scenario with a digit of `levels`; `x`:
+    an unreadable answer."""
 
     async def label(request: edgen.Request) -> str:
         place = request.address
@@ -137,7 +138,8 @@ def labeller(asked: Counter[tuple[int, int, int]], levels: str) -> Any:
 
 
 class TestLabels:
-    """Gates on labels: these are asked for while conversations are made, kept with the run, and paid for once."""
+    """Gates on labels: labels are requested while conversations are made, kept with the run,
+    and paid for once."""
 
     @staticmethod
     async def say(request: edgen.Request) -> str:
@@ -162,13 +164,13 @@ class TestLabels:
         assert ([unit["id"] for unit in units], len(accepted)) == (accepted, 12)
         assert all(unit["labels"] in (["3"], ["4"], ["5"]) and unit["turn"] is None for unit in units)
         assert all(unit["annotators"] == {"job:annotator": unit["labels"]} for unit in units)
-        # What a record tells is of who made it.
+        # A record names the backend of the conversation, not of the labels.
         with RunReader(tmp_path / "run") as reader:
             assert {one.provenance["backend"] for one in reader.conversations()} == {"function"}
             assert {one.provenance["attempts"] for one in reader.conversations()} == {1, 2}
         chosen = edgen.select(tmp_path / "run", tmp_path / "five", ["labels.quality == 5"])
         assert [one.id for one in chosen] == [unit["id"] for unit in units if unit["labels"] == ["5"]]
-        # The file is made again of what is kept; who labels afterwards stands beside it.
+        # The file is rebuilt from stored labels; later annotators are added to it.
         before, calls = file.read_bytes(), asked.total()
         file.unlink()
         self.make(tmp_path / "run", asked, conversations=12, asks=2)
@@ -193,7 +195,7 @@ class TestLabels:
         assert min(more) > max(planned)
 
     def test_what_most_of_several_say_counts(self, tmp_path: Path) -> None:
-        """Of three annotators at one address each, whose answers are read by their steps."""
+        """Three annotators share an address; their answers are read by their steps."""
         said = {0: "5", 1: "1", 2: "5"}
 
         async def label(request: edgen.Request) -> str:
@@ -207,7 +209,8 @@ class TestLabels:
             assert json.loads(line)["annotators"] == dict(zip(names, (["5"], ["1"], ["5"]), strict=True))
 
     def test_labels_that_nobody_gives_are_told_apart(self, tmp_path: Path) -> None:
-        """A layer that no gate names is no condition; one that a gate names is, with the reason that there are no labels."""
+        """A layer without a gate is no condition. A gate on a missing layer fails, and the reason is that
+        there are no labels."""
         asked: Counter[tuple[int, int, int]] = Counter()
         with pytest.raises(
             ShortError, match=r"0 of 3 .*\(no_labels 51\).*see the answers of the backend annotator"
@@ -287,7 +290,7 @@ class TestLabels:
             self.make(run, asked, labels={"mine": {"set": "quality"}}, **changes)
 
     def test_gates_in_order_see_labels(self, tmp_path: Path) -> None:
-        """Every conversation of the same size is the same, and stands where it is labelled so."""
+        """All conversations of one size are equal, and accepted if their label allows it."""
         asked: Counter[tuple[int, int, int]] = Counter()
         gates = {"new": "not near_duplicate or labels.quality == 5"}
         with pytest.raises(ShortError):
@@ -306,7 +309,8 @@ class TestInOrder:
 
     @staticmethod
     async def say(request: edgen.Request) -> str:
-        """One of twelve texts in two cases of three, else one of its own; a third of them too long."""
+        """Return one of twelve texts in two of three cases, else a unique one; a third of
+        them are too long."""
         draw = random.Random(f"{request.address.scenario}/{request.address.attempt}")
         number = draw.randrange(12) if draw.random() < 0.67 else 100 + request.address.scenario
         words = [f"w{random.Random(f'{number}/{place}').randrange(999)}" for place in range(30)]
@@ -336,7 +340,7 @@ class TestInOrder:
     def test_what_failed_and_is_made_later_is_held_against_the_others_in_its_place(
         self, calm: Path, tmp_path: Path
     ) -> None:
-        """What comes after it is decided anew."""
+        """Later conversations are decided again."""
         down = {0, 1, 5, 9}
 
         async def say(request: edgen.Request) -> str:
@@ -351,7 +355,7 @@ class TestInOrder:
         assert sum(status.failed.values()) == 4
         assert status.accepted == 24
         assert records(tmp_path / "run") != records(calm)
-        # With fewer asked for, and then as many, it is not sated any more.
+        # A smaller number, and then the same again: the run is no longer full.
         down.clear()
         for count in (23, 24):
             edgen.generate(
@@ -360,7 +364,7 @@ class TestInOrder:
         assert records(tmp_path / "run") == records(calm)
 
     def test_gates_see_the_conversation_as_select_does(self, calm: Path, tmp_path: Path) -> None:
-        """Choosing afterwards keeps what was kept at once, where all is made in one go."""
+        """If everything is made in one round, a later selection keeps the same conversations as the gates."""
         both = JOB | {"conversations": 40, "asks": 1}
         with pytest.raises(ShortError):
             edgen.generate(both | {"gates": GATES}, output=tmp_path / "gated", backends={"default": self.say})
@@ -394,7 +398,7 @@ class TestRefusals:
         assert not (tmp_path / "run").exists()
 
     def test_values_that_do_not_go_together_are_said_with_the_conversation(self) -> None:
-        """The run stops with that sentence; what was answered is kept."""
+        """The run stops with this message; its answers are kept."""
         gates = read_gates({"high": "turns > 1 and outcome.grade > 3"}, EDUCATION, "job")
         turns = (Turn("Teacher", "So?"), Turn("Student", "So."))
         assert gates.refuse(Facts(Scenario(0, {}), Conversation(turns, outcome={"grade": 4}))) is None
@@ -418,7 +422,7 @@ def labels(run: Path) -> bytes:
 
 
 async def trouble(_: Service, seed: int) -> web.StreamResponse | None:
-    """Half of the answers are one of eight texts."""
+    """Answer half of the requests with one of eight texts."""
     if random.Random(seed).random() < 0.5:
         return None
     prompt = [Message("user", "Teacher: … Student: … Write a conversation about Physics. Probability:")]
@@ -426,7 +430,8 @@ async def trouble(_: Service, seed: int) -> web.StreamResponse | None:
 
 
 async def killed_and_ended(folder: Path, kills: int, conversations: int) -> None:
-    """A job with gates is killed so often; the equation holds at each stop, and the bytes are the undisturbed ones."""
+    """Kill a job with gates repeatedly. The equation holds at each stop, and the bytes equal
+    the undisturbed run's."""
     rng = random.Random(kills)
     async with served.serve(Service(latency=0.01, trouble=trouble)) as service:
         gates = {"short": "turns < 14", "good": "labels.quality >= 2", "new": "not near_duplicate"}

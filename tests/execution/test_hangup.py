@@ -1,4 +1,4 @@
-"""A terminal that is closed ends a run as Ctrl-C does; one that is to outlive its terminal goes on."""
+"""A closed terminal ends a run like Ctrl-C does; a run under nohup continues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.execution.service import CONVERSATIONS, Service, edgen, job_text, ser
 pytestmark = pytest.mark.crash
 
 EDGEN = "import runpy; runpy.run_module('edgen', run_name='__main__', alter_sys=True)"
-# The first terminal that a session's leader opens is its own.
+# The first terminal that a session leader opens becomes its controlling terminal.
 AT_A_TERMINAL = f"""
 import os
 os.setsid()
@@ -25,7 +25,7 @@ for number in range(3):
 os.close(terminal)
 {EDGEN}
 """
-# What nohup does.
+# The effect of nohup.
 NOHUP = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {EDGEN}"
 
 
@@ -43,7 +43,7 @@ async def test_a_terminal_that_is_closed_ends_the_run_cleanly(tmp_path: Path) ->
             except BlockingIOError:
                 await asyncio.sleep(0.005)
         os.close(theirs)
-        os.close(ours)  # whoever writes to the terminal from now on gets an error
+        os.close(ours)  # from now on, writes to the terminal fail
         assert await asyncio.wait_for(process.wait(), 60) == 129
         assert service.asked.total() < CONVERSATIONS
         status = await edgen("status", tmp_path / "run", "--json")

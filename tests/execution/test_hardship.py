@@ -1,4 +1,4 @@
-"""What a night brings: services that do not count, only refuse or cut off; nobody who reads the output."""
+"""Hard conditions: services that do not count, only refuse, or cut off; output that no one reads."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ async def test_a_signal_is_obeyed_where_nobody_reads_the_progress(tmp_path: Path
         process = await start("generate", job, "-o", tmp_path / "run", "--json")
         assert process.stderr is not None
         await process.stderr.readline()
-        process.stderr._transport.close()  # type: ignore[attr-defined] # the reader goes away
+        process.stderr._transport.close()  # type: ignore[attr-defined] # the reader closes its end
         while service.answered.total() < 6:
             await asyncio.sleep(0.01)
         process.send_signal(signal.SIGTERM)
@@ -154,7 +154,7 @@ async def test_a_signal_is_obeyed_where_nobody_reads_the_progress(tmp_path: Path
 
 
 async def closed_from_the_start(*arguments: str | Path) -> Process:
-    """A new Python, which finds neither stdout nor stderr."""
+    """Run a new Python process without stdout and stderr."""
     return await asyncio.create_subprocess_exec(
         "bash", "-c", 'exec "$0" -m edgen "$@" >&- 2>&-', sys.executable, *arguments,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
@@ -163,7 +163,7 @@ async def closed_from_the_start(*arguments: str | Path) -> Process:
 
 
 async def with_outputs(code: str, *arguments: str | Path) -> Process:
-    """`code` says where stdout and stderr lead."""
+    """Run `edgen` after `code` has redirected stdout and stderr."""
     main = "import runpy; runpy.run_module('edgen', run_name='__main__', alter_sys=True)"
     return await fork_server.start(*arguments, code=f"import os; {code}; {main}")
 
@@ -194,7 +194,7 @@ async def test_a_run_does_not_depend_on_who_reads_it(tmp_path: Path, start: Star
 async def test_a_service_that_counts_more_than_it_was_sent_passes_the_cap_by_what_was_in_flight(
     tmp_path: Path,
 ) -> None:
-    """A hidden prompt of some 15,000 tokens: known from the first answer on."""
+    """A hidden prompt of about 15,000 tokens, known from the first answer on."""
 
     async def trouble(_service: Service, seed: int) -> web.StreamResponse | None:
         await asyncio.sleep(0.05)

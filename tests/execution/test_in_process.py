@@ -1,4 +1,5 @@
-"""Runs inside somebody's own process: functions as backends, cancelled tasks, two runs of one folder, closed loops."""
+"""Runs in the caller's own process: functions as backends, cancelled tasks, two runs of one
+folder, closed loops."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.unit
 
 
 class Answering:
-    """A function of a version, which counts what it is asked for."""
+    """A function with a version that counts its calls."""
 
     def __init__(self, version: int = 1, delay: float = 0.0) -> None:
         self.version = version
@@ -47,7 +48,7 @@ class Answering:
 async def make(
     folder: Path, function: AnswerFunction, *, in_flight: int = 8, conversations: int = 40
 ) -> None:
-    """Make the run, as far as it goes."""
+    """Make the run as far as possible."""
     config = make_config(function)
     values = {
         "name": "t", "conversations": conversations, "space": "education_dialogue", "prompt": "education_dialogue",
@@ -123,7 +124,7 @@ async def test_two_runs_of_one_folder_in_one_process(tmp_path: Path) -> None:
 
 
 def run_when_free(make_run: Callable[[], Coroutine[Any, Any, Any]]) -> None:
-    """Run it as soon as what the closed loop left behind lets go of the folder: threads may still hold it a while."""
+    """Run it once the closed loop has released the folder; its threads may hold the folder for a while."""
     for _ in range(6000):
         gc.collect()
         try:
@@ -135,9 +136,7 @@ def run_when_free(make_run: Callable[[], Coroutine[Any, Any, Any]]) -> None:
     pytest.fail("the folder is still held")
 
 
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # Python says that tasks were pending
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Python reports pending tasks
 def test_a_loop_that_is_closed_loses_nothing(tmp_path: Path) -> None:
     function = Answering(delay=0.01)
     loop = asyncio.new_event_loop()
@@ -150,7 +149,7 @@ def test_a_loop_that_is_closed_loses_nothing(tmp_path: Path) -> None:
     loop.run_until_complete(wait_for_some())
     assert sum(function.asked.values()) < 400
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "call_exception_handler", lambda _: None)  # that tasks were pending is no news
+        patch.setattr(loop, "call_exception_handler", lambda _: None)  # do not report pending tasks
         loop.close()
         del task
         run_when_free(lambda: make(tmp_path / "run", function, conversations=400))

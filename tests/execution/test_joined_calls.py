@@ -1,4 +1,4 @@
-"""One request for several answers: where calls ask the very same, and what becomes of each answer."""
+"""One request for several answers: when equal calls are joined, and how each answer is used."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_where_a_service_refuses_several_they_go_one_by_one(
 def test_a_service_with_room_for_fewer_is_asked_for_fewer(
     command: Command, chooser: Chooser, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As llama.cpp has it, which gives as many as it has slots."""
+    """llama.cpp gives at most as many answers as it has slots."""
     chooser.mode, chooser.most = "refuses", 2
     facts = made(command, job_in(tmp_path, chooser, replicates=4), tmp_path / "run")
     assert facts["accepted"] == SCENARIOS * 4
@@ -156,7 +156,7 @@ def test_a_cap_reserves_all_answers_and_holds(command: Command, chooser: Chooser
     ended = command("generate", job, "-o", tmp_path / "run", "--json")
     assert ended.code == 4, ended.err
     assert 0 < sum(row[5] for row in rows(tmp_path / "run")) <= most
-    # One call reserves room for three answers; what does not fit any more goes alone.
+    # A joined call reserves room for three answers; if they do not fit, calls go one by one.
     assert chooser.wanted.count(REPLICATES) >= 1
 
 
@@ -165,7 +165,7 @@ async def test_a_run_that_is_killed_pays_for_no_answer_twice(chooser: Chooser, t
     chooser.hold_after = 6
     process = await start("generate", job, "-o", tmp_path / "run")
     async with asyncio.timeout(60):
-        while len(chooser.bodies) < 12 or not rows(tmp_path / "run"):  # none comes after the kill
+        while len(chooser.bodies) < 12 or not rows(tmp_path / "run"):  # no request arrives after the kill
             await asyncio.sleep(0.01)
     process.kill()
     await end(process)

@@ -1,4 +1,4 @@
-"""A run that is killed, and killed again, ends as one that was left alone."""
+"""A run that is killed repeatedly ends like one without interruption."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ IN_FLIGHT = 16
 
 
 def stored_calls(folder: Path) -> set[int]:
-    """The seeds of the calls whose answers the ledger holds."""
+    """Return the seeds of the calls whose answers the ledger holds."""
     if not (folder / "run.db").exists():
         return set()
     with sqlite3.connect(folder / "run.db") as ledger:
         try:
             rows = ledger.execute("SELECT scenario, task, step, attempt FROM replies").fetchall()
-        except sqlite3.OperationalError:  # killed before the tables were made
+        except sqlite3.OperationalError:  # killed before the tables existed
             return set()
     return {make_call_seed(3, Address(*row)) for row in rows}
 

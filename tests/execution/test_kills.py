@@ -1,4 +1,4 @@
-"""A short form of `python -m bench kills`: commands are killed, interrupted, and met by a disk that fails."""
+"""A short form of `python -m bench kills`: commands are killed or interrupted, or their disk fails."""
 
 from __future__ import annotations
 

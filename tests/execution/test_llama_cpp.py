@@ -1,4 +1,4 @@
-"""A whole run on a real model server: llama.cpp, its random words held in shape by a JSON schema."""
+"""A whole run on a real model server: llama.cpp, with random words in the form of a JSON schema."""
 
 from __future__ import annotations
 

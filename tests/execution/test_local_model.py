@@ -1,4 +1,4 @@
-"""Runs and commands with a model in edgen's own process; with SmolLM2 where its package is installed."""
+"""Runs and commands with a model in edgen's own process; with SmolLM2 if its package is installed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TURN = {"type": "string", "pattern": "^[a-z]{3,12}$"}
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with weights and a template; a random model keeps to the template's schema."""
+    """Make a folder with weights and a template; a JSON Schema keeps the random model's answers in form."""
     llama.write_model(tmp_path / "tiny.gguf", 1024)
     (tmp_path / "short.j2").write_text("Talk about {{ topic }}.")
     turns = [shape(role={"const": role}, text=TURN) for role in ("Teacher", "Student")]
@@ -46,7 +46,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def shape(**properties: Any) -> dict[str, Any]:
-    """The schema of an object that has exactly these."""
+    """Return the schema of an object with exactly these properties."""
     return {
         "type": "object", "properties": properties, "required": [*properties], "additionalProperties": False,
     }  # fmt: skip
@@ -173,7 +173,7 @@ async def test_killed_and_resumed_a_run_has_the_same_bytes(project: Path) -> Non
 
 
 def stored(folder: Path) -> int:
-    """How many answers the ledger holds."""
+    """Return the number of answers in the ledger."""
     try:
         with sqlite3.connect(f"file:{folder / 'run.db'}?mode=ro", uri=True) as ledger:
             return int(ledger.execute("SELECT count(*) FROM replies").fetchone()[0])

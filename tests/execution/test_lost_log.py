@@ -1,4 +1,4 @@
-"""A ledger whose log was cut after a crash: the next start says what is lost before it pays for it again."""
+"""A ledger whose log was truncated after a crash: the next start reports the loss before it pays again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.crash
 
 
 async def killed_run(service: Service, folder: Path, answers: int) -> Path:
-    """A run that was killed after so many answers, all of them in its log; returns its job."""
+    """Kill a run after this many answers, all of them in its log; return its job."""
     job = folder / "job.yaml"
     job.write_text(job_text(service.url, conversations=40, limits={"in_flight": 4}))
     process = await start("generate", job, "-o", folder / "run")
@@ -98,7 +98,7 @@ async def test_a_judge_that_lost_verdicts_says_so_and_goes_on(tmp_path: Path) ->
 
 
 def empty_ledger(folder: Path) -> bytes:
-    """A ledger in which nothing is, as an older copy may be."""
+    """Return a ledger without content, like an older copy."""
     from edgen.store.ledger.opening import connect
 
     connect(folder / "empty.db", create=True).close()

@@ -1,4 +1,4 @@
-"""A run whose folder is moved or removed while it is worked on: nothing more is asked, and a sentence says why."""
+"""A run whose folder is moved or removed during the work: requests stop, and a message states why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ CONVERSATIONS = 80
 
 
 class Gate:
-    """Answers that many calls, and the others when it is opened; `full` when as many wait as may be in flight."""
+    """A backend that answers `answers` calls at once and the others after it is opened; `full` once the limit
+    in flight waits."""
 
     def __init__(self) -> None:
         self.open = asyncio.Event()
@@ -76,7 +77,7 @@ async def test_a_run_that_is_removed_stops_at_once(how: str, tmp_path: Path) -> 
         else:
             (tmp_path / "run" / "run.db").unlink()
             (tmp_path / "run" / "run.db").write_text("another one")
-        ended = await end(process)  # no call in flight is waited for
+        ended = await end(process)  # the process does not wait for calls in flight
         assert ended.code == 2, ended.err
         assert f"has been {how}" in ended.err
         assert "Traceback" not in ended.err

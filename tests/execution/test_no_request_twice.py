@@ -1,4 +1,4 @@
-"""At temperature 0 no request is sent twice, by any protocol or asker, whether its answers are usable or not."""
+"""At temperature 0, no protocol or asker sends a request twice, even if answers are unusable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CASES = (*real.PROTOCOLS, *real.ASKERS)
 
 
 class Recorder(Service):
-    """Remembers the bodies of requests. `useless`: no answer of it can be read."""
+    """A service that records the bodies of requests. `useless`: all answers are unreadable."""
 
     def __init__(self, *, useless: bool) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Recorder(Service):
 
 @contextlib.contextmanager
 def served(service: Service) -> Iterator[str]:
-    """The address of a service that a thread of its own runs, since cases bring their own event loops."""
+    """Run a service in a thread of its own, because cases bring their own event loops; yield its address."""
     ready, loop = threading.Event(), asyncio.new_event_loop()
     urls: list[str] = []
 

@@ -1,4 +1,4 @@
-"""`--on` without Ray: one sentence names what is missing, before anything is made."""
+"""`--on` without Ray: one message names the missing package before anything is created."""
 
 from __future__ import annotations
 

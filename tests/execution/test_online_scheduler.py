@@ -1,4 +1,5 @@
-"""The scheduler with scripted backends: bugs surface, many workers cost little, refusals hold nobody up."""
+"""The scheduler with scripted backends: bugs surface, many workers cost little, and refusals
+delay no other call."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.unit
 
 
 class Scripted:
-    """A backend that does what the test says, call by call."""
+    """A backend that follows the test's script, call by call."""
 
     def __init__(self, *script: Exception | None, delay: float = 0.0) -> None:
         self.script = list(script)
@@ -106,12 +107,12 @@ async def test_a_request_that_is_never_taken_fails_alone(tmp_path: Path) -> None
 async def test_every_kind_of_failure_ends_in_an_outcome_or_a_sentence(
     tmp_path: Path, kind: FailureKind
 ) -> None:
-    """No kind turns for ever, and none is a traceback."""
+    """No kind of failure loops for ever or ends in a traceback."""
     limits = {"attempts": 2, "stop_after_failures": 3, "give_up_after": 1}
     backend = Scripted(*[CallError(kind, "no", retry_after=0.01) for _ in range(5000)])
     from edgen.config import Limits
 
-    # A person who leaves ends a conversation; others go on.
+    # A person who leaves ends one conversation only.
     ends = (ShortError, "left 30") if kind is FailureKind.LEFT else (ProviderError, "same command again")
     with pytest.raises(ends[0], match=ends[1]):
         await execute(tmp_path / "run", backend, limits=Limits(**limits))

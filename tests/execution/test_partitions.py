@@ -1,4 +1,4 @@
-"""Runs in partitions: the bytes of a local run, caps for all together, kills, what cannot be divided."""
+"""Runs in partitions: the bytes of a local run, shared caps, kills, and jobs that cannot be divided."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def until(server: SlottedServer, count: int) -> None:
 
 
 def partition_processes(parent: int) -> list[int]:
-    """The processes of the partitions that a process has started."""
+    """Return the partition processes that a process has started."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -73,8 +73,8 @@ async def test_bytes_are_those_of_one_ledger_whatever_is_killed(tmp_path: Path) 
         assert not (tmp_path / "whole.partitions").exists()
         assert (server.asked.total(), server.most) == (COUNT, IN_FLIGHT)
 
-        # One partition is killed: the others end orderly, and the same command resumes. Then all are interrupted,
-        # and then the process that started them is killed, which ends them.
+        # A kill of one partition: the others end in order, and the same command resumes. An interrupt of all.
+        # Then a kill of the process that started them, which ends them too.
         server.asked.clear()
         run, repeated = tmp_path / "killed", 0
         process = begin(job, run)
@@ -105,7 +105,7 @@ async def test_bytes_are_those_of_one_ledger_whatever_is_killed(tmp_path: Path) 
         await asyncio.sleep(1)
         assert server.asked.total() == stopped
 
-        again = await edgen("generate", job, "-o", run, "--json")  # it goes on in its partitions
+        again = await edgen("generate", job, "-o", run, "--json")  # the run resumes in its partitions
         assert again.code == 0, again.err
         assert files(run) == expected
         assert equation(again.facts)
@@ -161,7 +161,8 @@ async def test_what_cannot_be_divided(
 
 
 async def test_a_run_keeps_its_partitions(tmp_path: Path) -> None:
-    """Whatever the next start says, unless it allows fewer calls at once than there are partitions."""
+    """The next start cannot change them, and is refused if it allows fewer calls at once than
+    there are partitions."""
     async with serve(SlottedServer(slots=100, latency=0.05)) as server:
         job, run = write(tmp_path / "job.yaml", describe(server)), tmp_path / "run"
         process = begin(job, run)
@@ -179,7 +180,7 @@ async def test_a_run_keeps_its_partitions(tmp_path: Path) -> None:
 
 
 async def test_the_first_to_stop_does_not_hurry_the_others(tmp_path: Path) -> None:
-    """Its end is no second signal to them: their calls in flight are kept."""
+    """The end of a partition is no second signal to the others: their calls in flight are kept."""
     waiting: list[asyncio.Event] = []
 
     async def wait(_service: Service, _seed: int) -> None:
@@ -202,7 +203,8 @@ async def test_the_first_to_stop_does_not_hurry_the_others(tmp_path: Path) -> No
 
 
 async def test_a_signal_while_partitions_start(tmp_path: Path) -> None:
-    """One sentence, and no traceback of theirs; a second one ends those that are not ready."""
+    """There is one message and no traceback of a partition; a second signal ends partitions
+    that are not ready."""
     async with serve(SlottedServer(slots=100, latency=0.05)) as server:
         job, run = write(tmp_path / "job.yaml", describe(server)), tmp_path / "run"
         for signals in (1, 2):

@@ -1,4 +1,4 @@
-"""A service that goes away and comes back: what is asked meanwhile is asked again, and nothing fails for it."""
+"""A service that stops and returns: requests made meanwhile are retried, and none of them fails."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_a_restart_costs_no_conversation(tmp_path: Path, in_flight: int, c
 
 
 async def test_a_gateway_without_its_server_is_waited_for(tmp_path: Path) -> None:
-    """A proxy answers 502 while what is behind it is restarted."""
+    """A proxy answers 502 while its server restarts."""
 
     async def gateway(_service: Service, _seed: int) -> web.StreamResponse | None:
         return None if there.is_set() else error(502, "bad gateway")
@@ -95,7 +95,7 @@ async def test_a_fifth_that_is_told_to_come_back_tomorrow_does_not_fail(tmp_path
 
 
 class Aborting(Service):
-    """Breaks the connection whenever one of the first two seeds that it saw comes."""
+    """A service that breaks the connection for each request with one of the first two seeds."""
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         seed = json.loads(await request.read())["seed"]

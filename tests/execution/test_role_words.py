@@ -1,4 +1,4 @@
-"""A job's own words for its roles shape how replies are read, and not what is asked."""
+"""A job's own words for its roles change how replies are read, not the requests."""
 
 from __future__ import annotations
 

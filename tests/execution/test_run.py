@@ -1,4 +1,4 @@
-"""Whole runs against a real local server: trouble, signals, resumption, changes of the job."""
+"""Whole runs with a real local server: failures, signals, resumed runs, changes of the job."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from tests.execution.service import (
 
 
 async def test_trouble_of_every_kind_ends_with_all_that_can_be_had(tmp_path: Path) -> None:
-    """10% 429 with Retry-After, 10% 500, 5% hung, but for the fourth attempt of a call; 5% garbage."""
+    """Of a call's first three attempts, 10% get 429 with Retry-After, 10% 500, and 5% hang;
+    5% of answers are garbage."""
 
     async def trouble(service: Service, seed: int) -> web.StreamResponse | None:
         draw = random.Random(f"{seed}/{service.asked[seed]}").random() if service.asked[seed] < 4 else 1.0
@@ -40,7 +41,7 @@ async def test_trouble_of_every_kind_ends_with_all_that_can_be_had(tmp_path: Pat
             return error(500)
         if draw < 0.25:
             await asyncio.sleep(60)
-        if random.Random(seed).random() < 0.05:  # a bad answer stays one when it is asked for again
+        if random.Random(seed).random() < 0.05:  # a call with a bad answer gets it at every attempt
             return completion("I like turtles.")
         return None
 
@@ -210,7 +211,7 @@ async def test_a_changed_job_keeps_the_earlier_files_and_the_paid_answers(tmp_pa
         job = write(tmp_path / "job.yaml", job_text(service.url, conversations=30))
         await edgen("generate", job, "-o", tmp_path / "run", "--json")
         before = files(tmp_path / "run")
-        # The split is no part of an answer; the temperature is.
+        # The split does not shape an answer; the temperature does.
         moved = await edgen("generate", job, "-o", tmp_path / "run", "--json", "--set", "split.by=topic")
         assert moved.code == 0
         assert service.asked.total() == 30
@@ -391,7 +392,7 @@ async def test_what_the_simulator_made_is_marked_however_it_came(tmp_path: Path)
             made = records(tmp_path / kind)
             assert [record["provenance"]["simulated"] for record in made] == [True] * 3  # type: ignore[index]
             assert json.loads(files(tmp_path / kind)["manifest.json"])["simulated"] is True
-    async with serve(Service()) as service:  # not the simulator's own server: it does not say so
+    async with serve(Service()) as service:  # another server, which does not identify itself as the simulator
         job = write(tmp_path / "job.yaml", job_text(service.url, conversations=3, split={"test": 0}))
         await edgen("generate", job, "-o", tmp_path / "other", "--json")
         assert json.loads(files(tmp_path / "other")["manifest.json"])["simulated"] is False

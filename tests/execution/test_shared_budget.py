@@ -1,4 +1,5 @@
-"""A budget over time that several runs share: counted at the server, through kills, over processes and commands."""
+"""A budget over time that several runs share: counted at the server, through kills, over
+processes and commands."""
 
 from __future__ import annotations
 
@@ -118,7 +119,7 @@ async def test_kills_of_several_runs_never_get_past_it(tmp_path: Path) -> None:
         )
         assert {one.code for one in ends} <= {0, 4}, [one.err for one in ends]
         assert service.pico <= BudgetBook(budget).list_stands()[0].used <= cap * PICO
-        # Open leases are settled by the runs that made them; what calls can have taken at most stays counted.
+        # The owners settle open leases; the most that their calls can have cost stays counted.
         assert service.pico >= 0.5 * BudgetBook(budget).list_stands()[0].used
 
 
@@ -181,11 +182,11 @@ async def test_a_budget_in_dollars_needs_prices(tmp_path: Path) -> None:
 def test_no_lease_is_taken_before_the_disk_has_whose_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kill between the two would leave a lease that no later start knows as its own."""
+    """A kill between the two would leave a lease that no later start recognizes."""
     commit, lease, seen = Writer._commit, BudgetBook.take_lease, []
 
     def commit_late(self: Writer, *group: Any) -> int:
-        time.sleep(0.1)  # a disk that is slow
+        time.sleep(0.1)  # a slow disk
         return commit(self, *group)
 
     def look_and_lease(self: BudgetBook, owner: str, *what: Any) -> Any:
@@ -208,8 +209,8 @@ def test_no_lease_is_taken_before_the_disk_has_whose_it_is(
 
 
 async def test_a_book_that_becomes_unusable_loses_nothing_and_is_settled_later(tmp_path: Path) -> None:
-    """Another version makes the book anew while calls are under way. What is held then counts as spent until the same
-    command starts again, also where the run is complete."""
+    """Another version rebuilds the book during calls. Held amounts count as spent until the same command
+    starts again, even if the run is complete."""
     async with serve(Counting()) as service:
         assert isinstance(service, Counting)
         budget = budget_file(tmp_path, 5)

@@ -1,4 +1,5 @@
-"""Runs against local servers with few slots: all is answered, and what timed out is told next to what was retried."""
+"""Runs with local servers that have few slots: all calls are answered, and timeouts are
+reported next to retries."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ PROPS = {"/props": {"total_slots": 4}}
 
 
 async def generate(folder: Path, server: SlottedServer, **limits: float) -> tuple[Ended, float]:
-    """Make 60 conversations; return how that ended, and the seconds from the first call to the last answer."""
+    """Make 60 conversations; return the ended process, and the seconds from the first call to
+    the last answer."""
     folder.mkdir()
     job = write(folder / "job.yaml", job_text(server.url, conversations=60, limits=limits))
     ended = await edgen("generate", job, "-o", folder / "run", "--json", "--metrics", folder / "m.prom")
@@ -31,7 +33,7 @@ async def generate(folder: Path, server: SlottedServer, **limits: float) -> tupl
 
 
 async def test_sixty_calls_to_four_slots_with_the_default_limits(tmp_path: Path) -> None:
-    for number in range(3):  # once more where other work came in between the two
+    for number in range(3):  # repeated if other load falls between the two runs
         async with serve(SlottedServer(latency=0.2, pages=PROPS)) as server:
             known, seconds = await generate(tmp_path / f"known{number}", server, timeout=1.0)
             assert server.most == 4
@@ -78,7 +80,8 @@ async def test_timeouts_are_told_next_to_retries(tmp_path: Path) -> None:
 async def ask_at_once(
     server: llama.Server, timeout: float, calls: int = 60, **limits: int
 ) -> tuple[float, int]:
-    """Make calls at once within the limits; return the seconds that all answers took, and the timeouts."""
+    """Make calls at once within the limits; return the seconds until the last answer, and the
+    number of timeouts."""
     config = OpenAIConfig(
         model=server.model,
         base_url=server.base_url,
@@ -109,7 +112,7 @@ async def ask_at_once(
 async def test_sixty_calls_to_a_real_server_with_two_slots(tmp_path: Path) -> None:
     with llama.running(tmp_path, context=1024, key="") as server:
         await ask_at_once(server, 60.0, 6, in_flight=2)
-        for _ in range(3):  # once more where other work came in between the two
+        for _ in range(3):  # repeated if other load falls between the two runs
             least, _ = await ask_at_once(server, 60.0, in_flight=2)
             # A queue of 30 calls for each slot would need half of that time.
             seconds, timeouts = await ask_at_once(server, max(1.0, 0.25 * least))
@@ -123,7 +126,7 @@ async def test_sixty_calls_to_a_real_server_with_two_slots(tmp_path: Path) -> No
 
 
 async def test_a_real_server_gets_as_many_calls_as_it_has_slots(tmp_path: Path) -> None:
-    """Its two slots answer what the default limits would send at once."""
+    """The server's two slots answer all the calls that the default limits would send at once."""
     (tmp_path / "short.j2").write_text("Talk about {{ topic }}.")
     with llama.running(tmp_path, context=1024, key="") as server:
         form = {"type": "json_schema", "json_schema": {"name": "talk", "schema": SCHEMA}}

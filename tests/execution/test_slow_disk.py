@@ -1,4 +1,4 @@
-"""A disk that is slow, and a ledger that another program holds: no more is asked than can be stored."""
+"""A slow disk, and a ledger that another program holds: no more requests are sent than can be stored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.execution.service import (
 )
 from tests.execution.test_kill import stored_calls
 
-# `edgen generate JOB -o FOLDER`, with SECONDS before each commit: sys.argv is JOB FOLDER SECONDS.
+# `edgen generate JOB -o FOLDER` with SECONDS before each commit: sys.argv is JOB FOLDER SECONDS.
 SLOW = """
 import asyncio, os, sys, time
 from pathlib import Path
@@ -92,7 +92,7 @@ async def test_a_kill_costs_no_more_than_what_was_in_flight(
 
 
 class Held:
-    """Another program that holds a ledger for writing."""
+    """A program that holds a ledger for writing."""
 
     def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(path, timeout=100, isolation_level=None)

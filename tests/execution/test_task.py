@@ -1,4 +1,4 @@
-"""What a service calls its model becomes part of records and cards: one line, whatever it says."""
+"""Model names reported by a service, on records and cards: always one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hopeless job stops early, says why, and asks nothing more until something changes."""
+"""A hopeless job stops early with the reason, and sends no request until something changes."""
 
 from __future__ import annotations
 

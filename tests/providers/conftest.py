@@ -24,7 +24,8 @@ async def fake() -> AsyncIterator[FakeServer]:
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Certificate]:
-    """What gRPC trusts in these tests; it reads the file once in a process, at its first channel."""
+    """Make the certificate that gRPC trusts in these tests; gRPC reads the file once in a
+    process, at its first channel."""
     made = make_certificate()
     roots = tmp_path_factory.mktemp("tls") / "roots.pem"
     roots.write_bytes(made.public)
@@ -42,7 +43,7 @@ def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[llama.Ser
 
 @pytest.fixture(scope="session")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tiny random model of all tests."""
+    """Make the tiny random model of all tests."""
     path = tmp_path_factory.mktemp("weights") / "tiny.gguf"
     llama.write_model(path, 1024)
     return path
@@ -50,7 +51,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def build(weights: Path) -> AsyncIterator[llama.Build]:
-    """Makes embedded models, of those weights unless a test names others."""
+    """Return a function that makes embedded models, with those weights unless a test names others."""
     built = []
 
     def one(*, timeout: float = 30, **settings: Any) -> Backend:

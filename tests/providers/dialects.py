@@ -1,7 +1,7 @@
-"""Servers that demand of their callers what well-known services do, and refuse all else as these do.
+"""Servers that demand what well-known services demand, and refuse everything else.
 
-Each `Dialect` was written from its service's documentation and SDK (openai 3.52 for Azure, Bedrock and Vertex). The
-bodies of refusals are as the services word them, shortened.
+Each `Dialect` follows its service's documentation and SDK (openai 3.52 for Azure, Bedrock and Vertex). The
+bodies of refusals use the services' words, shortened.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aiohttp import web
 from edgen.core.values import Message
 from edgen.simulator.text import respond
 
-# Fields that every one of them takes.
+# Fields that all services accept.
 COMMON = frozenset({"model", "messages", "temperature", "top_p", "stop"})
 PENALTIES = frozenset({"frequency_penalty", "presence_penalty"})
 OLDER, NEWER = "max_tokens", "max_completion_tokens"
@@ -31,9 +31,10 @@ def openai_error(message: str, kind: str = "invalid_request_error", code: Any = 
 
 @dataclass(frozen=True)
 class Dialect:
-    """What one service demands. `key`: the header that carries it, with `{}` for the key; None: nobody is asked.
-    `query` has to be there to the letter. `fields` are those that it takes; any other is refused with `status_field`.
-    `settings` are more of a job that the service has to take, `models` the body of its list, None: it has none."""
+    """The demands of one service. `key`: the key's header, with `{}` for the key; None: the service needs no
+    key. `query` must match exactly. `fields`: the accepted fields; any other is refused with `bad_field`.
+    `settings`: further settings of a job that the service must accept. `models`: the body of its list of
+    models; None: it has no list."""
 
     path: str
     model: str
@@ -140,7 +141,7 @@ DIALECTS: dict[str, Dialect] = {
         model="openai/gpt-oss-20b",
         fields=COMMON | PENALTIES | {OLDER, "seed", "reasoning_effort", "top_k", "repetition_penalty"},
         settings={"seed": "auto", "extra_body": {"top_k": 40}},
-        models=[{"id": "openai/gpt-oss-20b", "object": "model"}],  # a list and nothing around it
+        models=[{"id": "openai/gpt-oss-20b", "object": "model"}],  # a list without further fields
     ),
     "Fireworks": Dialect(
         path="/inference/v1/chat/completions",
@@ -240,7 +241,7 @@ DIALECTS: dict[str, Dialect] = {
 
 
 class Server:
-    """A server of one dialect that takes these keys. `said` is how it answered, one line a request."""
+    """A server of one dialect that accepts these keys. `said`: its answers, one line a request."""
 
     def __init__(self, dialect: Dialect, keys: set[str]) -> None:
         self.dialect = dialect
@@ -278,7 +279,7 @@ class Server:
         return 200, self._completion(body)
 
     def _known(self, request: web.BaseRequest) -> bool:
-        """Whether the key is there, in its own header and in no other."""
+        """Return whether the request has the key in the key's own header, and no other header of a key."""
         if self.dialect.key is None:
             return True
         name, form = self.dialect.key
@@ -302,7 +303,7 @@ class Server:
 
 @contextlib.contextmanager
 def serving(dialect: Dialect, *keys: str, made: type[Server] = Server) -> Iterator[Server]:
-    """A server in a thread of its own, so that commands run in this process."""
+    """Run a server in a thread of its own, so that commands run in this process; yield it."""
     server, ready, ended = made(dialect, set(keys)), threading.Event(), threading.Event()
 
     async def work() -> None:

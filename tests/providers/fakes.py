@@ -1,4 +1,4 @@
-"""A server that answers as a test tells it to, and keeps what it was asked."""
+"""A server that answers as a test sets it up, and keeps its requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aiohttp import web
 
 from edgen.core.values import Address, Message, Request
 
-# What makes an environment let any key go to a server of the tests.
+# An environment that lets any key go to the tests' servers.
 TRUSTING = {"EDGEN_TRUSTED_HOSTS": "127.0.0.1, localhost"}
 
 
@@ -29,7 +29,7 @@ class Answer:
 
 
 def answer(value: Any, status: int = 200, **headers: str) -> Answer:
-    """A JSON answer; underscores in header names become hyphens."""
+    """Return a JSON answer; underscores in header names become hyphens."""
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
     return Answer(body, status, {name.replace("_", "-"): text for name, text in headers.items()})
 
@@ -49,7 +49,7 @@ class Seen:
 
 
 class FakeServer:
-    """Gives its answers in order, the last one again and again."""
+    """A server that gives its answers in order and repeats the last one."""
 
     def __init__(self) -> None:
         self.script: list[Answer] = [Answer()]
@@ -58,7 +58,7 @@ class FakeServer:
         self.url = ""
 
     def says(self, *script: Answer) -> None:
-        """From now on, answer like this; forget what was seen."""
+        """Answer with this script from now on, and forget earlier requests."""
         self.script = list(script)
         self.seen.clear()
 
@@ -82,7 +82,7 @@ class FakeServer:
 
 @contextlib.asynccontextmanager
 async def serving() -> AsyncIterator[FakeServer]:
-    """A FakeServer on a free port of this machine."""
+    """Serve on a free port of this machine; yield the FakeServer."""
     fake = FakeServer()
     app = web.Application(client_max_size=1 << 24)
     app.router.add_route("*", "/{path:.*}", fake.handle)
@@ -99,7 +99,7 @@ async def serving() -> AsyncIterator[FakeServer]:
 
 @dataclass
 class RawServer:
-    """Where a server of raw bytes listens, and all that it was sent."""
+    """The address of a server of raw bytes, and everything it received."""
 
     url: str = ""
     received: bytes = b""
@@ -107,7 +107,8 @@ class RawServer:
 
 @contextlib.asynccontextmanager
 async def raw_serving(script: bytes, tls: ssl.SSLContext | None = None) -> AsyncIterator[RawServer]:
-    """A server that sends these bytes, HTTP or not, to whoever connects and speaks, and closes."""
+    """Run a server that reads once, sends these bytes, HTTP or not, and closes; yield its
+    address and what it received."""
     raw = RawServer()
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -126,7 +127,7 @@ async def raw_serving(script: bytes, tls: ssl.SSLContext | None = None) -> Async
 
 
 def request(*texts: str, system: str | None = None, seed: int = 7, scale: int = 1) -> Request:
-    """A request whose messages are the user's and the assistant's in turn."""
+    """Return a request whose messages are the user's and the assistant's in turn."""
     roles = ("user", "assistant")
     messages = [Message(roles[i % 2], text) for i, text in enumerate(texts or ("hello",))]
     if system is not None:

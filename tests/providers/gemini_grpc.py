@@ -1,6 +1,6 @@
-"""The Gemini API's gRPC services on this machine, over TLS with a certificate made on the spot.
+"""The Gemini API's gRPC services on this machine, over TLS with a generated certificate.
 
-The prompt's last text says what happens: see `_SCRIPT`.
+The prompt's last text selects the answer: see `_SCRIPT`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Certificate:
 
 
 def make_certificate() -> Certificate:
-    """A certificate of two days, valid now."""
+    """Return a certificate of two days that is valid now."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.UTC)
@@ -55,7 +55,7 @@ def make_certificate() -> Certificate:
 
 @dataclass
 class GrpcServer:
-    """Where the services listen, and what they were asked."""
+    """The address of the services, and their requests."""
 
     endpoint: str = ""
     requests: list[Any] = field(default_factory=list)
@@ -127,7 +127,7 @@ def _answer(texts: list[str] | None = None, reason: int = 1, block: int | None =
 
 
 def _exhausted(quota: str, key: str) -> Any:
-    """RESOURCE_EXHAUSTED with Google's typed details, the caller's key in its message."""
+    """Return RESOURCE_EXHAUSTED with Google's typed details, and the caller's key in its message."""
     from google.protobuf.duration_pb2 import Duration
     from google.rpc import error_details_pb2, status_pb2
     from grpc_status import rpc_status
@@ -142,7 +142,7 @@ def _exhausted(quota: str, key: str) -> Any:
 
 @contextlib.asynccontextmanager
 async def grpc_serving(certificate: Certificate) -> AsyncIterator[GrpcServer]:
-    """The services on a free port of localhost."""
+    """Run the services on a free port of localhost; yield their address and requests."""
     from google.ai import generativelanguage as glm
 
     def method(handler: Any, request: Any, response: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Backends through litellm for the tests, and what services of several dialects are sent and answer."""
+"""Backends through litellm for the tests, with the requests and answers of services in several dialects."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def failure(it: Any, **more: Any) -> CallError:
     return caught.value
 
 
-# --- what goes over the wire, by dialect ---------------------------------------------------------
+# --- requests and answers by dialect -------------------------------------------------------------
 
 CHAT: Any = {
     "id": "c",
@@ -74,7 +74,7 @@ CONTENT: Any = {
 FORMAT = {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True}}
 SAID = [{"role": "system", "content": "be kind"}, {"role": "user", "content": "hello"}]
 BLOCKS = [{"role": "user", "content": [{"type": "text", "text": "hello"}]}]
-# model, path below the address, settings; then what has to arrive: path, header of the key, body; what is answered
+# model, path below the address, settings; then the expected path, header of the key and body; then the answer
 DIALECTS: dict[str, Any] = {
     "openai": (
         ("openai/gpt-5-mini", "/v1", {"max_tokens": 50, "retry_max_tokens": 100, "reasoning_effort": "low", "verbosity": "low", "service_tier": "flex"}),
@@ -125,7 +125,7 @@ DIALECTS: dict[str, Any] = {
 
 
 def keys_of(seen: Seen) -> dict[str, str]:
-    """The headers of a request that hold the key."""
+    """Return the headers of a request that hold the key."""
     return {name: value for name, value in seen.headers.items() if KEY in value}
 
 

@@ -1,4 +1,4 @@
-"""A real llama.cpp server for tests, around a model made on the spot: tiny, random, nothing downloaded.
+"""A real llama.cpp server for tests, around a generated model: tiny, random, without downloads.
 
 As a script (`python llama.py MODEL KEY CONTEXT`) it serves until its standard input ends, so it never
 outlives the tests that started it.
@@ -31,7 +31,7 @@ SPECIAL = ("<|end|>", "<|system|>", "<|user|>", "<|assistant|>")
 
 @dataclass(frozen=True)
 class Server:
-    """Where the server listens, what opens it, and what it calls its model."""
+    """The server's address, its key, and the name of its model."""
 
     base_url: str
     key: str = KEY
@@ -39,12 +39,13 @@ class Server:
 
 
 def write_model(path: Path, context: int) -> None:
-    """A Llama of two layers with random weights and a byte-level vocabulary, as GGUF; under 1 MB."""
+    """Write a Llama model of two layers with random weights and a byte-level vocabulary, as
+    GGUF; under 1 MB."""
     import gguf
     import numpy as np
     from tokenizers.pre_tokenizers import ByteLevel
 
-    # Every byte, and one pair, because a vocabulary of this kind needs a merge.
+    # All bytes and one pair, because this kind of vocabulary needs a merge.
     vocabulary = [*SPECIAL, *sorted(ByteLevel.alphabet()), "th"]
     width, inner, layers, heads, shared_heads = 64, 128, 2, 4, 2
     writer = gguf.GGUFWriter(path, "llama")
@@ -100,8 +101,8 @@ def write_model(path: Path, context: int) -> None:
 
 @contextlib.contextmanager
 def running(folder: Path, context: int = CONTEXT, key: str = KEY) -> Iterator[Server]:
-    """A server in a process of its own, its model and log in `folder`, ended with the context. `key`: the one
-    that opens it; empty: it needs none."""
+    """Run a server in a process of its own, with its model and log in `folder`, until the context ends.
+    `key`: the key that it demands; empty: none."""
     model, log = folder / "tiny.gguf", folder / "server.log"
     write_model(model, context)
     with (
@@ -117,7 +118,7 @@ def running(folder: Path, context: int = CONTEXT, key: str = KEY) -> Iterator[Se
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            # Ends with the address, or with the process and an empty read.
+            # The loop ends with the address, or with the process and an empty read.
             address = next((line[len(_UP) :] for line in process.stdout if line.startswith(_UP)), None)
             assert address is not None, f"the server did not start:\n{log.read_text(errors='replace')}"
             yield Server(base_url=f"{address.strip()}/v1", key=key)

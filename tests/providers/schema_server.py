@@ -1,6 +1,6 @@
-"""A server that takes a JSON Schema in each provider's own form, refuses any other form, and obeys it.
+"""A server that accepts a JSON Schema in each provider's own form only, and obeys it.
 
-The forms are those of the SDKs openai 3.52, google-genai and anthropic 2.12; which schemas are refused follows each
+The forms are those of the SDKs openai 3.52, google-genai and anthropic 2.12. The refused schemas follow each
 provider's documentation, and the words of refusals are shortened.
 """
 
@@ -18,11 +18,11 @@ _NO_CONSTRAINTS = {"minimum", "maximum", "minLength", "maxLength", "multipleOf"}
 
 
 class RefusedError(Exception):
-    """What the service says of a request that is wrong."""
+    """The service's message about an invalid request."""
 
 
 def objects(schema: Any) -> Iterator[dict[str, Any]]:
-    """All schemas of objects in a schema."""
+    """Yield all schemas of objects in a schema."""
     if isinstance(schema, dict):
         if schema.get("type") == "object":
             yield schema
@@ -124,7 +124,8 @@ def _error(path: str, words: str) -> Any:
 
 
 class SchemaServer:
-    """`refuses`: what it says to any schema, None where it obeys. `ignores`: it takes schemas and heeds none."""
+    """A server for schemas. `refuses`: its message to any schema; None: it obeys. `ignores`: it accepts
+    schemas and ignores them."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -133,7 +134,7 @@ class SchemaServer:
         self.bodies: list[Any] = []
 
     def says(self, path: str, body: Any) -> tuple[int, Any]:
-        """Status and body of the answer to a request."""
+        """Return the status and the body of the answer to a request."""
         self.bodies.append(body)
         readers = {"completions": chat, "responses": responses, "messages": anthropic}
         try:
@@ -150,7 +151,7 @@ class SchemaServer:
 
 @contextlib.contextmanager
 def serving_schemas() -> Iterator[SchemaServer]:
-    """The server, on a free port of this machine."""
+    """Run the server on a free port of this machine; yield it."""
     with serving_json(lambda path, body: server.says(path, body)) as url:
         server = SchemaServer(url)
         yield server

@@ -1,4 +1,4 @@
-"""A template's JSON Schema on the wire: each provider's own form, against a server that takes no other."""
+"""A template's JSON Schema in requests: each provider's own form, with a server that accepts no other."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def request(schema: Any = None, scale: int = 1) -> Request:
 
 
 def configs(url: str, **more: Any) -> dict[str, BackendConfig]:
-    """A backend of each type that is sent schemas, at one server."""
+    """Return a backend of each type that supports schemas, all at one server."""
     known: dict[str, Any] = {"model": "m", **more}
     return {
         "openai": OpenAIConfig(base_url=f"{url}/v1", **known),

@@ -1,4 +1,4 @@
-"""The anthropic adapter against a server that takes the Messages API's dialect and nothing else."""
+"""The anthropic adapter with a server that accepts only the Messages API."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def ask(it: Any, *texts: str, **more: Any) -> Reply:
 
 # --- a server that demands the dialect -----------------------------------------------------------
 
-# Of anthropic 2.12's MessageCreateParams: names and what they may hold, as far as edgen can send them.
+# The fields of anthropic 2.12's MessageCreateParams with their types, as far as edgen can send them.
 FIELDS: dict[str, type | tuple[type, ...]] = {
     "model": str, "max_tokens": int, "messages": list, "system": (str, list), "temperature": (int, float),
     "top_p": (int, float), "top_k": int, "stop_sequences": list, "service_tier": str, "output_config": dict,
@@ -65,7 +65,7 @@ def refusal(status: int, kind: str, message: str) -> web.Response:
 
 
 def wrong_with(body: Any) -> str | None:
-    """What the Messages API says of a body, None where nothing is wrong with it."""
+    """Return the Messages API's complaint about a body; None if the body is valid."""
     for name in ("model", "max_tokens", "messages"):
         if name not in body:
             return f"{name}: Field required"
@@ -193,7 +193,7 @@ def test_an_extra_body_that_cannot_be_sent_is_refused(extra: dict[str, Any]) -> 
         backend("http://localhost", extra_body=extra)
 
 
-# --- what is read --------------------------------------------------------------------------------
+# --- answers -------------------------------------------------------------------------------------
 
 
 def message(**changes: Any) -> bytes:
@@ -298,7 +298,7 @@ async def test_an_overloaded_service_says_when_to_come_back(fake: FakeServer) ->
     assert (caught.value.kind, caught.value.retry_after) == (FailureKind.OVERLOADED, 7.0)
 
 
-# --- what a job may say --------------------------------------------------------------------------
+# --- settings of a job ---------------------------------------------------------------------------
 
 
 def test_the_service_without_a_key_is_refused() -> None:
@@ -328,7 +328,7 @@ def test_prices_are_those_of_the_list_at_its_own_host_alone() -> None:
 
 
 class Messages(Service):
-    """Answers as the simulator does, in the Messages API's dialect."""
+    """A server that answers like the simulator, as the Messages API."""
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.json()
@@ -346,7 +346,7 @@ async def test_a_job_that_is_killed_goes_on_and_ends_with_the_same_files(tmp_pat
         job, folder = tmp_path / "job.yaml", tmp_path / "run"
         own = {"type": "anthropic", "model": "m", "base_url": service.url.removesuffix("/v1")}
         changes = {"backends": {"default": own}, "limits": {"in_flight": 4}}
-        # The service ignores schemas; how many calls it takes to notice it is chance.
+        # The service ignores schemas; the number of calls until edgen notices this is random.
         job.write_text(job_text(service.url, conversations=24, forms="prose", **changes))
         calm = await edgen("generate", job, "-o", tmp_path / "calm", "--json")
         assert (calm.code, calm.facts["accepted"]) == (0, 24), calm.err

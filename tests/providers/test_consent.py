@@ -1,4 +1,4 @@
-"""No header with a key arrives where it may not go: real adapters, real SDKs, real local servers."""
+"""No header with a key arrives at a forbidden host: real adapters, real SDKs, real local servers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def config(kind: str, url: str, variable: str | None = None) -> BackendConfig:
 
 
 def arrived(fake: FakeServer | batch_service.Service) -> set[bool]:
-    """Whether anything of a request was or held the key."""
+    """Return, for each request as a set, whether the request contained the key."""
     return {KEY in f"{seen.headers} {seen.path}" or KEY.encode() in seen.body for seen in fake.seen}
 
 
@@ -81,7 +81,7 @@ async def test_a_batch_service_is_called_without_the_key_until_the_user_consents
         await it.aclose()
         await backend.aclose()
         assert len(services.seen) >= 5
-        # Google's uploads go to an address of their own, which needs no key.
+        # Google's uploads go to a separate address, which needs no key.
         assert there in arrived(services)
         assert arrived(services) <= {there, False}
 
@@ -119,7 +119,7 @@ def test_an_endpoint_that_grpc_would_read_its_own_way_is_refused(endpoint: str) 
         (config("openai", "https://api.openai.com", "MY_KEY"), "MY_KEY sent to api.openai.com"),
         (config("openai", "http://elsewhere"), "OPENAI_API_KEY is not sent to elsewhere over plain http"),
         (config("openai", "http://elsewhere", "AWS_SECRET_ACCESS_KEY"), "another service's secret"),
-        (config("openai", "http://127.0.0.1:9", "GITHUB_TOKEN"), "another service's secret"),  # not even set
+        (config("openai", "http://127.0.0.1:9", "GITHUB_TOKEN"), "another service's secret"),  # not set here
     ],
 )
 def test_what_may_not_be_sent_makes_no_backend(chosen: BackendConfig, said: str) -> None:
@@ -127,7 +127,7 @@ def test_what_may_not_be_sent_makes_no_backend(chosen: BackendConfig, said: str)
         make(chosen, timeout=1, connections=1, environ=ENVIRON)
     assert caught.value.exit_code == 2
     assert KEY not in str(caught.value)
-    make(chosen, timeout=1, connections=1, environ={}, silent=True)  # for who it is alone
+    make(chosen, timeout=1, connections=1, environ={}, silent=True)  # for the identity alone
 
 
 def test_a_key_that_is_not_set_is_no_question_of_trust() -> None:

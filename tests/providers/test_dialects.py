@@ -1,4 +1,4 @@
-"""What docs/providers.md says to write for each service, in whole runs against servers that take nothing else."""
+"""The settings in docs/providers.md for each service, in whole runs with servers that accept nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEY = "the-key-of-this-service-0123456789"
 
 
 def documented() -> dict[str, dict[str, Any]]:
-    """The backend of each service, as the list has it."""
+    """Return the backend of each service in the list."""
     page = (ROOT / "docs" / "providers.md").read_text()
     rows = re.findall(r"^- ([^:\n]+): `(\{type: openai.*?\})`", page, re.MULTILINE)
     return {name: yaml.safe_load(backend) for name, backend in rows}
@@ -35,7 +35,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every key in its variable, a `gcloud` that prints it, and consent to send it to this machine."""
+    """Set every key's variable, a `gcloud` that prints the key, and consent to send it to this machine."""
     for backend in BACKENDS.values():
         monkeypatch.setenv(backend.get("api_key_env", "OPENAI_API_KEY"), KEY)
     program = tmp_path / "bin" / "gcloud"
@@ -50,7 +50,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def job(folder: Path, backend: dict[str, Any], url: str) -> Path:
-    """A job with a budget, whose backend is moved to this machine."""
+    """Write a job with a budget, whose backend is moved to this machine."""
     here = re.sub(r"^https?://[^/]+", url, backend["base_url"])
     path = folder / "job.yaml"
     whole = {
@@ -67,7 +67,7 @@ def job(folder: Path, backend: dict[str, Any], url: str) -> Path:
 
 
 def typed(backend: dict[str, Any]) -> list[str]:
-    """What a person types for a variable that is plainly another service's."""
+    """Return the option that a user types for a variable that clearly belongs to another service."""
     name = backend.get("api_key_env", "")
     return ["--trust-host", f"127.0.0.1={name}"] if name.startswith("AWS_") else []
 
@@ -84,7 +84,7 @@ def test_what_the_page_says_is_what_the_service_takes(command: Command, tmp_path
         run = command("generate", path, "-o", tmp_path / "run", "--json", *typed(backend))
         assert run.code == 0, (run.err, server.said)
         assert json.loads(run.out)["accepted"] == 4
-        # A server of the table takes its fields only: a form is refused once, and costs nothing.
+        # A server of the table accepts its own fields only: a form is refused once, which costs nothing.
         refused = [line for line in server.said if " POST " in line and not line.startswith("200")]
         assert bool(refused) is ("response_format" not in dialect.fields)
         assert len(refused) <= 2 * 4, server.said
@@ -155,13 +155,13 @@ def test_a_wrong_path_is_a_sentence(command: Command, tmp_path: Path, name: str)
     assert not server.bodies
 
 
-# --- answers that are odd ------------------------------------------------------------------------
+# --- odd answers ---------------------------------------------------------------------------------
 
 UNREADABLE = {"code": 500, "message": "Failed to parse input at pos 8: <think>", "type": "server_error"}
 
 
 class Odd(Server):
-    """A server whose answers `change` changes; where it gives a status, the answer is that."""
+    """A server whose answers are updated by `change`; without a change, it fails with status 500."""
 
     change: Any = None
 
@@ -239,6 +239,6 @@ def test_a_key_command_that_gives_no_key_ends_the_run_with_exit_5(
         assert said in doctor.out
         assert "-key" not in (run.err + run.out + doctor.out).replace("--", "")
         assert not server.said
-        # Nothing is lost: with a key, the same command goes on.
+        # No work is lost: with a key, the same command resumes.
         (tmp_path / "bin" / "gcloud").write_text(f"#!{sys.executable}\nprint({KEY!r})\n")
         assert command("generate", path, "-o", tmp_path / "run").code == 0

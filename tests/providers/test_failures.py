@@ -1,4 +1,4 @@
-"""Texts, errors and waits are read right, whatever a server sends."""
+"""Texts, errors and waits in any server's answers are read correctly."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_every_status_has_a_kind_and_every_kind_that_a_status_can_have_is_had() 
         FailureKind.CONTEXT_OVERFLOW,
         FailureKind.BAD_OUTPUT,
         FailureKind.LEFT,
-    }  # only wording tells them, or a person
+    }  # known by wording only, or by a person
 
 
 # --- waits ---------------------------------------------------------------------------------------

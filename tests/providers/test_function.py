@@ -1,4 +1,4 @@
-"""A function as a backend: its answers, its failures, and who it is."""
+"""A function as a backend: its answers, its failures, and its identity."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class TestPlainFunctions:
             return "x"
 
         count.threads = threads  # type: ignore[attr-defined]
-        counting = backend(count, timeout=0.001)  # an answer of a thread has no time limit
+        counting = backend(count, timeout=0.001)  # an answer from a thread has no time limit
         await asyncio.gather(*(counting.complete(request("x")) for _ in range(9)))
         assert most == threads
         assert isinstance(counting, CountsSlots)

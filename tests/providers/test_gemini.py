@@ -1,4 +1,4 @@
-"""The gemini adapter against a scripted server: what is sent, what is read, what goes wrong."""
+"""The gemini adapter with a scripted server: requests, answers, failures."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def ask(it: Any, *texts: str, **more: Any) -> Reply:
     return reply
 
 
-# --- what is sent --------------------------------------------------------------------------------
+# --- requests ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_the_identity_is_what_shapes_answers() -> None:
     assert it.model == "m"
 
 
-# --- what comes back -----------------------------------------------------------------------------
+# --- answers -------------------------------------------------------------------------------------
 
 
 async def test_a_reply(fake: FakeServer) -> None:
@@ -316,7 +316,7 @@ def test_any_text_comes_through_but_for_lone_surrogates(text: str) -> None:
     assert reply.text == text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-# --- what goes wrong -----------------------------------------------------------------------------
+# --- failures ------------------------------------------------------------------------------------
 
 
 def quota(*ids: str) -> ErrorBody:

@@ -1,4 +1,4 @@
-"""The google-generativeai adapter: the real SDK against local gRPC services over TLS."""
+"""The google-generativeai adapter: the real SDK with local gRPC services over TLS."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def backend(endpoint: str, *, timeout: float = 60.0, **settings: Any) -> Any:
 
 async def ask(it: Any, *texts: str, **more: Any) -> Reply:
     try:
-        async with asyncio.timeout(120):  # the SDK's own retries, were they on, go on for ten minutes
+        async with asyncio.timeout(120):  # the SDK's own retries, if enabled, last ten minutes
             reply: Reply = await it.complete(request(*texts, **more))
     finally:
         await it.aclose()

@@ -1,4 +1,4 @@
-"""Keys, proxies and addresses are read right, and one attempt is one request, whatever answers it."""
+"""Keys, proxies and addresses are read correctly, and one attempt is one request, for any answer."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ async def test_a_redirect_is_not_followed(fake: FakeServer) -> None:
 
 @pytest.mark.parametrize("connected", [True, False])
 async def test_a_request_is_not_written_after_its_permit(fake: FakeServer, connected: bool) -> None:
-    """A worker of a cluster that was frozen between its permit and the request sends nothing."""
+    """A cluster's worker that was suspended between its permit and the request sends nothing."""
     fake.says(Answer(b"{}"))
     http, now = make(fake.url), asyncio.get_running_loop().time()
     if connected:
@@ -246,7 +246,7 @@ async def test_nothing_listens() -> None:
 
 
 async def test_no_such_name() -> None:
-    url = f"http://{'x' * 64}.example"  # too long to be looked up anywhere
+    url = f"http://{'x' * 64}.example"  # too long for any lookup
     assert (await refused(make(url), url)).kind is FailureKind.CONNECTION
 
 

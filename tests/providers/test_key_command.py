@@ -1,4 +1,4 @@
-"""Keys that a command prints: run without a shell, once for many calls, again on a 401, and shown to nobody."""
+"""Keys that a command prints: run without a shell, once for many calls, again on a 401, and never shown."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ EXPIRED = {"error": {"message": "the token token-number-1 has expired", "code": 
 
 
 def script(folder: Path, body: str) -> tuple[str, ...]:
-    """A command that runs some Python, which can count its runs in `runs`."""
+    """Return a command that runs Python code, which can count its runs in `runs`."""
     path = folder / "token.py"
     path.write_text(f"import pathlib, sys, time\nruns = pathlib.Path({str(folder / 'runs')!r})\n{body}\n")
     return (sys.executable, str(path))
 
 
 def counting(folder: Path) -> tuple[str, ...]:
-    """A command that prints another token each time."""
+    """Return a command that prints another token each time."""
     body = "n = len(runs.read_text()) + 1 if runs.exists() else 1\nruns.write_text('x' * n)\nprint(f'token-number-{n}')"
     return script(folder, body)
 
@@ -150,7 +150,7 @@ async def test_what_cannot_be_started_is_a_sentence(command: tuple[str, ...]) ->
 
 
 async def test_a_command_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> None:
-    """Its child holds the pipe open: it has to go as well."""
+    """The command's child holds the pipe open, so it must end too."""
     child = "import subprocess\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\ntime.sleep(60)"
     started = time.monotonic()
     with pytest.raises(CallError, match=r"printed no key within 0\.5 s"):

@@ -1,4 +1,4 @@
-"""No key is ever seen: not in an error, a representation, an identity or a log line of any adapter."""
+"""No key is shown in an error, a representation, an identity or a log line of any adapter."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from tests.providers.fakes import TRUSTING, Answer, FakeServer, answer, request
 from tests.providers.gemini_grpc import Certificate, grpc_serving
 
 KEY = "AIza-this-key-must-never-be-seen-0123456789"
-PADDING = "x" * 280  # the key then lies across the place where messages are cut
+PADDING = "x" * 280  # puts the key across the place where messages are cut
 
 
 def echoes(statuses: Sequence[int]) -> Iterator[Answer]:
-    """Failures of every make, each with the key somewhere in it."""
+    """Yield failures of every kind, each with the key somewhere in it."""
     for status in statuses:
         yield answer({"error": {"message": f"your key {KEY} is {PADDING}{KEY}", "code": KEY}}, status)
         yield answer({"error": {"odd": {"key": KEY}}}, status)
@@ -47,7 +47,8 @@ def echoes(statuses: Sequence[int]) -> Iterator[Answer]:
 
 
 def everything_shown(error: BaseException) -> str:
-    """What a person or a log could be shown of an error: words, arguments, the traceback with its causes."""
+    """Return everything that a person or a log could get of an error: words, arguments, the
+    traceback with its causes."""
     trace = "".join(traceback.format_exception(error))
     context = None if error.__suppress_context__ else error.__context__
     return f"{error} {error!r} {error.args} {vars(error)} {error.__cause__!r} {context!r} {trace}"
@@ -62,14 +63,14 @@ def configs(fake: FakeServer) -> list[BackendConfig]:
         AnthropicConfig(model="m", base_url=fake.url, api_key_env="THE_KEY"),
         LitellmConfig(model="openai/m", base_url=f"{fake.url}/v1", api_key_env="THE_KEY"),
         LitellmConfig(model="anthropic/claude-sonnet-4-5", base_url=fake.url, api_key_env="THE_KEY"),
-        # Nothing there speaks gRPC; what it says to that is shown all the same.
+        # No server there speaks gRPC; the error is checked too.
         GoogleGenerativeAIConfig(model="m", endpoint=fake.url.removeprefix("http://"), api_key_env="THE_KEY"),
     ]
 
 
 @pytest.fixture
 def verbose_litellm(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """litellm logs all that it can, request by request."""
+    """Make litellm log everything, request by request."""
     import litellm
     from litellm import _logging
 
@@ -113,14 +114,14 @@ async def test_no_adapter_shows_its_key(
     printed = capfd.readouterr()
     assert "POST Request Sent from LiteLLM" in printed.err + caplog.text, "litellm's own log is on"
     shown += [caplog.text, printed.out, printed.err]
-    # Twelve characters of it count as the key.
+    # Twelve characters of the key count as the key.
     assert not [text for text in shown for part in (KEY, KEY[:12], KEY[-12:]) if part in text]
 
 
 async def test_no_batch_service_shows_its_key(
     fake: FakeServer, configs: list[BackendConfig], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)  # at DEBUG the HTTP library tells the headers that a server echoes
+    caplog.set_level(logging.INFO)  # at DEBUG the HTTP library logs headers, which a server may echo
     (tmp_path / "in").write_bytes(b"{}\n")
     own = Sending(file=tmp_path / "in", file_id="files/a", token="t", requests=1)
     shown, failed = [], 0
@@ -131,7 +132,7 @@ async def test_no_batch_service_shows_its_key(
         backend = make(config, timeout=0.5, connections=2, environ=environ)
         it = make_batch_service(config, backend, environ=environ, patience=0.5)
         shown.append(f"{it!r} {it}")
-        for script in echoes((200, 400, 401, 500)):  # what each is taken for, online tells
+        for script in echoes((200, 400, 401, 500)):  # other tests check their classification
             fake.says(script)
             calls: list[Any] = [
                 it.upload(own.file, "t"),
@@ -177,7 +178,7 @@ async def test_a_key_in_a_reply_of_openai_is_taken_out(fake: FakeServer, status:
 
 
 async def test_a_key_in_a_reply_of_gemini_is_taken_out(fake: FakeServer) -> None:
-    parts = [{"text": ECHO[:20]}, {"text": ECHO[20:]}]  # the cut goes through the key
+    parts = [{"text": ECHO[:20]}, {"text": ECHO[20:]}]  # the key spans two parts
     candidate = {"content": {"parts": parts}, "finishReason": "SAFETY", "finishMessage": KEY}
     fake.says(answer({"candidates": [candidate], "modelVersion": KEY}))
     reply = await asked(GeminiConfig(model="m", base_url=fake.url, api_key_env="THE_KEY"))

@@ -1,4 +1,4 @@
-"""The litellm adapter: through the library itself, against servers that each take one dialect and nothing else."""
+"""The litellm adapter through the library itself, with servers that each accept one dialect only."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_what_is_sent_and_read(fake: FakeServer, dialect: str) -> None:
     assert reply == Reply("hi", usage=Usage(3, 4), model="m-001")
 
 
-# --- what comes back -----------------------------------------------------------------------------
+# --- answers -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ async def test_a_prompt_that_moderation_turns_away(fake: FakeServer) -> None:
     assert "content management policy" in str(reply.refusal)
 
 
-# --- what goes wrong -----------------------------------------------------------------------------
+# --- failures ------------------------------------------------------------------------------------
 
 _OPENAI = ("openai/m", "/v1")
 _CLAUDE = ("anthropic/claude-sonnet-4-5", "")
@@ -224,7 +224,7 @@ async def test_half_of_a_character_is_a_bad_request(fake: FakeServer) -> None:
 
 
 def test_each_loop_has_its_own_backend_and_leaves_nothing_open(caplog: pytest.LogCaptureFixture) -> None:
-    """As `edgen.env` and notebooks use them: one loop after the other, in a thread that has no other."""
+    """`edgen.env` and notebooks use one loop after the other, in a thread that has no other."""
     from tests.providers.fakes import serving
 
     async def once() -> str:

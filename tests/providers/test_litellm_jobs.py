@@ -1,4 +1,4 @@
-"""Jobs whose models litellm speaks to: whole runs, caps and prices, and what is wrong with a job."""
+"""Jobs whose models are called through litellm: whole runs, caps and prices, and invalid jobs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pa
 def test_a_cap_stops_a_run_and_a_higher_one_ends_it_with_the_same_bytes(
     command: Command, tmp_path: Path, run_job: Callable[..., Path]
 ) -> None:
-    price = {"price": {"prompt": 1000, "completion": 1000}}  # an answer of this server costs 0.03
+    price = {"price": {"prompt": 1000, "completion": 1000}}  # an answer of this server costs 0.03 dollars
     with serving_dialect(_SERVICE, KEY) as server:
         path = run_job(server.url, conversations=12, limits={"max_cost": 8, "in_flight": 2}, backend=price)
         stopped = command("generate", path, "-o", tmp_path / "run", "--json", "--set", "limits.max_cost=4.2")

@@ -1,4 +1,4 @@
-"""Where keys go through litellm: to the one host that was consented to, and into nothing of litellm's own."""
+"""Keys through litellm go to the one host with consent, and into no state of litellm."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.providers.litellm_service import (
 async def test_without_consent_no_key_goes_anywhere(
     fake: FakeServer, monkeypatch: pytest.MonkeyPatch, dialect: str
 ) -> None:
-    """Not the job's, and none that litellm would find in the environment."""
+    """Neither the job's key nor one that litellm would find in the environment is sent."""
     (model, below, settings), _, answered = DIALECTS[dialect]
     for name in ("OPENAI", "ANTHROPIC", "GEMINI", "GOOGLE", "AZURE", "AZURE_OPENAI", "HOSTED_VLLM"):
         monkeypatch.setenv(f"{name}_API_KEY", KEY)
@@ -50,7 +50,7 @@ async def test_a_key_that_the_environment_brings_is_not_sent(
 async def test_an_address_of_the_environment_is_not_called(
     fake: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """litellm reads GROQ_API_BASE; edgen's consent was to Groq's own host."""
+    """litellm reads GROQ_API_BASE, but edgen's consent is for Groq's own host."""
     monkeypatch.setenv("GROQ_API_BASE", f"{fake.url}/v1")
     caught = await failure(backend(None, "groq/m", {"GROQ_API_KEY": KEY}, api_key_env=None))
     assert (caught.kind, caught.unsent) == (FailureKind.PERMISSION, True)
@@ -112,7 +112,7 @@ async def test_amazons_keys_sign_where_that_was_consented_to(
 
 @pytest.mark.parametrize("service", SERVICES)
 async def test_the_hosts_that_edgen_knows_are_those_that_litellm_calls(service: str) -> None:
-    """By the proxy that every call over https asks for its way."""
+    """A proxy sees the host of every https call."""
     variable, host = SERVICES[service].variables[0], SERVICES[service].address.removeprefix("https://")
     async with raw_serving(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n") as proxy:
         environ = {variable: KEY, "HTTPS_PROXY": proxy.url}

@@ -1,4 +1,4 @@
-"""The openai adapter against a real llama.cpp server."""
+"""The openai adapter with a real llama.cpp server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Build = Callable[..., Backend]
 
 
 def _counts(reply: Reply) -> tuple[int, int]:
-    """Tokens of prompt and answer; how many were read from a cache depends on what was asked before."""
+    """Return the tokens of prompt and answer. The share that a cache served depends on earlier requests."""
     assert reply.usage is not None
     return reply.usage.prompt_tokens, reply.usage.completion_tokens
 
@@ -65,7 +65,7 @@ async def test_max_tokens_end_an_answer_and_usage_counts_it(build: Build) -> Non
     reply = await build(max_tokens=6, temperature=0).complete(request("hi"))
     assert reply.finish_reason == "length"
     assert reply.text
-    # Two letters in two brackets, and the assistant's opening: what the chat template makes of it.
+    # Two letters in two brackets, and the assistant's opening, by the chat template.
     assert _counts(reply) == (5, 6)
     assert reply.model == llama.MODEL
 
@@ -130,7 +130,8 @@ async def test_models(build: Build) -> None:
 
 
 async def test_tokens_spell_the_answer_and_share_their_probability(build: Build) -> None:
-    """A random model breaks characters off. The server tells no tokens behind one that was not whole when it said them."""
+    """A random model splits characters. The server reports no tokens after one that ended
+    within a character."""
     asked = msgspec.structs.replace(request("which one?"), logprobs=5)
     backend = build(max_tokens=12, temperature=0.8)
     spelled = []
@@ -150,8 +151,8 @@ async def test_tokens_spell_the_answer_and_share_their_probability(build: Build)
 
 
 async def test_the_verdicts_place_is_found_in_what_a_real_server_tells(build: Build) -> None:
-    """The model's weights are random, and the probabilities are those before the schema ruled out all but two numbers: so
-    either may be far from likely."""
+    """With random weights and probabilities from before the schema ruled out all but two numbers, either
+    number may be unlikely."""
     schema: Any = {"type": "object", "properties": {"answer": {"enum": [1, 2]}}, "required": ["answer"]}
     sent = msgspec.json.encode(schema | {"additionalProperties": False})
     asked = msgspec.structs.replace(request("1 or 2?"), logprobs=20, schema=sent)

@@ -1,4 +1,4 @@
-"""A model in edgen's own process: real llama.cpp, around tiny random weights made on the spot."""
+"""A model in edgen's own process: real llama.cpp with tiny random weights, generated for the tests."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_an_answer_with_its_counts_and_its_models_name(build: Build) -> No
     assert reply.text
     assert reply.model == "tiny"
     assert reply.usage is not None
-    # Two letters in two brackets, and the assistant's opening: what the chat template makes of it.
+    # Two letters in two brackets, and the assistant's opening, by the chat template.
     assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (5, 6)
 
 
@@ -84,7 +84,7 @@ async def test_log_probabilities_are_the_models_own_under_a_schema_as_well(build
     assert reply.tokens is not None
     assert reply.tokens[0].text == reply.text
     assert len(reply.tokens[0].top) == 20
-    # A random model has nearly all of its probability on tokens that the schema forbids.
+    # A random model gives nearly all probability to tokens that the schema forbids.
     assert 0 < sum(math.exp(logprob) for _, logprob in reply.tokens[0].top) < 1
 
 
@@ -111,7 +111,7 @@ async def test_calls_that_wait_for_a_slot_do_not_time_out(build: Build) -> None:
     await slow.complete(request("hi"))
     once = time.monotonic() - began
     it = build(**counted, timeout=10 * once + 0.5)
-    many = int(15 + 0.75 / once)  # one and a half times as long
+    many = int(15 + 0.75 / once)  # one and a half times the time limit
     replies = await asyncio.gather(*(it.complete(request("hi", seed=seed)) for seed in range(many)))
     assert len(replies) == many
 
@@ -184,7 +184,9 @@ async def test_the_port_is_of_this_machine_and_opens_to_its_key_alone(build: Bui
     host, _, port = loaded.address.removeprefix("http://").rpartition(":")
     assert host == "127.0.0.1"
     assert len(loaded.key) >= 32
-    with pytest.raises(OSError, match=r"refused|unreachable|assign"):  # a port on all addresses answers here
+    with pytest.raises(
+        OSError, match=r"refused|unreachable|assign"
+    ):  # a port open on all addresses would answer here
         socket.create_connection(("127.0.0.2", int(port)), timeout=2)
     for path in ("/v1/models", "/props", "/slots", "/metrics", "/v1/chat/completions", "/completion"):
         for key in (None, "wrong"):
@@ -245,7 +247,7 @@ def test_a_digest_is_computed_once_for_a_file_as_it_is(tmp_path: Path) -> None:
 
 
 def install(site: Path, package: str, *files: Path) -> None:
-    """Lay out a package with these files, as pip does."""
+    """Lay out a package with these files, like pip."""
     info = site / f"{package.replace('-', '_')}-1.2.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.2\n")

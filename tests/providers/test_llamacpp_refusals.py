@@ -1,4 +1,4 @@
-"""Models that cannot run in edgen's own process: one sentence each, and no crash."""
+"""Models that cannot run in edgen's own process: one message each, and no crash."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.providers.llama import Build
 
 
 async def refusal(build: Build, path: Path, **settings: Any) -> str:
-    """The sentence that refuses a model, when it is named or at its first call."""
+    """Return the message that refuses a model, when it is named or at its first call."""
     with pytest.raises(InputError) as caught:
         await build(path=str(path), **settings).complete(request("hi"))
     assert "\n" not in str(caught.value)
@@ -57,7 +57,7 @@ async def test_files_that_are_no_models(build: Build, weights: Path, tmp_path: P
 
 async def test_no_damage_of_a_header_ends_this_process(build: Build, weights: Path, tmp_path: Path) -> None:
     data, rng = weights.read_bytes(), random.Random(5)
-    # An abort that was found so: two tokens of the vocabulary become one.
+    # A known abort: two tokens of the vocabulary become one.
     known = bytearray(data)
     place = data.index(b"\x01\0\0\0\0\0\0\0A\x01\0\0\0\0\0\0\0B")
     known[place + 8] = ord("B")
@@ -83,7 +83,7 @@ async def test_one_larger_than_the_memory(build: Build, weights: Path, tmp_path:
     path = tmp_path / "large.gguf"
     path.write_bytes(weights.read_bytes())
     with path.open("r+b") as file:
-        file.truncate(1 << 43)  # a file of holes, 8 TB
+        file.truncate(1 << 43)  # a sparse file of 8 TB
     said = await refusal(build, path)
     assert "8,796.1 GB for its weights" in said
     assert "this machine has" in said
@@ -126,7 +126,7 @@ async def test_one_of_several_parts(build: Build, weights: Path, tmp_path: Path)
 
 
 class _Without:
-    """Finds no xllamacpp, as where it is not installed."""
+    """An import finder without xllamacpp, as if it were not installed."""
 
     def find_spec(self, name: str, *_: Any) -> None:
         if name == "xllamacpp":

@@ -1,4 +1,5 @@
-"""Log probabilities on the wire: each provider's own way to ask, what it tells, and what is not believed."""
+"""Log probabilities in requests and answers: each provider's own fields, and invalid values
+that are rejected."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def request(top: int | None = 2, text: str = "hello", scale: int = 1) -> Request
 
 
 def configs(url: str, **more: Any) -> dict[str, BackendConfig]:
-    """A backend of each type that tells log probabilities over HTTP, at one server."""
+    """Return a backend of each type that supports log probabilities over HTTP, all at one server."""
     known: dict[str, Any] = {"model": "m", **more}
     return {
         "openai": OpenAIConfig(base_url=f"{url}/v1", **known),
@@ -49,7 +50,7 @@ def configs(url: str, **more: Any) -> dict[str, BackendConfig]:
 KINDS = [*configs("http://127.0.0.1:1")]
 CONTENTS = [{"role": "user", "parts": [{"text": "hello"}]}]
 GENERATION = {"maxOutputTokens": 9, "responseLogprobs": True, "logprobs": 2}
-# What each service is sent, to the letter.
+# Each service's exact request.
 BODIES: dict[str, Any] = {
     "openai": {
         "model": "m",
@@ -91,7 +92,7 @@ _RESULT = {
     "logProbabilitySum": -0.21,
 }
 _CANDIDATE = {"content": {"parts": [{"text": "1."}]}, "finishReason": "STOP", "logprobsResult": _RESULT}
-# What each service answers, as its API reference has it.
+# Each service's answer, by its API reference.
 ANSWERS: dict[str, Any] = {
     "openai": {
         "choices": [
@@ -156,7 +157,7 @@ def of_llama(text: str, prob: float, *top: tuple[str, float]) -> dict[str, Any]:
 async def test_llama_cpp_is_asked_for_what_it_says_after_the_grammar(
     fake: FakeServer, settings: dict[str, Any]
 ) -> None:
-    """It is known by its first answer; a service that is another one is never sent the field."""
+    """llama.cpp is known by its first answer; no other service gets the field."""
     sampled = [of_llama("1", 0.25, ("1", 0.25), ("2", 0.75)), of_llama("}", 1.0000001, ("}", 1.0), ("x", 0))]
     said = {
         "choices": [{"message": {"content": "1}"}, "logprobs": {"content": listed()}}],
@@ -220,7 +221,7 @@ def test_a_line_of_a_batch_asks_and_is_read_alike(kind: str) -> None:
     assert said.reply.tokens == TOKENS
 
 
-# --- what is not believed ------------------------------------------------------------------------
+# --- invalid values ------------------------------------------------------------------------------
 
 
 def test_the_bytes_of_a_character_may_stand_in_several_tokens() -> None:
@@ -244,7 +245,7 @@ def test_the_bytes_of_a_character_may_stand_in_several_tokens() -> None:
 def test_what_is_no_list_of_tokens_is_none(wrong: Any) -> None:
     assert openai.read_tokens(wrong) is None
     of_google = json.loads(json.dumps(wrong).replace('"logprob"', '"logProbability"'))
-    if wrong != [*listed(), {"token": "x"}]:  # a number that is left out is 0 there
+    if wrong != [*listed(), {"token": "x"}]:  # Google omits a number that is 0
         assert gemini.read_tokens({"chosenCandidates": of_google}) is None
 
 
@@ -287,7 +288,7 @@ def test_a_key_that_tokens_spell_takes_them_along() -> None:
     assert without_secrets(Reply("1", tokens=TOKENS), (key,)).tokens == TOKENS
 
 
-# --- who has them --------------------------------------------------------------------------------
+# --- support -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("config", [AnthropicConfig(model="m"), GoogleGenerativeAIConfig(model="m")])

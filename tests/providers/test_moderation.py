@@ -1,4 +1,5 @@
-"""What a service's moderation turns away is a reply of that prompt, and what only sounds like it is not."""
+"""A refusal by a service's moderation counts as a reply to the prompt; other errors with
+similar words do not."""
 
 from __future__ import annotations
 

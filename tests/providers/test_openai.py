@@ -1,4 +1,4 @@
-"""The openai adapter against a scripted server: what is sent, what is read, what goes wrong."""
+"""The openai adapter with a scripted server: requests, answers, failures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def choice(message: dict[str, Any], finish_reason: str | None = "stop") -> dict[
     return {"choices": [{"message": message, "finish_reason": finish_reason}]}
 
 
-# --- what is sent --------------------------------------------------------------------------------
+# --- requests ------------------------------------------------------------------------------------
 
 
 async def test_the_least_that_is_sent(fake: FakeServer) -> None:
@@ -188,7 +188,7 @@ def test_the_identity_is_what_shapes_answers() -> None:
     assert it.model == "m"
 
 
-# --- what comes back -----------------------------------------------------------------------------
+# --- answers -------------------------------------------------------------------------------------
 
 
 async def test_a_reply(fake: FakeServer) -> None:
@@ -265,7 +265,7 @@ def test_no_body_makes_the_reader_raise(body: bytes) -> None:
     assert read_reply(b'{"choices":[{"message":{"content":"' + b"[" * 5000 + body) is None
 
 
-# --- what goes wrong -----------------------------------------------------------------------------
+# --- failures ------------------------------------------------------------------------------------
 
 E = ErrorBody
 KINDS = [
@@ -279,7 +279,7 @@ KINDS = [
     (429, E("Rate limit reached for m", type="tokens", code="rate_limit_exceeded"), FailureKind.RATE_LIMIT),
     (429, E("You exceeded your current quota", type="insufficient_quota"), FailureKind.QUOTA),
     (429, E("You exceeded your current quota", code="insufficient_quota"), FailureKind.QUOTA),
-    # The words alone are also Google's for a quota per minute.
+    # Google uses the same words for a quota per minute.
     (429, E("You exceeded your current quota", status="RESOURCE_EXHAUSTED"), FailureKind.RATE_LIMIT),
     (429, E("Billing hard limit", code="billing_hard_limit_reached"), FailureKind.QUOTA),
     (402, E("Insufficient Balance"), FailureKind.QUOTA),

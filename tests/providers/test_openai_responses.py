@@ -1,4 +1,4 @@
-"""The openai-responses adapter: what is sent, what is read, what goes wrong, and whole runs against a strict server."""
+"""The openai-responses adapter: requests, answers, failures, and whole runs with a strict server."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def ask(it: Any, *texts: str, **more: Any) -> Reply:
     return reply
 
 
-# --- what is sent --------------------------------------------------------------------------------
+# --- requests ------------------------------------------------------------------------------------
 
 
 async def test_the_least_that_is_sent(fake: FakeServer) -> None:
@@ -161,7 +161,7 @@ def test_any_prompt_is_written_as_json(text: str) -> None:
     assert json.loads(it.body(request(text)))["input"] == [{"role": "user", "content": text}]
 
 
-# --- what comes back -----------------------------------------------------------------------------
+# --- answers -------------------------------------------------------------------------------------
 
 
 async def test_a_reply(fake: FakeServer) -> None:
@@ -216,7 +216,7 @@ def test_no_body_makes_the_reader_raise(body: bytes) -> None:
     read_reply(body)
 
 
-# --- what goes wrong -----------------------------------------------------------------------------
+# --- failures ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ DIALECT = Dialect(
 
 
 class Responses(Server):
-    """A server of the Responses API that takes nothing of other APIs."""
+    """A server of the Responses API that accepts no other API's requests."""
 
     def _completion(self, body: dict[str, Any]) -> Any:
         assert body["store"] is False

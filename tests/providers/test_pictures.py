@@ -1,5 +1,5 @@
-"""Pictures in requests: each service's wire format, against a server that keeps what it was sent and against the
-simulator's server, which takes real pictures only."""
+"""Pictures in requests: each service's wire format, with a server that keeps its requests and with the
+simulator's server, which accepts real pictures only."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def backend(kind: str, url: str, **more: Any) -> Any:
 
 
 async def sent(fake: FakeServer, kind: str, *texts: str, system: str | None = None, **more: Any) -> Any:
-    """The body of a request with these messages, as the service gets it."""
+    """Send a request with these messages; return its body as the service receives it."""
     reply = {"openai": OF_OPENAI, "anthropic": OF_ANTHROPIC}.get(kind, OF_GOOGLE)
     fake.says(answer(reply))
     it = backend(kind, fake.url, **more)
@@ -129,7 +129,7 @@ async def test_google_gets_inline_data(fake: FakeServer, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic", "gemini", "vertex"])
 async def test_a_picture_of_a_system_message_goes_to_the_user(fake: FakeServer, kind: str) -> None:
-    """No service takes pictures from the system."""
+    """No service accepts pictures in system messages."""
     one = shown()
     more = {"max_tokens": 9} if kind == "anthropic" else {}
     body = await sent(fake, kind, "Begin.", system=f"You see {one.mark} and {one.mark}.", **more)
@@ -143,7 +143,7 @@ async def test_a_picture_of_a_system_message_goes_to_the_user(fake: FakeServer, 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic", "gemini", "vertex"])
 async def test_texts_without_pictures_are_sent_as_before(fake: FakeServer, kind: str) -> None:
-    """So is a mark of a picture that nobody has read, as a model or a person may write one."""
+    """A mark of an unknown picture, which a model or a person may write, stays text."""
     unknown = f"⟦picture {'0' * 64} image/png 8x6⟧"
     more = {"max_tokens": 9} if kind == "anthropic" else {}
     body = await sent(fake, kind, f"See {unknown}", "Yes", "Then?", **more)
@@ -207,7 +207,7 @@ def test_other_files_are_refused(data: bytes, reason: str) -> None:
         read_picture(data)
 
 
-# ---- who takes none, and what it costs
+# ---- models without pictures, and costs
 
 
 def test_a_backend_that_takes_no_pictures_says_so() -> None:
@@ -238,12 +238,12 @@ def configs() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("kind", "model", "size", "expected"),
     [
-        ("openai", "gpt-4o", (1024, 1024), 765),  # the examples of OpenAI's guide
+        ("openai", "gpt-4o", (1024, 1024), 765),  # examples in OpenAI's guide
         ("openai", "gpt-4o", (2048, 4096), 1105),
         ("openai", "gpt-4.1-mini", (1024, 1024), 1659),  # 1,024 patches × 1.62
         ("openai", "gpt-4o-mini", (512, 512), 8500),
         ("openai", "some-local-vlm", (280, 280), 100),
-        ("anthropic", "claude-sonnet-4-5", (200, 200), 54),  # the examples of Anthropic's guide
+        ("anthropic", "claude-sonnet-4-5", (200, 200), 54),  # examples in Anthropic's guide
         ("anthropic", "claude-sonnet-4-5", (1000, 1000), 1334),
         ("gemini", "gemini-2.5-flash", (300, 300), 258),
         ("gemini", "gemini-2.5-flash", (960, 540), 516),

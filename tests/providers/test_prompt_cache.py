@@ -1,4 +1,5 @@
-"""Prompt caches: what is marked for Anthropic's, what is read of any, and that a bill with cache prices stays under its cap."""
+"""Prompt caches: marks for Anthropic's cache, cached tokens of all services, and a cap that
+holds with cache prices."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from tests.execution.service import Service, edgen, files, serve
 from tests.providers.fakes import request
 from tests.providers.test_anthropic import ANSWER, backend
 
-# --- what is marked ------------------------------------------------------------------------------
+# --- marks ---------------------------------------------------------------------------------------
 
 
 def body(*texts: str, system: str = "", **settings: Any) -> dict[str, Any]:
@@ -65,7 +66,7 @@ def test_without_a_word_nothing_is_marked() -> None:
 
 
 def test_a_cache_shapes_no_answer() -> None:
-    """A run may go on with it, or without."""
+    """A run may be resumed with a cache, or without."""
     known = [
         backend("http://localhost", prompt_cache=kept, temperature=0.5).identity
         for kept in (None, "5m", "1h")
@@ -73,7 +74,7 @@ def test_a_cache_shapes_no_answer() -> None:
     assert known[0] == known[1] == known[2]
 
 
-# --- what is read --------------------------------------------------------------------------------
+# --- cached tokens -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,7 @@ def test_what_gemini_counts() -> None:
     assert reply.usage == Usage(35, 7, 20)
 
 
-# --- what it costs -------------------------------------------------------------------------------
+# --- costs ---------------------------------------------------------------------------------------
 
 PRICE = Price(prompt=3, completion=15, cache_read=0.3, cache_write=3.75, batch=0.5)
 DOLLARS = st.floats(0, 100) | st.none()
@@ -189,7 +190,7 @@ def test_a_price_without_that_of_the_cache_is_refused(tmp_path: Path) -> None:
 
 
 class Caching(Service):
-    """The Messages API with a prompt cache, one token for four characters. `bill` is what it charges, in dollars."""
+    """The Messages API with a prompt cache, one token for four characters. `bill`: its charges in dollars."""
 
     bill = Fraction(0)
     kept: set[str]
@@ -270,7 +271,9 @@ async def test_a_run_pays_what_the_service_bills_and_its_cap_holds(tmp_path: Pat
         ended = await edgen("generate", job, "-o", tmp_path / "run", "--json")
         assert ended.code == 0, ended.err
         bill: Fraction = service.bill  # type: ignore[attr-defined]
-        assert ended.facts["cost_usd"] == pytest.approx(float(bill), abs=5e-7)  # millionths of a dollar
+        assert ended.facts["cost_usd"] == pytest.approx(
+            float(bill), abs=5e-7
+        )  # exact to a millionth of a dollar
         tokens = ended.facts["tokens"]
         assert min(tokens["cache_read"], tokens["cache_write"]) > 0
         shown = await edgen("status", tmp_path / "run")
@@ -280,7 +283,7 @@ async def test_a_run_pays_what_the_service_bills_and_its_cap_holds(tmp_path: Pat
         )
         again = await edgen("estimate", job, "--runs", tmp_path, "--json")
         assert again.facts["prices"][0]["cache_write"] == 3.75
-        # Under a cap every call may write all of its prompt: what is billed stays below it.
+        # Under a cap, every call may write its whole prompt to the cache: the bill stays below the cap.
         service.kept, service.bill = set(), Fraction(0)  # type: ignore[attr-defined]
         cap = float(bill) / 2
         limits = {"in_flight": 3, "max_cost": cap}
@@ -288,7 +291,7 @@ async def test_a_run_pays_what_the_service_bills_and_its_cap_holds(tmp_path: Pat
         stopped = await edgen("generate", capped, "-o", tmp_path / "capped", "--json")
         assert stopped.code == 4, stopped.err
         assert 0 < service.bill <= Fraction(cap)  # type: ignore[attr-defined]
-        # The same files come without a cache.
+        # A run without a cache gives the same files.
         plain = write_job(tmp_path / "plain.yaml", url, backends=json.loads(job.read_text())["backends"])
         text = plain.read_text().replace('"prompt_cache": "5m"', '"prompt_cache": null')
         plain.write_text(text)

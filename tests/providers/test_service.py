@@ -1,4 +1,5 @@
-"""What a job says of how a service is spoken to: headers, query, auth, the field for max_tokens, several servers."""
+"""A job's settings for calls of a service: headers, query, auth, the field for max_tokens,
+several servers."""
 
 from __future__ import annotations
 
@@ -160,7 +161,7 @@ async def test_batches_carry_headers_query_and_auth(fake: FakeServer) -> None:
     assert "authorization" not in seen.headers
 
 
-# --- what a job cannot say -----------------------------------------------------------------------
+# --- invalid settings ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -264,7 +265,7 @@ def test_a_tier_of_its_own_price_is_not_charged_at_the_list_s(tmp_path: Path) ->
         load_job(job(tmp_path, model | {"service_tier": "priority"}, **capped))
 
 
-# --- what is sent --------------------------------------------------------------------------------
+# --- requests ------------------------------------------------------------------------------------
 
 
 async def test_effort_verbosity_and_tier_are_fields_of_the_request(fake: FakeServer) -> None:

@@ -1,4 +1,5 @@
-"""How many calls a local server answers at once: who says so, and who is never asked."""
+"""The number of calls that a local server answers at once: servers that report it, and
+others, which get no request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a key may go: the rule by a table, hosts by what nobody thought of, consents as people write them."""
+"""Hosts that may get a key: the rule by a table, generated hosts, and consents as people write them."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ _LABELS = st.text(string.ascii_letters + string.digits + "-_.:@/\\?#%[]~ аéß�
 
 
 def client_reads(url: str) -> URL | None:
-    """The address as the HTTP client reads it, None where it refuses it."""
+    """Return the address as the HTTP client reads it; None if the client refuses it."""
     try:
         return URL(url)
     except (ValueError, IndexError):
@@ -205,7 +205,7 @@ def client_reads(url: str) -> URL | None:
 @example(before="", after="[]@")
 @example(before="eu.", after=":443/v1")
 def test_only_the_providers_own_names_get_its_key(before: str, after: str) -> None:
-    """Whatever is written around a provider's name: where a key is sent, the client connects to that provider."""
+    """Any text around a provider's name: if the key is sent, the client connects to that provider."""
     url = f"https://{before}api.openai.com{after}"
     parsed = client_reads(url)
     if parsed is not None and isinstance(decide_trust(OPENAI, url, Consents()), Allowed):
@@ -240,7 +240,7 @@ def test_a_host_is_the_same_however_it_is_written(host: str) -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        "bedrock-runtime.s3.amazonaws.com",  # anybody's bucket
+        "bedrock-runtime.s3.amazonaws.com",  # any customer's bucket
         "bedrock-runtime.us-west-2.evil.amazonaws.com",
         "x.bedrock-runtime.us-west-2.amazonaws.com",
         "bedrock-runtime.us-west-2.amazonaws.com.example.org",

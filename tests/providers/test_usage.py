@@ -1,4 +1,4 @@
-"""What a service says it counted: what is believed, and that no number costs an answer."""
+"""Token counts that services report: which are accepted, and that no invalid number loses an answer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_whatever_is_said_a_usage_can_be_true_or_is_none(prompt: Any, completion
     [
         (3, 4, "a", Usage(3, 4)),
         (MOST_PROMPT, MOST_COMPLETION, "a", Usage(MOST_PROMPT, MOST_COMPLETION)),
-        ("3", 4.0, "a", Usage(3, 4)),  # some servers write them so
+        ("3", 4.0, "a", Usage(3, 4)),  # some servers use these types
         (3, 0, "", Usage(3, 0)),  # a blocked prompt
         (0, 0, "a", None),
         (0, 4, "a", None),
@@ -87,7 +87,7 @@ def test_no_usage_costs_an_answer(usage: Any) -> None:
 
 
 def test_what_an_answer_holds_besides_is_left_alone() -> None:
-    """Tokens that were cached, or thought, are part of the two sums."""
+    """Cached tokens and reasoning tokens are part of the two sums."""
     details = {
         "prompt_tokens_details": {"cached_tokens": -1},
         "completion_tokens_details": {"reasoning_tokens": None},

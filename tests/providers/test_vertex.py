@@ -1,4 +1,4 @@
-"""The vertex adapter against a server that takes Vertex AI's dialect, and a token service as Google's."""
+"""The vertex adapter with a server that accepts only Vertex AI's API, and a token service like Google's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATH = "/v1/projects/my-project/locations/global/publishers/google/models/m:gene
 
 
 class Google:
-    """Vertex AI and the token service beside it. A token is good for `uses` calls."""
+    """Vertex AI with its token service. A token is valid for `uses` calls."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -84,7 +84,7 @@ async def google() -> AsyncIterator[Google]:
 
 @pytest.fixture
 def account(google: Google, tmp_path: Path) -> dict[str, str]:
-    """An environment in which a service account calls."""
+    """Return an environment with a service account."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -162,7 +162,7 @@ async def test_a_token_goes_nowhere_without_consent(google: Google, account: dic
 
 
 async def test_no_message_shows_the_token(google: Google, account: dict[str, str]) -> None:
-    google.uses = 0  # whoever is refused is told what was sent
+    google.uses = 0  # the refusal repeats the sent token
     with pytest.raises(CallError) as caught:
         await ask(backend(google, account))
     assert caught.value.kind is FailureKind.AUTHENTICATION

@@ -32,6 +32,7 @@ UNLEARNED = {
     "JSON, cut short",
     "JSON, parallel lists and a topic",
     "JavaScript, backticks",
+    "TypeScript objects",
     "XML, emotion as an element",
     "large model: notes between",
     "log with margin",
@@ -313,5 +314,99 @@ def test_other_forms_of_a_probability_are_learned(value: str) -> None:
         turns = [f"{role}: Tell me of it, part {part}." for part in "xyz" for role in ("Teacher", "Student")]
         given = value.format(n=number + 1, w=("one", "two", "three")[number % 3])
         return "\n".join([*turns, f"\nProbability: {given}"])
+
+    assert None not in _read_other_replies(write)
+
+
+def _lines(number: int) -> list[tuple[str, str, str]]:
+    """A role, and what it says in two lines of different lengths, for six turns."""
+    word = _WORDS[number % 10]
+    said = (
+        (f"Let us look at {word}.", "What do you know of it by now?"), ("Not much, I fear.", "It is new."),
+        (f"Take a book about {word}, then.", "Read the first page."), ("Where do I find one?", "At home I have none, I think."),
+        ("Here.", f"Look for {word} in it."), ("Yes, that helps!", "I will read on."),
+    )  # fmt: skip
+    return [(("Teacher", "Student")[i % 2], *pair) for i, pair in enumerate(said)]
+
+
+@pytest.mark.parametrize("joint", ["\n", "\n> ", "<br>", "\n  "])
+def test_turns_of_several_lines_are_learned(joint: str) -> None:
+    def write(number: int) -> str:
+        mark = "> " if ">" in joint[:2] else ""
+        turns = [f"{mark}**{role}:** {first}{joint}{second}" for role, first, second in _lines(number)]
+        return "\n\n".join([*turns, f"**Probability:** 0.{number}"])
+
+    assert None not in _read_other_replies(write)
+
+
+def test_line_breaks_in_texts_of_json_are_learned() -> None:
+    def write(number: int) -> str:
+        turns = [
+            {"role": role, "text": f"{first}\n\nI call it “so”. {second}"}
+            for role, first, second in _lines(number)
+        ]
+        return json.dumps({"turns": turns, "probability": number / 20}, ensure_ascii=number % 2 == 0)
+
+    assert None not in _read_other_replies(write)
+
+
+@pytest.mark.parametrize(
+    ("head", "foot"),
+    [
+        ('{{"topic": "{word}", "grade": {number}, "turns": [', '], "p": 0.{number}, "reason": "{remark}"}}'),
+        ('{{"turns": [', '], "reason": "{remark}", "probability": 0.{number}}}'),
+    ],
+)
+def test_values_and_remarks_that_change_are_learned(head: str, foot: str) -> None:
+    def write(number: int) -> str:
+        values = {
+            "word": _WORDS[number % 10], "number": number, "remark": f"It went {'very ' * (number % 3)}well."
+        }  # fmt: skip
+        turns = [
+            json.dumps({"role": role, "text": f"Tell me of it, part {part}."})
+            for part in "xyz"
+            for role in ("Teacher", "Student")
+        ]
+        return head.format(**values) + ", ".join(turns) + foot.format(**values)
+
+    assert None not in _read_other_replies(write)
+
+
+@pytest.mark.parametrize("key", ["Teacher", "Student"])
+def test_a_name_above_the_turns_does_not_change_unnoticed(key: str) -> None:
+    def write(number: int) -> str:
+        people = {"Teacher": "Ann", "Student": "Ben"} | {key: _WORDS[number % 10].title()}
+        turns = [f"{name}: Tell me of it, part {part}." for part in "xyz" for name in ("Ann", "Ben")]
+        return "\n".join([*[f"{role}: {name}" for role, name in people.items()], "", *turns])
+
+    layouts = Layouts(TEACHER_STUDENT)
+    plain = write(0).replace("Light", {"Teacher": "Ann", "Student": "Ben"}[key])
+    for text in (plain, plain, plain):
+        result = read_unknown(text, TEACHER_STUDENT)
+        assert isinstance(result, Conversation)
+        layouts.learn(text, result)
+    assert layouts.read(plain) is not None
+    assert layouts.read(write(1)) is None
+
+
+def test_stage_directions_in_square_brackets_are_learned() -> None:
+    def write(number: int) -> str:
+        rng = random.Random(number)
+        turns = [
+            f"{role}: {rng.choice(('[smiling] ', '', ''))}Tell me of {_WORDS[number % 10]}, part {part}."
+            for part in "xyzu"
+            for role in ("Teacher", "Student")
+        ]
+        return "\n".join([*turns, f"\nProbability: 0.{number}"])
+
+    assert sum(found is not None for found in _read_other_replies(write)) > 7
+
+
+def test_lists_of_each_speakers_turns_are_learned() -> None:
+    def write(number: int) -> str:
+        said: dict[str, object] = {"teacher": [], "student": [], "probability": number / 20}
+        for role, first, second in _lines(number):
+            said[role.lower()] += [f"{first} {second}"]  # type: ignore[operator]
+        return json.dumps(said)
 
     assert None not in _read_other_replies(write)

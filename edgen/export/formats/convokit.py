@@ -94,7 +94,7 @@ class _Metadata:
         }
 
 
-def _of_layers(layers: Sequence[LayerFacts]) -> Columns:
+def _list_layer_columns(layers: Sequence[LayerFacts]) -> Columns:
     """Return the metadata of layers, by object."""
     of = {True: "metadata of conversations: ", False: "metadata of utterances, those of one in each: "}
     return {
@@ -222,7 +222,7 @@ FORMAT = Format(
     summary="A corpus of whole conversations, as ConvoKit loads it.",
     rows=rows,
     tables=_make_table,
-    layout=FormatLayout(layer_columns=_of_layers, files=CorpusFiles, by_range=True),
+    layout=FormatLayout(layer_columns=_list_layer_columns, files=CorpusFiles, by_range=True),
     use="""\
 from convokit import Corpus
 corpus = Corpus(filename="THIS_FOLDER")

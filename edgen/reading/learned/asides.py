@@ -51,8 +51,8 @@ _CLOSED = compile_later(r"[^\w.!?…。！？]*(?:</\w+>\s*)*\Z")
 # A value under a key, in words that begin with a letter or in digits; one of the same kind.
 _LETTERS = r"([^\W\d_](?:[\w ,.;'’()&!?/%+-]|[\u0300-\u036f\u0590-\u0dff]){0,79})"
 _VALUE = compile_later(
-    rf"""(?:(?<=["'*]|[^\W\d])(?:\*{{0,2}}: ?\*{{0,2}} ?|=)["'“]?|>)(?:{_LETTERS}|[0-9]{{1,4}})"""
-    r"""(?=["'”]?(?:,? ?\n|, |/?>| \w+=)|</)"""
+    rf"""(?:(?<=["'*]|[^\W\d])(?:\*{{0,2}}: ?\*{{0,2}} ?|=)["'“]?|>|<!-- )(?:{_LETTERS}|[0-9]{{1,4}})"""
+    r"""(?=["'”]?(?:,? ?\n|, |/?>| \w+=)|</| -->)"""
 )
 _NUMBER = "(0|[1-9][0-9]{0,3})"
 _KEY = compile_later(r"[^\n,{>]*\Z")
@@ -97,7 +97,7 @@ def blank_values(
 
     parts, patterns, at = [], [], 0
     for value in _VALUE.finditer(head):
-        words = value[1] or value[0].lstrip(":=>*\"'“ ")
+        words = value[1] or value[0].lstrip("<!->:=*\"'“ ")
         start = value.end() - len(words)
         key = _KEY.search(head, 0, value.start())
         if vocabulary.notes[value[0]] and key is not None and vocabulary.plain[key[0]]:

@@ -13,9 +13,9 @@ from edgen.core.text import compile_later
 from edgen.core.values import Conversation
 from edgen.reading.foreign_words import ends_conversation
 from edgen.reading.learned.asides import WORDS, blank_remark, blank_values, is_aside
-from edgen.reading.learned.layout import Behind, Layout, Tail
+from edgen.reading.learned.layout import MOST_GAPS, Behind, Layout, Tail, find_shared
 from edgen.reading.learned.notes import BLANK, find_label_notes
-from edgen.reading.learned.texts import CUTS, DIGITS, VALUE, find_unit, make_skeleton, zero_digits
+from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_codes import PLAIN
 from edgen.reading.learned.turn_places import LONGEST, TAG, TurnPlaces, find_turns
 from edgen.reading.learned.turn_rules import TurnRules
@@ -130,11 +130,10 @@ def _find_fixed_layout(
         return None
     tails, label = behind
     before_value, after_value, unit = tails
-    tails = (
-        blank_remark(before_value, vocabulary, keyed=True),
-        blank_remark(after_value, vocabulary),
-        unit,
-    )
+    remark = blank_remark(after_value, vocabulary)
+    if unit is None and remark.partition(WORDS)[0][-1:] not in ('"', "“", ">"):
+        remark = after_value  # words without a mark around them may be the last turn's
+    tails = (blank_remark(before_value, vocabulary, keyed=True), remark, unit)
     if (
         (label and order)
         or not all(map(_is_marked, order))
@@ -156,7 +155,8 @@ def _find_fixed_layout(
         zero_digits(layout.head, lettered=lettered) if layout.numbered and below is None else layout.head
     )
     layout.begin = _VARYING.split(layout.head, 1)[0]
-    return None if Repair.MISSING_QUOTE in result.repairs and (layout.turns.mixed or not rest) else layout
+    unclear = Repair.MISSING_QUOTE in result.repairs and (layout.turns.mixed or not rest)
+    return None if unclear or not (order or layout.shared[1]) else layout
 
 
 def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabulary: TurnWords) -> Layout:
@@ -203,6 +203,7 @@ def _make_layout(texts: _Texts, result: Conversation, words: RoleWords, vocabula
         rows=any("\n" not in gap and gap.lstrip()[:1] == "|" for gap in gaps),
         json='"＂' in marks and ("{" in top or "[" in top),
         turns=turns,
+        shared=find_shared([] if order else before),
         tails={},
         below=below,
         order=order,
@@ -221,7 +222,7 @@ def _is_apart_from(top: str, gaps: Sequence[str], rest: str) -> bool:
     layout = "".join((top, *gaps, rest))
     return (
         max(map(len, [*gaps, rest])) <= LONGEST
-        and not any(mark in layout for mark in ("\0", WORDS, *CUTS))
+        and WORDS not in layout
         and "ended_by" not in layout
         and not _gives("".join(gaps))
     )
@@ -354,7 +355,7 @@ def _is_regular(head: str, before: Mapping[str, str], gaps: Sequence[str], first
     skeletons: dict[str, set[str]] = {}
     for gap, role in before.items():
         skeletons.setdefault(role, set()).add(make_skeleton(gap))
-    if len(before) > len(CUTS) or len(skeletons) < 2 or any(len(some) > 1 for some in skeletons.values()):
+    if len(before) > MOST_GAPS or len(skeletons) < 2 or any(len(some) > 1 for some in skeletons.values()):
         return False
     if any(map(_is_bare, gaps)) or not _names_next(head, before, first):
         return False

@@ -8,7 +8,7 @@ probability.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -17,19 +17,19 @@ from edgen.core.text import compile_later
 from edgen.core.values import Conversation, Turn
 from edgen.reading.learned.asides import WORDS, is_aside, split_at
 from edgen.reading.learned.notes import LabelNotes
-from edgen.reading.learned.texts import CUTS, DIGITS, VALUE, find_unit, make_skeleton, zero_digits
+from edgen.reading.learned.texts import DIGITS, VALUE, find_unit, make_skeleton, zero_digits
 from edgen.reading.learned.turn_rules import TurnRules
 from edgen.reading.probability import parse_probability
-from edgen.reading.text.characters import TurnWords, fold
-from edgen.reading.text.surroundings import (
-    is_likely,
-)
+from edgen.reading.text.characters import TurnWords, find_common_start, fold
+from edgen.reading.text.surroundings import is_likely
 
 LEAST = 4  # turns; of fewer, the general reader takes no mark that they share for the layout's
 MOST = 200  # turns
+MOST_GAPS = 16  # texts between turns
 _MOST_TAILS = 32  # of a layout
 _MOST_ASIDE = 1_000  # characters in which the first turn begins
-_ZERO_LED = compile_later(r"0(?<![\w.]0)(?<![0-9][:/-]0)[0-9]")  # no number in JSON; but in dates and times
+# No number in JSON, but one in dates and times.
+_ZERO_LED = compile_later(r"0(?<![\w.]0)(?<![0-9][:/-]0)[0-9]")
 # The texts before and after the probability that follow the last turn, and its unit; without a probability,
 # nothing and the text after the last turn.
 Behind = tuple[str, str, str | None]
@@ -59,6 +59,8 @@ class Layout(msgspec.Struct):
     rows: bool  # turns stand next to each other in a table
     json: bool  # the layout may be JSON, in which no number begins with a zero
     turns: TurnRules
+    shared: tuple[int, str]
+    """What all gaps have in them, and at which place."""
     tails: dict[Behind, Tail]  # what may follow the last turn, or a label that has only the end marker
     below: str | None = None  # text between a probability after `head` and the first turn; None without one
     order: tuple[str, ...] = ()  # texts between the turns in their order, if there is no other regularity
@@ -148,11 +150,9 @@ class Layout(msgspec.Struct):
         if self.numbered and self.below is None:
             start = zero_digits(start, lettered=self.lettered)
         place = start.find(self.head)
-        return (
-            -1
-            if place < 0 or (self.aside and not is_aside(text[:place], vocabulary))
-            else place + len(self.head)
-        )
+        if place < 0 or (self.aside and not is_aside(text[:place], vocabulary)):
+            return -1
+        return place + len(self.head)
 
     def is_like(self, other: Layout) -> bool:
         """Return whether another layout differs only in its digits, its code or the text after the turns."""
@@ -174,8 +174,9 @@ class Layout(msgspec.Struct):
     def extend(self, other: Layout) -> bool:
         """Take what another layout like this one knows more; return whether that is anything."""
         before = (len(self.gaps), len(self.tails))
-        if len(self.gaps | other.gaps) <= len(CUTS):
+        if len(self.gaps | other.gaps) <= MOST_GAPS and (shared := find_shared(self.gaps | other.gaps))[1]:
             self.gaps = dict(sorted((self.gaps | other.gaps).items(), key=lambda item: -len(item[0])))
+            self.shared = shared
         tails = other.tails if len(self.tails) >= _MOST_TAILS else self.tails | other.tails
         # One may end with another. A new dict, since another thread may read the old one.
         self.tails = dict(sorted(tails.items(), key=lambda item: -len(item[0][0])))
@@ -185,29 +186,26 @@ class Layout(msgspec.Struct):
 
     def _cut(self, body: str) -> tuple[list[str], list[str]] | None:
         """Return the texts of the turns, the last one with what follows it, and who speaks each."""
-        if "\0" in body:
-            return None
-        cut = zero_digits(body, lettered=self.lettered) if self.numbered else body
-        found = {}
-        for mark, (gap, role) in zip(CUTS, self.gaps.items(), strict=False):
-            cut = cut.replace(gap, "\0" + mark)
-            found[mark] = (role, len(gap), self.json and "00" in gap)
-        first, *rest = cut.split("\0")
-        if first[-1:].isspace():
-            return None
-        speakers = [self.first, *[found[part[0]][0] for part in rest]]
-        if not self.numbered:
-            return [first, *[part[1:] for part in rest]], speakers
-        at = len(first)
-        said = [body[:at]]
-        for part in rest:
-            _, length, wide = found[part[0]]
-            start = at + length
-            if wide and _ZERO_LED.search(body, at, start):
+        text = zero_digits(body, lettered=self.lettered) if self.numbered else body
+        (lead, shared), gaps, find = self.shared, self.gaps, text.find
+        said, speakers, start = [], [self.first], 0
+        place = find(shared, lead)
+        while place >= 0:
+            at = place - lead if lead else place
+            for gap in gaps:
+                if text.startswith(gap, at):
+                    break
+            else:
+                place = find(shared, place + 1)
+                continue
+            end = at + len(gap)
+            if self.json and "00" in gap and _ZERO_LED.search(body, at, end):
                 return None
-            at = start + len(part) - 1
             said.append(body[start:at])
-        return said, speakers
+            speakers.append(gaps[gap])
+            start, place = end, find(shared, end + lead)
+        said.append(body[start:])
+        return None if said[0][-1:].isspace() else (said, speakers)
 
     def _cut_in_order(self, body: str) -> tuple[list[str], list[str]] | None:
         """Return the same where the texts between the turns come in one order."""
@@ -256,6 +254,14 @@ class Layout(msgspec.Struct):
         return None
 
 
+def find_shared(gaps: Iterable[str]) -> tuple[int, str]:
+    """Return characters that all texts between turns have, and their place: at the beginning, or after one
+    quotation mark of either kind; none if they differ."""
+    some = [*gaps]
+    shared = find_common_start(some) if some else ""
+    return (0, shared) if shared or not some else (1, find_common_start([gap[1:] for gap in some]))
+
+
 def _weave(some: list[str]) -> list[str]:
     """Return the first and the second half, their items in turn."""
     half = len(some) // 2
@@ -271,7 +277,12 @@ def _split_blank_tail(
     back = None if front is None else split_at(front[2], after, ends=True)
     if front is None or back is None:
         return False, "", ""
-    fits = all(words is None or is_aside(words, vocabulary) for words in (front[1], back[1]))
+    fits = all(
+        words is None
+        # JSON with a line break in a text is repaired.
+        or (is_aside(words, vocabulary) and not ("\n" in words and f'"{WORDS}' in around))
+        for words, around in ((front[1], before), (back[1], after))
+    )
     return fits, back[0] if unit is None else front[0], back[0]
 
 

@@ -25,7 +25,7 @@ _PARTIAL = compile_later(r"[^\W\d_]+\Z")
 _LETTER = compile_later(r"[^\W\d_]")
 _KEY = 3  # letters
 _PLAIN = compile_later(r"(?:[^\\\[]|\\.)*", re.DOTALL)  # of a pattern: characters that stand for themselves
-_MOST = 0.25  # of a reply's characters
+_MOST = 0.4  # of a reply's characters
 
 
 class LabelNotes(msgspec.Struct):
@@ -83,7 +83,7 @@ def find_label_notes(top: str, gaps: Sequence[str], spoken: Sequence[str]) -> La
             if top.endswith(end):  # as in the label of the first turn
                 start = next((start[at:] for at in range(len(start) - 2) if start[at:] in top), start)
             starts.add(start)
-            closers.add(re.escape(end[0]))
+            closers.add(re.escape(end[: end.find("\n") + 1] or end[0]))
     if not starts or (closed and any(" " in note.strip(" ,") for note in known)):
         return None  # several words next to a name show the general reader no label
     shared = find_common_start([start[::-1] for start in starts])[::-1]

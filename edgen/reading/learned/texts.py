@@ -6,8 +6,6 @@ import re
 
 from edgen.core.text import compile_later
 
-# Stand for the texts between turns while a reply is cut.
-CUTS = "\x01\x02\x03\x04\x05\x06\x07\x0e\x0f\x10\x11\x12\x13\x14\x15\x16"
 DIGITS = compile_later("[0-9]+")
 # Letters, Roman numbers and circled ones that number the lines of a list.
 _LETTERED = compile_later(r"(\n[^\w\n]{0,4})(?:[①-⑳]|(?:[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})(?=[.)]))")

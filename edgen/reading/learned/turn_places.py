@@ -35,12 +35,13 @@ def find_turns(text: str, turns: Sequence[Turn], at: int) -> TurnPlaces | None:
         for written in codes:
             said = encode_turn(turn.text, written)
             place = text.find(said, at)
-            if not 0 <= place <= at + LONGEST and "\n" in turn.text:
-                joint = joint or _find_joint(text, turn.text, written, at)
-                said = joint.join([encode_turn(line, written) for line in turn.text.split("\n")])
-                place = text.find(said, at)
-            elif "\n" in turn.text:
-                joint = joint or "\n"
+            if "\n" in turn.text:
+                if 0 <= place <= at + LONGEST and "\n" in said:
+                    joint = joint or "\n"
+                else:
+                    joint = joint or _find_joint(text, turn.text, written, at)
+                    said = joint.join([encode_turn(line, written) for line in turn.text.split("\n")])
+                    place = text.find(said, at)
             if 0 <= place <= at + LONGEST:
                 break
         else:

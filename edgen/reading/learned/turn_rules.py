@@ -25,21 +25,21 @@ _WORD = 12  # characters of the longest word for a probability, and one more
 _SHORT = 60  # characters; a tag may be around a shorter label
 _FRAME = 4  # turns of which one may begin with a word that they share
 
-_STRING_END = compile_later(
-    r"'(?:\s?[,:)\]}]|(?<=[,:(\[{]')|(?<=[,:(\[{]\s'))"
-)  # or its beginning, in Python
+# The end of a string in Python, or the beginning of another.
+_STRING_END = compile_later(r"'(?:\s?[,:)\]}]|(?<=[,:(\[{]')|(?<=[,:(\[{]\s'))")
+# A stage direction.
 _DIRECTION = compile_later(r"(\[[^\W\d_](?:[^\W\d_]|[ ,'’-]){1,40}\])")
 _UNDIRECTED = 2  # turns; if all begin with brackets, these may be the layout's
 _CLOSING = '"“”„＂'
 _STOPS = ".!?…。！？।؟"
 _BULLET = compile_later("[-•]|[0-9]{1,2}[.)]")
-_ENDING = frozenset(
-    "=≈~_#*$"
-)  # marks with which a line that ends the last turn begins, or before its probability
+# Marks with which a line that ends the last turn begins, or which stand before a probability.
+_ENDING = frozenset("=≈~_#*$")
 _LIKELY = ("likel", "prob", "chance")
 _COLONS = frozenset(":：")
 _LETTER_ENDS = frozenset("]>)–—")
-_LETTERED = compile_later(r"\n[^\w\n]{0,8}[A-Z]\d?[^\S\n]?[\])>–—-]")  # a letter that may name a speaker
+# A letter at the beginning of a line that may name a speaker.
+_LETTERED = compile_later(r"\n[^\w\n]{0,8}[A-Z]\d?[^\S\n]?[\])>–—-]")
 _ENDS = frozenset(_STOPS)
 # The place inside a line where another language's label could be: in a list, before a colon.
 _LISTED = compile_later(r"[,”](?:\W|[\d_]){0,20}\w+(?:[ '’]\w+)?(?:\W|\d){0,16}[:：]")

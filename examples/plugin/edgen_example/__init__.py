@@ -1,1 +1,1 @@
-"""One of each of the five kinds of things that a package can add to edgen."""
+"""One of each of the five kinds of plugins that a package can add to edgen."""

@@ -1,4 +1,4 @@
-"""A provider: answers out of a list in the job, by the seed of the request."""
+"""A provider: answers from a list in the job, chosen by the seed of the request."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from edgen.plugin import Backend, BackendConfig, Key, Link, Provider, Reply, Req
 
 
 class CannedConfig(BackendConfig, frozen=True, kw_only=True, tag_field="type", tag="canned"):
-    """A list of answers."""
+    """Settings of the backend: a list of answers."""
 
     model: str = "canned"
-    """What records call it."""
+    """Name of the model in records."""
     answers: tuple[str, ...]
-    """What it can say."""
+    """The possible answers."""
 
 
 class CannedBackend:
-    """Says one of its answers."""
+    """A backend that returns one of its answers."""
 
     def __init__(self, config: CannedConfig) -> None:
         self.model = config.model
@@ -29,7 +29,7 @@ class CannedBackend:
         return [self.model]
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
 
 class CannedProvider(Provider):

@@ -1,4 +1,4 @@
-"""A family: a record is a topic and a list of lines, each the first letter of who speaks and what is said."""
+"""A family: a record is a topic and a list of lines, each the speaker's first letter and a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A measure: how many turns ask something."""
+"""A measure: the number of turns that contain a question."""
 
 from __future__ import annotations
 

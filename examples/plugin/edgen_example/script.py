@@ -1,4 +1,4 @@
-"""An export format: each conversation as one text, as a play is printed."""
+"""An export format: each conversation as one text, printed as a play."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from edgen.plugin import Chat, Format, FormatOptions, LeftOut, Row, RunReader
 
 
 class ScriptOptions(FormatOptions, frozen=True, kw_only=True):
-    """What may be chosen: `edgen export RUN --to script --names plain`."""
+    """Options of the format: `edgen export RUN --to script --names plain`."""
 
     names: Annotated[Literal["capitals", "plain"], Meta(description="How the names of who speaks are written.")] = "capitals"  # fmt: skip
 
 
 def rows(run: RunReader, chat: Chat) -> Iterator[Row | LeftOut]:
-    """A row a conversation."""
+    """Yield one row per conversation."""
     capitals = not isinstance(chat.own, ScriptOptions) or chat.own.names == "capitals"
     for conversation in run.conversations():
         one = conversation.candidate

@@ -1,4 +1,4 @@
-"""A protocol: the teacher explains, and the student says it back in other words. Two requests."""
+"""A protocol: the teacher explains, and the student repeats it in other words. Two requests."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TeachBackSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The job's key `teach_back`."""
 
     sentences: Annotated[int, msgspec.Meta(ge=1, le=20)] = 3
-    """How long each of them speaks."""
+    """Length of each contribution, in sentences."""
 
 
 class TeachBack(RolesAndSettings, SelfDescription, SimulatedAnswers, ConversationProtocol):

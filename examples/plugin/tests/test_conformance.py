@@ -1,4 +1,4 @@
-"""The five objects do what edgen expects of their kinds."""
+"""The five objects pass edgen's conformance checks of their kinds."""
 
 from edgen_example.canned import PROVIDER
 from edgen_example.notes import FAMILY

@@ -1,4 +1,5 @@
-"""Adherence by keywords: planted lessons in which each question is answered yes, no, or not at all."""
+"""Adherence by keywords, on planted lessons in which the answer to each question is yes, no or not
+applicable."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def said(sample: Sample) -> Verdicts:
         (LECTURE, "Can't you just tell me how it works?", True),
         (LECTURE, "I’d rather you explained it to me.", True),
         (LECTURE, "Can we do an experiment?", False),
-        (LECTURE, "You explain it well.", False),  # named, not asked for
+        (LECTURE, "You explain it well.", False),  # names the preference without asking for it
         (LECTURE, "I'm just not made for lectures.", False),
         (HANDS, "Could we do something hands-on instead?", True),
         (HANDS, "Is there any way to relate it to our lives?", True),
@@ -48,7 +49,7 @@ def said(sample: Sample) -> Verdicts:
         (QUIZ, "Could you quiz me on it?", True),
         ("visual aids and charts", "Is there a diagram?", True),
         ("working with a partner", "May I do this with a partner?", True),
-        ("seeing the big picture before any details", "Can we see the big picture?", None),  # no family
+        ("seeing the big picture before any details", "Can we see the big picture?", None),  # no known family
         ("", "Can we talk about it?", None),
     ],
 )
@@ -65,7 +66,7 @@ def test_a_student_asks_for_its_way(likes: str, turn: str, expected: bool | None
         ("and gets frustrated otherwise", "Ugh, I don't get it!", True),
         ("and gets anxious otherwise", "I'm nervous about this.", True),
         ("and gets disengaged otherwise", "*yawns* If you say so.", True),
-        ("and might tell it to the teacher", "Can't you just explain it?", True),  # by asking for its way
+        ("and might tell it to the teacher", "Can't you just explain it?", True),  # asks for its method
         ("but might adapt to other methods", "I'll give it a chance.", True),
         ("and hums a tune", "Hm hm hm.", None),
     ],
@@ -73,7 +74,7 @@ def test_a_student_asks_for_its_way(likes: str, turn: str, expected: bool | None
 def test_a_students_reaction(reaction: str, turn: str, expected: bool | None) -> None:
     lines = ("T What do you think?", f"S {turn}", "T Why might that be?")
     assert said(lesson(*lines, student=reaction)).student_reaction is expected
-    # What it does "otherwise" has no occasion where both prefer the same way.
+    # "otherwise" needs different preferences: there is no occasion if both prefer the same method.
     assert said(lesson(*lines, student=reaction, has=LECTURE)).student_reaction is None
 
 
@@ -88,7 +89,7 @@ def test_a_students_reaction(reaction: str, turn: str, expected: bool | None) ->
             "but might adapt to the student",
             "Rivers carve valleys over many thousands of years.",
             True,
-        ),  # leaves
+        ),  # leaves the teacher's own method
         ("and whistles", "I'm done here.", None),
     ],
 )
@@ -111,11 +112,11 @@ ASKED = "T Why do rivers carve valleys?"
             (ASKED, "S Oh.", TOLD, "S Hm.", "T Goodbye!"),
             False,
             True,
-        ),  # the last that shows one
+        ),  # the last turn that shows a method counts
         (LECTURE, TALK, ("T Hello.", "S Oh.", "T Goodbye!"), False, False),
-        (LECTURE, LECTURE, (ASKED, "S Oh.", TOLD), True, None),  # there is nothing to leave
+        (LECTURE, LECTURE, (ASKED, "S Oh.", TOLD), True, None),  # both prefer the same method
         (LECTURE, LECTURE, (TOLD, "S Oh.", ASKED), False, None),
-        # A form that both have tells neither: the words do.
+        # A form that both methods share decides nothing; the words decide.
         (TALK, QUIZ, (ASKED, "S Oh.", ASKED), False, False),
         (TALK, QUIZ, (ASKED, "S Oh.", "T Let's discuss it. Why is that?"), False, True),
         (TALK, QUIZ, (ASKED, "S Oh.", "T Now a quick quiz. Why is that?"), True, False),
@@ -175,7 +176,7 @@ def test_nothing_is_no_share() -> None:
     assert all(getattr(found, name) is None for name in MEASURES)
 
 
-# One reader's answers on the released sample, in the order of MEASURES: yes, no, - where there is no occasion.
+# One reader's answers on the released sample, in the order of MEASURES: yes, no, - (no occasion).
 READ = [
     "yyyny", "y--y-", "n--y-", "yynny", "yyyyn", "nnnyn", "yynny", "nnnyn", "ynyny", "yyynn",
     "nnnyn", "y--y-", "yynyy", "y--n-", "y--y-", "y--n-", "n--y-", "yyyyn", "yyyyn",

@@ -1,4 +1,4 @@
-"""The sheet: what the judge is shown, which answers count, and what is asked for again."""
+"""The adherence sheet: what the judge sees, which answers count, and which are retried."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_sheet_is_read(text: str) -> None:
         FULL.replace("asks: yes", "asks: yes, no or cannot tell"),
         FULL.replace("asks: yes", "asks: yes and no"),
         FULL.replace("asks: yes", "asks:"),
-        f"{FULL}\nstudent_asks: no",  # in two ways
+        f"{FULL}\nstudent_asks: no",  # two different answers
         f"I won't write student_asks: yes. {FULL}".replace("\n", " "),
         "The lesson is good.",
     ],
@@ -121,5 +121,5 @@ def test_the_simulator_answers_by_the_keywords_mostly() -> None:
     sheets = [read_sheet(respond(request.messages, seed=seed).text) for seed in range(200)]
     assert None not in sheets
     asks = sum(sheet is not None and sheet.student_asks is True for sheet in sheets)
-    assert 160 <= asks <= 195  # it does ask, and one answer in ten is wrong
+    assert 160 <= asks <= 195  # the judge retries, and one answer in ten is wrong
     assert respond(request.messages, seed=1) == respond(request.messages, seed=1)

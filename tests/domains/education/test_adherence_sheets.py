@@ -1,4 +1,4 @@
-"""A judge asked about a run's conversations: what it finds, what it costs, and that it is asked once."""
+"""A judge of a run's conversations: its findings, its cost, and that each request is sent once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 
 def made(command: Command, folder: Path, **job: Any) -> Path:
-    """A run by the simulator, of 60 conversations unless the job says otherwise."""
+    """Generate a run with the simulator: 60 conversations unless the job sets another number."""
     keys = {"conversations": 60, "backends": {"default": {"type": "simulator"}}} | job
     (folder / "job.yaml").write_text(job_text("http://127.0.0.1:9/v1", **keys))
     ended = command("generate", folder / "job.yaml", "-o", folder / "run")
@@ -34,12 +34,12 @@ def made(command: Command, folder: Path, **job: Any) -> Path:
 
 
 def judged(run: Path, sample: int, overrides: list[str]) -> list[AdherenceShares]:
-    """The results of the arms."""
+    """Judge a run and return the results of the arms."""
     return [*judge_adherence(run, Control(), sample, overrides).values()]
 
 
 def asked(run: Path) -> int:
-    """How many answers the judges' ledgers hold."""
+    """Return the number of answers in the judges' ledgers."""
     count = 0
     for path in (run / "adherence").glob("*.db"):
         with sqlite3.connect(path) as ledger:

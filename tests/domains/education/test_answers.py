@@ -1,4 +1,4 @@
-"""Requests for the answer, and what the teacher does with them."""
+"""Requests for the answer, and the teacher's reactions to them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ BACK = "T What do you think it is?"
     [
         ("S Just tell me!", TOLD, 1, 1),
         ("S What is the answer?", BACK, 1, 0),
-        ("S Can you just explain it?", f"{TOLD} Why do you think so?", 1, 0),  # told, and asked back
-        ("S Please explain.", f"{TOLD} Does that make sense?", 1, 1),  # a courtesy
+        ("S Can you just explain it?", f"{TOLD} Why do you think so?", 1, 0),  # answers, then asks
+        ("S Please explain.", f"{TOLD} Does that make sense?", 1, 1),  # the question is a courtesy
         ("S Just tell me!", "T No.", 1, 0),
         ("S Just tell me!", "S Please.", 1, 0),
         ("S Just tell me!", None, 1, 0),
         ("S A delta is land.", TOLD, 0, 0),
-        ("T Just tell me what it is.", TOLD, 0, 0),  # the teacher's own words
+        ("T Just tell me what it is.", TOLD, 0, 0),  # the teacher says these words
     ],
 )
 def test_who_asks_is_told_or_not(turn: str, reply: str | None, asked: int, given_: int) -> None:

@@ -1,4 +1,4 @@
-"""The stated probability by match and mismatch of preferences, and the difference between them."""
+"""The stated probability when preferences match and when they differ, and the difference between the two."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_with_a_conversation_a_scenario_it_is_the_variance_of_two_independent_me
     assert found.low is not None
     assert found.high is not None
     first, second = (part.var(ddof=1) / part.size for part in (values[one], values[~one]))
-    freedom = (first + second) ** 2 / (first**2 / 4 + second**2 / 6)  # Welch and Satterthwaite
+    freedom = (first + second) ** 2 / (first**2 / 4 + second**2 / 6)  # Welch-Satterthwaite degrees of freedom
     assert int(freedom) == 6
     half = 2.446912 * np.sqrt(first + second)  # Student's t at 97.5% with 6 degrees of freedom
     assert found.high - found.value == pytest.approx(half, abs=1e-6)
@@ -95,7 +95,7 @@ def test_the_interval_covers_the_truth_where_scenarios_are_clusters() -> None:
         values, match, scenarios = [], [], []
         for scenario in range(60):
             fits = rng.random() < 0.4
-            shared = rng.gauss(0, 0.1)  # what the four conversations of a scenario have in common
+            shared = rng.gauss(0, 0.1)  # the four conversations of a scenario share it
             for _ in range(4):
                 values.append((0.6 if fits else 0.4) + shared + rng.gauss(0, 0.1))
                 match.append(fits)

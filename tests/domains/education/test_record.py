@@ -1,4 +1,4 @@
-"""What is recorded is read back as it was, whatever it is."""
+"""Records are read back unchanged, with any content."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHA = "0" * 64
 
 
 def conversations(roles: tuple[str, ...]) -> st.SearchStrategy[Conversation]:
-    """Conversations in which each role speaks."""
+    """Draw conversations in which each role speaks."""
     spoken = st.lists(st.builds(Turn, st.sampled_from(roles), TEXT), max_size=6)
     return st.builds(
         Conversation,
@@ -107,7 +107,7 @@ FIELDS = st.dictionaries(
 
 @st.composite
 def scenarios(draw: st.DrawFn, base: tuple[str, ...] = ()) -> Scenario:
-    """Any values of any dimensions, those of `base` among them, some with fields."""
+    """Draw any values of any dimensions, some with fields; `base` names dimensions that are always drawn."""
     values = {name: draw(TEXT) for name in base}
     values |= draw(st.dictionaries(DIMENSION, TEXT, min_size=0 if base else 1))
     fields = {name: draw(FIELDS) for name in draw(st.sets(st.sampled_from(sorted(values))))}

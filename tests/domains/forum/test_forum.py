@@ -1,4 +1,4 @@
-"""Threads of a forum: who is told what, who posts next, votes and marks, how they end, what is refused."""
+"""Forum threads: what each member knows, who posts next, votes and marks, ends, and refused jobs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SHIPPED = ("homework_help", "tech_support")
 
 
 def plan_for(folder: Path, people: int, **changes: Any) -> Plan:
-    """A forum of so many, each with a secret of its own."""
+    """Plan a forum with this number of members, each with its own secret."""
     secrets = {f"of_{number}": [f"secret number {number}{number}"] for number in range(people)}
     space = {
         "name": "s",
@@ -64,7 +64,7 @@ def simulated(request: Request) -> str:
 def play(
     plan: Plan, answer: Callable[[Request], str | Reply] = simulated, index: int = 0, replicate: int = 0
 ) -> tuple[Conversation | Rejection, list[Request]]:
-    """A thread to its end, and every request that it made."""
+    """Play a thread to its end; return the result and all of its requests."""
     thread = plan.make_task(index, replicate).protocol
     asked: list[Request] = []
     reply: Any = None
@@ -88,7 +88,7 @@ def outcome_of(result: Conversation | Rejection) -> dict[str, Any]:
 
 
 def script(plan: Plan, **said: list[Any]) -> tuple[Conversation | Rejection, list[Request]]:
-    """A thread in which each role posts what is listed for it, and passes when that is used up."""
+    """Play a thread in which each role posts the listed texts, then passes."""
     left = {role: [*posts] for role, posts in said.items()}
 
     def answer(request: Request) -> str:
@@ -130,12 +130,12 @@ def test_a_cut_post_is_kept_and_an_echo_is_none(tmp_path: Path) -> None:
     assert [request.retry_reason for request in asked if request.retry_reason] == ["echo"]
 
 
-# ---- who is told what
+# ---- what each member knows
 
 
 @pytest.mark.parametrize("people", [2, 4, 6])
 def test_nobody_is_told_what_only_another_knows(tmp_path: Path, people: int) -> None:
-    """What nobody has written is in no request but those of whoever sees it; of the moderator's, in none."""
+    """An unposted secret occurs in its owner's requests only, and never in the moderator's."""
     plan = plan_for(tmp_path, people, forum={"chooser": "moderator", "silence": people})
 
     def answer(request: Request) -> str:
@@ -156,7 +156,7 @@ def test_nobody_is_told_what_only_another_knows(tmp_path: Path, people: int) -> 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_wrong_one_and_the_right_one_of_shipped_spaces_are_apart(name: str) -> None:
-    """Neither the asker nor whoever is wrong is ever told what is right, unless it was written in the thread."""
+    """The wrong member and the asker learn the right answer only from posts in the thread."""
     job = parse_job(yaml.safe_load((Path("jobs") / f"{name}.yaml").read_text("utf-8")), "job.yaml")
     plan = make_plan(job, Reach.of(Path("jobs") / f"{name}.yaml"))
     assert find_unused(plan) == []
@@ -194,7 +194,7 @@ def test_votes_and_marks_come_to_what_the_record_says(tmp_path: Path) -> None:
         member1=[{"text": "So.", "same_question": True, "votes": [1]}, {"text": "Or so."}],
     )  # fmt: skip
     thread = thread_of(result)
-    assert [turn.data["vote"] for turn in thread.turns] == [1, 1, 0, 1, 0]  # nobody votes for a post twice
+    assert [turn.data["vote"] for turn in thread.turns] == [1, 1, 0, 1, 0]  # a member votes once for a post
     assert [turn.data["is_answer"] for turn in thread.turns] == [0, 0, 0, 1, 0]
     outcome = outcome_of(result)
     assert (outcome["reason"], outcome["answers"], outcome["frequency"]) == ("accepted_answer", [4], 1)
@@ -367,7 +367,7 @@ def test_no_reply_breaks_the_reader(text: str, titled: bool) -> None:
 
 
 class Heard(Players):
-    """Keeps what it is asked."""
+    """A backend that keeps its requests."""
 
     def __init__(self, most: int = 10**9) -> None:
         super().__init__(most)
@@ -379,7 +379,7 @@ class Heard(Players):
 
 
 class HeardDesk(Desk):
-    """Keeps what is asked in batches."""
+    """A batch service that keeps its requests."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -391,8 +391,8 @@ class HeardDesk(Desk):
 
 
 def assert_nobody_is_told(asked: list[Request], records: list[Any], people: int) -> None:
-    """Of what only one member sees, no brief of another has anything; and nothing else of another's requests does, unless
-    that one posted it."""
+    """Assert that no brief holds another member's secret, and that other messages hold it only after its
+    owner posted it."""
     posted = {
         record["provenance"]["scenario"]: {
             number
@@ -414,8 +414,8 @@ def assert_nobody_is_told(asked: list[Request], records: list[Any], people: int)
 
 @pytest.mark.parametrize("people", [2, 5, 6])
 async def test_the_bytes_are_the_same_however_it_is_made(tmp_path: Path, people: int) -> None:
-    """Call by call at two concurrencies, by batch, and ended by force and gone on with: from 2 to 6 members, by chance and
-    with a moderator. And nobody is told what only another knows."""
+    """Online runs at two concurrencies, batch runs and resumed runs give the same bytes, for 2 to 6 members,
+    with random and moderated turns. No member learns another's secret."""
     chooser = "moderator" if people % 2 else "chance"
     asked: list[Request] = []
 
@@ -449,7 +449,7 @@ async def test_the_bytes_are_the_same_however_it_is_made(tmp_path: Path, people:
     assert_nobody_is_told(asked, found, people)
 
 
-# ---- what is refused
+# ---- refused jobs
 
 
 @pytest.mark.parametrize(
@@ -502,7 +502,7 @@ def test_a_forum_in_which_nobody_may_speak_is_refused_by_command(
 
 
 def test_a_moderator_who_always_names_nobody_leaves_no_thread(tmp_path: Path) -> None:
-    """The question stands alone: each thread is rejected, and the run says so."""
+    """Every thread consists of the question alone, so all are rejected and the run reports it."""
 
     async def nobody(_: Request) -> str:
         return "nobody"

@@ -1,4 +1,4 @@
-"""Forms of a forum's posts: what fits them is read."""
+"""Forms of forum posts: the reader accepts every answer that fits its form."""
 
 from __future__ import annotations
 

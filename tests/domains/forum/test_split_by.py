@@ -1,4 +1,4 @@
-"""`edgen select --split-by`: a new split by any name, which every reader of the run sees."""
+"""`edgen select --split-by`: a new split by any name, which every reader of the run uses."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 
 def sides(folder: Path, of: str) -> dict[str, set[Any]]:
-    """What each side has of a key of the outcome or the scenario, or of the scenario's number, by the files."""
+    """Return the values on each side of one key of the outcome or scenario, or of the scenario number, from
+    the shards."""
     found: dict[str, set[Any]] = {"train": set(), "test": set()}
     for path in (folder / "shards").glob("conversations_*.json"):
         for record in json.loads(path.read_text()):
@@ -46,7 +47,7 @@ def sides(folder: Path, of: str) -> dict[str, set[Any]]:
 
 
 def put_layer(run: edgen.Run, name: str, labels: dict[str, str]) -> None:
-    """A layer that says one thing of each whole conversation."""
+    """Write a layer that gives each conversation one label."""
     lines = [
         UnitLabels(
             id=one.id, turn=None, role=None, labels=(labels[one.id],), annotators={"me": (labels[one.id],)},
@@ -75,7 +76,7 @@ class TestByValue:
         assert not found["train"] & found["test"]
         assert (
             sides(run, "category")["train"] & sides(run, "category")["test"]
-        )  # the run's own split has both
+        )  # the run's own split has a category on both sides
         by_file = {
             record["id"]: "test" if "eval" in path.name else "train"
             for path in (new / "shards").glob("conversations_*.json")
@@ -102,7 +103,7 @@ class TestByValue:
     def test_a_layer_splits_and_scenarios_stay_together(self, run: Path, tmp_path: Path) -> None:
         copy = edgen.select(run, tmp_path / "copy", "scenario.index < 30")
         names = sorted(one.id for one in copy.conversations())
-        # Of every fourth scenario the two conversations differ, which ties the values `k…` and `k…+1` together.
+        # In every fourth scenario the two conversations have different values, which links `k…` to `k…+1`.
         places = {name: (int(name[-9:-3]), int(name[-1])) for name in names}
         value = {name: f"k{(one + again * (one % 4 == 3)) // 4}" for name, (one, again) in places.items()}
         put_layer(copy, "kind", value)
@@ -120,7 +121,8 @@ class TestByValue:
 
 
 def test_msdialogs_choice_of_threads(run: Path, tmp_path: Path) -> None:
-    """As docs/forum.md has it: 3 to 10 turns, 2 to 4 participants, an accepted answer, some categories."""
+    """The choice of threads in docs/forum.md: 3 to 10 turns, 2 to 4 participants, an accepted answer, some
+    categories."""
     where = [
         "3 <= turns <= 10 and 2 <= participants <= 4 and outcome.accepted",
         "outcome.category in ['biology', 'physics']",
@@ -147,7 +149,7 @@ class TestInOrder:
         assert not numbers["train"] & numbers["test"]
         found = [*by_reader(new.folder).values()]
         assert abs(found.count("test") - len(found) / 4) <= 1
-        # What is selected of it keeps the rule, and is split anew by it.
+        # A selection from it keeps the rule, and is split again by it.
         again = edgen.select(new, tmp_path / "again", "scenario.index < 20")
         times = sides(again.folder, "dialog_time")
         assert max(times["train"]) < min(times["test"])

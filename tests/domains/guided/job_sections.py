@@ -1,4 +1,4 @@
-"""Sections of docs/job.md: the job's keys of this domain."""
+"""Sections of docs/job.md for this domain's job keys."""
 
 from __future__ import annotations
 

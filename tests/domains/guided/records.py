@@ -1,6 +1,6 @@
-"""Records of guided conversations that are made up by chance, with what is in them counted while they are made.
+"""Random records of guided conversations, whose contents are counted as they are made.
 
-They are made by hand, so that what is measured does not rest on the engine whose records it is for.
+They do not use the engine, so tests of measures do not depend on it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FREE = "One moment, please."
 
 @dataclass
 class Truth:
-    """What is in the records."""
+    """Counts of what the records contain."""
 
     by: Counter[str] = field(default_factory=Counter)
     hints: int = 0
@@ -58,7 +58,7 @@ class Truth:
 
 
 class _Room:
-    """One conversation in the making."""
+    """A conversation under construction."""
 
     def __init__(self, index: int, seed: int, truth: Truth) -> None:
         self.rng = random.Random(f"{seed}/{index}")
@@ -99,7 +99,7 @@ class _Room:
 
 
 def record(index: int, seed: int, truth: Truth) -> dict[str, Any]:
-    """One record; what is in it is added to `truth`."""
+    """Return one record; add its contents to `truth`."""
     room = _Room(index, seed, truth)
     rng, state, subtask = room.rng, "start", "greet"
     room.advance(None, subtask)
@@ -169,13 +169,13 @@ def record(index: int, seed: int, truth: Truth) -> dict[str, Any]:
 
 
 def records(count: int, seed: int = 7) -> tuple[list[dict[str, Any]], Truth]:
-    """So many records, and what is in them."""
+    """Return this number of records, and the counts of their contents."""
     truth = Truth()
     return [record(index, seed, truth) for index in range(count)], truth
 
 
 def turns_of(one: dict[str, Any]) -> tuple[Turn, ...]:
-    """The turns of a record."""
+    """Return the turns of a record."""
     return tuple(
         Turn(turn["role"], turn["text"], tuple(turn.get("labels", ())), turn.get("data", {}))
         for turn in one["conversation"]
@@ -183,7 +183,7 @@ def turns_of(one: dict[str, Any]) -> tuple[Turn, ...]:
 
 
 def sample(one: dict[str, Any], scenario: int) -> Sample:
-    """A record as measures see it."""
+    """Return a record as measures read it."""
     return Sample(
         id=one["id"], source="planted", split=None, scenario=Scenario(scenario, one["scenario"]),
         turns=turns_of(one), entries=len(one["conversation"]), outcome=one["outcome"], events=tuple(one["events"]),

@@ -1,5 +1,5 @@
-"""What a machine offers in the course of a conversation: gates, locks, effects on a clock, hints, ends, by hand and over
-random machines."""
+"""A machine in the course of a conversation: gates, locks, effects on a clock, hints and ends, by hand and
+for random machines."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from tests.dose import dose
 
 pytestmark = pytest.mark.unit
 
-Z = 3.2905  # of a 99.9% interval
+Z = 3.2905  # standard deviations of a 99.9% interval
 
 
 def state(name: str, *transitions: str, **more: Any) -> State:
-    """A state that is said as `name.`, but for the first."""
+    """Return a state that says `name.`, unless it is the first."""
     formulations = more.pop("formulations", () if name == "start" else (f"{name}.",))
     return State(name=name, formulations=formulations, transitions=transitions, **more)
 
@@ -68,7 +68,7 @@ def told(one: Course, kind: str) -> list[Event]:
     return [event for event in one.events if event["event"] == kind]
 
 
-# ---- what is offered
+# ---- offered transitions
 
 
 def test_probabilities_are_those_of_what_is_really_offered() -> None:
@@ -317,7 +317,8 @@ def test_draws_are_by_the_probabilities() -> None:
 
 
 def by_chance(of: Machine, seed: int) -> Iterator[Event]:
-    """The events of a conversation whose guided side is played by chance, and in which its partner says okay."""
+    """Return the events of a conversation in which the guided side chooses at random and its partner says
+    "Okay."."""
     chance = random.Random(f"{seed}/choice")
     one = Course(of, {}, str(seed), most_turns=30)
     while one.end is None and (options := one.offer().options):
@@ -330,8 +331,9 @@ def by_chance(of: Machine, seed: int) -> Iterator[Event]:
 @pytest.mark.long
 @pytest.mark.integration
 def test_thousands_of_conversations_by_chance_have_the_files_probabilities(shared_data: Path) -> None:
-    """CRWIZ's own files. Transitions and hints are within the 99.9% intervals (Wilson's) of what the YAML says for what was
-    offered; hints that are uniform, as CRWIZ's released code gives them, are not; and learning gives the probabilities back."""
+    """CRWIZ's own files: transitions and hints are within the 99.9% Wilson intervals of the YAML's weights
+    for the offered options. Uniform hints, as in CRWIZ's released code, are not. Learning recovers the
+    probabilities."""
     of = load_machine(shared_data / "crwiz_states")
     chosen: dict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
     hinted: dict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
@@ -354,7 +356,7 @@ def test_thousands_of_conversations_by_chance_have_the_files_probabilities(share
         weights = of.states[name].list_weights(offered)
         for counted in (found, hinted[name, offered]):
             total = sum(counted.values())
-            if total < 100:  # gone back to
+            if total < 100:  # too rare for a test
                 continue
             for target, weight in weights.items():
                 low, high = wilson(counted[target] / total, total, Z)
@@ -362,7 +364,7 @@ def test_thousands_of_conversations_by_chance_have_the_files_probabilities(share
                 uniform += counted is not found and not low <= 1 / len(weights) <= high
     assert uniform >= 2
     learned = learn(of, counts, smoothing=0.5).machine
-    for name in ("trigger_popup", "trigger_subtask"):  # whose transitions are all offered at some time
+    for name in ("trigger_popup", "trigger_subtask"):  # states whose transitions are all offered at some time
         for target, weight in of.states[name].list_weights(of.states[name].transitions).items():
             assert learned.states[name].find_weight(target) == pytest.approx(weight, abs=dose(0.04, 0.02))
 
@@ -396,7 +398,7 @@ SUBTASKS = ("one", "two")
 
 @st.composite
 def machines(draw_: st.DrawFn) -> Machine:
-    """Any machine of a few states, sound or senseless."""
+    """Draw any machine of a few states, useful or not."""
     states = []
     for name in NAMES:
         transitions = draw_(st.lists(st.sampled_from(NAMES[1:]), unique=True, max_size=4))
@@ -431,7 +433,7 @@ Move = tuple[int, bool]
 
 
 def played(of: Machine, moves: list[Move]) -> Course:
-    """A conversation in which numbers say what is chosen, and whether the partner says yes."""
+    """Play a conversation in which numbers decide what is said, and booleans whether the partner says yes."""
     one = Course(of, {}, "7", most_turns=24)
     for number, yes in moves * 13:
         if one.stuck:
@@ -457,7 +459,8 @@ def test_any_machine_keeps_its_promises(of: Machine, moves: list[Move]) -> None:
 
 
 def check_events(of: Machine, one: Course) -> None:
-    """What is said was offered, is fixed or free; gates and conditions held; no lock was passed over; one end with a reason."""
+    """Check that said states were offered, fixed or free, that gates, conditions and locks held, and that one
+    end has a reason."""
     offered: dict[str, str] = {}
     here, subtask, world, locked_in = of.initial, None, {}, None
     last = 0.0

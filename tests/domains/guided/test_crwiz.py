@@ -1,4 +1,5 @@
-"""CRWIZ's logs and dialogue acts, of records in which everything is known. CRWIZ's own programs read them in tests/rl/apart."""
+"""CRWIZ's logs and dialogue acts, from records with known contents. CRWIZ's own programs read them in
+tests/rl/apart."""
 
 from __future__ import annotations
 
@@ -116,7 +117,7 @@ def test_messages_are_the_turns_in_their_order(logs: list[dict[str, Any]]) -> No
         assert all(a <= b for a, b in pairwise(dates))
         assert dates[0] == START
         assert log["date_extracted"] == dates[-1]
-        # what the guided role says comes right before the state that it leads to
+        # the guided role's text comes right before the state that it leads to
         for one, next_ in pairwise(log["logs"]):
             if next_["event"] == "fsa_state_change" and next_["data"]["previous_state"]:
                 assert one["data"]["message"] == next_["data"]["utterance"]
@@ -138,7 +139,7 @@ def test_the_analysis_adds_up(logs: list[dict[str, Any]]) -> None:
 @pytest.mark.parametrize("success", [True, False, None])
 @pytest.mark.parametrize("subtask", ["look", "assess_damage", None])
 def test_success_is_what_the_last_sub_task_says(success: bool | None, subtask: str | None) -> None:
-    """CRWIZ's analysis has no other rule than that the last sub-task is assess_damage."""
+    """CRWIZ's analysis has one rule: the last sub-task is assess_damage."""
     told: list[dict[str, Any]] = [{"event": "chosen", "time": 0, "turn": 0, "by": "free", "state": None}]
     if subtask is not None:
         told += [{"event": "subtask", "time": 1, "turn": 0, "from": None, "to": subtask}]
@@ -264,7 +265,8 @@ def test_dialogue_acts_are_a_row_a_turn(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
-    """Conversations by the protocol itself; chance chooses in one arm, and always the likeliest is taken in the other."""
+    """Generate conversations with the protocol: one arm chooses at random, the other always the likeliest
+    option."""
     job = {
         "name": "desk",
         "seed": 3,

@@ -1,4 +1,4 @@
-"""Logs of CRWIZ's rooms, ours and anybody's, read as conversations."""
+"""Logs of CRWIZ's rooms, from edgen and from other programs, read as conversations."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def test_what_is_wrong_with_a_log_is_told(tmp_path: Path) -> None:
 
 
 def test_the_shape_that_was_published_is_a_log_without_words(shared_data: Path, tmp_path: Path) -> None:
-    """Nobody says anything in it; with a message and no word of ours it is a conversation."""
+    """The published example has no message; with a message added, it is a conversation without texts by
+    edgen."""
     example = json.loads((shared_data / "crwiz_log_shape_example.json").read_bytes())
     assert find_reader_of_record(example) is CRWIZ_LOGS
     assert conforms(example, "crwiz_log")

@@ -1,4 +1,4 @@
-"""A machine's bare name means the shipped one, and who has one of that name is told so."""
+"""A bare machine name means the shipped machine; a note says so if the user has one of the same name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Guided conversations as requests and replies: who is told what, how choices are read, what is recorded, what is refused."""
+"""Guided conversations as requests and replies: what each side knows, how choices are read, what is recorded
+and refused."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ STATES: dict[str, dict[str, Any]] = {
 
 
 def write_machine(folder: Path, head: dict[str, Any] | None = None, **states: Any) -> str:
-    """The desk's folder with what is other; returns its name as a job has it."""
+    """Write the desk's folder with these changes; return its name in a job."""
     at = folder / "desk"
     at.mkdir(parents=True, exist_ok=True)
     (at / "machine.yaml").write_text(yaml.safe_dump({**HEAD, **(head or {})}))
@@ -118,7 +119,7 @@ Answer = Callable[[Request], str | Reply]
 
 
 def play(plan: Plan, answer: Answer = simulated, index: int = 0) -> tuple[Any, list[Request]]:
-    """A conversation to its end, and every request that it made."""
+    """Play a conversation to its end; return the result and all of its requests."""
     session = plan.make_task(index, 0).protocol
     asked: list[Request] = []
     reply: Any = None
@@ -132,7 +133,8 @@ def play(plan: Plan, answer: Answer = simulated, index: int = 0) -> tuple[Any, l
 
 
 def by_role(**answers: Any) -> Answer:
-    """Answers by the role that is asked, in their order, the last one over and over; the simulator's for the others."""
+    """Answer by the role of the request, in order, and repeat the last answer; the simulator answers for
+    other roles."""
     left = {role: list(said) for role, said in answers.items()}
 
     def answer(request: Request) -> str | Reply:
@@ -159,11 +161,12 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# ---- who is told what
+# ---- what each side knows
 
 
 def test_nothing_hidden_is_in_the_partners_requests(desk: Path) -> None:
-    """Neither what its role may not see of the world, whatever became of it meanwhile, nor of the scenario."""
+    """The partner sees neither the world that is hidden from its role, at any time, nor the hidden part of
+    the scenario."""
     hidden = ("hidden code 55", "other code 66", "411", "622", "secret plan 77", "Code:", "Fire:")
     for index in range(4):
         result, asked = play(plan_for(desk), index=index)
@@ -255,7 +258,7 @@ def test_the_prompt_of_a_role_played_by_chance_is_neither_shown_nor_counted(desk
 
 
 def test_arms_may_differ_in_who_chooses(desk: Path) -> None:
-    """A prompt that one of them does not need is no mistake."""
+    """A template that one of the arms does not use is valid."""
     prompts = {use: f"guided_{use}" for use in ("wizard", "partner", "paraphrase", "questionnaire")}
     plan = plan_for(desk, prompts=prompts, guided={"chooser": "chance", "questionnaire": None})
     assert plan.opening(plan.scenario(0)).keys() >= {"partner"}
@@ -305,7 +308,7 @@ def test_a_rewording_has_to_keep_the_values(desk: Path) -> None:
 
 
 def test_a_rewording_that_is_cut_off_is_kept_asked_for_again_or_rejects(desk: Path) -> None:
-    """As every other turn is, by the job's `too_long`."""
+    """The job's `too_long` decides, as for every other turn."""
     where = play(plan_for(desk))[0].turns[0].text.removeprefix("Hello, you are at ").removesuffix(".")
     cut = Reply(f"So you are in {where}. What a", "length")
 
@@ -330,7 +333,7 @@ def test_a_rewording_that_is_cut_off_is_kept_asked_for_again_or_rejects(desk: Pa
     assert attempts == [0]
 
 
-# ---- afterwards
+# ---- after the conversation
 
 
 def test_both_are_asked_the_questionnaire(desk: Path) -> None:
@@ -366,7 +369,7 @@ def test_the_simulators_ratings_go_with_success() -> None:
             Reach.of(Path("job.yaml")),
         )
 
-    plans = [lessons(100), lessons(14)]  # the second ends too early
+    plans = [lessons(100), lessons(14)]  # the second plan ends too early
     ratings: dict[bool, list[int]] = {True: [], False: []}
     difficulty: dict[bool, list[int]] = {True: [], False: []}
     for index in range(12):
@@ -407,7 +410,7 @@ def test_a_turn_takes_the_time_that_its_speaker_tells(desk: Path) -> None:
     result, _ = play(plan_for(desk, guided={"clock": "answers"}), players)
     times = [turn.data["time"] for turn in result.turns]
     assert times[:2] == [4.5, 104.5]
-    assert times[2] == 104.5 + 2 + 0.4 * len(result.turns[2].text.split())  # the rest by words
+    assert times[2] == 104.5 + 2 + 0.4 * len(result.turns[2].text.split())  # by its words
     by_words, _ = play(plan_for(desk), players)
     assert by_words.turns[1].data["time"] < 100
 
@@ -459,7 +462,8 @@ SAID = st.sampled_from(
 def test_whatever_is_answered_it_ends_and_again_in_the_same_way(
     desk: Path, said: list[str | None], guided: dict[str, Any]
 ) -> None:
-    """With the simulator's answer where none is drawn."""
+    """Any answers end the conversation, and the same answers give the same one; the simulator answers where
+    none is drawn."""
     plan = plan_for(desk, guided=guided)
 
     def answers() -> Answer:
@@ -478,11 +482,11 @@ def test_whatever_is_answered_it_ends_and_again_in_the_same_way(
         assert find_problems(record, schema=DIALOGUE.schema, begins_anew=DIALOGUE.begins_anew) == []
 
 
-# ---- around it
+# ---- integration with the engine
 
 
 def test_the_served_simulator_knows_each_prompt(desk: Path) -> None:
-    """It is not told who asks."""
+    """No request names its role, yet the simulator recognizes each prompt."""
     plan = plan_for(desk, guided={"paraphrase": True})
     _, asked = play(plan)
     assert {one.role for one in asked} == {"helper", "caller", "paraphrase"}
@@ -513,7 +517,7 @@ def test_who_speaks_twice_in_a_row_by_the_clock_is_valid(desk: Path) -> None:
     assert {one.kind for one in found} == {"alternation"}
 
 
-# ---- the same again
+# ---- reproducibility
 
 
 def test_crwiz_own_files_run(shared_data: Path, tmp_path: Path) -> None:
@@ -532,7 +536,7 @@ def test_crwiz_own_files_run(shared_data: Path, tmp_path: Path) -> None:
 
 
 async def test_the_bytes_are_the_same_however_it_is_made(desk: Path, tmp_path: Path) -> None:
-    """Call by call, by batch, and ended by force and gone on with."""
+    """Online runs, batch runs and resumed runs give the same bytes."""
 
     async def make(name: str, players: Players, batch: Desk | None = None) -> dict[str, bytes]:
         plan = plan_for(desk, batch={"poll": "0.02s"}, conversations=3, guided={"turns": 12})
@@ -550,7 +554,7 @@ async def test_the_bytes_are_the_same_however_it_is_made(desk: Path, tmp_path: P
 
 
 def test_a_runs_copy_of_the_job_holds_the_machine(desk: Path, tmp_path: Path) -> None:
-    """So that it makes the same plan elsewhere; an arm's machine is its own."""
+    """The copy makes the same plan in another folder; an arm's machine is its own."""
     for folder in (tmp_path / "a", tmp_path / "b"):
         write_machine(folder)
     (tmp_path / "b" / "desk" / "tell.yaml").write_text(
@@ -606,7 +610,7 @@ def test_a_machine_is_the_same_as_json_and_as_files(desk: Path, tmp_path: Path) 
     assert load_machine(tmp_path) == machine
 
 
-# ---- what is refused
+# ---- refused jobs
 
 
 def refusal(folder: Path, **changes: Any) -> str:
@@ -698,7 +702,7 @@ def test_education_dialogues_layout_holds_no_events(tmp_path: Path) -> None:
         make_plan(job, Reach.of(tmp_path / "job.yaml"))
 
 
-# ---- reading
+# ---- reading choices
 
 OFFERED = ("I am on my way.", "Where are you?", "Okay.")
 
@@ -734,7 +738,7 @@ OFFERED = ("I am on my way.", "Where are you?", "Okay.")
         ("{}", "empty"),
         ("Say:", "empty"),
         ("Desk: Stay.\nCaller: I will.", "speaks_for_other"),
-        # The menu is no choice, however it is recited; a choice may come after it.
+        # A recited menu is no choice; a choice may follow it.
         ("1. I am on my way.\n2. Where are you?\n3. Okay.", "not_offered"),
         ("1. I am on my way.\n2. Where are you?", "not_offered"),
         ("You may say:\n1. I am on my way.\n2. Where are you?\n3.", "not_offered"),
@@ -830,7 +834,7 @@ def test_ratings_are_read_where_they_are_on_the_scale(text: str, expected: dict[
 def test_a_questionnaire_has_the_form_of_each_backend(
     desk: Path, wizard: str | None, partner: str | None
 ) -> None:
-    """The template is one, and those who answer by it are two."""
+    """The questionnaire has one template, which two backends answer."""
     backends = {
         role: {"type": "simulator", **({"forms": forms} if forms else {})}
         for role, forms in (("helper", wizard), ("caller", partner))

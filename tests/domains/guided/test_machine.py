@@ -1,4 +1,4 @@
-"""`edgen machine`: check, draw; exit codes and what is printed."""
+"""`edgen machine check` and `edgen machine draw`: exit codes and output."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def test_a_run_without_a_machine_teaches_nothing(command: Command, tmp_path: Pat
 
 
 def test_a_run_gives_its_machine_back(command: Command, tmp_path: Path) -> None:
-    """By chance alone: what is learned is near what chance went by, loads again, and is drawn with its counts."""
+    """In a run of random choices, learned weights are close to the machine's; the result loads, and its
+    picture has the counts."""
     job = tmp_path / "job.yaml"
     job.write_text(
         "name: j\nconversations: 30\nspace: lesson_plan\nprotocol: guided\nprompts: {partner: guided_partner}\n"

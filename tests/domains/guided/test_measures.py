@@ -1,4 +1,4 @@
-"""Measures of guided conversations: what was planted is found, and nothing that anybody may write upsets them."""
+"""Measures of guided conversations: they find planted values, and accept any texts in records."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ def test_ratings_are_tested_and_all_tests_counted(found: dict[str, Any]) -> None
         [rating for _, rating in with_], [rating for _, rating in without],
         [index for index, _ in with_], [index for index, _ in without],
     )  # fmt: skip
-    # the closing words of one who failed come sooner: only what is planted goes together
+    # the closing words of a failed operator come sooner, so only the planted act is correlated
     assert max(easy.acts, key=lambda act: easy.acts[act].test.value) == "Action"
 
 
 def test_ratings_that_are_chance_are_seldom_findings() -> None:
-    """Where nothing goes together, the chance of even one finding is at most 5%: of 20 data sets, one by expectation."""
+    """Without any correlation, the chance of a finding is at most 5%: one of 20 data sets by expectation."""
     wrong = 0
     for seed in range(20):
         planted, rng = records(24, seed)[0], random.Random(seed)
@@ -116,7 +116,7 @@ def test_ratings_that_are_chance_are_seldom_findings() -> None:
 
 
 def test_what_is_measured_of_half_is_of_half() -> None:
-    """Conversations that nobody guided count nowhere."""
+    """Conversations of other protocols do not count."""
     other = Sample(
         id="o", source="o", split=None, scenario=Scenario(999, {}), entries=1, turns=(Turn("A", "x", ("Action",)),)
     )  # fmt: skip
@@ -147,7 +147,7 @@ def test_lines_fit_a_terminal() -> None:
 
 
 def test_what_the_report_shows_is_drawn_and_escaped(found: dict[str, Any]) -> None:
-    """Every picture once an arm or once for all, its text escaped, whatever a machine's states are called."""
+    """Every picture occurs once an arm or once for all arms, with its text escaped for any state names."""
     evil = "</svg><script>alert(1)</script>&\"'"
     states = {
         name: State(name=name, formulations=(SAYS.get(name, evil),), transitions=tuple(to))
@@ -222,7 +222,8 @@ KINDS = (
 
 @st.composite
 def any_events(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Events of the known kinds with anything in them; time and turn are what readers of files let through."""
+    """Draw events of the known kinds with any contents; time and turn are within what readers of files
+    accept."""
     kinds = draw(st.lists(st.sampled_from(KINDS), max_size=8))
     return [
         {

@@ -1,4 +1,4 @@
-"""The form of the answers to a questionnaire: what fits it is read."""
+"""The form of a questionnaire's answers: the reader accepts every answer that fits the form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that CRWIZ has (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020), point by point: a short check of each."""
+"""Every feature of CRWIZ (Chiyah Garcia, Lopes, Liu and Hastie, LREC 2020), with a short check of each."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
-    """Conversations of the shipped emergency desk, by chance."""
+    """Generate conversations of the shipped emergency desk, with random choices."""
     return made(tmp_path_factory.mktemp("run") / "run", "incident_response", 8)
 
 
 @pytest.fixture(scope="module")
 def lessons(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
-    """Lessons by the shipped plan, by chance; some succeed."""
+    """Generate lessons by the shipped plan, with random choices; some succeed."""
     return made(tmp_path_factory.mktemp("lessons") / "run", "lesson_plan", 30)
 
 

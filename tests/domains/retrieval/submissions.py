@@ -1,4 +1,4 @@
-"""Submissions drawn at random, and their figures by the definitions, reckoned example by example."""
+"""Random submissions, and their scores computed from the definitions, example by example."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ Rankings = Mapping[str, Sequence[str]]
 def drawn(
     rng: random.Random, examples: int = 20, candidates: int = 100
 ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Right answers and rankings; some examples have several answers, some are ranked without them, some not at all."""
+    """Return right answers and rankings; some examples have several answers, some lack them in the ranking,
+    some lack a ranking."""
     answers, rankings = {}, {}
     for number in range(examples):
         pool = [f"C{one:04X}" for one in rng.sample(range(0x10000), candidates)]
@@ -55,7 +56,7 @@ def submission_file(path: Path, rankings: Mapping[str, Sequence[Any]]) -> Path:
 
 
 def by_definition(answers: Answers, rankings: Rankings) -> dict[str, float]:
-    """Recall at k, MRR, MAP and DSTC7's MAP, from what each is said to be."""
+    """Return recall at k, MRR, MAP and DSTC7's MAP, computed from their definitions."""
     n = len(answers)
     sums = dict.fromkeys(("R@1", "R@2", "R@5", "R@10", "R@50", "R@100", "MRR", "MAP", "MAP by the file"), 0.0)
     for example, ids in answers.items():

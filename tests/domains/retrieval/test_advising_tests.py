@@ -1,4 +1,5 @@
-"""Advising's two kinds of test sets: training conversations in other words, and conversations that training has not seen."""
+"""Advising's two kinds of test sets: paraphrased training conversations, and conversations outside the
+training set."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from tests.domains.retrieval.test_dstc7 import SIZE, Placed, _sha, examples, mad
 
 
 def in_other_words(run: Placed, texts: int = 3) -> dict[str, list[str]]:
-    """Paraphrases of every agent's turn, each of them different; by what was said."""
+    """Write different paraphrases of every tutor's turn; return them by the turn's id."""
     lines, found = [], {}
     for one in run.taught:
         for at, turn in enumerate(one.candidate.turns):
@@ -37,7 +38,7 @@ def test_the_first_kind_is_training_conversations_in_other_words(
 ) -> None:
     run = made(0, tmp_path)
     written = in_other_words(run, texts)
-    if subtask == 3 and texts == 1:  # the only one is for tests
+    if subtask == 3 and texts == 1:  # the only paraphrase is reserved for tests
         with pytest.raises(ShortError, match=r"two or more each, one of them for tests .* --texts 3`"):
             write(run, tmp_path / "out", subtask=subtask, tests=1, cuts="all")
         return
@@ -143,7 +144,7 @@ def test_a_generated_run_has_both_kinds(tmp_path: Path) -> None:
 
 
 def test_what_is_right_in_other_words_is_right_too(tmp_path: Path) -> None:
-    """Alternatives of a turn, and paraphrases kept for training, are no wrong candidates."""
+    """Alternatives of a turn, and paraphrases kept for training, are not used as wrong candidates."""
     run = made(3, tmp_path)
     in_other_words(run, 4)
     write(run, tmp_path / "out", tests=1, cuts="all", candidates=30)

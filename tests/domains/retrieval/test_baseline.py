@@ -1,4 +1,4 @@
-"""Rankings by chance and by shared words: by hand, and scored."""
+"""Random rankings and rankings by shared words: computed by hand, and scored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORDS = [f"w{number}" for number in range(300)]
 
 
 def example(rng: random.Random, number: int, shared: int, candidates: int = 20) -> tuple[dict[str, Any], str]:
-    """An example whose right answer shares so many words with what was said; and the answer's id."""
+    """Return an example and its right answer's id; the answer shares `shared` words with the context."""
     said = rng.sample(WORDS, 8)
     texts = [" ".join(rng.choices(WORDS, k=8)) for _ in range(candidates - 1)]
     texts.append(" ".join([*said[:shared], *rng.choices(WORDS, k=8 - shared)]))
@@ -85,7 +85,7 @@ def test_scores_by_hand() -> None:
     )
     assert tfidf[1] == pytest.approx(query[0] * cats / math.hypot(*query) / math.hypot(cats, bark))
     assert tfidf[2:] == [0, 0]
-    # 8 words in 4 candidates: the first two are as long as the mean
+    # 8 words in 4 candidates: the first two have the mean length
     idf = {"cats": math.log(1 + 2.5 / 2.5), "purr": math.log(1 + 3.5 / 1.5)}
     bm25 = BASELINES["bm25"](said, candidates, frequencies)
     assert bm25 == pytest.approx([(2 * idf["cats"] + idf["purr"]) / 2.2, 2 * idf["cats"] / 2.2, 0, 0])

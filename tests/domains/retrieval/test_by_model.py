@@ -1,4 +1,4 @@
-"""`edgen baseline --by model`: how answers are read, what becomes of those that are none, and the same bytes however it is asked."""
+"""`edgen baseline --by model`: how answers are read, invalid answers, and the same bytes in every mode."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.execution.players import KilledError, Players
 
 
 def set_of(folder: Path, count: int, candidates: int = 25) -> tuple[Path, Path]:
-    """A set of so many examples, and its truth."""
+    """Write this number of examples and their right answers."""
     rng = random.Random(4)
     made = [example(rng, number, 3, candidates) for number in range(count)]
     truth = truth_file(folder / "truth.tsv", {str(one["example-id"]): [right] for one, right in made})
@@ -94,7 +94,7 @@ def test_an_order_has_every_candidate_once(pieces: list[str], count: int) -> Non
 
 
 def test_windows_slide_to_the_front() -> None:
-    """As RankGPT has it: 20 at a time, by 10, nine of them for a hundred."""
+    """RankGPT's windows: 20 candidates at a time in steps of 10, so nine windows for a hundred."""
     assert [*list_windows(3)] == [(0, 3)]
     assert [*list_windows(20)] == [(0, 20)]
     assert [*list_windows(21)] == [(1, 21), (0, 11)]
@@ -112,7 +112,7 @@ def test_the_model_s_order_is_what_is_written_and_scored(command: Command, tmp_p
     assert found.sound
     first = (tmp_path / "m.json").read_bytes()
     again = command("baseline", examples, "-o", tmp_path / "m.json", "--by", "model")
-    assert "0 made" not in again.out  # counts are of all starts
+    assert "0 made" not in again.out  # counts include all starts
     assert "16 made" in again.out
     assert (tmp_path / "m.json").read_bytes() == first
     ended = command("baseline", examples, "-o", tmp_path / "n.json", "--by", "model", "--none")
@@ -128,7 +128,7 @@ def test_answers_that_are_none_are_counted_and_what_was_never_read_has_no_rankin
     asked: list[Request] = []
 
     async def odd(request: Request) -> str:
-        """Of the second example prose alone, of the third prose for its first list."""
+        """Answer the second example with prose only, and the first list of the third."""
         asked.append(request)
         number, step = request.address.scenario, request.address.step
         if number == 1 or (number, step) == (2, 0):
@@ -144,7 +144,7 @@ def test_answers_that_are_none_are_counted_and_what_was_never_read_has_no_rankin
         one["example-id"]: one["candidate-ranking"] for one in json.loads((tmp_path / "m.json").read_text())
     }
     assert ranked.keys() == {"0", "2"}
-    # Of the third, the last list stayed as BM25 had it.
+    # In the third example, the last window kept BM25's order.
     edgen.baseline(examples, tmp_path / "bm25.json")
     bm25 = {
         one["example-id"]: one["candidate-ranking"]
@@ -157,7 +157,8 @@ def test_answers_that_are_none_are_counted_and_what_was_never_read_has_no_rankin
 
 
 async def test_the_bytes_are_the_same_however_it_is_asked(tmp_path: Path) -> None:
-    """At two concurrencies, by batch, and ended by force and gone on with; nothing is asked twice."""
+    """Online runs at two concurrencies, batch runs and resumed runs give the same bytes; no request is sent
+    twice."""
     examples, _ = set_of(tmp_path, 4)
     entries = msgspec.json.decode(examples.read_bytes(), type=list[msgspec.Raw])
 

@@ -26,11 +26,11 @@ from tests.export.runs import FORMATS, MemoryRun
 from tests.export.test_spaces import SPACE, accepted
 
 WORDS = ["rope", "knot", "loop", "end", "pull", "left", "right", "over", "under", "tight", "loose"]
-SIZE = 12  # candidates
+SIZE = 12  # candidates of an example
 
 
 class Placed(MemoryRun):
-    """A run that has a folder, for what was written beside it."""
+    """A run with a folder, for files next to it."""
 
     folder: Path
 
@@ -40,7 +40,7 @@ class Placed(MemoryRun):
 
 
 def made(seed: int, folder: Path, count: int = 60) -> Placed:
-    """Conversations of three roles, of which some go the same way for a while, and some turns have alternatives."""
+    """Make conversations of three roles; some share a beginning, and some turns have alternatives."""
     rng = random.Random(seed)
     taught: list[AcceptedConversation] = []
     for index in range(count):
@@ -80,7 +80,7 @@ def _sha(text: str) -> str:
 
 
 def write_paraphrases(run: Placed) -> set[str]:
-    """A paraphrase of every agent's turn, which says nearly the same as nothing."""
+    """Write a paraphrase of every tutor's turn, similar to no other text."""
     lines = [
         {"id": one.candidate.id, "turn": at, "role": "Tutor", "writer": "x", "text_sha256": _sha(turn.text),
          "texts": [f"in other words {one.candidate.id} {at} so to say"]}
@@ -115,7 +115,8 @@ def truth(folder: Path) -> dict[str, tuple[list[str], str]]:
 
 
 def after(run: MemoryRun) -> dict[tuple[str, ...], set[str]]:
-    """What is right after each context: all that follows it anywhere, whatever could have been said, too."""
+    """Return the right responses to each context: every turn that follows it anywhere, and the turn's
+    alternatives."""
     found: dict[tuple[str, ...], set[str]] = {}
     for one in run.taught:
         turns = one.candidate.turns

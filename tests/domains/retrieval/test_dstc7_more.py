@@ -21,7 +21,7 @@ from tests.domains.retrieval.test_dstc7 import SIZE, WORDS, Placed, _sha, after,
 
 
 def reworded(run: Placed, share: float = 1.0, most: int = 4) -> dict[str, list[str]]:
-    """Put paraphrases beside a run; returns those of each example by its id."""
+    """Write paraphrases into a run; return those of each example by its id."""
     rng, lines, found = random.Random(5), [], {}
     for one in run.taught:
         for at, turn in enumerate(one.candidate.turns):
@@ -126,8 +126,9 @@ PREFERENCES = {"Area", "DaysOfClass", "Easiness", "EndTime", "StartTime", "Workl
 def test_readers_of_advisings_files_find_what_they_look_up(
     subtask: int, advised: edgen.Run, tmp_path: Path
 ) -> None:
-    """MiuLab/DSTC7 reads record['profile']['Courses']['Suggested'][i]['offering'] and ['instructor'], and takes what stands before the
-    dash for the course's id; CTinRay/DSTC7 reads each record's `Course` and `Description`."""
+    """MiuLab/DSTC7 reads record['profile']['Courses']['Suggested'][i]['offering'] and ['instructor'], and
+    takes the text before the dash as the course's id. CTinRay/DSTC7 reads each record's `Course` and
+    `Description`."""
     if subtask == 3:
         edgen.candidates(advised, "paraphrases", progress=False)
     advised.export("dstc7", tmp_path / "out", subtask=subtask, prefix="w", candidates=SIZE, speakers="roles")
@@ -155,7 +156,7 @@ def test_readers_of_advisings_files_find_what_they_look_up(
         assert profile["Standing"].endswith("year")
         assert all(profile["Aggregated"].keys() <= one.keys() for one in offered.values())
         if record["data-split"] == "test":
-            assert profile["Aggregated"] == {}  # the advisor does not know them
+            assert profile["Aggregated"] == {}  # the advisor does not know the student's preferences
         else:
             assert "Area" in profile["Aggregated"]
             told |= profile["Aggregated"].keys()
@@ -178,7 +179,7 @@ def test_the_agent_that_is_chosen_decides_what_the_test_side_may_hold(
 
 
 def test_preferences_are_dimensions_and_fields_named_like_the_records(tmp_path: Path) -> None:
-    """A space of anybody's: a dimension's own name counts as well, and what no record has is no preference."""
+    """In any space, a dimension counts by its own name too; a name that no record has is no preference."""
     (tmp_path / "rooms.json").write_text('[{"Room": "a", "Seats": 4}, {"Floor": 2}]', encoding="utf-8")
     space = {
         "name": "rooms", "description": "Rooms.", "source": "Own.", "knowledge": "rooms.json",

@@ -1,4 +1,4 @@
-"""Files of entries, read a line at a time where they have an object a line."""
+"""Files of entries, read line by line if they have an object a line."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_entries_are_what_was_written_however_it_was(
     path.write_text(WAYS[way](values), encoding="utf-8")
     entries = Entries(path)
     assert entries.are_json
-    for _ in range(2):  # they can be gone through again
+    for _ in range(2):  # entries can be iterated again
         assert [json.loads(bytes(raw)) for raw in entries] == values
 
 

@@ -1,4 +1,4 @@
-"""Files by anybody: repeated ids cost no more than others, and lone surrogates stop nothing."""
+"""Hostile files: repeated ids cost no more than others, and lone surrogates stop nothing."""
 
 from __future__ import annotations
 

@@ -72,10 +72,11 @@ def test_each_feature_says_what_the_paper_says() -> None:
     assert [one["thank"] for one in (first, second, third)] == ["0", "0", "1"]
     assert [one["exclamation_mark"] for one in (first, second, third)] == ["0", "1", "0"]
     assert [one["feedback"] for one in (first, second, third)] == ["1", "0", "0"]
-    # rope, knots, slippery, ropes, slip, knotted, ropes: six different, and of the stems rope, knot, slipperi, slip
+    # rope, knots, slippery, ropes, slip, knotted, ropes: six different words; stems: rope, knot, slipperi,
+    # slip
     assert (second["length"], second["unique_length"], second["unique_stemmed_length"]) == ("7", "6", "4")
     assert (third["positive_words"], third["negative_words"]) == ("2", "1")
-    assert float(third["positive"]) == pytest.approx(3 / 12, abs=1e-4)  # of "n't fail", too
+    assert float(third["positive"]) == pytest.approx(3 / 12, abs=1e-4)  # "n't fail" counts as well
 
 
 def test_similarities_are_cosines_of_words_by_how_rare_they_are() -> None:
@@ -86,7 +87,7 @@ def test_similarities_are_cosines_of_words_by_how_rare_they_are() -> None:
     length = math.sqrt(sum(value**2 for value in whole.values()))
     assert float(rows[2]["dialog_similarity"]) == pytest.approx(whole["stove"] / length, abs=1e-4)
     assert float(rows[2]["initial_similarity"]) == 0
-    assert float(rows[1]["initial_similarity"]) == 0  # a word in half of the texts says nothing
+    assert float(rows[1]["initial_similarity"]) == 0  # a word in half of the texts has no weight
 
 
 @pytest.mark.parametrize("text", ["", "?", "…", "a", "日本語です", "😀 😀", "it's", "NOT GOOD"])

@@ -1,4 +1,4 @@
-"""Predicted labels of turns against the right ones."""
+"""Scores of predicted labels of turns."""
 
 from __future__ import annotations
 

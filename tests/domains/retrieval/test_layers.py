@@ -1,4 +1,5 @@
-"""Layers in exports: columns where a run has any, bytes as before where it has none, and a layer in place of turns' labels."""
+"""Layers in exports: columns for runs with layers, unchanged bytes for runs without, and a layer in place of
+turns' labels."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def intents(one: Candidate, turn: int | None) -> list[str] | None:
-    """Conversation 3 is in no sample, and of every fourth turn nothing has most."""
+    """Return labels for all conversations but scenario 3; no label has a majority in every fourth turn."""
     if one.scenario == 3 or turn is None:
         return None
     return [] if turn % 4 == 3 else [INTENTS[turn % 12], *(["Junk"] if turn % 12 == 2 else [])]

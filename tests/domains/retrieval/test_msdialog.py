@@ -49,7 +49,7 @@ WORDS = [
 
 
 def made(seed: int, count: int = 40) -> list[AcceptedConversation]:
-    """Conversations of three roles, of which some go the same way for a while."""
+    """Make conversations of three roles; some share a beginning."""
     rng = random.Random(seed)
     found: list[AcceptedConversation] = []
     for index in range(count):
@@ -71,7 +71,8 @@ def run_of(taught: list[AcceptedConversation]) -> MemoryRun:
 
 
 def contexts(folder: Path) -> list[tuple[str, list[list[str]]]]:
-    """Each file's lines by their contexts, as NeuralResponseRanking's preparation.py tells these apart: by neighbours."""
+    """Return each file's lines by context. Neighbouring lines with equal columns share a context, as in
+    NeuralResponseRanking's preparation.py."""
     found = []
     for path in sorted(folder.glob("*.txt")):
         lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
@@ -112,7 +113,7 @@ def test_ten_lines_a_context_and_no_wrong_one_is_right(seed: int, tmp_path: Path
 
 
 def opened_by(first: str, count: int = 40, turns: int = 30) -> list[AcceptedConversation]:
-    """Conversations of two in turns, all texts different."""
+    """Make conversations of two alternating roles, with different texts."""
     roles = ("Tutor", "Learner") if first == "Tutor" else ("Learner", "Tutor")
     found = []
     for index in range(count):
@@ -124,7 +125,7 @@ def opened_by(first: str, count: int = 40, turns: int = 30) -> list[AcceptedConv
 
 @pytest.mark.parametrize("first", ["Tutor", "Learner"])
 def test_contexts_have_the_first_turn_up_to_nine_more_and_the_current_one(first: str, tmp_path: Path) -> None:
-    """As the source's program has it: every user's turn but the dialog's first, 2 to 11 turns."""
+    """The source's program makes a context for every user's turn but the first: 2 to 11 turns."""
     taught = opened_by(first)
     exported = export(run_of(taught), FORMATS["msdialog-responserank"], tmp_path / "out")  # type: ignore[arg-type]
     assert not exported.left_out
@@ -170,7 +171,7 @@ def test_all_three_files_are_there_and_an_empty_one_is_said(tmp_path: Path) -> N
 
 
 def test_ids_and_votes_have_the_types_of_the_release(tmp_path: Path) -> None:
-    """`id` is a number, other than any other's in the run; `vote` is a text, as `frequency` is."""
+    """`id` is a number, unique in the run; `vote` and `frequency` are texts."""
     one, two = accepted(0, 0, (("Tutor", "a"), ("Learner", "b"))), accepted(1, 0, (("Tutor", "c"),))
     votes = (5, "7")
     turns = [
@@ -254,7 +255,7 @@ def test_who_the_agent_is_counts_for_these_formats_alone() -> None:
 
 
 def _labelled(*labels: tuple[str, ...], index: int = 0) -> AcceptedConversation:
-    """A conversation whose turns have these labels."""
+    """Return a conversation whose turns have these labels."""
     one = accepted(
         index, 0, tuple(("Tutor" if at % 2 else "Learner", f"turn {at}") for at in range(len(labels)))
     )

@@ -1,4 +1,4 @@
-"""What is drawn as wrong, and what BM25 finds."""
+"""Wrong candidates that are drawn, and candidates that BM25 finds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def draw(
     seed: str,
     lengths: range | None = None,
 ) -> list[str] | None:
-    """So many wrong answers; None where there are not so many."""
+    """Draw this number of wrong answers; return None if there are too few."""
     wrong = WrongAnswers(candidates, right, count, seed, lengths)
     wrong.draw(among)
     return wrong.texts if wrong.enough else None
@@ -64,7 +64,7 @@ def test_draws_are_uniform_and_end() -> None:
         for text in draw(candidates, candidates.list_group("all"), [], 5, str(seed)) or ()
     )
     assert len(found) == 20
-    # 100 each; chi-square with 19 degrees of freedom, p = 0.001
+    # 100 expected each; chi-square with 19 degrees of freedom, p = 0.001
     assert sum((count - 100) ** 2 / 100 for count in found.values()) < 43.8
     assert draw(candidates, [0] * (MOST_DRAWS + 1), [], 2, "") is None
 
@@ -82,7 +82,7 @@ def test_a_text_has_one_number_and_is_in_its_groups_once() -> None:
 
 @settings(max_examples=dose(10, 60), deadline=None)
 @given(SAID, SAID)
-@example("one two three one two three", "one two three one two")  # other words, the same 3-grams
+@example("one two three one two three", "one two three one two")  # different words, the same 3-grams
 def test_texts_that_look_different_are_not_alike(a: str, b: str) -> None:
     candidates = CandidatePool()
     number = candidates.add(a, "all")
@@ -99,7 +99,8 @@ def test_all_that_follows_a_context_is_right() -> None:
 
 
 def _scores(texts: list[str], query: str) -> list[float]:
-    """BM25 by the book (Robertson and Zaragoza 2009), without the factor k1 + 1, as Lucene has it since 8.0."""
+    """Return BM25 by its definition (Robertson and Zaragoza 2009), without the factor k1 + 1, like Lucene
+    since 8.0."""
     split = [[word for word in words(text) if word not in STOP_WORDS] for text in texts]
     mean = sum(map(len, split)) / len(split)
     scores = [0.0] * len(texts)

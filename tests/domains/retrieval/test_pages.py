@@ -1,4 +1,4 @@
-"""Files as MSDialog, DSTC7 and the intent corpus publish them, in the pages of `edgen web`."""
+"""Files in the published layouts of MSDialog, DSTC7 and the intent corpus, on the pages of `edgen web`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("forked_processes
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache folder of the test's own."""
+    """Use a cache folder of the test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 

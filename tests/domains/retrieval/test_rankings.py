@@ -1,4 +1,4 @@
-"""Rankings scored: by hand, by the definitions, and what is said of files that are not as they should be."""
+"""Scores of rankings: by hand, by the definitions, and the messages for invalid files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ APP.command()(with_declared(score_command.command))
 
 
 def call(*arguments: object) -> int:
-    """What `edgen score ARGUMENTS` ends with."""
+    """Return the exit code of `edgen score ARGUMENTS`."""
     try:
         return run_guarded(lambda: get_command(APP)([str(argument) for argument in arguments]))
     except SystemExit as end:
@@ -248,4 +248,4 @@ def test_confidences_that_are_none_are_told_by_command(
     assert call(truth, tmp_path / "s", "--candidates", 2) == 3
     out = capsys.readouterr().out
     assert "error: confidences that are no numbers: 1\n  a: at place 2" in out
-    assert "R@1        1.0000" in out  # it is scored all the same
+    assert "R@1        1.0000" in out  # the file is scored nevertheless

@@ -1,4 +1,5 @@
-"""MSDialog's and DSTC7's files as published, and as edgen writes them, read as data sets. All texts are our own."""
+"""MSDialog's and DSTC7's files, as published and as edgen writes them, read as data sets. The project wrote
+all texts."""
 
 from __future__ import annotations
 
@@ -143,7 +144,7 @@ class TestDstc7:
         ]
         assert [sample.id for sample in found] == ["1", "2", "3"]
         assert {sample.split for sample in found} == {"train"}
-        # what is cut from one conversation is one cluster
+        # all samples of one conversation form one cluster
         assert [sample.scenario.index for sample in found] == [0, 0, 2]
         assert validate([path]).sound
 

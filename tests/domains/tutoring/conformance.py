@@ -2,5 +2,5 @@
 
 JOBS = {"tutoring": "tutoring"}
 FAMILIES = {"tutoring": "tutoring"}
-KNOWN_BY_CONTENT = ("tutoring",)  # by the exercises in its records
+KNOWN_BY_CONTENT = ("tutoring",)  # recognized by the exercises in its records
 FORMATS = {"dialogue-acts": "tutoring", "intent-prediction": "tutoring", "msdialog-intent": "tutoring"}

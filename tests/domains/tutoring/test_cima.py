@@ -36,7 +36,7 @@ def run_of(folder: Path, space: str, **changes: Any) -> edgen.Run:
 
 
 class Context(NamedTuple):
-    """A student's turn with what stands before it, what it does, and the responses to it with what they do."""
+    """A student's turn with the turns before it and its actions, and the responses with their actions."""
 
     said: tuple[str, ...]
     actions: tuple[str, ...]
@@ -44,7 +44,8 @@ class Context(NamedTuple):
 
 
 def contexts_of(run: edgen.Run) -> list[Context]:
-    """What a run has that an export should have: each turn of a student with at most ten turns of its exercise."""
+    """Return what an export should contain: each student's turn with at most ten turns of its exercise before
+    it."""
     found = []
     for conversation in run.conversations():
         said: list[str] = []
@@ -61,7 +62,7 @@ def contexts_of(run: edgen.Run) -> list[Context]:
 
 
 def entries_of(folder: Path) -> list[dict[str, Any]]:
-    """The entries of an export, both splits."""
+    """Return the entries of an export, of both splits."""
     files = [json.loads(path.read_bytes()) for path in sorted(folder.glob("t*.json"))]
     return [entry for file in files for half in file.values() for entry in half.values()]
 
@@ -98,7 +99,7 @@ def test_what_is_written_is_read_back_with_equal_values(
         assert [turn.role for turn in context] == ["Tutor", "Student"] * (len(context) // 2)
         responses = tuple((said.text, said.labels) for said in (response, *response.alternatives))
         found.append(Context(tuple(turn.text for turn in context), context[-1].labels, responses))
-    # Shapes have no actions of the student.
+    # Exercises about shapes have no student actions.
     made = [one if prep else one._replace(actions=()) for one in contexts_of(run)]
     assert Counter(found) == Counter(made)
     assert len(read) == sum(count for table in exported.rows.values() for count in table.values())
@@ -117,7 +118,7 @@ def test_what_is_written_is_read_back_with_equal_values(
 
 
 def test_what_could_not_be_read_back_is_left_out() -> None:
-    """Shapes have their context in one text, in which a speaker's name begins a turn."""
+    """Shapes hold their context in one text, in which a turn begins with the speaker's name."""
     assert cima.SPEAKER.search("I am a Student: hello")
     assert cima.SPEAKER.search("Tutor: hello")
     assert not cima.SPEAKER.search("Tutors: hello, mystudent: x")
@@ -182,7 +183,8 @@ def test_what_it_cannot_express_is_said(tmp_path: Path) -> None:
 
 
 def test_the_release_is_read_in_clusters(shared_data: Path) -> None:
-    """Contexts of one conversation depend on each other; 1,135 of them are of about 400 conversations."""
+    """Contexts of one conversation depend on each other: the 1,135 contexts come from about 400
+    conversations."""
     (data,) = open_data_sets([shared_data / "cima_prep_head.json"])
     found = list(data.samples())
     assert len(found) == 1135

@@ -1,4 +1,4 @@
-"""Exercises as the release of CIMA spells them: parts of the answer, whole phrases, rules of grammar."""
+"""Exercises in the spelling of CIMA's release: parts of the answer, whole phrases, rules of grammar."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def entry(made: Exercise, space: Space) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def entries() -> dict[tuple[str, ...], dict[str, Any]]:
-    """Our row of every exercise, by its English words."""
+    """Return edgen's row of every exercise, by its English words."""
     space = shipped()
     rows = [entry(made, space) for made in exercises(space)]
     return {(one["engPrep"], one["engObj"], one["engColor"]): one for one in rows}
@@ -50,8 +50,8 @@ def entries() -> dict[tuple[str, ...], dict[str, Any]]:
 def test_rows_of_the_release_have_the_same_words_as_ours(
     entries: dict[tuple[str, ...], dict[str, Any]], shared_data: Path
 ) -> None:
-    """The first twenty exercises; then all of them. Two pictures of the release have another preposition than their
-    exercise has elsewhere in it ("davanti alla scatola rossa", "vicino al letto"): 12 of its 1,135 rows."""
+    """The first twenty exercises, then all. Two pictures of the release have another preposition than the
+    rest of their exercise ("davanti alla scatola rossa", "vicino al letto"): 12 of 1,135 rows."""
     released = json.loads((shared_data / "cima_prep_head.json").read_bytes())["prepDataset"]
     rows = {tuple(one[key] for key in WORDS): one for one in released.values()}
     found = [{key: one[key] for key in WORDS} for one in rows.values()]

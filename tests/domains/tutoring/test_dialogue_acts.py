@@ -1,4 +1,4 @@
-"""Tutors' and students' actions as an export of dialogue acts."""
+"""Actions of tutors and students as an export of dialogue acts."""
 
 from __future__ import annotations
 

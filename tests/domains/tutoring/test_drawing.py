@@ -1,4 +1,4 @@
-"""Pictures of exercises: what is drawn, that it is safe and the same each time, what is refused, and where people get them."""
+"""Pictures of exercises: contents, safety and determinism, refused pictures, and where people see them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def every(grammar: Grammar) -> list[Exercise]:
 
 
 def tags(picture: str) -> set[str]:
-    """The elements of a picture, whose attributes are looked at, too."""
+    """Return the elements of a picture, after checks of their attributes."""
     found = list(ElementTree.fromstring(picture).iter())
     names = {key for one in found for key in one.attrib}
     assert not any("href" in name or name.startswith("on") or name == "style" for name in names)
@@ -58,7 +58,7 @@ def test_every_shipped_exercise_has_a_picture_of_its_own(name: str) -> None:
     exercises = [
         one
         for place, one in enumerate(every(shipped(name)))
-        if name != "fractions" or place % 9 == 0  # of its misconceptions no picture depends
+        if name != "fractions" or place % 9 == 0  # its pictures do not depend on the misconception
     ]
     pictures = {(one.tier, *one.concepts.values()): draw_exercise(one) for one in exercises}
     drawn = [picture for picture in pictures.values() if picture]

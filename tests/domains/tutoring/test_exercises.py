@@ -1,4 +1,5 @@
-"""Exercises by a grammar: the shipped ones against tables, their order in a session, answers, and what is refused."""
+"""Exercises by a grammar: the shipped ones against tables, their order in a session, answers, and refused
+grammars."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def every(name: str, tier: str) -> list[Exercise]:
     return [grammar.tiers[tier].make(values) for values in iterate_values(grammar, tier)]
 
 
-# ---- what ships
+# ---- shipped exercises
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -68,7 +69,7 @@ def test_every_shipped_exercise_can_be_asked_and_answered(name: str) -> None:
 
 
 def test_every_italian_phrase_is_that_of_the_table() -> None:
-    """The table was written from its own list of articulated nouns, one line an exercise."""
+    """The table was written from a separate list of articulated nouns, one line an exercise."""
     lines = (Path(__file__).parent / "italian_prepositions.tsv").read_text("utf-8").splitlines()[1:]
     table = {tuple(line.split("\t")[:3]): line.split("\t")[3] for line in lines}
     made = every("italian_prepositions", "phrases")
@@ -265,7 +266,7 @@ def test_any_text_is_compared(said: str) -> None:
         assert is_right(f"{said} = 5/6 stella", made, find_exercises(space))
 
 
-# ---- what is refused
+# ---- refused grammars
 
 BASE: dict[str, Any] = {
     "name": "own",
@@ -294,7 +295,7 @@ BASE: dict[str, Any] = {
 
 
 def changed(path: str, value: Any) -> Any:
-    """The base with one thing changed; `value` None takes it away."""
+    """Return the base with one value changed; None removes it."""
     base = json.loads(json.dumps(BASE))
     *above, last = path.split("/")
     at = base
@@ -321,7 +322,7 @@ WORDS = "exercises/tiers/words"
 @pytest.mark.parametrize(
     ("path", "value", "told"),
     [
-        # a hole, two answers, a rule that never applies, a circle
+        # a missing case, two answers, an unused rule, a circle
         (RULE, [{"gives": "la", "when": {"word.f": True}}], "$.exercises.rules.article: no case applies with word.f False"),
         (RULE, [{"gives": "la", "when": {"word.f": True}}, {"gives": "el", "when": {"word": ["dog", "house"]}}],
          "$.exercises.rules.article[1]: this case and the one at [0] both apply with word.f True, word 'house'"),
@@ -330,13 +331,13 @@ WORDS = "exercises/tiers/words"
         ("exercises/rules", {"article": [{"gives": "{{ other }}"}], "other": [{"gives": "{{ article }}"}]},
          "these rules need each other in a circle (article → other → article)"),
         (f"{WORDS}/answers", "{{ word.es }} {{ size }}", "$.exercises.rules.article: no text of any tier uses this rule"),
-        # exercises that cannot be told apart, asked or answered
+        # exercises whose questions or answers cannot be distinguished
         (f"{WORDS}/question", "{{ word }}?", "house + big and house + small ask the same ('house?') and have different answers"),
         (f"{WORDS}/answers", "{{ article if size == 'big' else '' }}", "$.exercises.tiers.words.answers: it is empty for word 'house', size 'small'"),
         (f"{WORDS}/answers", "{{ '?!' if article else '!' }}", "cannot be distinguished from other text"),
         (f"{WORDS}/mistake", "{{ article }} {{ word.es }} {{ size }}", "is right for word 'house', size 'big'"),
         (f"{WORDS}/concepts", ["word", "size", "learner"], "learner changes nothing in an exercise"),
-        # names
+        # unknown names
         (f"{WORDS}/question", "{{ colour }}?", "$.exercises.tiers.words.question: there is no variable 'colour'"),
         (f"{WORDS}/question", "{{ word.fr }}?", "no value of word has a 'fr'"),
         (f"{WORDS}/question", "{{ word", "$.exercises.tiers.words.question: "),

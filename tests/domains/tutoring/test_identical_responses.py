@@ -1,4 +1,4 @@
-"""Agreement of responses that one tutor gave several times: not available, with the reason."""
+"""Agreement of responses is not available, with a reason, if a tutor gave the same response several times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GUESSES = '{"text": "Is it rosso?", "actions": ["Guess"]}'
 
 
 async def same(request: Any) -> str:
-    """Answer every tutor's request in one way, and every student's."""
+    """Answer every tutor's request with one text, and every student's with another."""
     return HINTS if "right answer" in request.messages[0].content else GUESSES
 
 

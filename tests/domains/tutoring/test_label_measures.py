@@ -1,4 +1,4 @@
-"""A labeller against the speakers, and wanted actions: what is planted is what is measured."""
+"""A labeller compared with the speakers, and wanted actions: measures find the planted values."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_what_a_labeller_gets_wrong_is_what_was_planted(run: edgen.Run) -> None:
 
 @pytest.mark.only_long
 def test_a_planted_recall_is_in_most_intervals(tmp_path: Path) -> None:
-    """One interval of 12 conversations missed the planted share for 8 of 40 seeds, so no single seed can tell."""
+    """Intervals of 12 conversations missed the planted share for 8 of 40 seeds: one seed is not enough."""
     recalls = []
     for seed in range(1, 9):
         job = {**JOB, "seed": seed, "arms": {"false": FALSE}}

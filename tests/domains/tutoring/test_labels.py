@@ -1,4 +1,5 @@
-"""Sessions with a labeller and a judge: what they are asked, what becomes of their answers, and actions wanted by policy."""
+"""Sessions with a labeller and a judge: their prompts, the use of their answers, and actions wanted by a
+policy."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from tests.domains.tutoring.test_tutoring import JOB, plan_for, play, said, sess
 
 
 def responded(session: Conversation) -> list[list[Turn]]:
-    """The responses to each turn, the one that went on first."""
+    """Return the responses to each turn; the first of them continued the session."""
     return [
         [turn, *turn.alternatives]
         for turn in session.turns
@@ -42,7 +43,7 @@ def responded(session: Conversation) -> list[list[Turn]]:
 def some(
     settings: dict[str, Any], answer: Callable[[Request], str] = simulated, **changes: Any
 ) -> tuple[Conversation, list[Request]]:
-    """A session with these settings, and what was asked."""
+    """Play a session with these settings; return it and its requests."""
     result, asked = play(plan_for(tutoring={"student_turns": 6, **settings}, **changes), answer)
     return session_of(result), asked
 
@@ -63,7 +64,7 @@ def test_a_turn_and_the_responses_to_it_are_labelled_in_one_request() -> None:
             if "exercise" not in one.data:
                 assert one.data["labeller"] == [
                     *one.labels
-                ]  # the simulator names what it does, and labels what is so
+                ]  # the simulator states its actions, and labels the same actions
 
 
 def test_in_the_place_of_the_speaker_nobody_else_is_asked_for_actions() -> None:
@@ -133,7 +134,7 @@ def test_the_judge_sees_responses_under_drawn_letters_and_its_best_goes_on() -> 
         letters = {line[3:]: line[0] for line in text.split("\n") if line[1:3] == ": " and line[0] in "ABC"}
         assert {best.text, *(one.text for one in others)} == {*letters}
         orders.add("".join(letters[one.text] for one in (best, *others)))
-        assert "tutor:" not in text  # nothing tells who spoke
+        assert "tutor:" not in text  # the text does not name the speakers
         marks = [one.data.get("judged") for one in (best, *others)]
         assert marks[0] == "best"
         assert Counter(marks)["worst"] == 1
@@ -235,7 +236,7 @@ def test_label_sets_are_named_and_a_run_keeps_their_labels(tmp_path: Path) -> No
     assert make_plan(parse_job({**JOB, "tutoring": {}}, "job.yaml"), reach).job == plan_for(tutoring={}).job
 
 
-# ---- wanted by what the student did
+# ---- actions wanted by the student's actions
 
 
 def test_wanted_actions_by_the_students_last_one() -> None:
@@ -311,7 +312,7 @@ def test_k_that_differs_by_turn_keeps_what_there_is() -> None:
     assert all(one.data["labeller"] for responses in responded(session) for one in responses)
 
 
-# ---- what is refused
+# ---- refused jobs
 
 
 @pytest.mark.parametrize(
@@ -381,7 +382,7 @@ def test_a_served_simulator_knows_each_prompt_without_being_told_who_asks() -> N
 
 
 def test_with_bad_replies_nothing_is_lost(tmp_path: Path) -> None:
-    """Every third reply is garbage: each session still has its outcome, and what is missing is told."""
+    """Every third reply is invalid: each session still has its outcome, and missing labels are reported."""
     settings = {"student_turns": 4, "labelled_by": "both", "choose": "judge"}
     backends = {"default": {"type": "simulator", "faults": "garbage=0.3"}}
     job = {**JOB, "conversations": 20, "asks": 2, "tutoring": settings, "backends": backends}

@@ -1,4 +1,4 @@
-"""Measures of tutoring: CIMA's released files against the figures recomputed from them, and sessions made here."""
+"""Measures of tutoring: CIMA's released files against recomputed figures, and generated sessions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
 
 
 def test_the_actions_are_those_of_the_release(prep: Quality) -> None:
-    """Shares as recomputed from the release at 3fa4859; the paper's own are of more responses than were released."""
+    """Shares recomputed from the release at 3fa4859; the paper counts more responses than were released."""
     found = prep.values["actions"]
     tutor, student = found.roles["Tutor"], found.roles["Student"]
     assert (tutor.utterances, student.utterances) == (3_315, 1_135)
@@ -111,14 +111,15 @@ def test_words_of_tutors_and_students(prep: Quality) -> None:
 
 
 def test_what_the_release_cannot_tell_is_said_to_be_missing(prep: Quality) -> None:
-    """Turns to solve, learning and flags are in the paper only."""
+    """Only the paper has turns to solve, learning and flags."""
     found = prep.values["exercises"]
     assert (found.exercises, found.learning, found.flagged) == (0, None, None)
     assert "  The records do not say what became of exercises." in list(render(prep, ONLY))
 
 
 def test_shapes_are_read_but_for_the_headings(shared_data: Path) -> None:
-    """215 of 219 entries; the four others are rows of headings, which the figures of others count as responses."""
+    """Of 219 entries, 215 are read. The other four are rows of headings, which others' figures count as
+    responses."""
     (data,) = open_data_sets([shared_data / "cima_shape_81abde4.json"])
     found = measure(data, ONLY)
     assert found.overview.records == 215
@@ -153,7 +154,7 @@ def test_a_file_that_is_cut_off_is_a_sentence(
     share: float,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Without a traceback, and with the code for what cannot be read."""
+    """The command prints no traceback, and exits with the code for unreadable files."""
     data = (shared_data / f"{name}.json").read_bytes()
     (tmp_path / "half.json").write_bytes(data[: int(len(data) * share)])
     words = [command, str(tmp_path / "half.json")]
@@ -280,7 +281,7 @@ def test_the_report_shows_the_picture_of_each_exercise(sessions: edgen.Run) -> N
         puts = [place for place, turn in enumerate(one.record.turns) if "exercise" in turn.data]
         assert [*one.pictures] == puts
         assert puts
-    # without the measures, whose pictures are others' to draw
+    # without the measures, which draw pictures of their own
     arms = tuple(
         msgspec.structs.replace(arm, quality=msgspec.structs.replace(arm.quality, values={}))
         for arm in found.arms
@@ -308,7 +309,8 @@ def test_the_measures_of_files_are_those_of_their_run(sessions: edgen.Run, tmp_p
 @pytest.mark.only_long
 @pytest.mark.integration
 def test_tutors_are_compared_by_scenario_and_the_planted_difference_is_covered(tmp_path: Path) -> None:
-    """The simulator's tutor gives the answer away as often as its template says: 10% and 30% of its responses."""
+    """The simulator's tutor gives the answer away as often as its template says: in 10% and 30% of its
+    responses."""
     shipped = resources.find("prompts", "tutoring_tutor").read_text("utf-8")
     for name, percent in (("seldom", 10), ("often", 30)):
         line = f"You are a tutor.\nTell the answer in {percent}% of your turns."
@@ -387,5 +389,5 @@ def test_turns_by_hand() -> None:
     found = count.result()
     assert found.exercises == 6
     estimates = (found.solved, found.learning, found.revealed, found.flagged)
-    # What is said once an exercise is solved gives nothing away.
+    # Texts after an exercise is solved do not give the answer away.
     assert [one.value for one in estimates if one] == [1, -1, 0.5, pytest.approx(1 / 3)]

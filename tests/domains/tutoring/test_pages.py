@@ -1,4 +1,4 @@
-"""Files in the layout of CIMA in the pages of `edgen web`."""
+"""Files in CIMA's layout on the pages of `edgen web`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Students who are served from a pool: what fits, what is never served, what happens where nothing fits."""
+"""Students served from a pool: matching responses, responses that are never served, and turns without a
+match."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def pooled(seed: int = 7, **pool: Any) -> Plan:
 def play(
     plan: Plan, index: int, answer: Callable[[Request], str] = simulated
 ) -> tuple[Recorded, list[Request]]:
-    """A session of its round, as it is recorded, and what it asked."""
+    """Play a session of its round; return its record and its requests."""
     result, asked = test_tutoring.play(plan, answer, index)
     settled = plan.make_task(index, 0).settled(
         result, Spent(asks=1, by_role={"tutor": AnsweringModel("simulator", "m")})
@@ -56,7 +57,7 @@ def tutors_turns(recorded: Recorded) -> list[Turn]:
 
 
 def session(name: str, *turns: Turn, concepts: Mapping[str, str] = CAT) -> Recorded:
-    """A recorded session of one exercise."""
+    """Return a recorded session of one exercise."""
     made = play(pooled(), 0)[0]
     opening = Turn("Tutor", "What is it?", data={"exercise": 0})
     outcome = {"exercises": [{"concepts": concepts}]}
@@ -69,7 +70,7 @@ def guess(text: str, **data: Any) -> Turn:
 
 
 def served(*texts: str, **data: Any) -> Turn:
-    """A templated turn, and what tutors responded."""
+    """Return a templated turn with tutors' responses."""
     others = tuple(Turn("Tutor", text, ("Hint",)) for text in texts)
     return Turn("Tutor", "Not quite.", ("Correction",), {"served": "template", **data}, others)
 
@@ -89,7 +90,7 @@ def found(pool: ResponsePool, turn: Turn, concepts: Mapping[str, str], *shown: s
     return None if response is None else response.text
 
 
-# ---- what is found
+# ---- matches
 
 
 def test_what_fits_best_is_found_and_nothing_twice(naming: ValueFinder) -> None:

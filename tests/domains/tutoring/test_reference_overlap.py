@@ -23,11 +23,11 @@ from edgen.evaluation.sample import Sample, Words
     ("response", "references", "bleu"),
     [
         ("the cat sat", ["the cat sat"], 100.0),
-        # All n-grams of three words are there; shorter by one of four: exp(1 - 4/3).
+        # All n-grams of the three words match; one word shorter than the reference of four: exp(1 - 4/3).
         ("the cat sat", ["the cat sat down"], 100 * math.exp(-1 / 3)),
         ("the cat sat", ["no word here", "the cat sat down"], 100 * math.exp(-1 / 3)),
         ("the cat sat", ["no word here"], 0.0),
-        # Unigrams 3/4, bigrams 2/3, trigrams 1/2; the one of four words is smoothed to half of one.
+        # Unigrams 3/4, bigrams 2/3, trigrams 1/2; the only 4-gram is smoothed to a half.
         ("the cat sat up", ["the cat sat down"], 100 * (3 / 4 * 2 / 3 * 1 / 2 * 1 / 2) ** (1 / 4)),
     ],
 )
@@ -40,7 +40,7 @@ def test_the_best_reference_counts(response: str, references: list[str], bleu: f
 
 
 def test_the_interval_is_over_groups() -> None:
-    """What is alike within a group tells no more than once, and the same texts give the same interval."""
+    """Repeated texts within a group count once, and the same texts give the same interval."""
     one = [("a b c d", ["a b c d" if group % 2 else "x y z w"], group) for group in range(40)]
     apart, alike = reference_overlap(one).bleu, reference_overlap(one * 5).bleu
     assert apart is not None and alike is not None  # noqa: PT018
@@ -97,7 +97,7 @@ def test_each_response_is_scored_against_the_others(sample: Sample) -> None:
 
 @pytest.mark.integration
 def test_the_release(shared_data: Path) -> None:
-    """1,135 contexts, 50 of which have one response. The mean is of sacrebleu alone, over all pairs, as of 2.6.0."""
+    """Of 1,135 contexts, 50 have one response. The mean comes from sacrebleu 2.6.0, over all pairs."""
     (data,) = open_data_sets([shared_data / "cima_prep_head.json"])
     found = measure(data, ["reference_overlap"])
     value = found.values["reference_overlap"]

@@ -31,14 +31,14 @@ JOB: dict[str, Any] = {
 
 
 async def objecting(request: edgen.Request) -> str:
-    """A student who finds that the third thing it hears makes no sense."""
+    """Play a student who says that the third text it receives makes no sense."""
     spoken = sum(message.role == "assistant" for message in request.messages)
     return '{"nonsense": true}' if spoken == 2 else '{"text": "Is it viola?", "actions": ["Guess"]}'
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
-    """Sessions with a judge, that end with a flag."""
+    """Generate sessions with a judge, which end with a flag."""
     folder = tmp_path_factory.mktemp("responses") / "run"
     return edgen.generate(JOB, backends={"student": objecting}, output=folder, progress=False)
 
@@ -60,7 +60,7 @@ def responses(turn: Turn) -> tuple[Turn, ...]:
 
 
 def expected(run: edgen.Run, by: str) -> set[tuple[str, str, str]]:
-    """What should be preferred to what: (conversation, chosen, rejected)."""
+    """Return the expected preferences: (conversation, chosen, rejected)."""
     found = set()
     for conversation in run.conversations():
         for turn in conversation.turns:

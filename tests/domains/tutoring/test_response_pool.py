@@ -1,4 +1,4 @@
-"""Rows of single responses: of sessions with exercises, with what they do told in the prompt."""
+"""Rows of single responses from sessions with exercises; the prompt states their actions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def rows_of(run: edgen.Run, name: str, folder: Path, **options: Any) -> list[dic
 
 
 def responses_of(run: edgen.Run) -> list[Turn]:
-    """The tutor's turns that answer, the questions of exercises aside."""
+    """Return the tutor's turns that answer, without the questions of exercises."""
     return [turn for one in run.conversations() for turn in one.turns if turn.role == "Tutor" and turn.labels]
 
 
@@ -67,7 +67,7 @@ def test_each_response_has_its_prompt(run: edgen.Run, tmp_path: Path) -> None:
 
 
 def test_the_exercise_at_hand_is_told(run: edgen.Run, tmp_path: Path) -> None:
-    """A session goes through several; the concepts beside a row are those of its own."""
+    """A session has several exercises; the concepts of a row are those of its own exercise."""
     rows = rows_of(run, "sft", tmp_path / "out", opening="both")
     exercises = {row["prompt"][2]["content"] for row in rows}
     assert len(exercises) > 3
@@ -111,7 +111,7 @@ def test_alternatives_are_responses_to_the_same_prompt(run: edgen.Run, tmp_path:
 
 
 async def objecting(request: edgen.Request) -> str:
-    """A student who finds that the third thing it hears makes no sense."""
+    """Play a student who says that the third text it receives makes no sense."""
     spoken = sum(message.role == "assistant" for message in request.messages)
     return '{"nonsense": true}' if spoken == 2 else '{"text": "Is it viola?", "actions": ["Guess"]}'
 
@@ -132,7 +132,7 @@ def test_what_was_called_nonsense_is_no_example(flagged: edgen.Run, tmp_path: Pa
 
 
 def test_what_was_served_from_elsewhere_is_no_example(tmp_path: Path) -> None:
-    """Students who are served from a pool: only what a tutor said to that very turn is a response to it."""
+    """Students are served from a pool: only a tutor's own response to that turn counts as one."""
     served = edgen.generate(
         JOB,
         tutoring={"student_turns": 3, "choose": "pool", "rounds": 2},

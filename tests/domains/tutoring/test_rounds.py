@@ -1,4 +1,5 @@
-"""Jobs that are made in rounds: a later round is the same however the earlier ones came about, and pays for nothing twice."""
+"""Jobs in rounds: a later round does not depend on how the earlier ones were made, and no call is paid for
+twice."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def _plan(job: str) -> Plan:
 
 
 async def execute(folder: Path, players: Players, desk: Desk | None = None, **changes: Any) -> None:
-    """The job, online or by batches at the desk."""
+    """Run the job, online or by batches at the desk."""
     await make_run(plan_for(**changes), folder, players, desk)
 
 
@@ -72,7 +73,7 @@ def records(folder: Path) -> dict[int, Any]:
 
 
 def sources(folder: Path) -> dict[int, set[int]]:
-    """By scenario, the scenarios that it was served from."""
+    """Return the source scenarios of each scenario's served turns."""
     return {
         index: {
             int(turn["data"]["from"].split("-")[1])
@@ -85,8 +86,8 @@ def sources(folder: Path) -> dict[int, set[int]]:
 
 @pytest.mark.parametrize("settings", [POOL, PLAIN, LABELLED], ids=["pool", "plain", "labelled"])
 async def test_the_bytes_are_the_same_however_it_is_made(tmp_path: Path, settings: dict[str, Any]) -> None:
-    """At two concurrencies, by batch, and ended by force after so many calls and gone on with: in the first round, at
-    its end, one call behind it, and later."""
+    """Two concurrencies, batches, and a run that is killed and resumed give the same bytes. The kills come in
+    the first round, at its end, one call after it, and later."""
     whole = Players()
     await execute(tmp_path / "whole", whole, limits={"in_flight": 1}, tutoring=settings)
     await execute(tmp_path / "wide", Players(), tutoring=settings)
@@ -97,7 +98,7 @@ async def test_the_bytes_are_the_same_however_it_is_made(tmp_path: Path, setting
 
     first_round = sum(scenario < 2 for scenario in whole.scenarios)
     asked = 0
-    # Calls of each start at most; each goes on where the last ended.
+    # The most calls of each start; each start resumes the last one.
     for calls in (20, first_round - 20, 0, 1, 10**9):
         players = Players(calls)
         with contextlib.suppress(KilledError):
@@ -130,7 +131,8 @@ async def test_killed_as_the_end_of_a_round_is_noted(tmp_path: Path) -> None:
 
 
 async def test_a_session_that_is_mended_later_changes_no_pool(tmp_path: Path) -> None:
-    """Nor does it when the job is changed where no request is: nothing that was paid for is asked again."""
+    """Sessions completed later do not enter the pool, nor does a change of the job that affects no request.
+    No paid call is repeated."""
     with pytest.raises(ShortError):
         await execute(tmp_path / "run", Players(fails=frozenset({1, 3})))
     before = records(tmp_path / "run")
@@ -159,7 +161,7 @@ async def test_a_session_that_is_mended_later_changes_no_pool(tmp_path: Path) ->
 
 @pytest.mark.parametrize("more", [{"sessions_per_round": 2}, {}], ids=["so many a round", "shares"])
 def test_raised_it_is_as_if_it_had_been_so_from_the_start(tmp_path: Path, more: dict[str, Any]) -> None:
-    # With this seed, rounds of other sizes serve other responses.
+    # With this seed, a different size of the rounds serves different responses.
     job = {**JOB, "seed": 12, "tutoring": {**POOL, **more}}
     fresh = edgen.generate(job, output=tmp_path / "fresh", progress=False)
     edgen.generate({**job, "conversations": 3}, output=tmp_path / "raised", progress=False)

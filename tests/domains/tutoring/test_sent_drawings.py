@@ -1,4 +1,4 @@
-"""Drawings of exercises that are sent to vision models: a PNG picture of each, priced and recorded by its digest."""
+"""Drawings of exercises for vision models: a PNG picture of each, priced, and recorded by its digest."""
 
 from __future__ import annotations
 

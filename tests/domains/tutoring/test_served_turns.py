@@ -1,4 +1,4 @@
-"""Where served turns come from: counted by hand, and of a run."""
+"""Sources of served turns: counted by hand, and for a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that CIMA has (Stasaski, Kao and Hearst, BEA 2020), point by point: a short check of each."""
+"""Every feature of CIMA (Stasaski, Kao and Hearst, BEA 2020), with a short check of each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TUTOR = {"Question", "Hint", "Correction", "Confirmation", "Other"}
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
-    """Sessions of phrases with a labeller beside the speakers, and tutors who are told what to do."""
+    """Generate sessions of phrases with a labeller next to the speakers, and tutors with wanted actions."""
     tutoring = {"student_turns": 10, "labelled_by": "both", "wanted": {"Hint": 2, "Correction": 1}}
     return made(tmp_path_factory.mktemp("cima") / "run", "italian_prepositions", 6, tutoring)
 
@@ -141,7 +141,7 @@ def pooled(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
 
 
 def served(run: edgen.Run) -> list[tuple[int, str]]:
-    """The number of each session, and where each of its responses comes from."""
+    """Return each session's number, and the sources of its responses."""
     (data,) = open_data_sets([run.folder])
     return [
         (sample.scenario.index, str(turn.data["served"]))

@@ -1,4 +1,4 @@
-"""Sessions of exercises: what each side is told, tutors apart from each other, how exercises follow, what is refused."""
+"""Sessions of exercises: what each side knows, independent tutors, order of exercises, and refused jobs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def simulated(request: Request) -> str:
 def play(
     plan: Plan, answer: Callable[[Request], str | Reply] = simulated, index: int = 0
 ) -> tuple[Conversation | Rejection, list[Request]]:
-    """A session to its end, and every request that it made."""
+    """Play a session to its end; return the result and all of its requests."""
     session = plan.make_task(index, 0).protocol
     asked: list[Request] = []
     reply: Any = None
@@ -92,12 +92,13 @@ def test_a_cut_turn_is_kept_if_its_actions_are_whole() -> None:
     )
 
 
-# ---- who is told what
+# ---- what each side knows
 
 
 @pytest.mark.parametrize("space", ["italian_shapes", "italian_prepositions", "fractions"])
 def test_the_student_is_never_told_what_it_does_not_see(space: str) -> None:
-    """Neither the answer, nor a point, nor a field of a concept is in its brief; what tutors said is not its brief."""
+    """The student's brief holds neither the answer nor a point nor a field of a concept; texts of tutors are
+    not part of it."""
     plan = plan_for(space=space, tutoring={"student_turns": 30})
     result, asked = play(plan)
     outcome = session_of(result).outcome
@@ -154,8 +155,8 @@ def test_several_backends_respond_each_once() -> None:
 
 
 def test_each_tutor_has_a_template_of_its_own(tmp_path: Path) -> None:
-    """A whole session: what tutors are asked differs, the third has the template of `tutor`, and nobody tells the
-    student the answer, in its brief or in what it heard."""
+    """In a whole session, tutors get different prompts, and the third one gets the template of `tutor`.
+    Neither the student's brief nor the texts it receives hold the answer."""
     shipped = resources.find("prompts", "tutoring_tutor").read_text("utf-8")
     for name in ("kind", "strict", "plain"):
         text = shipped.replace("You are a tutor.", f"You are a {name} tutor.")
@@ -199,7 +200,7 @@ def test_the_history_is_what_went_on() -> None:
             assert other.text in heard or other.text not in heard.split(turn.text)[0]
 
 
-# ---- how a session goes
+# ---- the course of a session
 
 
 def always(student: str, tutor: str) -> Callable[[Request], str]:
@@ -229,7 +230,7 @@ def test_a_right_guess_solves_and_a_right_question_does_not() -> None:
 
 
 class _Knowing:
-    """Answers with the right answer, which is overheard from the tutor's brief, as soon as it is known."""
+    """A student who gives the right answer once it has read it in the tutor's brief."""
 
     def __init__(self, actions: list[str]) -> None:
         self.actions = actions
@@ -348,7 +349,7 @@ def shards(run: edgen.Run) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> edgen.Run:
-    """A run that is only read."""
+    """Generate a run that tests only read."""
     return run_of(tmp_path_factory.mktemp("tutoring"), "whole")
 
 
@@ -374,7 +375,7 @@ def test_a_session_is_read_back_with_its_actions_and_alternatives(whole: edgen.R
     assert "lengths" in whole.stats().as_json()
 
 
-# ---- what is refused
+# ---- refused jobs
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""A batch service without a network: what it is told to do wrong, it does; everything else it does right."""
+"""A batch service without a network. It makes the faults that a test asks for, and works
+correctly otherwise."""
 
 from __future__ import annotations
 
@@ -44,21 +45,21 @@ Trouble = Callable[[str], None]
 
 
 class Desk:
-    """Batches by their ids, in memory. `trouble` is told of each step's name and may raise what goes wrong there;
-    `judge` says how a batch of so many lines ends: its outcome, and how many of its lines are answered; `kind` says
-    with which failure a line is answered, None for a reply."""
+    """Batches by their ids, in memory. `trouble` gets each step's name and may raise an error there; `judge`
+    returns the outcome of a batch of this many lines and how many of them are answered; `kind` returns the
+    failure that answers a line, None for a reply."""
 
     settles: float | None = None
 
     def __init__(self, *, requests: int = 50_000, size: int = 10**9, looks: int = 0) -> None:
         self.limits = BatchLimits(requests=requests, bytes=size)
-        self.looks = looks  # times that a batch is looked at before it has ended
+        self.looks = looks  # looks at a batch before it has ended
         self.files: dict[str, bytes] = {}
         self.begun: dict[str, str] = {}  # id -> token
         self.content: dict[str, list[Line]] = {}
         self.seen: Counter[str] = Counter()
         self.steps: list[str] = []
-        self.asked: Counter[int] = Counter()  # by seed: requests that were answered
+        self.asked: Counter[int] = Counter()  # answered requests by seed
         self.cancelled: set[str] = set()
         self.trouble: Trouble = lambda step: None
         self.after: Trouble = lambda step: None
@@ -67,7 +68,7 @@ class Desk:
         self.answer: Callable[[Line], Reply] = lambda line: respond(line.messages, seed=line.seed)
         self.extra: list[bytes] = []
         self.failure: CallError | None = None
-        self.hangs: set[str] = set()  # steps that never come to an end
+        self.hangs: set[str] = set()  # steps that never end
 
     async def _step(self, name: str) -> None:
         self.steps.append(name)
@@ -160,8 +161,8 @@ class Desk:
 
 
 class NamelessDesk(Desk):
-    """A Desk whose batches carry no token, and take their requests with the call that begins them. `late`: batches that
-    are not in its list yet."""
+    """A Desk whose batches have no token, and get their requests with the call that creates them. `late`:
+    batches that its list does not show yet."""
 
     settles: float | None = 0.2
 

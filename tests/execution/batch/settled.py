@@ -1,5 +1,5 @@
-"""`edgen`, which takes a create that nobody heard of for settled after two seconds, not after the ten minutes that a
-provider may take."""
+"""`edgen` with a shorter wait: a lost creation of a batch counts as settled after two seconds
+instead of ten minutes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Batches through the whole program, the vendors' own SDKs and a real server, killed at any moment: each round is
-one batch, every answer is kept, and the files are those of the online run."""
+"""Batches through the whole program, the vendors' SDKs and a real server, killed at any moment. Each round is
+one batch, no answer is lost, and the files equal those of the online run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CONVERSATIONS = 24
 
 @contextlib.asynccontextmanager
 async def simulator(*options: str) -> AsyncIterator[str]:
-    """`edgen simulator` as its own process; yields its address."""
+    """Run `edgen simulator` in its own process; yield its address."""
     process = await start("simulator", "--port", "0", *options)
     try:
         async with asyncio.timeout(120):
@@ -52,7 +52,7 @@ def backend(kind: str, url: str) -> dict[str, Any]:
     if kind in (
         "anthropic",
         "openai-responses",
-    ):  # without a seed, only at temperature 0 the same answer comes again
+    ):  # without a seed, only temperature 0 repeats an answer
         place = url if kind == "anthropic" else f"{url}/v1"
         return {"type": kind, "model": "m", "base_url": place, "temperature": 0, "max_tokens": 3000}
     return {"type": "gemini", "model": "gemini-m", "base_url": url, "seed": "auto", "max_tokens": 3000}
@@ -83,7 +83,7 @@ def write_job(path: Path, kind: str, url: str, shape: str, **changes: Any) -> Pa
 
 
 def tokens(kind: str, url: str) -> list[str]:
-    """What the provider's batches are named, of all that it ever began: their ids, where they carry no name."""
+    """Return the names of all batches that the provider has begun, or their ids if batches have no names."""
     if kind == "anthropic":
         headers, path = (
             {"x-api-key": "k", "anthropic-version": "2023-06-01"},
@@ -105,13 +105,13 @@ def tokens(kind: str, url: str) -> list[str]:
 
 
 def names(kind: str, made: Iterable[NotedBatch]) -> list[str]:
-    """What batches of a run are named at the provider."""
+    """Return the names of a run's batches at the provider."""
     return sorted(str(batch.remote_id) if kind == "anthropic" else batch.token for batch in made)
 
 
 @pytest.mark.parametrize("kind", ["openai", "gemini", "anthropic", "openai-responses"])
 async def test_by_batch_the_files_are_those_of_the_online_run(tmp_path: Path, kind: str) -> None:
-    """In one round; runs of many rounds are held against their online runs below, where they are killed."""
+    """In one round; the kills below compare runs of many rounds with their online runs."""
     async with simulator("--batch-seconds", "0.3") as url:
         job = write_job(tmp_path / "job.yaml", kind, url, "oneshot")
         batch = await edgen(
@@ -128,25 +128,25 @@ async def test_by_batch_the_files_are_those_of_the_online_run(tmp_path: Path, ki
     assert set(Counter(batch.round for batch in made).values()) == {1}
 
 
-# What a run is at when it is killed; but for the last in the order in which a round comes to it, so that most starts
-# have little to do. A batch that was being created is done with by the next start, and not waited for any more.
+# The steps at which a run is killed, in the order within a round, but for the last one: so most starts have
+# little to do. The next start settles a batch whose creation was interrupted, and does not wait for it again.
 AIMS = ("preparing", "uploading", "waiting", "downloading", "reading", "creating")
-SHORT = ("preparing", "reading")  # what lasts but milliseconds
-# One provider's batches are killed at all of them, the others' at what they do in their own way. Where no file goes up
-# and no batch carries a name, one whose creation was lost is waited for while it is `creating`.
+SHORT = ("preparing", "reading")  # steps that take milliseconds
+# One provider is killed at every step, the others at the steps that are special to them. If no file is uploaded
+# and batches have no names, the run waits for a batch whose creation was lost while the state is `creating`.
 OF_KIND = {
     "openai": AIMS,
     "gemini": ("uploading", "downloading", "creating"),
     "anthropic": ("downloading", "creating"),
 }
-HELD = 0.3  # seconds that the simulator has each of the others last, at least
+HELD = 0.3  # seconds; the least time that the simulator takes for each of the other steps
 
 
 def at(folder: Path) -> tuple[int, str]:
-    """The last batch of a run, and what is being done with it."""
+    """Return the number of a run's last batch, and its current step."""
     try:
         made = read_batches_at(folder / "run.db")
-    except RunError:  # it is only being made
+    except RunError:  # the ledger is just being created
         return 0, ""
     if not made:
         return 0, ""
@@ -161,8 +161,8 @@ def at(folder: Path) -> tuple[int, str]:
 
 
 def kill_at(aim: str, folder: Path, pid: int, delay: float, over: threading.Event) -> None:
-    """Kill a process when it has come to `aim`, `delay` seconds into it if that lasts; not where it was at that
-    when it was started, nor when it is over."""
+    """Kill a process `delay` seconds after it reaches the step `aim`, or at once if the step is short. Do
+    nothing if the step was current at the start, or once `over` is set."""
     before = at(folder)
     while (seen := at(folder)) == before or seen[1] != aim:
         if over.wait(0.001 if aim in SHORT else 0.04):
@@ -193,7 +193,7 @@ async def killed_again_and_again(tmp_path: Path, kind: str) -> None:
         while kills < enough or (kills < 4 * enough and not all(hits[aim] for aim in aims)):
             ended = await killed(job, folder, aims[kills % len(aims)], rng.uniform(0, HELD / 2))
             if ended.code == calm.code:
-                # All made, and the kills go on: from the beginning.
+                # The run is complete, and kills are left: start a new run.
                 ours += names(kind, assert_whole(folder, tmp_path / "calm"))
                 shutil.rmtree(folder)
                 continue
@@ -215,7 +215,7 @@ async def generate(job: Path, folder: Path) -> asyncio.subprocess.Process:
 
 
 async def killed(job: Path, folder: Path, aim: str, delay: float) -> Ended:
-    """Start a run, or go on with one, until it has come to `aim`."""
+    """Start or resume a run, and kill it at the step `aim`."""
     over = threading.Event()
     process = await generate(job, folder)
     killing = asyncio.create_task(asyncio.to_thread(kill_at, aim, folder, process.pid, delay, over))
@@ -227,7 +227,7 @@ async def killed(job: Path, folder: Path, aim: str, delay: float) -> Ended:
 
 
 def assert_whole(folder: Path, calm: Path) -> list[NotedBatch]:
-    """Returns the run's batches."""
+    """Assert that the run is complete and equals the undisturbed one; return its batches."""
     made = read_batches_at(folder / "run.db")
     assert {batch.state for batch in made} == {"read"}
     assert set(Counter(batch.round for batch in made).values()) == {1}, "one submission a round"

@@ -1,4 +1,5 @@
-"""Batches that carry no name: after a create that nobody heard of, ours is found by its requests, once it has ended."""
+"""Batches without names: after a lost creation, the run's batch is found by its requests,
+once it has ended."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from tests.execution.batch.desk import Line, NamelessDesk
 from tests.execution.batch.test_scheduler import SELFPLAY, STEPS, Killed, execute, job
 from tests.execution.service import files
 
-# Three of one size, so that each could be another.
+# Three batches of one size, so that any of them could be the lost one.
 ALIKE: dict[str, Any] = {"batch": {"poll": "0.02s", "max_requests": 10}}
 
 
@@ -66,7 +67,7 @@ async def test_turn_by_turn_the_files_are_those_of_the_online_run(tmp_path: Path
 
 
 def losing(desk: NamelessDesk, failure: CallError, *, begun: bool) -> None:
-    """The first create fails so, before or after the batch was begun."""
+    """Make the first creation fail, before or after the batch has begun."""
     lost = [failure]
 
     def lose(step: str) -> None:
@@ -179,7 +180,7 @@ async def test_given_up_it_is_looked_for_and_what_it_answered_is_kept(tmp_path: 
 async def test_whoever_waits_for_an_unheard_create_hears_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The provider has nothing that may be ours, which is said before the wait, not after it."""
+    """The provider has no batch that may belong to the run; edgen reports this before it waits."""
     desk, told = NamelessDesk(), list[str]()
 
     def strike(step: str) -> None:

@@ -1,4 +1,5 @@
-"""What a ledger says of its batches may be a stranger's: nothing outside the run's own folder is read or written."""
+"""A ledger's facts about its batches may be forged: nothing outside the run's own folder is
+read or written."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def change(folder: Path, sql: str, *values: str) -> None:
 
 
 async def ready(folder: Path) -> None:
-    """A run whose batch waits to be sent."""
+    """Prepare a run whose batch is ready to be sent."""
 
     def refuse(step: str) -> None:
         if step == "upload":
@@ -118,7 +119,7 @@ async def test_one_that_nobody_changed_is(tmp_path: Path) -> None:
 
 
 async def test_results_are_not_written_through_a_link(tmp_path: Path) -> None:
-    """The name of a file of results follows from the batch, so somebody may have put a link there."""
+    """The name of a file of results follows from the batch, so an attacker can place a link there."""
     folder, victim = tmp_path / "run", tmp_path / "victim"
     await broken_off(folder, Desk(looks=10**6))
     victim.write_text("mine")
@@ -152,7 +153,8 @@ async def test_results_that_are_too_large_are_a_sentence_and_may_be_given_up(tmp
 
 
 async def test_a_line_longer_than_an_answer_can_be_is_passed_over(tmp_path: Path) -> None:
-    """A person's file, too: no line of it is held that no service could have given."""
+    """In results that a person provides, too, a line longer than any service's answer is
+    never held in memory."""
     folder = tmp_path / "run"
     await broken_off(folder, desk := Desk(looks=10**6))
     await desk.download("out-batch-0", results := tmp_path / "results")

@@ -1,4 +1,5 @@
-"""Rounds of batches, against a service that does wrong on order: nothing asked twice, nothing lost, same files."""
+"""Rounds of batches with a service that fails on demand: no request is sent twice, no answer
+is lost, same files."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def job(**changes: Any) -> dict[str, Any]:
 async def execute(
     folder: Path, desk: Desk | None, write_only: Path | None = None, **changes: Any
 ) -> ActiveRun:
-    """The job, by batches at the desk; online without one."""
+    """Run the job, by batches at the desk, or online without one."""
     rundir = RunFolder(folder)
     rundir.prepare()
     plan = make_plan(parse_job(job(**changes), "job.yaml"), Reach.of(Path("job.yaml")))
@@ -131,7 +132,7 @@ async def test_a_create_whose_answer_is_lost_makes_one_batch(tmp_path: Path, acc
 
 
 class Killed(Exception):  # noqa: N818 - stands for a kill
-    """The process ends here."""
+    """The end of the process."""
 
 
 STEPS = ["upload", "create", "begun", "state", "download", "taken"]
@@ -140,7 +141,7 @@ FEW = {**SELFPLAY, "conversations": 6, "selfplay": {"closing": "student", "max_t
 
 @pytest.fixture(scope="module")
 def online(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run that was never broken off."""
+    """Generate the run that nothing interrupts."""
     folder = tmp_path_factory.mktemp("online")
     asyncio.run(execute(folder, None, **FEW))
     return folder
@@ -157,7 +158,7 @@ async def test_broken_off_at_any_step_it_goes_on_there(tmp_path: Path, online: P
 
     desk.trouble = strike
     desk.after = lambda here: strike("begun")
-    if step == "taken":  # between a file that was read and the note that it was
+    if step == "taken":  # after a file is read, before this is noted
         desk.trouble = lambda here: strike("taken") if here == "state" and len(desk.asked) > 5 else None
     with pytest.raises(Killed):
         await execute(tmp_path / "run", desk, **FEW)
@@ -198,7 +199,7 @@ async def test_lines_that_fail_are_tried_again_as_online(tmp_path: Path) -> None
     assert status.failed == {"context_overflow": 1, "server_error": 1}
     by_index = {int(name.split("-")[0]): count for name, count in tried.items()}
     assert (by_index[4], by_index[5], by_index[6], by_index[7]) == (1, 4, 3, 1)
-    # The first start after that tries the failed ones again, as it does with calls made one by one.
+    # The next start retries the failed requests, as it does in online runs.
     desk.kind = lambda line: None
     await execute(tmp_path / "run", desk, limits={"attempts": 4, "give_up_after": 1}, asks=1)
     assert run_status(tmp_path / "run" / "run.db").accepted == 30
@@ -208,7 +209,8 @@ async def test_lines_that_fail_are_tried_again_as_online(tmp_path: Path) -> None
 async def test_what_fails_for_good_in_one_round_stays_failed_in_the_next(
     tmp_path: Path, by_hand: bool
 ) -> None:
-    """Failures at different turns of different conversations: each request is asked once before the run is made."""
+    """Different turns of different conversations fail: each request is sent once before the
+    run is complete."""
     desk, asked = Desk(), Counter[str]()
 
     def kind(line: Line) -> FailureKind | None:
@@ -239,7 +241,8 @@ async def test_what_fails_for_good_in_one_round_stays_failed_in_the_next(
 
 
 async def answer_by_hand(desk: Desk, folder: Path, **shape: Any) -> None:
-    """What somebody does with the files that are out: each line answered by the desk, and read into the run."""
+    """Act as a person with the written files: let the desk answer each line, and read the
+    results into the run."""
     async with Ledger(folder / "run.db") as ledger:
         for batch in ledger.list_batches("written"):
             number = f"hand-{len(desk.content)}"
@@ -320,7 +323,7 @@ async def test_after_a_while_the_rest_is_asked_online(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ahead", [-(10**6), 10**6], ids=["long ago", "in the future"])
 async def test_a_clock_that_jumped_between_two_starts(tmp_path: Path, ahead: float) -> None:
-    """The first batch seems to have been sent days ago, or not yet: late in one case, afresh in the other."""
+    """The first batch seems to be days old, or of the future: the wait ends at once, or begins again."""
     desk, rundir = Desk(looks=10**6), RunFolder(tmp_path / "run")
     batch = {"poll": "0.02s", "online_after": "1h"}
     await broken_off(rundir.path, desk, batch=batch)
@@ -336,7 +339,7 @@ async def test_a_clock_that_jumped_between_two_starts(tmp_path: Path, ahead: flo
 
 
 async def broken_off(folder: Path, desk: Desk, **changes: Any) -> None:
-    """Begin the job, and end when its batch has been looked at."""
+    """Begin the job, and stop it after looks at its batch."""
     run = asyncio.create_task(execute(folder, desk, **changes))
     while desk.steps.count("state") < 3:
         await asyncio.sleep(0.01)
@@ -362,7 +365,7 @@ async def test_a_stop_leaves_the_batch_known(tmp_path: Path) -> None:
         run = begin(plan, {"default": Scripted()}, rundir, ledger, scheduler)
 
         def stop_at(step: str) -> None:
-            if step == "state":  # it is out, and looked at
+            if step == "state":  # the batch is sent and observed
                 run.session.scheduler.stop(StoppedError("time is up"))
 
         desk.trouble = stop_at
@@ -417,7 +420,7 @@ async def test_written_files_are_handed_over_and_not_written_twice(tmp_path: Pat
 
 
 async def test_a_batch_that_was_to_be_cancelled_is_cancelled_by_the_next_start(tmp_path: Path) -> None:
-    """Killed between the note that it is to be cancelled and the call that does it."""
+    """The kill comes between the note that the batch will be cancelled and the call that cancels it."""
     desk = Desk(looks=10**6)
     batch = {"poll": "0.02s", "online_after": "0.2s"}
 
@@ -456,7 +459,8 @@ async def test_two_runs_write_into_one_folder(tmp_path: Path) -> None:
 
 
 async def test_each_sending_of_a_batch_has_a_token_of_its_own(tmp_path: Path) -> None:
-    """Refused for want of room, sent again, and a kill after each: no name is used twice."""
+    """The service refuses a batch for lack of room, and each new sending is followed by a
+    kill: no token is used twice."""
     desk = Desk()
     desk.failure = CallError(FailureKind.RATE_LIMIT, "enqueued token limit reached")
     desk.judge = lambda batch, lines: ("failed", 0) if batch < "batch-3" else ("completed", lines)
@@ -482,7 +486,7 @@ async def test_want_of_room_is_no_failure_while_others_are_worked_on(tmp_path: P
 
     state = desk.state
 
-    async def at_once(remote_id: str) -> Any:  # the others are refused at the first look
+    async def at_once(remote_id: str) -> Any:  # the others fail at the first look
         if remote_id != "batch-0" and desk.seen["batch-0"] <= 120:
             desk.seen[remote_id] = 10**6
         working.append(remote_id)
@@ -497,7 +501,7 @@ async def test_want_of_room_is_no_failure_while_others_are_worked_on(tmp_path: P
 
 @pytest.mark.parametrize("limits", [{"max_cost": 100.0}, {}], ids=["budget", "free"])
 async def test_what_may_have_been_paid_is_charged(tmp_path: Path, limits: dict[str, Any]) -> None:
-    """An answer that cannot be read, and a batch that answers nothing of what it completed."""
+    """An unreadable answer, and a batch that answers none of its completed lines."""
     desk = Desk()
     desk.kind = lambda line: FailureKind.BAD_RESPONSE if line.id.startswith("3-") else None
     with pytest.raises(EdgenError, match="29 of 30"):
@@ -554,7 +558,7 @@ async def test_a_service_that_hangs_is_given_up_in_time(tmp_path: Path, step: st
         await execute(tmp_path / "run", desk, limits={"give_up_after": 2, "timeout": 600})
     assert (
         time.monotonic() - began < 300
-    )  # and not 600; a create that hangs is looked for, and tried once more
+    )  # not 600: after a hanging creation, edgen looks for the batch and tries once more
     desk.hangs = set()
     await execute(tmp_path / "run", desk)
     assert set(desk.asked.values()) == {1}
@@ -570,7 +574,7 @@ async def test_a_budget_does_not_end_in_ever_smaller_rounds(tmp_path: Path) -> N
 
 
 async def test_a_hopeless_round_is_the_last(tmp_path: Path) -> None:
-    """What was sent is paid for; the answers are looked at before any of them is asked for again."""
+    """Sent requests are paid for; their answers are read before any request is retried."""
     desk = Desk()
     desk.answer = lambda _line: Reply("No turns in here.")
     with pytest.raises(UselessError, match="0 of 40 answers are usable"):
@@ -586,7 +590,7 @@ async def test_a_hopeless_round_is_the_last(tmp_path: Path) -> None:
 
 
 def batches_open(run: Path) -> list[str]:
-    """The states of batches that are out."""
+    """Return the states of open batches."""
     return [batch.state for batch in read_batches_at(run / "run.db") if batch.state in OPEN]
 
 

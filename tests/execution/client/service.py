@@ -1,4 +1,4 @@
-"""A model server as a queueing model, and the callers that keep it busy, in virtual time."""
+"""A model server as a queueing model, with callers that keep it busy, in virtual time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def constant(seconds: float) -> Seconds:
 
 
 def lognormal(mean: float, sigma: float) -> Seconds:
-    """Seconds with that mean, however wide the spread."""
+    """Draw seconds of a log-normal distribution with this mean, for any spread."""
     return lambda rng: mean * rng.lognormvariate(-sigma * sigma / 2, sigma)
 
 
@@ -34,10 +34,11 @@ class Call(NamedTuple):
 
 @dataclass
 class Service:
-    """`slots` calls are worked on at once and the rest queue in order; None: all at once.
+    """A service that works on `slots` calls at once; other calls queue in order. None: no limit.
 
-    Calls beyond `refuse_above` at once are refused within 50 ms. `seconds` may be changed midway. `shut`: of
-    every so many seconds (the first) those from the second on nothing is taken. `retry_after`: what refusals say.
+    Calls above `refuse_above` at once are refused within 50 ms. `seconds` may change midway. `shut`: period
+    and open time in seconds; the service takes no calls in the rest of each period. `retry_after`: the wait
+    that refusals name.
     """
 
     seconds: Seconds
@@ -76,9 +77,10 @@ def busy(
     change: tuple[float, Seconds] | None = None,
     slots: int | None = None,
 ) -> list[Call]:
-    """All calls that end before `until` when there is always more to do.
+    """Return all calls that end before `until` seconds, while there is always more to do.
 
-    `change`: from that moment on the service takes that long. `slots`: what the service says of itself.
+    `change`: from this time on, the service takes these seconds for a call. `slots`: the number of slots that
+    the service reports.
     """
     calls: list[Call] = []
 
@@ -91,7 +93,7 @@ def busy(
             calls.append(Call(clock(), clock() - started, verdict, admission.window))
             retry_after = service.retry_after if verdict is LoadVerdict.CONGESTED else None
             admission.settle(ticket, tokens=None, verdict=verdict, retry_after=retry_after)
-            if retry_after is not None:  # and others go meanwhile, if they may
+            if retry_after is not None:  # others may call meanwhile
                 await asyncio.sleep(retry_after + service.rng.random() / 2)
 
     async def main() -> None:
@@ -116,8 +118,8 @@ def busy(
 
 @dataclass(frozen=True)
 class Summary:
-    """Of the calls that ended from `start` on: answers a second, their mean latency in seconds,
-    the share refused, the smallest and the mean window."""
+    """Summary of the calls that ended from `start` on: answers a second, their mean latency in seconds, the
+    share refused, the smallest and the mean window."""
 
     rate: float
     latency: float

@@ -25,7 +25,7 @@ def now() -> float:
 
 
 def virtual(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
-    """A test whose body is a coroutine function, run in virtual time."""
+    """Run a test whose body is a coroutine function in virtual time."""
 
     def run() -> None:
         async def main() -> None:
@@ -124,7 +124,7 @@ async def test_both_rates_hold_over_every_minute() -> None:
         minute = [used for moment, used in admitted if start <= moment < start + 60]
         assert len(minute) <= 600
         assert sum(minute) <= 120_000
-    assert len(admitted) >= 0.95 * 6000  # the average call is 175 tokens: requests are what limits
+    assert len(admitted) >= 0.95 * 6000  # the average call has 175 tokens, so the limit of requests binds
 
 
 @virtual
@@ -140,7 +140,7 @@ async def test_tokens_are_corrected_by_what_was_counted() -> None:
 
 
 def refuse(admission: Admission, *refused: tuple[Ticket, float]) -> None:
-    """Refuse calls, each for so many seconds. From the fourth on nobody is admitted."""
+    """Refuse calls, each for this many seconds. From the fourth on, no call is admitted."""
     for ticket, seconds in refused:
         admission.settle(ticket, tokens=None, verdict=LoadVerdict.CONGESTED, retry_after=seconds)
 
@@ -214,7 +214,7 @@ def test_cancellation_at_any_moment_loses_no_place_and_no_turn(seed: int) -> Non
             ticket = await admission.admit(rng.choice([1, 100, 5000]))
             order.append(index)
             verdict = rng.choice([LoadVerdict.OK, LoadVerdict.OK, LoadVerdict.OTHER, LoadVerdict.CONGESTED])
-            closed = index % 25 < 5  # for a while whatever comes is refused
+            closed = index % 25 < 5  # for a while every call is refused
             if closed:
                 verdict = LoadVerdict.CONGESTED
             try:
@@ -240,7 +240,7 @@ def test_cancellation_at_any_moment_loses_no_place_and_no_turn(seed: int) -> Non
         assert [t for t in tasks if not t.cancelled() and t.exception()] == []
         assert (admission.running, admission.waiting) == (0, 0)
         assert order == sorted(order)
-        async with asyncio.timeout(3600):  # and it still works
+        async with asyncio.timeout(3600):  # admission still works
             admission.settle(await admission.admit(1), tokens=1, verdict=LoadVerdict.OK)
 
     run_virtual(main())

@@ -1,4 +1,4 @@
-"""Token buckets: over every minute the limit holds, and hardly anything of it is left unused."""
+"""Token buckets: the limit holds in every minute, and nearly all of it is used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.unit
 
 
 def greedy(bucket: Bucket, amounts: list[float], pauses: list[float]) -> list[tuple[float, float]]:
-    """Take each amount as soon as it may be, after its pause: (moment, amount)."""
+    """Take each amount as soon as possible, after its pause; return (moment, amount)."""
     now = 0.0
     taken = []
     for amount, pause in zip(amounts, pauses, strict=True):
@@ -23,7 +23,7 @@ def greedy(bucket: Bucket, amounts: list[float], pauses: list[float]) -> list[tu
 
 
 def most_in_a_minute(taken: list[tuple[float, float]]) -> float:
-    """The largest sum over [t, t + 60)."""
+    """Return the largest sum over [t, t + 60)."""
     most = running = 0.0
     start = 0
     for moment, amount in taken:

@@ -1,4 +1,4 @@
-"""The budget: never above its caps, exact, fair, and clear about why it stops a run."""
+"""The budget: never above its caps, exact, fair, and clear about the reason for a stop."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ async def test_raises_as_soon_as_waiting_cannot_help() -> None:
     with pytest.raises(BudgetExhausted):
         await too_much
     assert (await fits).amount.tokens == 30
-    with pytest.raises(BudgetExhausted):  # nobody's return could make room for it
+    with pytest.raises(BudgetExhausted):  # no returned amount can make room for it
         await budget.reserve(31, 0)
 
 
@@ -182,7 +182,7 @@ def test_never_above_its_caps_whoever_is_cancelled(seed: int) -> None:
             assert highest.tokens <= budget._run.max_tokens
         if budget._run.max_pico is not None:
             assert highest.cost <= budget._run.max_pico / 1e12 + 1e-9
-        if not errors:  # whoever asked for what is surely left is served
+        if not errors:  # an amount that is certainly left is granted
             await budget.reserve(0, 0.0)
 
     run_virtual(main())

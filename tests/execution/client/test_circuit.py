@@ -1,4 +1,4 @@
-"""The circuit: what opens it and what does not, how it closes again, and what that makes of services that close."""
+"""The circuit: what opens it, how it closes again, and the throughput of services that close at intervals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WINDOW = 64
 
 
 class TestOneStepAtATime:
-    """Driven by hand: refusals take a tenth of a second, and ask for two seconds."""
+    """The circuit, driven by hand: refusals take a tenth of a second and ask for two seconds."""
 
     def opened(self) -> Circuit:
         circuit = Circuit()
@@ -75,7 +75,7 @@ class TestOneStepAtATime:
             went.append(max(3.32, circuit.find_allowed_time(3.32, WINDOW)))
             circuit.note_sent(number, went[-1])
         assert went[0] == 3.32
-        assert went[-1] == pytest.approx(3.32 + 0.32, abs=0.02)  # as long as an answer takes, not all at once
+        assert went[-1] == pytest.approx(3.32 + 0.32, abs=0.02)  # over one answer's time, not all at once
         assert circuit.find_allowed_time(3.4, WINDOW) == float("-inf")
 
     def test_a_probe_that_is_refused_opens_it_again(self) -> None:
@@ -128,7 +128,7 @@ class TestOneStepAtATime:
         ]  # fmt: skip
 
 
-SHUT = (30.0, 20.0)  # of every 30 s the last 10
+SHUT = (30.0, 20.0)  # seconds: the last 10 of every 30
 
 
 @pytest.mark.parametrize(("sigma", "seed"), [(0.05, 0), (0.6, 1)])
@@ -156,7 +156,8 @@ def test_one_that_does_not_say_when_to_come_back_is_used_too(latency: float) -> 
 
 @pytest.mark.parametrize("latency", [0.5, 2, 5])
 def test_even_where_all_calls_come_as_one(latency: float) -> None:
-    """Answers that take the same time to the microsecond keep 100 calls in step: one step is refused as a whole."""
+    """Answers with equal latency to the microsecond keep 100 calls in step: a closing refuses
+    a whole step."""
     calls = busy(Service(constant(latency), shut=SHUT, retry_after=2), in_flight=100, until=120)
     answers = sum(call.verdict is LoadVerdict.OK for call in calls)
     assert answers >= 0.8 * 100 / latency * 80

@@ -1,4 +1,4 @@
-"""Which form a service takes, found by several calls at once, and how it is told."""
+"""The form of answers that a service supports, when several calls detect it at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ASKED = Request(
 
 @pytest.mark.parametrize("bounds", [True, False])
 def test_a_refusal_that_comes_after_another_call_has_found_the_way_loses_no_call(*, bounds: bool) -> None:
-    """Call n is answered after n seconds: the slow ones are refused when the fast one has long been answered."""
+    """Call n is answered after n seconds: the slow calls are refused long after the fast one was answered."""
     support = FormSupport("default", "x")
 
     async def complete(request: Request) -> Reply:

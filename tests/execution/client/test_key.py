@@ -1,4 +1,4 @@
-"""The ledger's key of a request: what is in it, and that a request without a schema has the key it always had."""
+"""The ledger's key of a request: its parts, and the unchanged key of a request without a schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is tried again, when, and when it is given up; all in virtual time."""
+"""Retries: which failures are retried, when, and when the client gives up; all in virtual time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POLICY = RetryPolicy(attempts=6, give_up_after=600)
 
 
 class Service:
-    """Answers a script, one item per attempt, and notes when it was asked."""
+    """A service that answers by a script, one item per attempt, and notes the times of requests."""
 
     def __init__(self, *script: Exception | str, seconds: float = 1.0) -> None:
         self.script = list(script)
@@ -181,7 +181,7 @@ def test_time_spent_waiting_for_a_turn_does_not_count() -> None:
 
     async def attempt() -> str:
         nonlocal tries
-        await asyncio.sleep(1000)  # a slow queue, then the call itself
+        await asyncio.sleep(1000)  # a slow queue, then the call
         excused.queued += 1000
         tries += 1
         if tries < 3:

@@ -1,4 +1,5 @@
-"""A server with few slots and a queue: the window starts at its slots, and a wait for our own calls is no failure."""
+"""A server with few slots and a queue: the window starts at its slots, and a wait for edgen's
+own calls is no failure."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ pytestmark = pytest.mark.unit
 
 
 class Server:
-    """Answers `slots` calls at once, each after `seconds`; the others wait, until `timeout`. It `says` how many slots it
-    has, once it is up at second `up`."""
+    """A server that answers `slots` calls at once, each after `seconds`; others wait until `timeout`. From
+    second `up` on, it reports `says` as its number of slots."""
 
     identity: Mapping[str, Any] = {"type": "server"}
     model = "m"
@@ -73,7 +74,7 @@ class Outcome:
 
 
 def ask(server: Server, calls: int = 60, **limits: Any) -> Outcome:
-    """Make calls with the default limits, all at once."""
+    """Make calls at once, with the default limits."""
 
     async def main() -> Outcome:
         clock = asyncio.get_running_loop().time
@@ -127,7 +128,8 @@ def test_a_server_that_comes_up_later_is_asked_then() -> None:
 
 
 def test_a_wait_for_our_own_calls_uses_no_attempt() -> None:
-    """The number of slots comes when 30 calls wait already; with one attempt each, all but the first would fail."""
+    """The number of slots arrives when 30 calls already wait; with one attempt each, all but
+    the first would fail."""
 
     class Late(Server):
         async def slots(self) -> int | None:

@@ -1,4 +1,4 @@
-"""Counting tokens before anybody has."""
+"""Counting tokens before a service has counted any."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LANGUAGES = {
 
 
 def test_no_honest_count_of_a_language_is_below_the_floor() -> None:
-    """By the vocabulary that gets the most bytes out of a token of those that are at hand."""
+    """The vocabulary used here has the most bytes per token of the available ones."""
     vocabulary = pytest.importorskip("bpe_openai").get_encoding("o200k_base")
     for language, sentence in LANGUAGES.items():
         text = sentence * 10

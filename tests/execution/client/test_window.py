@@ -1,4 +1,4 @@
-"""The window against simulated servers: queues, refusals, and latencies that mean nothing."""
+"""The window with simulated servers: queues, refusals, and latencies without meaning."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_limit_is_found_under_complaints_that_have_nothing_to_do_with_it() -> 
 def test_answers_that_grow_longer_for_good_become_the_measure() -> None:
     service = Service(lognormal(2, 0.6), rng=_rng(0))
     calls = busy(service, in_flight=128, until=700, change=(100, lognormal(10, 0.6)))
-    assert min(call.window for call in calls if call.ended > 100) < 100  # it did try
+    assert min(call.window for call in calls if call.ended > 100) < 100  # the window shrank at first
     assert summary(calls, start=400).smallest >= 0.8 * 128
 
 

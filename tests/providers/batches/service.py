@@ -1,4 +1,4 @@
-"""A server with all providers' batch protocols and nothing behind them: tests say how batches stand."""
+"""A server with all providers' batch protocols and no model: tests set the states of batches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.providers.fakes import Answer, Seen
 
 
 class Service:
-    """Files and batches in memory. `next` answers instead of the service, one call each."""
+    """Files and batches in memory. Answers in `next` replace those of the service, one call each."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -23,9 +23,7 @@ class Service:
         self.batches: dict[str, dict[str, Any]] = {}
         self.seen: list[Seen] = []
         self.next: list[Answer] = []
-        self.large: Path | None = (
-            None  # what every download is instead; uploads are then counted and not kept
-        )
+        self.large: Path | None = None  # the content of every download; uploads are then counted, not kept
         self.uploaded = 0
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -43,7 +41,7 @@ class Service:
         return self._gemini(request, path, body)
 
     async def _read(self, request: web.Request) -> bytes:
-        """A body; a large one that begins a batch is counted and not kept."""
+        """Return a request's body; count a large one that creates a batch, without keeping it."""
         if not (self.large and request.path.startswith("/v1/messages/")):
             return await request.read()
         async for chunk in request.content.iter_any():
@@ -201,7 +199,7 @@ class Service:
         return self.batches[name]
 
     def anthropic_ended(self, name: str, **counts: int) -> None:
-        """A batch has come to its end, with so many requests of each kind."""
+        """End a batch with these numbers of requests of each kind."""
         self.batches[name].update(
             processing_status="ended",
             results_url="https://elsewhere.example/results",
@@ -226,7 +224,7 @@ def _gemini_error(code: int, message: str, status: str) -> web.Response:
 
 @contextlib.asynccontextmanager
 async def serving() -> AsyncIterator[Service]:
-    """A Service on a free port of this machine."""
+    """Serve on a free port of this machine; yield the Service."""
     service = Service()
     app = web.Application(client_max_size=1 << 28)
     app.router.add_route("*", "/{path:.*}", service.handle)

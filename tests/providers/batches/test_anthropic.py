@@ -1,4 +1,4 @@
-"""Anthropic's batches through its own client: what is sent, how they stand, whose they are, what their lines say."""
+"""Anthropic's batches through its own client: requests, states, ownership, result lines."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_what_is_no_line() -> None:
 
 
 def written(it: BatchService, folder: Path, token: str = TOKEN, count: int = 2) -> Path:
-    """A file of so many requests, with the mark of a token."""
+    """Write a file with this number of requests, marked with a token."""
     lines = (
         it.line(make_custom_id(Address(n, 0), bytes(32), mark_of(token)), request(f"x {n}"))
         for n in range(count)
@@ -212,7 +212,7 @@ async def test_a_batch_from_its_file_to_its_results(service: Service, tmp_path: 
         assert (ended.done, ended.total) == (2, 2)
         await it.download(begun.id, tmp_path / "out")
         assert (tmp_path / "out").read_bytes() == service.files[begun.id]
-        await it.cancel(begun.id)  # it has ended: that is fine
+        await it.cancel(begun.id)  # the batch has ended, which is fine
         await it.forget(begun.id)
     assert {seen.headers["x-api-key"] for seen in service.seen} == {KEY}
     assert not [seen for seen in service.seen if "authorization" in seen.headers]
@@ -281,18 +281,18 @@ async def test_one_whose_results_are_gone_was_worked_on(service: Service) -> Non
     assert (remote.outcome, remote.files) == ("completed", ())
 
 
-# --- whose a batch is ----------------------------------------------------------------------------
+# --- ownership of batches ------------------------------------------------------------------------
 
 
 async def test_a_batch_is_known_by_its_requests_once_it_has_ended(service: Service) -> None:
     older, newest = service.anthropic_batch(), service.anthropic_batch()
-    service.files[older["id"]] = answered(TOKEN)  # of an earlier sending: not looked at
+    service.files[older["id"]] = answered(TOKEN)  # of an earlier batch: not read
     service.anthropic_ended(older["id"], succeeded=2)
     sending = Sending(token=TOKEN, file_id=newest["id"], requests=2, others=frozenset({"msgbatch_2"}))
     async with opened(service.url) as it:
         assert await it.find(sending) is None
-        service.anthropic_batch()  # another one of the run
-        service.anthropic_batch(requests=3)  # of another size
+        service.anthropic_batch()  # another batch of the run
+        service.anthropic_batch(requests=3)  # a batch of another size
         ours, theirs = service.anthropic_batch()["id"], service.anthropic_batch()["id"]
         assert await it.find(sending) == Suspects((theirs, ours))
         service.anthropic_ended(theirs, succeeded=2)
@@ -309,7 +309,7 @@ async def test_a_batch_is_known_by_its_requests_once_it_has_ended(service: Servi
 
 
 async def test_one_whose_results_cannot_be_looked_at_is_taken_for_it(service: Service) -> None:
-    """It may have been paid; whoever reads it hears that its results are gone."""
+    """The batch may have been paid for; a reader of it reports that its results are gone."""
     sending = Sending(token=TOKEN, requests=2)
     gone = service.anthropic_batch()["id"]
     service.anthropic_ended(gone, succeeded=2)
@@ -327,7 +327,7 @@ async def test_one_whose_results_cannot_be_looked_at_is_taken_for_it(service: Se
 
 
 async def test_a_search_ends_at_what_is_a_day_older(service: Service) -> None:
-    """The newest one of before may have been deleted since."""
+    """The latest batch known before may have been deleted meanwhile."""
     for _ in range(350):
         service.anthropic_batch(created_at="2026-01-01T00:00:00Z")
     sending = Sending(token=TOKEN, file_id="msgbatch_gone", requests=2, asked_at=1_800_000_000.0)

@@ -1,4 +1,4 @@
-"""Gemini's batches through Google's own client: what is sent, how they stand, what their lines say."""
+"""Gemini's batches through Google's own client: requests, states, result lines."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ async def test_a_batch_from_upload_to_download(service: Service, tmp_path: Path)
             it.line("a", request("x")) + b"\n" + it.line("b", request("y" * 9_000_000)) + b"\n"
         )
         file_id = await it.upload(source, TOKEN)
-        assert service.files[file_id] == source.read_bytes()  # it took more than one piece
+        assert service.files[file_id] == source.read_bytes()  # uploaded in several pieces
         for _ in range(3):
             service.gemini_batch()
         begun = await it.create(Sending(file_id=file_id, token=TOKEN))
@@ -200,7 +200,7 @@ async def test_a_batch_from_upload_to_download(service: Service, tmp_path: Path)
         assert (ended.done, ended.total) == (2, 2)
         await it.download("files/out", result)
         assert result.read_bytes() == service.files["files/out"]
-        await it.cancel(begun.id)  # it has ended: that is fine
+        await it.cancel(begun.id)  # the batch has ended, which is fine
         await it.cancel("batches/0")
         await it.forget(file_id)
         await it.forget(file_id)

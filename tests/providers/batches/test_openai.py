@@ -1,4 +1,4 @@
-"""OpenAI's batches through its own client: what is sent, how they stand, what their lines say."""
+"""OpenAI's batches through its own client: requests, states, result lines."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_what_was_never_begun(code: str) -> None:
         (line(None, {"code": "model_not_found", "message": "gone"}), FailureKind.NOT_FOUND, None, "gone"),
         (line(None, {"code": "odd", "message": "oops"}), FailureKind.SERVER_ERROR, None, "oops"),
         (line(None, None), FailureKind.SERVER_ERROR, None, "null"),
-        # vLLM's run-batch: a sentence, an error object, an older error object; never a body
+        # vLLM's run-batch: a message, an error object, an older error object; never a body
         (
             line(said(400, None), "This model's maximum context length is 9"),
             FailureKind.CONTEXT_OVERFLOW,
@@ -266,7 +266,7 @@ async def test_a_batch_from_upload_to_download(service: Service, tmp_path: Path)
         assert (ended.done, ended.total) == (2, 2)
         await it.download("out", result)
         assert result.read_bytes() == service.files["out"]
-        await it.cancel(begun.id)  # it has ended: that is fine
+        await it.cancel(begun.id)  # the batch has ended, which is fine
         await it.forget(file_id)
         await it.forget(file_id)
         assert file_id not in service.files

@@ -1,4 +1,5 @@
-"""A batch service that redirects: to another port, into endless chains, to files, to addresses of the network."""
+"""A batch service that redirects: to another port, into endless chains, to files, to
+addresses in the network."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from tests.providers.batches.test_openai import failing
 from tests.providers.batches.test_sdk import FILES, KINDS, opened, steps
 from tests.providers.fakes import FakeServer, answer, raw_serving, serving
 
-# What no client may follow from a service on this machine.
+# Targets that no client may follow from a service on this machine.
 REFUSED = [
     "file:///etc/passwd",
     "http://169.254.169.254/latest/meta-data/",
@@ -50,7 +51,7 @@ async def test_a_download_is_followed_to_another_port_without_the_key(
 
 
 async def test_an_endless_chain_ends(service: Service, kind: str, tmp_path: Path) -> None:
-    """One address that leads to itself, two that lead to each other, and one that never repeats itself."""
+    """An address that leads to itself, two that lead to each other, and a chain that never repeats."""
     chains: list[Any] = [
         lambda _other, _number: f"{service.url}/again",
         lambda other, number: f"{other.url if number % 2 else service.url}/next",
@@ -70,7 +71,7 @@ async def test_an_endless_chain_ends(service: Service, kind: str, tmp_path: Path
 
 
 async def test_what_is_not_followed(service: Service, kind: str, tmp_path: Path) -> None:
-    """Neither at once nor after a redirect that is."""
+    """An invalid redirect is refused, at first and after a valid one."""
     async with opened(kind, service.url) as it:
         for location in REFUSED:
             for before in ([], [answer(b"", 302, Location=f"{service.url}/first")]):

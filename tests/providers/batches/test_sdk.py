@@ -1,4 +1,4 @@
-"""What all services share: failures of every class, no key on the way elsewhere."""
+"""Rules for all batch services: failures of every class, and keys that go to no other host."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ async def opened(kind: str, url: str, **settings: Any) -> AsyncIterator[BatchSer
 
 
 def sending(kind: str, folder: Path) -> Sending:
-    """A batch of one line that is to be begun."""
+    """Write a batch of one line; return it, ready to be created."""
     (folder / "in").write_bytes(b"{}\n")
     return Sending(file=folder / "in", file_id=FILES[kind], token="t")
 
 
 def steps(it: BatchService, kind: str, folder: Path) -> list[Any]:
-    """One call of each method that goes over the network; the last but one and the one before it are `state` and
-    `cancel`."""
+    """Return one call of each method that uses the network; `state` and `cancel` come before
+    `forget`, which Anthropic lacks."""
     own = sending(kind, folder)
     calls: list[Any] = [
         it.upload(own.file, "t"),
@@ -71,7 +71,7 @@ def steps(it: BatchService, kind: str, folder: Path) -> list[Any]:
         it.state(NAMES[kind]),
         it.cancel(NAMES[kind]),
     ]
-    return calls if kind == "anthropic" else [*calls, it.forget(FILES[kind])]  # it has no files
+    return calls if kind == "anthropic" else [*calls, it.forget(FILES[kind])]  # Anthropic has no files
 
 
 # --- failures ------------------------------------------------------------------------------------
@@ -104,15 +104,15 @@ async def test_every_refusal_is_classified_as_online(
             service.seen.clear()
             service.next = [step]
             if number_ == 6 and expected is FailureKind.NOT_FOUND:
-                await call  # what is to be deleted is gone already
+                await call  # the file is already deleted
                 continue
             if number_ == 5 and expected is FailureKind.BAD_REQUEST:
-                getattr(service, f"{kind}_batch")()  # asked how it stands, it is still at work
+                getattr(service, f"{kind}_batch")()  # a batch that still works
             failure = await failing(call)
             assert (failure.kind, failure.status, failure.retry_after) == (expected, step.status, retry_after)
             assert len(service.seen) == 1 + (
                 number_ == 5 and expected is FailureKind.BAD_REQUEST
-            )  # tried once
+            )  # one attempt
 
 
 async def test_no_message_holds_the_key(service: Service, kind: str) -> None:
@@ -189,7 +189,7 @@ def everything_below(root: type[BaseException]) -> Iterator[type[BaseException]]
 
 
 def raised(kind: type[BaseException]) -> BaseException:
-    """An exception of that class, with its attributes as the SDK fills them."""
+    """Return an exception of this class, with attributes as the SDK sets them."""
     request = httpx2.Request("GET", "http://127.0.0.1/")
     response = httpx2.Response(418, request=request, content=b'{"error":{"message":"short and stout"}}')
     given = {
@@ -218,8 +218,7 @@ def test_the_map_is_complete(module: str, root: str) -> None:
         error
         for family in families
         for error in dict.fromkeys(everything_below(family))
-        if error.__module__.partition(".")[0]
-        in packages  # other SDKs derive from these, once something imports them
+        if error.__module__.partition(".")[0] in packages  # other SDKs derive from these, once imported
     ]
     assert len(errors) > 30
     for error in errors:
@@ -259,12 +258,12 @@ def test_an_answer_that_was_never_read_is_known_by_its_status() -> None:
 
 
 def test_every_error_that_the_sdk_defines_is_below_a_root_or_a_value_error() -> None:
-    """What is none of these comes from other parts of the SDKs: web hooks, sockets, chats that are continued."""
+    """Other errors come from other parts of the SDKs: web hooks, sockets, resumed chats."""
     defined = {
         error
         for module in map(importlib.import_module, ("openai", "google.genai.errors", "anthropic"))
         for error in vars(module).values()
-        # The type of a part that is loaded at its first use is not asked of the part, which would load it.
+        # issubclass on a lazily loaded part would load it; its type does not.
         if issubclass(type(error), type)
         and issubclass(error, Exception)
         and not issubclass(error, Warning)
@@ -360,7 +359,7 @@ ELSEWHERE = ["http://192.0.2.1/x", "https://files.example/x", "//files.example/x
 async def test_no_redirect_leads_out_of_the_service(
     service: Service, kind: str, location: str, tmp_path: Path
 ) -> None:
-    """The service here is on this machine, and a redirect elsewhere is refused before anything is sent there."""
+    """The service is on this machine; a redirect to another host is refused before any request goes there."""
     async with opened(kind, service.url) as it:
         service.next = [answer(b"", 302, Location=location)]
         failure = await failing(it.download(FILES[kind], tmp_path / "out"))

@@ -1,4 +1,4 @@
-"""All adapters against the batches of `edgen simulator`: what came by batch is what a call would have answered."""
+"""All adapters with the batches of `edgen simulator`: an answer by batch equals the answer to a call."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @contextlib.asynccontextmanager
 async def opened(kind: str, **changes: Any) -> AsyncIterator[tuple[Any, BatchService]]:
-    """The online backend of a simulator, and its batches."""
+    """Open the online backend of a simulator, and its batches; yield both."""
     async with serve_options(options(**changes)) as url:
         configs: dict[str, Any] = {
             "openai": OpenAIConfig(model="m", base_url=f"{url}/v1", seed="auto"),
@@ -62,7 +62,7 @@ async def opened(kind: str, **changes: Any) -> AsyncIterator[tuple[Any, BatchSer
 
 
 async def sent(it: BatchService, folder: Path) -> tuple[Sending, str]:
-    """What was sent, and the name of the batch that it became."""
+    """Send a batch; return it and its name at the provider."""
     source = folder / "in.jsonl"
     source.write_bytes(b"".join(it.line(name, ASKED[name]) + b"\n" for name in ASKED))
     file_id = await it.upload(source, TOKEN)
@@ -141,7 +141,7 @@ async def test_requests_that_fail_one_by_one(kind: str, tmp_path: Path) -> None:
 
 
 async def refused(it: BatchService, folder: Path, content: bytes) -> CallError:
-    """Why a file is refused, at once or as a batch that failed."""
+    """Return why a file is refused, at once or as a failed batch."""
     (folder / "in.jsonl").write_bytes(content)
     try:
         file_id = await it.upload(folder / "in.jsonl", TOKEN)
@@ -157,7 +157,7 @@ async def test_a_file_that_is_refused(kind: str, tmp_path: Path) -> None:
     async with opened(kind, batch_seconds=0.1) as (_, it):
         line = it.line("c", request("x")) + b"\n"
         assert (await refused(it, tmp_path, line + b"{\n")).kind is FailureKind.BAD_REQUEST
-        if kind != "gemini":  # Google takes a name twice
+        if kind != "gemini":  # Google accepts repeated names
             failure = await refused(it, tmp_path, line * 2)
             assert failure.kind is FailureKind.BAD_REQUEST
             assert failure.message.startswith("requests.1.custom_id: " if kind == "anthropic" else "line 2: ")
@@ -182,7 +182,7 @@ async def test_files_that_are_slow_to_go_up_and_come_down(kind: str, tmp_path: P
     async with opened(kind, batch_seconds=0.0, faults="batch_slow=1:0.3") as (_, it):
         began = clock()
         _, name = await sent(it, tmp_path)
-        assert kind == "anthropic" or clock() - began >= 0.3  # which takes no files
+        assert kind == "anthropic" or clock() - began >= 0.3  # Anthropic takes no files
         remote = await ended(it, name)
         began = clock()
         said = await read(it, remote, tmp_path)

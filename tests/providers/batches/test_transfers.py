@@ -1,4 +1,5 @@
-"""Files up and down: whole or not there, given up where nothing moves, and none that can be no result file."""
+"""Uploads and downloads: complete or absent, abandoned if nothing moves, and rejected if they
+cannot be result files."""
 
 from __future__ import annotations
 
@@ -44,8 +45,8 @@ BOUND = 60.0
 
 @contextlib.asynccontextmanager
 async def hanging(says: bytes = b"", *, hears: bool = True) -> AsyncIterator[str]:
-    """A server that says that much to whoever connects, and then nothing more. `hears`: it takes what it is sent;
-    if not, it takes no body but that of Google's announcement of an upload, which it answers."""
+    """Run a server that sends these bytes to each client, then nothing more; yield its address. `hears`: it
+    reads requests; otherwise it reads and answers only Google's announcement of an upload."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -99,7 +100,8 @@ async def test_an_upload_that_hangs_in_the_middle(kind: str, tmp_path: Path) -> 
 
 
 async def test_patience_is_as_asked_and_not_the_client_s_own() -> None:
-    """5 s is what the HTTP library takes for nobody's wish, and OpenAI's client then takes 600 s."""
+    """The HTTP library's default is 5 s; OpenAI's client mistakes 5 s for the default and
+    uses 600 s instead."""
     async with opened("openai", "http://127.0.0.1:9", patience=5.0) as it:
         timeout = it.client.timeout  # type: ignore[attr-defined]
         assert (timeout.read, timeout.write, timeout.connect, timeout.pool) == (5.0, 5.0, 5.0, 5.0)
@@ -120,7 +122,8 @@ async def test_patience_is_as_asked_and_not_the_client_s_own() -> None:
 async def test_a_file_that_is_not_known_yet(
     service: Service, status: int, message: str, kind: FailureKind
 ) -> None:
-    """It was uploaded a moment ago, so the same call may succeed; a batch that was made says so too."""
+    """The file was uploaded a moment ago, so a retry may succeed. A created batch can fail
+    with the same message."""
     async with opened("openai", service.url) as it:
         service.next = [answer({"error": {"message": message}}, status)]
         failure = await failing(it.create(Sending(file_id="file-1", token="t")))
@@ -170,7 +173,7 @@ async def test_a_download_larger_than_asked_for_leaves_nothing(
 async def test_what_is_compressed_is_not_asked_for_and_not_unpacked(
     service: Service, kind: str, tmp_path: Path
 ) -> None:
-    """A few megabytes can be unpacked to gigabytes."""
+    """A few megabytes could unpack to gigabytes."""
     packed = {"Content-Encoding": "gzip"}
     async with opened(kind, service.url) as it:
         for call in steps(it, kind, tmp_path):
@@ -237,7 +240,7 @@ async def test_what_can_be_no_result_file_is_not_kept(
 async def test_odd_result_files_are_kept(
     service: Service, kind: str, content: bytes, answered: int | None, tmp_path: Path
 ) -> None:
-    """An empty one is in order where nothing was answered, or the provider does not say."""
+    """An empty file is valid if no request was answered, or if the provider reports no count."""
     ended(service, kind, answered)
     service.files[FILES[kind]] = content
     async with opened(kind, service.url) as it:
@@ -247,7 +250,7 @@ async def test_odd_result_files_are_kept(
 
 
 def ended(service: Service, kind: str, answered: int | None) -> None:
-    """A batch that has ended, with one result file."""
+    """End a batch with one result file."""
     if kind == "anthropic":
         service.anthropic_batch(requests=2)
         if answered is None:
@@ -282,7 +285,7 @@ async def test_a_download_that_is_cancelled_leaves_nothing(
 
 
 async def test_a_disk_that_fills_is_the_disk_s_error(service: Service, kind: str, tmp_path: Path) -> None:
-    """A bound on the size of files stands for a full disk: the same call fails, with EFBIG for ENOSPC."""
+    """A limit on file sizes acts like a full disk: the same call fails, with EFBIG for ENOSPC."""
     service.files[FILES[kind]] = b"x" * 3_000_000
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -321,7 +324,7 @@ async def test_files_go_up_and_down_in_pieces(service: Service, kind: str, tmp_p
         tracemalloc.start()
         try:
             await it.download(FILES[kind], tmp_path / "out", size)
-            if kind == "anthropic":  # it goes up with the call that begins the batch
+            if kind == "anthropic":  # the file is sent with the call that creates the batch
                 await it.create(Sending(file=service.large, token="t"))
                 service.uploaded -= len('{"requests":[]}') - 1
             else:
@@ -330,4 +333,4 @@ async def test_files_go_up_and_down_in_pieces(service: Service, kind: str, tmp_p
         finally:
             tracemalloc.stop()
     assert (tmp_path / "out").stat().st_size == service.uploaded == size
-    assert peak < 33_000_000  # pieces of Google's client are 8 MiB, and the server of the test holds some
+    assert peak < 33_000_000  # pieces of Google's client are 8 MiB, and the test's server holds some

@@ -10,7 +10,7 @@ from edgen.domains.guided.machines.model import Condition, Effect, End, Lock, Ma
 
 
 def write(folder: Path, files: Mapping[str, str]) -> Path:
-    """A folder with these files."""
+    """Write these files into a folder and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -18,7 +18,7 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
 
 
 def random_machine(seed: int, most: int = 12) -> Machine:
-    """A sound machine with a bit of everything, the same for the same seed."""
+    """Return a valid machine that uses every feature; the same seed gives the same machine."""
     rng = random.Random(seed)
     names = [f"s{number}" for number in range(rng.randint(2, most))]
     subtasks = tuple(f"part {number}" for number in range(rng.randint(0, 3)))

@@ -1,4 +1,5 @@
-"""What `check_machine` finds: each fault in a machine that has this one alone, and nothing in the shipped ones."""
+"""The findings of `check_machine`: each fault in a machine that has only this fault, and none in the shipped
+machines."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ SOUND = Machine(
 
 
 def but(state: str, **changes: object) -> Machine:
-    """The sound machine with one state changed."""
+    """Return the valid machine with one state changed."""
     changed = msgspec.structs.replace(SOUND.states[state], **changes)
     return msgspec.structs.replace(SOUND, states={**SOUND.states, state: changed})
 
@@ -128,7 +129,7 @@ def test_what_a_space_draws_may_hold() -> None:
 
 
 def test_effects_out_of_reach_open_nothing() -> None:
-    """`wait` would make the fire large enough for `late`, but only `late` leads to it."""
+    """`wait` would make the fire large enough for `late`, but only `late` leads to `wait`."""
     states = {
         "start": State(name="start", transitions=("late", "bye"), probabilities={"late": 0.5, "bye": 0.5}),
         "late": State(
@@ -145,7 +146,7 @@ def test_effects_out_of_reach_open_nothing() -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_what_is_out_of_reach_is(seed: int) -> None:
-    """A walk by chance that leaves locks, times and texts alone meets only what `explore` says can be met."""
+    """Random walks without locks, times and texts reach only states that `explore` reports as reachable."""
     import random
 
     from edgen.domains.guided.machines.model import holds

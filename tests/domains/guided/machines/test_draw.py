@@ -1,4 +1,4 @@
-"""Pictures of machines: SVG that can be read, whatever the names; nothing stands on anything else."""
+"""Pictures of machines: valid SVG for any names, without overlapping elements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def cards(picture: str) -> dict[str, tuple[float, float, float, float]]:
-    """Each card's left, top, right and bottom, by the name that it begins with."""
+    """Return each card's left, top, right and bottom, by the name that the card begins with."""
     found = {}
     for group in ElementTree.fromstring(picture).iter(f"{SVG}g"):
         title, box = group.find(f"{SVG}title"), group.find(f"{SVG}rect")

@@ -1,4 +1,4 @@
-"""Folders of machines: CRWIZ's as they are, ours written and read again, and all that can be wrong with one."""
+"""Folders of machines: CRWIZ's own files, written files read back, and every kind of invalid file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def test_crwizs_own_files_load_unchanged(shared_data: Path) -> None:
     ] == pytest.approx(2 / 3)
     assert machine.fixed["holdon2seconds"] == "Hold on, 2 seconds"
     assert len(machine.replies) == 7
-    # What its code has fixed: two sub-tasks, a milestone and an end by the states' names, six minutes.
+    # CRWIZ's code fixes these values: two sub-tasks, a milestone and an end by the states' names, six
+    # minutes.
     assert machine.subtasks == ("introduction", "finish")
     assert machine.states["trigger_subtask"].advances == "finish"
     assert machine.states["inform_end"].end == End(reason="dialogue_completed", success=True)
@@ -50,8 +51,8 @@ def test_what_is_written_is_read_again(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_machines_are_read_as_crwiz_reads_its_files(name: str, tmp_path: Path) -> None:
-    """As `DialogueState.from_yaml_file` documents it: `name` is needed, probabilities are looked up for each transition,
-    `fixed_states*` are mappings of names to texts, everything else that ends with .yaml is a state."""
+    """The files fit the documentation of `DialogueState.from_yaml_file`: `name` is required, each transition
+    has a probability, `fixed_states*` map names to texts, and every other .yaml file is a state."""
     machine = load_machine(resources.find("machines", name))
     write_files(dump_for_crwiz(machine), tmp_path / "m")
     states = {}
@@ -69,10 +70,10 @@ def test_shipped_machines_are_read_as_crwiz_reads_its_files(name: str, tmp_path:
     assert states["start"]["transition_probabilities"] == machine.states["start"].probabilities
 
 
-if LOADER:  # CRWIZ's app/crwiz/dialogue_state.py, which is not ours to keep
+if LOADER:  # CRWIZ's app/crwiz/dialogue_state.py, which edgen may not ship
 
     def test_crwizs_own_loader_reads_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Unmodified, in a package that has nothing but the logger that it wants."""
+        """The loader runs unmodified, in a package that contains only the logger it imports."""
         package = types.ModuleType("crwiz_stub")
         package.__path__ = []
         package.logger_crwiz = logging.getLogger("crwiz")  # type: ignore[attr-defined]
@@ -202,8 +203,8 @@ def test_what_is_no_folder(tmp_path: Path) -> None:
 
 
 def test_far_too_many_states_are_refused_before_they_are_read(tmp_path: Path) -> None:
-    """A folder of 100,000 states would be refused as early: what is behind 10,000 names is not looked at, nor
-    is any file opened: each is broken, and would be named."""
+    """Reading stops after 10,000 names and before any file is opened, so a folder of 100,000 states fails as
+    early. Every file is invalid, so an error would name a file that was opened."""
     folder = tmp_path / "m"
     folder.mkdir()
     first = folder / "s0.yaml"

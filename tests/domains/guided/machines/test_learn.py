@@ -1,4 +1,5 @@
-"""Probabilities learned from choices: the stated formula, what gates hide, and machines that give theirs back."""
+"""Probabilities learned from choices: the documented formula, hidden transitions, and machines recovered from
+walks."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from edgen.domains.guided.machines.model import Machine, State
 
 
 def events(steps: list[tuple[str, list[str], str]]) -> list[dict[str, Any]]:
-    """The events of a conversation of (state, offered, chosen)."""
+    """Return the events of a conversation of (state, offered, chosen)."""
     found: list[dict[str, Any]] = []
     for state, offered, chosen in steps:
         options = [{"state": one, "utterance": "x", "probability": 0.5} for one in offered]
@@ -37,7 +38,8 @@ def test_where_all_is_offered_it_is_the_share_with_smoothing() -> None:
 
 
 def test_what_a_gate_keeps_away_is_not_taken_for_unwanted() -> None:
-    """c is on offer in one of ten cases and is then taken as often as a: its weight is a's, though its share is small."""
+    """c is offered in one of ten cases and then chosen as often as a: its weight equals a's, though its share
+    is small."""
     choices: Choices = Counter({
         (("a", "b"), "a"): 600, (("a", "b"), "b"): 300, (("a", "b", "c"), "a"): 40, (("a", "b", "c"), "b"): 20,
         (("a", "b", "c"), "c"): 40,
@@ -71,8 +73,8 @@ def test_choices_of_a_conversation_are_counted() -> None:
 
 
 def test_the_probabilities_come_back() -> None:
-    """Chance walks through the emergency desk with a gate at random before each choice; 3,000 conversations give back each
-    probability within what so many choices can tell."""
+    """Random walks through the emergency desk, with a random gate before each choice. From 3,000
+    conversations, each learned probability is as close to the real one as that many choices allow."""
     machine = load_machine(resources.find("machines", "incident_response"))
     rng, counts = random.Random(4), ChoiceCounts()
     for _ in range(3_000):

@@ -1,4 +1,4 @@
-"""What a machine's values mean: weights as CRWIZ has them, conditions, slots, effects, locks, the first world."""
+"""Values of a machine: CRWIZ's weights, conditions, slots, effects, locks, the initial world."""
 
 from __future__ import annotations
 
