@@ -6,6 +6,7 @@ import gc
 import importlib.util
 import ipaddress
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -44,7 +45,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give matplotlib a folder of this checkout's, whatever this user's settings say, and its list of fonts.
 
     matplotlib makes the list at its first import, by other programs. A unit test that draws may start none.
+
+    A shell that runs the tests in the background has them ignore Ctrl-C, and all processes that they start.
     """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = ROOT / ".pytest_cache" / "matplotlib"
     os.environ["MPLCONFIGDIR"] = str(folder)
     is_worker = hasattr(config, "workerinput")
