@@ -6,6 +6,7 @@ import gc
 import importlib.util
 import ipaddress
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -45,7 +46,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
     matplotlib makes the list at its first import, with the help of other programs. A unit test that draws may
     start no program.
+
+    A shell that runs the tests in the background makes them and their processes ignore Ctrl-C; here they hear it.
     """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = ROOT / ".pytest_cache" / "matplotlib"
     os.environ["MPLCONFIGDIR"] = str(folder)
     is_worker = hasattr(config, "workerinput")

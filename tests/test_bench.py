@@ -46,6 +46,7 @@ def test_each_campaign_prints_its_own_options(name: str, capsys: pytest.CaptureF
 
 
 @pytest.mark.integration
+@pytest.mark.only_long  # three CPU seconds for a figure that changes with the structure alone
 def test_a_small_task_enters_few_files() -> None:
     """The limit is two thirds of the files that each entered before the code was organised by domain."""
     done = subprocess.run(

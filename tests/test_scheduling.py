@@ -8,9 +8,9 @@ import importlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import jinja2
 import pytest
 import yaml
 
+from tests import fork_server
 from tests.readme import ROOT
 
 pytestmark = pytest.mark.integration
@@ -37,7 +38,10 @@ def place(tmp_path: Path) -> Path:
     """Return the folder that the document calls /srv/edgen."""
     for name in ("jobs", "metrics", "outputs"):
         (tmp_path / name).mkdir()
-    (tmp_path / ".venv").symlink_to(sys.prefix)
+    program = tmp_path / ".venv" / "bin" / "edgen"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(fork_server.in_shell())}/edgen "$@"\n')
+    program.chmod(0o755)
     (tmp_path / "jobs" / "nightly.yaml").write_text(blocks("yaml")[0])
     (tmp_path / "keys.env").write_text("OPENAI_API_KEY=sk-of-the-file\n")
     return tmp_path

@@ -20,6 +20,7 @@ from tests import ROOT
 from tests.cluster.conftest import Node, free_port
 from tests.execution.service import Ended, edgen, files, job_text, port_of, serve, write
 from tests.execution.slotted import SlottedServer
+from tests.installing import install
 
 pytestmark = pytest.mark.integration
 LIMIT = 1_200_000  # bytes of a file
@@ -100,18 +101,12 @@ async def test_a_space_that_only_the_head_has(tmp_path: Path, cluster: str) -> N
 async def test_a_protocol_that_only_the_head_has(tmp_path: Path, cluster: str) -> None:
     """The workers cannot run the protocol's generators, so they only make the calls."""
     plugin = tmp_path / "plugin"
-    (plugin / "only_here-1.dist-info").mkdir(parents=True)
-    write(plugin / "only_here-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: only-here\nVersion: 1\n")
-    write(
-        plugin / "only_here-1.dist-info/entry_points.txt",
-        "[edgen.protocols]\nonly_here = only_here:PROTOCOL\n",
-    )
-    write(
-        plugin / "only_here.py",
+    code = (
         "from edgen.protocols.oneshot import *\nfrom edgen.core.registry import find\n"
         "Base = type(find('protocol', 'oneshot'))\n"
-        "class Protocol(Base):\n    name = 'only_here'\nPROTOCOL = Protocol()\n",
+        "class Protocol(Base):\n    name = 'only_here'\nPROTOCOL = Protocol()\n"
     )
+    install(plugin, "only-here", "[edgen.protocols]\nonly_here = only_here:PROTOCOL\n", code)
     environ = {**os.environ, "PYTHONPATH": str(plugin)}
     async with serve(SlottedServer(slots=50)) as server:
         job = write(tmp_path / "job.yaml", job_text(server.url, conversations=8, protocol="only_here"))

@@ -97,8 +97,9 @@ def test_pieces_of_work_are_shared_by_the_processes(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_errors_come_from_where_they_were_raised(
-    work: Callable[[], Any], kind: type[Exception], said: str
+    monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any], kind: type[Exception], said: str
 ) -> None:
+    monkeypatch.setattr(sys, "executable", fork_server.in_place_of_python())
     with Processes(2) as processes:
         results = processes.iterate_results([partial(double, 1), work])
         assert next(results)[0] == 2

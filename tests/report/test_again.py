@@ -12,6 +12,7 @@ import pytest
 from edgen.report.gather import gather
 from edgen.report.page import write_report
 from tests.cli.command import Command
+from tests.dose import dose
 from tests.report.runs import made
 
 
@@ -28,7 +29,8 @@ def shards(run: Path) -> dict[str, bytes]:
     return {str(path.relative_to(run)): path.read_bytes() for path in run.rglob("shards/conversations_*")}
 
 
-@pytest.mark.parametrize("kind", ["plain", "arms"])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", dose(["arms"], ["plain", "arms"]))
 def test_the_page_alone_is_enough(
     kind: str,
     reported: Callable[[str], Path],

@@ -14,6 +14,7 @@ from edgen.space.cells import AllowedCells
 from edgen.space.covering import build_covering_array
 from edgen.space.covering_constructions import construct_rows
 from edgen.space.sampling import Sampler
+from tests.dose import dose
 from tests.space.spaces import Cell, allowed_cells, conditional_spaces, plain_space
 
 pytestmark = pytest.mark.integration
@@ -30,7 +31,7 @@ def tuples(rows: set[Cell], dimensions: tuple[int, ...]) -> set[Cell]:
     return {tuple(row[one] for one in dimensions) for row in rows}
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=dose(6, 15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conditional_spaces(), st.sampled_from([2, 3]))
 def test_every_allowed_tuple_is_covered_by_allowed_cells(space: Space, strength: int) -> None:
     allowed = allowed_cells(space)
