@@ -101,7 +101,7 @@ def _continued(every: int, more: str) -> Script:
 
 
 def _halved(joint: str, every: int = 1) -> Script:
-    """The lesson with a line break, or two, in the middle of some turns."""
+    """Return the lesson with one or two line breaks in the middle of some turns."""
 
     def halve(text: str) -> str:
         words = text.split(" ")
@@ -210,7 +210,7 @@ def _between_turns(number: int) -> str:
 
 
 def _wrap(text: str) -> str:
-    """A text in lines of at most forty characters."""
+    """Wrap a text into lines of at most 40 characters."""
     return textwrap.fill(text, 40, break_on_hyphens=False)
 
 

@@ -42,7 +42,7 @@ autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_preserve_defaults = False
 python_use_unqualified_type_names = True
 
-# What of edgen the reference tells: what `import edgen` gives, and what a plugin is made of.
+# The reference describes the names of `import edgen` and those of plugins.
 KINDS = {
     "Providers": (
         "edgen.providers.base",
@@ -152,7 +152,7 @@ def _errors() -> str:
 
 
 def _fill(_app: Any, _page: str, source: list[str]) -> None:
-    """The reference in the place of its marks, and links out of this folder as names of files."""
+    """Put the reference at its marks, and make names of files of links out of this folder."""
     text = source[0]
     if "<!-- reference: edgen -->" in text:
         text = text.replace("<!-- reference: edgen -->", _of_edgen())

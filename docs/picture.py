@@ -34,14 +34,14 @@ THEMES = {
         None,
     ),
 }  # fmt: skip
-# No font from anywhere: whoever looks at the picture has a monospaced one.
+# The picture loads no font: every browser has a monospaced one.
 _FORMAT = re.sub(r"@font-face \{\{.*?\n    \}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL).replace(
     "Fira Code, monospace", "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 )
 
 
 def shown() -> Text:
-    """The commands and what they print."""
+    """Return the commands with their output."""
     text = Text()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "jobs").symlink_to(ROOT / "jobs")
@@ -60,7 +60,7 @@ def _output(command: str, folder: str) -> str:
 
 
 def draw(text: Text, theme: str) -> str:
-    """The picture, as SVG."""
+    """Return the picture as SVG."""
     console = Console(
         record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor"
     )

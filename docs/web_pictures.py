@@ -1,7 +1,7 @@
 """Pictures of the pages of `edgen web` for the documentation: python -m docs.web_pictures [FOLDER]
 
-It makes a run with the simulator, serves it, and looks at it with Chromium: light, dark, and on a phone. Pictures
-have few colours, so that they stay small.
+The script makes a run with the simulator, serves it, and opens its pages in Chromium: light, dark, and as on
+a phone. Pictures have few colours, so that they stay small.
 """
 
 from __future__ import annotations

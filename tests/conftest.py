@@ -47,7 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
     matplotlib makes the list at its first import, with the help of other programs. A unit test that draws may
     start no program.
 
-    A shell that runs the tests in the background makes them and their processes ignore Ctrl-C; here they hear it.
+    A shell that runs the tests in the background makes them and their processes ignore Ctrl-C; this
+    setting is reset.
     """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

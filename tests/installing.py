@@ -8,7 +8,7 @@ from pathlib import Path
 def install(
     folder: Path, name: str, entries: str, code: str = "", *, version: str = "1.0", needs: str = ""
 ) -> None:
-    """A package with metadata, as an installer leaves it."""
+    """Write a package with metadata, as an installer does."""
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir(parents=True)
     required = f"Requires-Dist: {needs}\n" if needs else ""

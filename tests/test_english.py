@@ -164,16 +164,21 @@ def find_faults(source: str) -> list[str]:
     return faults
 
 
-def rewritten() -> list[str]:
-    folder = ROOT / "edgen"
-    names = {path.relative_to(folder).parts[0].removesuffix(".py") for path in folder.rglob("*.py")}
-    return sorted(names - {"__init__", "__main__"})
+def list_packages() -> list[str]:
+    """Return the packages of edgen, the folders of tests, and the other folders with Python files."""
+    parts = [
+        path.relative_to(ROOT).as_posix()
+        for folder in (ROOT / "edgen", ROOT / "tests")
+        for path in folder.iterdir()
+        if path.suffix == ".py" or (path.is_dir() and any(path.rglob("*.py")))
+    ]
+    return sorted([*parts, "bench", "docs", "examples"])
 
 
-@pytest.mark.parametrize("package", rewritten())
+@pytest.mark.parametrize("package", list_packages())
 def test_english(package: str) -> None:
-    place = ROOT / "edgen" / package
-    files = sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
+    place = ROOT / package
+    files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
     assert files
     faults = [f"{path.relative_to(ROOT)}, {fault}" for path in files for fault in find_faults(read(path))]
     assert not faults, "\n".join(faults)

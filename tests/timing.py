@@ -1,9 +1,9 @@
 """The duration of work, on a machine with other work.
 
 Time is this thread's CPU time. Other work makes that longer as well, by a factor of two or more, since cores
-share caches. So where work takes too long, a yardstick of known work is timed next to another measurement, which
-is divided by how much slower than usual the yardstick was. One try within the bound is enough: inherently slow
-code is slow each time.
+share caches. So if work takes too long, a yardstick of known work is timed next to a second measurement,
+which is divided by the yardstick's slowdown. One try within the bound is enough: inherently slow code is slow each
+time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 def takes_under(most: float, work: Callable[[], object], tries: int = TRIES) -> bool:
     """Return whether work takes less than `most` CPU seconds of a quiet core, in one of the tries."""
-    # Work that takes less here takes less on a quiet core: the yardstick, which takes longer, is not needed then.
+    # Work that takes less here takes less on a quiet core: the yardstick is not needed then.
     return any(thread_seconds(work) < most or seconds(work) < most for _ in range(tries))
 
 

@@ -1,4 +1,4 @@
-"""Packages of plugins for the tests of their mistakes: sources to change, a folder to install them in, and a run."""
+"""Plugin packages with mistakes: sources to change, a folder to install them in, and a run."""
 
 from __future__ import annotations
 
@@ -157,14 +157,14 @@ def calls_made(command: Command, run: Path) -> int:
 
 
 def error_of(command: Command, name: str) -> str:
-    """Why `edgen plugins` says that a plugin cannot be used."""
+    """Return the reason in `edgen plugins` why a plugin is unusable."""
     found = json.loads(command("plugins", "--json").out)["plugins"]
     return str(next(one["error"] for one in found if one["name"] == name))
 
 
 @pytest.fixture(scope="session")
 def made_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run of `JOB`: each test has a copy."""
+    """Return a copy of the run of `JOB`."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "job.yaml").write_text(JOB)
     assert call("generate", folder / "job.yaml", "-o", folder / "run") == 0

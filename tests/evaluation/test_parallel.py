@@ -168,7 +168,7 @@ def test_a_killed_process_is_an_error_and_none_outlives_its_parent(tmp_path: Pat
 
 
 def has_ended(pid: int) -> bool:
-    """Return whether a process has ended, also where the first process of the machine does not wait for it."""
+    """Return whether a process has ended, even if no parent has waited for it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:

@@ -163,7 +163,7 @@ JOB = {"name": "x", "conversations": 2, "space": "./s.yaml", "protocol": "selfpl
         ({"backends": {"default": {"type": "simulator"}, "techer": {"type": "simulator"}}}, "$.backends.techer: unknown role (known: default, tutor, learner, judge, annotator)"),
         ({"prompts": {"examiner": "x"}}, "$.prompts.examiner: unknown prompt (known: tutor, learner, closing, oracle, annotator)"),
         ({"role_words": {"Examiner": ["Proctor"]}}, "$.role_words.Examiner: unknown role (known: Tutor, Learner)"),
-        ({"role_words": {"Tutor": ["learner"]}}, "$.role_words.Tutor[0]: 'learner' is what the learner is called"),
+        ({"role_words": {"Tutor": ["learner"]}}, "$.role_words.Tutor[0]: 'learner' is already a word for the learner"),
         ({"selfplay": {"first": "teacher"}}, "$.selfplay.first: the space has no role 'teacher' (known: tutor, learner)"),
         ({"selfplay": {"closing": "student"}}, "$.selfplay.closing: the space has no role 'student'"),
         ({"selfplay": {"order": ["Tutor", "Parent"]}}, "$.selfplay.order: the space has no role 'Parent'"),

@@ -319,7 +319,7 @@ def test_other_forms_of_a_probability_are_learned(value: str) -> None:
 
 
 def _lines(number: int) -> list[tuple[str, str, str]]:
-    """A role, and what it says in two lines of different lengths, for six turns."""
+    """Return six turns: a role, and two lines of different lengths."""
     word = _WORDS[number % 10]
     said = (
         (f"Let us look at {word}.", "What do you know of it by now?"), ("Not much, I fear.", "It is new."),
