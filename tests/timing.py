@@ -2,8 +2,8 @@
 
 Time is this thread's CPU time. Other work makes that longer as well, by a factor of two or more, since cores
 share caches. So if work takes too long, a yardstick of known work is timed next to a second measurement,
-which is divided by the yardstick's slowdown. One try within the bound is enough: inherently slow code is slow each
-time.
+which is divided by the yardstick's slowdown. One try within the bound is enough: inherently slow code is
+slow each time.
 """
 
 from __future__ import annotations
