@@ -195,6 +195,19 @@ class WordMemory(dict[str, bool]):
         return self._have.issuperset(words) or all(map(self.__getitem__, words))
 
 
+def _remember_other_words(stems: tuple[str, ...], words: frozenset[str]) -> WordMemory:
+    """Return a memory of whether a word begins with a letter, but neither with one of these stems nor as one
+    of these words."""
+
+    def decide(word: str) -> bool:
+        if not word[:1].isalpha():
+            return False
+        start = _SPOKEN.findall(word.lower())[0]
+        return not start.startswith(stems) and start not in words
+
+    return WordMemory(decide)
+
+
 class TurnWords:
     """The words of turns that may belong to a layout."""
 
@@ -229,16 +242,8 @@ class TurnWords:
         """Whether a word names no speaker, also where another is looked for (`nameless`), and holds nothing
         of `TELLING`."""
         # Whether a line that begins with a word, or has it after one of `_ENDERS`, ends no conversation.
-        self._continuing, self._second = (
-            WordMemory(
-                lambda word, stems=stems, words=words: (
-                    word[:1].isalpha()
-                    and not (start := _SPOKEN.findall(word.lower())[0]).startswith(stems)
-                    and start not in words
-                )
-            )
-            for stems, words in ((_ENDING_STEMS, _ENDERS), (_SECOND_STEMS, frozenset[str]()))
-        )
+        self._continuing = _remember_other_words(_ENDING_STEMS, _ENDERS)
+        self._second = _remember_other_words(_SECOND_STEMS, frozenset())
 
     def begin_plainly(self, words: Sequence[str]) -> bool:
         """Return whether a line that begins with these words (the third of them the rest of it) is no label,
